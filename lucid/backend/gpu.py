@@ -1,0 +1,141 @@
+"""The one door to CuPy: nothing else in lucid imports it.
+
+CuPy is imported when a CUDA device is first asked for, never by ``import lucid``.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lucid.errors import CudaUnavailableError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+__all__ = ["cupy", "current_stream", "device_count", "device_index", "is_available", "is_gpu_array", "use_device"]
+
+_INSTALL = "install it with: pip install 'lucid-cupy[cuda12]' (or [cuda13], by the CUDA version of the driver)"
+
+_module: Any = None
+
+
+def cupy() -> Any:
+    """Module ``cupy``, imported on the first call and found to have a device.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    CudaUnavailableError
+        If CuPy is not installed, does not load, or finds no CUDA device. The message says what to do.
+    """
+    global _module
+    if _module is not None:
+        return _module
+    try:
+        module = import_module("cupy")
+    except ModuleNotFoundError as error:
+        raise CudaUnavailableError(f"a CUDA device needs CuPy, which is not installed; {_INSTALL}") from error
+    except Exception as error:
+        raise CudaUnavailableError(f"CuPy is installed but does not load ({error}); {_INSTALL}") from error
+    try:
+        found = int(module.cuda.runtime.getDeviceCount())
+    except Exception as error:
+        raise CudaUnavailableError(
+            f"CuPy found no CUDA device ({error}); check nvidia-smi, the driver and CUDA_VISIBLE_DEVICES, "
+            "or use device='cpu'"
+        ) from error
+    if found == 0:
+        raise CudaUnavailableError(
+            "CuPy found no CUDA device; check nvidia-smi and CUDA_VISIBLE_DEVICES, or use device='cpu'"
+        )
+    _module = module
+    return module
+
+
+def device_count() -> int:
+    """Number of CUDA devices; 0 where CuPy is missing or finds none. Never raises."""
+    try:
+        return int(cupy().cuda.runtime.getDeviceCount())
+    except Exception:  # noqa: BLE001 - whatever a broken driver raises, the answer is that no device can be used
+        return 0
+
+
+def is_available() -> bool:
+    """Whether at least one CUDA device can be used. Never raises."""
+    return device_count() > 0
+
+
+def is_gpu_array(x: object) -> bool:
+    """Whether ``x`` is a CuPy array, told without importing CuPy: where it is not loaded, nothing can be one."""
+    module = _module or sys.modules.get("cupy")
+    # A module that is still being imported has no ndarray yet, and then no array exists.
+    kind = getattr(module, "ndarray", None)
+    return kind is not None and isinstance(x, kind)
+
+
+def device_index(array: Any) -> int:
+    """Index of the CUDA device that holds a CuPy array."""
+    return int(array.data.device_id)
+
+
+def use_device(index: int) -> AbstractContextManager[Any]:
+    """Context in which CUDA device ``index`` is the current one; the previous one comes back, also after an exception.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    """
+    return cupy().cuda.Device(index)
+
+
+def current_device() -> int:
+    """Index of the current CUDA device of this thread.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    """
+    return int(cupy().cuda.runtime.getDevice())
+
+
+def current_stream(index: int | None = None) -> Any:
+    """CuPy stream on which work for device ``index`` (the current device if None) is queued now.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    """
+    return cupy().cuda.get_current_stream(index)
+
+
+def transfer(array: Any, source: int | None, target: int | None, *, blocking: bool) -> Any:
+    """Copy of an array on another device; None stands for the CPU.
+
+    Parameters
+    ----------
+    array : Array
+        NumPy array if ``source`` is None, else a CuPy array on that device.
+    source, target : int or None
+        Indices of CUDA devices that exist, not equal.
+    blocking : bool
+        Whether to return only when the values have arrived.
+
+    Returns
+    -------
+    Array
+    """
+    if target is None:
+        with use_device(source or 0):
+            return array.get(blocking=blocking)
+    with use_device(target):
+        if source is None:
+            return cupy().asarray(array, blocking=blocking)
+        return array.copy()

@@ -1,0 +1,90 @@
+"""One class per kind of mistake, each also the builtin that a caller would catch.
+
+PyTorch raises ``RuntimeError`` for most mistakes with tensors, so every class here whose mistake PyTorch reports that
+way is a ``RuntimeError``, and besides that the builtin that names the mistake in Python. ``except LucidError`` catches
+everything that lucid raises on purpose.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AnomalyError",
+    "CheckpointError",
+    "CudaUnavailableError",
+    "DeviceError",
+    "DtypeError",
+    "GraphError",
+    "HookError",
+    "HookTypeError",
+    "IndexOutOfRangeError",
+    "InplaceError",
+    "LucidError",
+    "NotDifferentiableError",
+    "OutOfMemoryError",
+    "ShapeError",
+    "StateDictError",
+]
+
+
+class LucidError(Exception):
+    """The base of every error that lucid raises on purpose."""
+
+
+class ShapeError(LucidError, RuntimeError, ValueError):
+    """Sizes, dimensions or strides do not fit the operation or each other."""
+
+
+class DtypeError(LucidError, RuntimeError, TypeError):
+    """A dtype is unknown, unsupported by the operation, or would lose what the cast may not lose."""
+
+
+class DeviceError(LucidError, RuntimeError):
+    """Operands live on different devices, or a device is misspelled or does not exist."""
+
+
+class CudaUnavailableError(DeviceError):
+    """A CUDA device was asked for where CuPy is missing, does not load, or finds no device."""
+
+
+class OutOfMemoryError(LucidError, RuntimeError, MemoryError):
+    """A device has no room for an allocation."""
+
+
+class IndexOutOfRangeError(LucidError, IndexError):
+    """An index or a dimension lies outside of what it indexes."""
+
+
+class GraphError(LucidError, RuntimeError):
+    """The recorded graph cannot do this: it was freed, its root is not a scalar, or nothing requires a gradient."""
+
+
+class InplaceError(GraphError):
+    """An in-place change hit a value that backward needs, or a leaf or view that may not be changed."""
+
+
+class NotDifferentiableError(LucidError, NotImplementedError):
+    """A derivative was asked for that the operation does not have."""
+
+
+class AnomalyError(LucidError, RuntimeError):
+    """Anomaly detection saw a backward that raised or that produced NaN."""
+
+
+class HookError(LucidError, RuntimeError):
+    """A hook broke its contract, or was registered or removed where it cannot be."""
+
+
+class HookTypeError(LucidError, TypeError):
+    """A hook is not callable, or returned something that is neither None nor what it may replace."""
+
+
+class CheckpointError(LucidError, RuntimeError, ValueError):
+    """A recomputation did not repeat what the first run saved, or was asked for with settings that exclude each other."""
+
+
+class StateDictError(LucidError, RuntimeError, KeyError):
+    """A state dict does not match what it is loaded into: keys are missing, unexpected, or of another shape."""
+
+    def __str__(self) -> str:
+        # KeyError shows the repr of its only argument, which would print a report of several lines as one with "\n".
+        return Exception.__str__(self)
