@@ -1,0 +1,30 @@
+# Two targets, the same steps; each runs the tests and then trains the example:
+#   docker build --target cpu  -t lucid:cpu  . && docker run --rm lucid:cpu
+#   docker build --target cuda -t lucid:cuda . && docker run --rm --gpus all lucid:cuda
+
+# CuPy's ctk extra brings the CUDA libraries as wheels, so the small base image is enough.
+FROM nvidia/cuda:12.9.1-base-ubuntu24.04 AS cuda
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends python3.12 python3.12-venv g++ \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 10001 --create-home lucid
+USER 10001
+WORKDIR /home/lucid/app
+COPY --chown=10001 . .
+RUN python3.12 -m venv .venv && .venv/bin/pip install --no-cache-dir --editable '.[cuda12,test,examples]'
+ENV PATH=/home/lucid/app/.venv/bin:$PATH LUCID_REQUIRE_GPU=1
+CMD ["sh", "-c", "pytest --ignore=tests/parity && python examples/train_digits.py --device cuda"]
+
+FROM python:3.11.13-slim-bookworm AS cpu
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends g++ \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 10001 --create-home lucid
+USER 10001
+WORKDIR /home/lucid/app
+COPY --chown=10001 . .
+RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --editable '.[test,examples]'
+ENV PATH=/home/lucid/app/.venv/bin:$PATH
+CMD ["sh", "-c", "pytest --numprocesses=auto --ignore=tests/parity && python examples/train_digits.py --device cpu"]
