@@ -1,0 +1,1 @@
+"""lucid and PyTorch measured against each other: `python -m benchmarks`, and `python -m benchmarks.gpu` on a GPU."""

@@ -1,0 +1,76 @@
+"""What one fired hook adds: the same work with the hook and without it, both timed in every round."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.measure import Row, added, looped
+from benchmarks.modules import identity
+
+if TYPE_CHECKING:
+    from benchmarks.measure import Peer, Sampler
+
+LENGTH = 100
+
+
+def ignore(*_: object) -> None:
+    """Observe and change nothing: the cheapest hook there is."""
+
+
+def on_call(peer: Peer, registration: str) -> Sampler:
+    x = peer.tensor(np.ones(1, np.float32))
+    plain, hooked = identity(peer), identity(peer)
+    getattr(hooked, registration)(ignore)
+    return added(looped(peer, partial(hooked, x)), looped(peer, partial(plain, x)))
+
+
+def forward_hook(peer: Peer) -> Sampler:
+    return on_call(peer, "register_forward_hook")
+
+
+def forward_pre_hook(peer: Peer) -> Sampler:
+    return on_call(peer, "register_forward_pre_hook")
+
+
+def tensor_hook(peer: Peer) -> Sampler:
+    x = peer.tensor(np.ones(1, np.float32), requires_grad=True)
+    b = peer.tensor(np.ones(1, np.float32))
+
+    def forward(*, hooked: bool) -> Any:
+        y = x
+        for _ in range(LENGTH):
+            y = y + b
+            if hooked:
+                y.register_hook(ignore)
+        return y
+
+    def backward(y: Any) -> None:
+        y.backward()
+
+    def timed(*, hooked: bool) -> Sampler:
+        return looped(peer, backward, prepare=partial(forward, hooked=hooked), per=LENGTH)
+
+    return added(timed(hooked=True), timed(hooked=False))
+
+
+def full_backward_hook(peer: Peer) -> Sampler:
+    x = peer.tensor(np.ones(1, np.float32), requires_grad=True)
+    plain, hooked = identity(peer, scale=2.0), identity(peer, scale=2.0)
+    hooked.register_full_backward_hook(ignore)
+    return added(looped(peer, lambda: hooked(x).backward()), looped(peer, lambda: plain(x).backward()))
+
+
+ROWS = [
+    Row("one fired forward hook, added cost", 0.25, forward_hook, difference=True),
+    Row("one fired forward pre-hook, added cost", 0.25, forward_pre_hook, difference=True),
+    Row("one fired tensor hook, added cost", 0.4, tensor_hook, difference=True),
+    Row(
+        "one module with a full backward hook, added cost of forward and backward",
+        0.15,
+        full_backward_hook,
+        difference=True,
+    ),
+]

@@ -1,0 +1,98 @@
+"""What only a fresh process can tell: peak memory over the import, and the time of the import itself.
+
+`python -m benchmarks.process memory lucid cpu mlp` and `python -m benchmarks.process import lucid` print a number each.
+"""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.measure import Peer, Row
+
+if TYPE_CHECKING:
+    from benchmarks.measure import Sampler
+
+STEPS = 5  # the first steps make the gradients and the optimizer's state; nothing new is allocated after them
+
+
+def peak_resident() -> float:
+    """Return the most memory that this process has held so far, in MiB.
+
+    Linux's own high-water mark is read where there is one: `ru_maxrss` also holds what the parent had before the exec.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 1024
+
+
+def memory(name: str, device: str, model: str) -> float:
+    """Return the peak memory of some training steps, in MiB: over the import on the CPU, allocated on a GPU."""
+    from benchmarks.models import STEPS as MODELS
+
+    peer = Peer(name, device)
+    if name == "torch":
+        peer.lib.set_num_threads(2)
+    before = peak_resident()
+    step = MODELS[model](peer)
+    for _ in range(STEPS):
+        step()
+    peer.synchronize()
+    return peak_resident() - before if device == "cpu" else peer.lib.cuda.max_memory_allocated() / 2**20
+
+
+def import_time(name: str) -> float:
+    """Return the time of the first import, in milliseconds."""
+    start = time.perf_counter()
+    importlib.import_module(name)
+    return (time.perf_counter() - start) * 1e3
+
+
+def sampler(peer: Peer, *arguments: str) -> Sampler:
+    """Return the sampler that asks a fresh process for its number."""
+    command = [sys.executable, "-m", "benchmarks.process", *arguments]
+
+    def sample() -> float:
+        child = subprocess.run(command, capture_output=True, text=True, check=False)
+        if child.returncode:
+            reason = child.stderr.strip().splitlines()[-1:] or [f"exit status {child.returncode}"]
+            message = f"{peer.name}: {reason[0]}"
+            raise RuntimeError(message)
+        return float(child.stdout)
+
+    sample()  # the first run compiles bytecode and fills the file cache
+    return sample
+
+
+def memory_row(name: str, budget: float, model: str) -> Row:
+    def build(peer: Peer) -> Sampler:
+        return sampler(peer, "memory", peer.name, peer.device, model)
+
+    return Row(name, budget, build, unit="MiB", most_rounds=5)
+
+
+def import_row() -> Row:
+    def build(peer: Peer) -> Sampler:
+        return sampler(peer, "import", peer.name)
+
+    return Row("import", 0.12, build, unit="ms", most_rounds=10)
+
+
+ROWS = [
+    memory_row("peak memory of the MLP step over the import", 0.4, "mlp"),
+    memory_row("peak memory of the GPT step over the import", 0.5, "gpt"),
+    import_row(),
+]
+
+if __name__ == "__main__":
+    print({"memory": memory, "import": import_time}[sys.argv[1]](*sys.argv[2:]))
