@@ -79,7 +79,7 @@ class HookTypeError(LucidError, TypeError):
 
 
 class CheckpointError(LucidError, RuntimeError, ValueError):
-    """A recomputation did not repeat what the first run saved, or was asked for with settings that exclude each other."""
+    """A recomputation did not repeat what the first run saved, or its settings exclude each other."""
 
 
 class StateDictError(LucidError, RuntimeError, KeyError):

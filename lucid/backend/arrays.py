@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from array import array
 from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.backend.device import CPU, as_device, device, device_of
-from lucid.backend.dtype import as_dtype, dtype, dtype_of, get_default_dtype, promote_types, scalar_dtype
+from lucid.backend.device import as_device, device_of
+from lucid.backend.dtype import (
+    as_dtype,
+    bfloat16,
+    bool_,
+    dtype,
+    dtype_of,
+    get_default_dtype,
+    promote_types,
+    scalar_dtype,
+)
+from lucid.backend.limits import iinfo
 from lucid.errors import DeviceError, DtypeError, ShapeError
 
-__all__ = ["Array", "asarray", "astype", "is_array", "namespace", "to_device"]
+__all__ = ["Array", "asarray", "astype", "infer_dtype", "is_array", "namespace", "to_device"]
 
 Array: TypeAlias = Any
 """A NumPy or CuPy array. The two share no base class, so types cannot say more."""
@@ -32,7 +43,7 @@ def is_array(x: object) -> bool:
 
 
 def namespace(array: Array) -> Any:
-    """Module whose functions work on ``array``: ``numpy`` for NumPy's arrays and scalars, ``cupy`` for CuPy's.
+    """``numpy`` for NumPy's arrays and scalars, ``cupy`` for CuPy's: the module whose functions work on ``array``.
 
     Raises
     ------
@@ -133,8 +144,9 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
 
     Parameters
     ----------
-    data : Array, number or nested sequence of these
-        Sequences nest evenly and hold numbers or arrays.
+    data : Array, number, or nested list, tuple or range of these
+        Sequences nest evenly. Whatever lends its buffer (``__array__``, ``__array_interface__``, a memoryview,
+        ``__cuda_array_interface__``) counts as an array.
     dtype : dtype, optional
         Anything that `as_dtype` understands. If left out: arrays and NumPy scalars keep theirs, Python bools become
         bool, ints int64, floats the default dtype, complex numbers its complex type; a mixture is promoted; an empty
@@ -152,8 +164,8 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
     Raises
     ------
     DtypeError
-        If ``data`` holds something that is not a number, an array holds a type that lucid does not hold, or the values
-        do not fit ``dtype`` (a Python complex number into a real type, 300 into uint8).
+        If ``data`` holds something that is not a number, an array holds a type that lucid does not hold, or a Python
+        number does not fit ``dtype`` (a complex one into a real type, 300 or -1 into uint8, NaN into int32).
     ShapeError
         If the sequences do not nest evenly.
     DeviceError
@@ -168,38 +180,124 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
     >>> asarray([1, 2], dtype="bfloat16").dtype
     dtype(bfloat16)
     """
-    if is_array(data):
-        array = np.asarray(data)[()] if isinstance(data, np.generic) else data
-        if isinstance(array, np.generic):
-            array = np.asarray(array)
-        on_gpu = gpu.is_gpu_array(data)
-        target = device_of(data) if device is None and on_gpu else as_device(device)
-        wanted = dtype_of(array) if dtype is None else as_dtype(dtype)
-        moved = to_device(astype(array, wanted), target)
-        return moved.copy() if copy and moved is array else moved
-    wanted = infer_dtype(data) if dtype is None else as_dtype(dtype)
+    source = _as_array(data)
+    if source is None:
+        array = _from_sequence(data, None if dtype is None else as_dtype(dtype))
+        return to_device(array, device)
+    if dtype is None:
+        wanted = dtype_of(source)
+    elif source.dtype.kind in "biufc" or source.dtype == bfloat16.numpy:
+        wanted = as_dtype(dtype)
+    else:
+        raise DtypeError(f"expected an array of numbers, got NumPy's dtype {source.dtype!r}")
+    stays = device is None and gpu.is_gpu_array(source)
+    converted = astype(source, wanted)
+    moved = converted if stays else to_device(converted, device)
+    return moved.copy() if copy and moved is source else moved
+
+
+def _as_array(data: Any) -> Array | None:
+    """View of data that is an array or lends its buffer; None for numbers and sequences of them."""
+    if gpu.is_gpu_array(data):
+        return data
+    if hasattr(data, "__cuda_array_interface__"):
+        return gpu.cupy().asarray(data)
+    if isinstance(data, (memoryview, array)) or hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return np.asarray(data)
+    leaf: Any = data
+    while _nests(type(leaf)) and len(leaf):
+        leaf = leaf[0]
+    if gpu.is_gpu_array(leaf):
+        with gpu.use_device(gpu.device_index(leaf)):
+            try:
+                return gpu.cupy().asarray(data)
+            except TypeError as error:
+                raise DeviceError(f"a sequence of arrays must not mix devices; move them first ({error})") from error
+            except ValueError as error:
+                raise ShapeError(f"expected a sequence of arrays of one shape: {error}") from error
+    return None
+
+
+def _from_sequence(data: Any, wanted: dtype | None) -> np.ndarray[Any, Any]:
+    """NumPy array made of a Python number or nested sequence."""
+    inferred = infer_dtype(data)
+    target = inferred if wanted is None else wanted
+    if inferred.is_complex and not target.is_complex:
+        raise DtypeError(
+            f"complex numbers do not fit {target}; ask for complex64 or complex128, or pass the real parts"
+        )
     try:
-        array = np.array(data, wanted.numpy)
-    except (TypeError, OverflowError) as error:
-        raise DtypeError(f"cannot make an array of {wanted} from this data: {error}") from error
+        with np.errstate(over="ignore"):
+            made = np.array(data, target.numpy)
+            values = np.array(data, np.float64) if inferred.is_floating_point else made
     except ValueError as error:
-        raise ShapeError(f"cannot make an array from sequences that do not nest evenly: {error}") from error
-    return to_device(array, device)
+        raise _why_not(data, target, error) from error
+    except (TypeError, OverflowError) as error:
+        raise DtypeError(f"cannot make an array of {target}: {error}") from error
+    if inferred.is_floating_point and not (target.is_floating_point or target.is_complex or target is bool_):
+        # NumPy turns a number that the integer type cannot hold into whatever the machine makes of it.
+        limits = iinfo(target)
+        if not bool(np.all((values > limits.min - 1) & (values < limits.max + 1))):
+            raise DtypeError(f"cannot make an array of {target}: it holds {limits.min} to {limits.max}")
+    return made
+
+
+def _why_not(data: Any, target: dtype, error: ValueError) -> ShapeError | DtypeError:
+    """Error for what NumPy calls a ValueError: sequences that do not nest evenly, or a value that does not fit."""
+    try:
+        np.shape(data)
+    except ValueError:
+        return ShapeError(f"sequences must nest evenly, all of one length at each depth: {error}")
+    return DtypeError(f"cannot make an array of {target}: {error}")
 
 
 def infer_dtype(data: Any) -> dtype:
-    """Dtype that PyTorch gives to a tensor made of this number or nested sequence; empty ones have the default dtype."""
+    """Dtype that PyTorch gives to a tensor made of this number or nested sequence.
+
+    Parameters
+    ----------
+    data : number, array or nested list, tuple or range of these
+
+    Returns
+    -------
+    dtype
+        The promotion of all leaves; the default dtype if there are none.
+
+    Raises
+    ------
+    DtypeError
+        If a leaf is neither a number nor an array of a type that lucid holds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lucid.backend.arrays import infer_dtype
+    >>> infer_dtype([[1, 2], [3, 4]]), infer_dtype([1, 2.5]), infer_dtype([np.float64(1), 2])
+    (lucid.int64, lucid.float32, lucid.float64)
+    """
     level: list[Any] = [data]
     found: dtype | None = None
     while level:
         nested: list[Any] = []
+        # One look per type and not per number: a list of a million floats is a list of one type.
         for kind in set(map(type, level)):
-            members = [item for item in level if type(item) is kind]
-            if issubclass(kind, (list, tuple, range)):
-                nested.extend(members)
+            if _nests(kind):
+                nested.extend(item for item in level if type(item) is kind)
                 continue
-            for leaf in members if hasattr(members[0], "dtype") else members[:1]:
-                one = dtype_of(leaf) if hasattr(leaf, "dtype") else scalar_dtype(leaf)
+            members = (item for item in level if type(item) is kind)
+            for leaf in members if hasattr(kind, "dtype") else [next(members)]:
+                one = _dtype_of_leaf(leaf)
                 found = one if found is None else promote_types(found, one)
         level = list(chain.from_iterable(nested))
     return get_default_dtype() if found is None else found
+
+
+def _nests(kind: type) -> bool:
+    return issubclass(kind, (list, tuple, range))
+
+
+def _dtype_of_leaf(leaf: Any) -> dtype:
+    found = getattr(leaf, "dtype", None)
+    if found is None:
+        return scalar_dtype(leaf)
+    return found if isinstance(found, dtype) else dtype_of(leaf)

@@ -161,25 +161,23 @@ def as_device(spec: str | int | device | None) -> device:
     >>> as_device(None), as_device("cpu")
     (device(type='cpu'), device(type='cpu'))
     """
-    if spec is None:
-        spec = _default
-    elif spec == "cpu":
-        return CPU
-    named = spec if isinstance(spec, device) else device(spec)
+    named = _default if spec is None else spec if isinstance(spec, device) else device(spec)
     if named.type == "cpu":
         if named.index:
-            raise DeviceError(f"no device {named}: there is one CPU, 'cpu'; {_existing()}")
+            raise DeviceError(f"no device {named}: there is one CPU, named 'cpu'")
         return CPU
+    # Every device that was handed out exists, so one that is known needs no second look at the driver.
+    found = None if named.index is None else _cuda_devices.get(named.index)
+    if found is not None:
+        return found
     gpu.cupy()
     if named.index is None:
         return _cuda(gpu.current_device())
-    if named.index >= gpu.device_count():
-        raise DeviceError(f"no device {named}; {_existing()}")
+    count = gpu.device_count()
+    if named.index >= count:
+        existing = ", ".join(f"cuda:{i}" for i in range(count))
+        raise DeviceError(f"no device {named}; the devices here are cpu, {existing}")
     return _cuda(named.index)
-
-
-def _existing() -> str:
-    return "devices here: " + ", ".join(["cpu", *(f"cuda:{i}" for i in range(gpu.device_count()))])
 
 
 def device_of(array: Any) -> device:

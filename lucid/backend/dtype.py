@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -34,12 +34,10 @@ __all__ = [
     "complex128",
     "dtype",
     "dtype_of",
-    "finfo",
     "float16",
     "float32",
     "float64",
     "get_default_dtype",
-    "iinfo",
     "int8",
     "int16",
     "int32",
@@ -179,7 +177,13 @@ ALIASES: Mapping[str, dtype] = MappingProxyType(
 
 _REAL = {complex64: float32, complex128: float64}
 _BY_NUMPY: dict[np.dtype[Any], dtype] = {d.numpy: d for d in DTYPES.values()}
-_BY_PYTHON_TYPE: dict[object, dtype] = {bool: bool_, int: int64, float: float64, complex: complex128}
+_BY_SCALAR_TYPE: dict[type, dtype] = {
+    bool: bool_,
+    int: int64,
+    float: float64,
+    complex: complex128,
+    **{d.numpy.type: d for d in DTYPES.values()},
+}
 _SUPPORTED = ", ".join(DTYPES)
 
 _default = float32
@@ -261,11 +265,9 @@ def as_dtype(spec: Any) -> dtype:
         name = spec.removeprefix("lucid.")
         found = DTYPES.get(name) or ALIASES.get(name)
     elif isinstance(spec, np.dtype):
-        found = _BY_NUMPY.get(spec)
+        found = _BY_NUMPY.get(cast("np.dtype[Any]", spec))
     elif isinstance(spec, type):
-        found = _BY_PYTHON_TYPE.get(spec)
-        if found is None and (issubclass(spec, np.generic) or spec is ml_dtypes.bfloat16):
-            found = _BY_NUMPY.get(np.dtype(spec))
+        found = _BY_SCALAR_TYPE.get(spec)
     else:
         found = None
     if found is None:
@@ -362,7 +364,7 @@ def promote_types(a: Any, b: Any) -> dtype:
 
 
 def _yield_to(strong: dtype | None, weak: dtype | None) -> dtype | None:
-    """Dtype of strong operands met by weaker ones: the strong type, raised to the category of the weak if that is higher."""
+    """Dtype of strong operands met by weaker ones: the strong type, in the category of the weak if that is higher."""
     if strong is None or weak is None:
         return weak if strong is None else strong
     if _category(weak) <= _category(strong):
@@ -487,105 +489,3 @@ def can_cast(from_: Any, to: Any) -> bool:
     (True, False, False)
     """
     return _category(as_dtype(from_)) <= _category(as_dtype(to))
-
-
-class finfo:
-    """Limits of a floating dtype, as Python floats; of a complex dtype, those of its parts.
-
-    Parameters
-    ----------
-    type : dtype, optional
-        Anything that `as_dtype` understands; the default dtype if left out.
-
-    Attributes
-    ----------
-    dtype : str
-        Name of the floating type.
-    bits : int
-        Bits per number.
-    eps : float
-        Distance from 1 to the next larger number.
-    min, max : float
-        Lowest and highest finite number.
-    tiny, smallest_normal : float
-        Smallest positive number of full precision.
-    resolution : float
-        ``10 ** -digits`` for the decimal digits that are always kept.
-
-    Raises
-    ------
-    DtypeError
-        If ``type`` is an integer type or bool; use `iinfo`.
-
-    Examples
-    --------
-    >>> from lucid.backend.dtype import bfloat16, finfo
-    >>> finfo(bfloat16).eps, finfo(bfloat16).bits
-    (0.0078125, 16)
-    """
-
-    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
-
-    def __init__(self, type: Any = None) -> None:
-        real = (_default if type is None else as_dtype(type)).to_real()
-        if not real.is_floating_point:
-            raise DtypeError(f"finfo: expected a floating or complex dtype, got {real}; use iinfo for integers")
-        limits: Any = ml_dtypes.finfo(real.numpy) if real is bfloat16 else np.finfo(real.numpy)
-        self.dtype = real.name
-        self.bits = 8 * real.itemsize
-        self.eps = float(limits.eps)
-        self.min = float(limits.min)
-        self.max = float(limits.max)
-        self.tiny = self.smallest_normal = float(limits.smallest_normal)
-        self.resolution = float(limits.resolution)
-
-    def __repr__(self) -> str:
-        return (
-            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
-        )
-
-
-class iinfo:
-    """Limits of an integer dtype, as Python ints.
-
-    Parameters
-    ----------
-    type : dtype
-        Anything that `as_dtype` understands.
-
-    Attributes
-    ----------
-    dtype : str
-        Name of the integer type.
-    bits : int
-        Bits per number.
-    min, max : int
-        Lowest and highest number.
-
-    Raises
-    ------
-    DtypeError
-        If ``type`` is not an integer type (bool is not); use `finfo` for floating types.
-
-    Examples
-    --------
-    >>> from lucid.backend.dtype import iinfo, int8
-    >>> iinfo(int8).min, iinfo(int8).max
-    (-128, 127)
-    """
-
-    __slots__ = ("bits", "dtype", "max", "min")
-
-    def __init__(self, type: Any) -> None:
-        integer = as_dtype(type)
-        if _category(integer) != 1:
-            raise DtypeError(f"iinfo: expected an integer dtype, got {integer}; use finfo for floating and complex types")
-        limits = np.iinfo(integer.numpy)
-        self.dtype = integer.name
-        self.bits = limits.bits
-        self.min = int(limits.min)
-        self.max = int(limits.max)
-
-    def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

@@ -9,12 +9,22 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lucid.errors import CudaUnavailableError
+from lucid.errors import CudaUnavailableError, OutOfMemoryError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["cupy", "current_stream", "device_count", "device_index", "is_available", "is_gpu_array", "use_device"]
+__all__ = [
+    "cupy",
+    "current_device",
+    "current_stream",
+    "device_count",
+    "device_index",
+    "is_available",
+    "is_gpu_array",
+    "transfer",
+    "use_device",
+]
 
 _INSTALL = "install it with: pip install 'lucid-cupy[cuda12]' (or [cuda13], by the CUDA version of the driver)"
 
@@ -22,7 +32,7 @@ _module: Any = None
 
 
 def cupy() -> Any:
-    """Module ``cupy``, imported on the first call and found to have a device.
+    """``cupy`` itself, imported on the first call and found to have a device.
 
     Returns
     -------
@@ -58,7 +68,7 @@ def cupy() -> Any:
 
 
 def device_count() -> int:
-    """Number of CUDA devices; 0 where CuPy is missing or finds none. Never raises."""
+    """How many CUDA devices there are; 0 where CuPy is missing or finds none. Never raises."""
     try:
         return int(cupy().cuda.runtime.getDeviceCount())
     except Exception:  # noqa: BLE001 - whatever a broken driver raises, the answer is that no device can be used
@@ -113,7 +123,8 @@ def current_stream(index: int | None = None) -> Any:
     CudaUnavailableError
         If there is no CUDA device.
     """
-    return cupy().cuda.get_current_stream(index)
+    module = cupy()
+    return module.cuda.get_current_stream() if index is None else module.cuda.get_current_stream(index)
 
 
 def transfer(array: Any, source: int | None, target: int | None, *, blocking: bool) -> Any:
@@ -131,11 +142,37 @@ def transfer(array: Any, source: int | None, target: int | None, *, blocking: bo
     Returns
     -------
     Array
+
+    Raises
+    ------
+    OutOfMemoryError
+        If the target has no room for the copy.
     """
-    if target is None:
-        with use_device(source or 0):
-            return array.get(blocking=blocking)
-    with use_device(target):
+    module = cupy()
+    try:
+        if target is None:
+            with use_device(device_index(array)):
+                return array.get(order="A", blocking=blocking)
         if source is None:
-            return cupy().asarray(array, blocking=blocking)
-        return array.copy()
+            with use_device(target):
+                return module.asarray(array, blocking=blocking)
+        return _between(module, array, source, target)
+    except module.cuda.memory.OutOfMemoryError as error:
+        raise OutOfMemoryError(f"no room for {array.nbytes:,} bytes on cuda:{target}: {error}") from error
+
+
+def _between(module: Any, array: Any, source: int, target: int) -> Any:
+    """Copy of a CuPy array on another CUDA device, in order with the current streams of both."""
+    with use_device(source):
+        array = module.ascontiguousarray(array)
+        giver = current_stream(source)
+        written = giver.record(module.cuda.Event(disable_timing=True))
+    with use_device(target):
+        taker = current_stream(target)
+        taker.wait_event(written)
+        moved = array.copy()
+        taken = taker.record(module.cuda.Event(disable_timing=True))
+    with use_device(source):
+        # Without this the source could be freed and overwritten while the copy still reads it.
+        giver.wait_event(taken)
+    return moved

@@ -1,0 +1,40 @@
+"""CUDA devices, their memory and their streams, under PyTorch's names.
+
+Importing this package imports no CuPy. On a machine without a CUDA device `is_available` is False, `device_count` and
+the memory figures are 0, `empty_cache` does nothing, and everything else raises `CudaUnavailableError`.
+"""
+
+from __future__ import annotations
+
+from lucid.backend.gpu import device_count, is_available
+from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
+from lucid.cuda.memory import (
+    empty_cache,
+    max_memory_allocated,
+    memory_allocated,
+    memory_reserved,
+    reset_peak_memory_stats,
+)
+from lucid.cuda.streams import Event, Stream, current_stream, default_stream, stream
+from lucid.errors import OutOfMemoryError
+
+__all__ = [
+    "Event",
+    "OutOfMemoryError",
+    "Stream",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "empty_cache",
+    "get_device_name",
+    "is_available",
+    "max_memory_allocated",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_peak_memory_stats",
+    "set_device",
+    "stream",
+    "synchronize",
+]

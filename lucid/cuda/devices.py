@@ -1,0 +1,129 @@
+"""Which CUDA devices there are and which of them is current."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from lucid.backend import device as places
+from lucid.backend import gpu
+from lucid.errors import DeviceError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ["CudaDevice", "cuda_index", "current_device", "device", "get_device_name", "set_device", "synchronize"]
+
+CudaDevice: TypeAlias = "places.device | int | str | None"
+"""A CUDA device, its index or its name; None for the current one."""
+
+
+def cuda_index(device: CudaDevice) -> int:
+    """Index of an existing CUDA device.
+
+    Parameters
+    ----------
+    device : device, int, str or None
+        None means the current CUDA device.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    DeviceError
+        If ``device`` is not a CUDA device, or no device of that index exists.
+    """
+    found = places.as_device("cuda" if device is None else device)
+    if found.index is None:
+        raise DeviceError(f"expected a CUDA device such as 'cuda:0' or 0, got {device!r}")
+    return found.index
+
+
+def current_device() -> int:
+    """Index of the CUDA device on which this thread works.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    """
+    return gpu.current_device()
+
+
+def set_device(device: CudaDevice) -> None:
+    """Make a CUDA device the current one of this thread; prefer the context manager `device`.
+
+    Parameters
+    ----------
+    device : device, int, str or None
+        None and negative indices change nothing, as in PyTorch.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    DeviceError
+        If ``device`` is not a CUDA device, or no device of that index exists. The current device then stays.
+    """
+    if not _means_nothing(device):
+        gpu.cupy().cuda.runtime.setDevice(cuda_index(device))
+
+
+@contextmanager
+def device(device: CudaDevice) -> Generator[None]:
+    """Context in which a CUDA device is the current one of this thread; the previous one comes back, however it ends.
+
+    Parameters
+    ----------
+    device : device, int, str or None
+        None and negative indices change nothing, as in PyTorch.
+
+    Raises
+    ------
+    CudaUnavailableError
+        On entry, if there is no CUDA device.
+    DeviceError
+        On entry, if ``device`` is not a CUDA device, or no device of that index exists.
+    """
+    if _means_nothing(device):
+        yield
+        return
+    with gpu.use_device(cuda_index(device)):
+        yield
+
+
+def _means_nothing(device: CudaDevice) -> bool:
+    return device is None or (isinstance(device, int) and device < 0)
+
+
+def get_device_name(device: CudaDevice = None) -> str:
+    """Name that the driver gives a CUDA device, such as ``"NVIDIA H200"``.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    DeviceError
+        If ``device`` is not a CUDA device, or no device of that index exists.
+    """
+    index = cuda_index(device)
+    name: bytes | str = gpu.cupy().cuda.runtime.getDeviceProperties(index)["name"]
+    return name.decode() if isinstance(name, bytes) else name
+
+
+def synchronize(device: CudaDevice = None) -> None:
+    """Wait until a CUDA device has done everything that was queued on it, on all streams.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    DeviceError
+        If ``device`` is not a CUDA device, or no device of that index exists.
+    """
+    with gpu.use_device(cuda_index(device)):
+        gpu.cupy().cuda.runtime.deviceSynchronize()
