@@ -225,8 +225,14 @@ def test_normal_is_the_inverse_of_its_word():
         assert single[i] == pytest.approx(inverse((reference_word(5, 0, i) + 0.5) / 2**32), rel=1e-7)
         word = reference_word(5, 0, 2 * i) | reference_word(5, 0, 2 * i + 1) << 32
         assert double[i] == pytest.approx(inverse(((word >> 12) + 0.5) / 2**52), rel=2e-15, abs=2e-15)
-    half = lr.normal(Generator("cpu", 5), (200,), BFLOAT16, 1.0, 0.5)
-    assert np.array_equal(half, single.astype(BFLOAT16))
+
+
+def test_half_types_are_rounded_from_float32():
+    """Normal and exponential half values are the float32 ones rounded, not the float64 ones: the same on a device."""
+    for draw in (lr.normal, lr.exponential):
+        single = draw(Generator("cpu", 5), (100_000,), np.float32)
+        for dtype in (BFLOAT16, np.dtype(np.float16)):
+            assert np.array_equal(draw(Generator("cpu", 5), (100_000,), dtype), single.astype(dtype))
 
 
 def test_normal_reaches_beyond_five_deviations():
@@ -373,6 +379,18 @@ def test_state_round_trip():
     assert other.device == "cpu"
     assert other.initial_seed() == 2**64 - 1
     assert np.array_equal(lr.uniform(other, (50,), np.float32), first)
+
+
+def test_offset_wraps():
+    """A draw over the end of the 64-bit offset goes on at block 0 of the same stream."""
+    g = Generator("cpu", 9)
+    g.reserve(2**64 - 2)
+    values = lr.uniform(g, (20,), np.float32)
+    assert g.reserve(0) == (9, 3)
+    assert np.array_equal(values[8:], lr.uniform(Generator("cpu", 9), (12,), np.float32))
+    state = g.get_state()
+    g.set_state(state)
+    assert g.reserve(0) == (9, 3)
 
 
 @pytest.mark.parametrize(
