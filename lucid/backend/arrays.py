@@ -11,11 +11,13 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.backend.device import as_device, device_of
 from lucid.backend.dtype import (
+    DTYPES,
     as_dtype,
     bfloat16,
     bool_,
     dtype,
     dtype_of,
+    float16,
     get_default_dtype,
     promote_types,
     scalar_dtype,
@@ -27,6 +29,16 @@ __all__ = ["Array", "asarray", "astype", "infer_dtype", "is_array", "namespace",
 
 Array: TypeAlias = Any
 """A NumPy or CuPy array. The two share no base class, so types cannot say more."""
+
+_NUMBERS = frozenset((bool, int, float, complex))
+
+# Casts in which no value can overflow or lose its meaning, so that NumPy has nothing to warn about.
+_WIDENING = frozenset(
+    (a.numpy, b.numpy)
+    for a in DTYPES.values()
+    for b in DTYPES.values()
+    if promote_types(a, b) is b and (b is not float16 or a.itemsize == 1)
+)
 
 
 def is_array(x: object) -> bool:
@@ -99,6 +111,8 @@ def astype(array: Array, dtype: Any, copy: bool = False) -> Array:
         return array.copy() if copy else array
     if array.dtype.kind == "c" and target.kind not in "cb":
         array = array.real
+    elif (array.dtype, target) in _WIDENING:
+        return array.astype(target)
     with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(target)
 
@@ -198,15 +212,15 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
 
 def _as_array(data: Any) -> Array | None:
     """View of data that is an array or lends its buffer; None for numbers and sequences of them."""
+    if type(data) in _NUMBERS:
+        return None
     if gpu.is_gpu_array(data):
         return data
     if hasattr(data, "__cuda_array_interface__"):
         return gpu.cupy().asarray(data)
     if isinstance(data, (memoryview, array)) or hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return np.asarray(data)
-    leaf: Any = data
-    while _nests(type(leaf)) and len(leaf):
-        leaf = leaf[0]
+    leaf = _first_leaf(data)
     if gpu.is_gpu_array(leaf):
         with gpu.use_device(gpu.device_index(leaf)):
             try:
@@ -218,6 +232,12 @@ def _as_array(data: Any) -> Array | None:
     return None
 
 
+def _first_leaf(data: Any) -> Any:
+    while _nests(data) and len(data):
+        data = data[0]
+    return data
+
+
 def _from_sequence(data: Any, wanted: dtype | None) -> np.ndarray[Any, Any]:
     """NumPy array made of a Python number or nested sequence."""
     inferred = infer_dtype(data)
@@ -227,9 +247,8 @@ def _from_sequence(data: Any, wanted: dtype | None) -> np.ndarray[Any, Any]:
             f"complex numbers do not fit {target}; ask for complex64 or complex128, or pass the real parts"
         )
     try:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             made = np.array(data, target.numpy)
-            values = np.array(data, np.float64) if inferred.is_floating_point else made
     except ValueError as error:
         raise _why_not(data, target, error) from error
     except (TypeError, OverflowError) as error:
@@ -237,7 +256,8 @@ def _from_sequence(data: Any, wanted: dtype | None) -> np.ndarray[Any, Any]:
     if inferred.is_floating_point and not (target.is_floating_point or target.is_complex or target is bool_):
         # NumPy turns a number that the integer type cannot hold into whatever the machine makes of it.
         limits = iinfo(target)
-        if not bool(np.all((values > limits.min - 1) & (values < limits.max + 1))):
+        whole = np.trunc(np.array(data, np.float64))
+        if not bool(np.all((whole >= limits.min) & (whole < limits.max + 1))):
             raise DtypeError(f"cannot make an array of {target}: it holds {limits.min} to {limits.max}")
     return made
 
@@ -275,25 +295,28 @@ def infer_dtype(data: Any) -> dtype:
     >>> infer_dtype([[1, 2], [3, 4]]), infer_dtype([1, 2.5]), infer_dtype([np.float64(1), 2])
     (lucid.int64, lucid.float32, lucid.float64)
     """
+    if type(data) in _NUMBERS:
+        return scalar_dtype(data)
     level: list[Any] = [data]
     found: dtype | None = None
     while level:
         nested: list[Any] = []
         # One look per type and not per number: a list of a million floats is a list of one type.
         for kind in set(map(type, level)):
-            if _nests(kind):
-                nested.extend(item for item in level if type(item) is kind)
-                continue
             members = (item for item in level if type(item) is kind)
-            for leaf in members if hasattr(kind, "dtype") else [next(members)]:
+            first = next(members)
+            if _nests(first):
+                nested += (first, *members)
+                continue
+            for leaf in (first, *members) if hasattr(kind, "dtype") else (first,):
                 one = _dtype_of_leaf(leaf)
                 found = one if found is None else promote_types(found, one)
         level = list(chain.from_iterable(nested))
     return get_default_dtype() if found is None else found
 
 
-def _nests(kind: type) -> bool:
-    return issubclass(kind, (list, tuple, range))
+def _nests(data: object) -> bool:
+    return isinstance(data, (list, tuple, range))
 
 
 def _dtype_of_leaf(leaf: Any) -> dtype:
