@@ -14,7 +14,6 @@ from lucid.backend.dtype import (
     DTYPES,
     as_dtype,
     bfloat16,
-    bool_,
     dtype,
     dtype_of,
     float16,
@@ -22,7 +21,6 @@ from lucid.backend.dtype import (
     promote_types,
     scalar_dtype,
 )
-from lucid.backend.limits import iinfo
 from lucid.errors import DeviceError, DtypeError, ShapeError
 
 __all__ = ["Array", "asarray", "astype", "infer_dtype", "is_array", "namespace", "to_device"]
@@ -247,19 +245,12 @@ def _from_sequence(data: Any, wanted: dtype | None) -> np.ndarray[Any, Any]:
             f"complex numbers do not fit {target}; ask for complex64 or complex128, or pass the real parts"
         )
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            made = np.array(data, target.numpy)
+        with np.errstate(over="ignore"):
+            return np.array(data, target.numpy)
     except ValueError as error:
         raise _why_not(data, target, error) from error
     except (TypeError, OverflowError) as error:
         raise DtypeError(f"cannot make an array of {target}: {error}") from error
-    if inferred.is_floating_point and not (target.is_floating_point or target.is_complex or target is bool_):
-        # NumPy turns a number that the integer type cannot hold into whatever the machine makes of it.
-        limits = iinfo(target)
-        whole = np.trunc(np.array(data, np.float64))
-        if not bool(np.all((whole >= limits.min) & (whole < limits.max + 1))):
-            raise DtypeError(f"cannot make an array of {target}: it holds {limits.min} to {limits.max}")
-    return made
 
 
 def _why_not(data: Any, target: dtype, error: ValueError) -> ShapeError | DtypeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import ml_dtypes
@@ -62,7 +63,7 @@ class finfo:
         self.min = float(limits.min)
         self.max = float(limits.max)
         self.tiny = self.smallest_normal = float(limits.smallest_normal)
-        self.resolution = float(limits.resolution)
+        self.resolution = 10.0 ** int(math.log10(self.eps))
 
     def __repr__(self) -> str:
         return (
