@@ -24,30 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "ALIASES",
-    "DTYPES",
-    "as_dtype",
-    "bfloat16",
-    "bool_",
-    "can_cast",
-    "complex64",
-    "complex128",
-    "dtype",
-    "dtype_of",
-    "float16",
-    "float32",
-    "float64",
-    "get_default_dtype",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "promote_types",
-    "result_type",
-    "scalar_dtype",
-    "set_default_dtype",
-    "uint8",
-]
+    "ALIASES", "DTYPES", "as_dtype", "bfloat16", "bool_", "can_cast", "complex64", "complex128", "dtype", "dtype_of",
+    "float16", "float32", "float64", "get_default_dtype", "int8", "int16", "int32", "int64", "promote_types",
+    "result_type", "scalar_dtype", "set_default_dtype", "uint8",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -67,6 +47,9 @@ class dtype:
         Whether it holds real numbers with a fraction, complex numbers, numbers below zero.
     itemsize : int
         Bytes per element.
+    category : int
+        0 for bool, 1 for integers, 2 for floating, 3 for complex types: the rank by which operands of different kinds
+        combine.
 
     Examples
     --------
@@ -83,6 +66,7 @@ class dtype:
     is_complex: bool
     is_signed: bool
     itemsize: int
+    category: int
 
     def to_real(self) -> dtype:
         """Real type of the parts of a complex type; a real type is its own.
@@ -123,33 +107,26 @@ class dtype:
         return "bool_" if self is bool_ else self.name
 
 
-def _floating(scalar: type) -> dtype:
+_BOOL, _INTEGER, _FLOATING, _COMPLEX = range(4)
+
+
+def _make(scalar: type, category: int, *, is_signed: bool = True) -> dtype:
     numpy = np.dtype(scalar)
-    return dtype(numpy.name, numpy, True, False, True, numpy.itemsize)
+    return dtype(numpy.name, numpy, category == _FLOATING, category == _COMPLEX, is_signed, numpy.itemsize, category)
 
 
-def _complex(scalar: type) -> dtype:
-    numpy = np.dtype(scalar)
-    return dtype(numpy.name, numpy, False, True, True, numpy.itemsize)
-
-
-def _integer(scalar: type, *, is_signed: bool = True) -> dtype:
-    numpy = np.dtype(scalar)
-    return dtype(numpy.name, numpy, False, False, is_signed, numpy.itemsize)
-
-
-float16 = _floating(np.float16)
-bfloat16 = _floating(ml_dtypes.bfloat16)
-float32 = _floating(np.float32)
-float64 = _floating(np.float64)
-int8 = _integer(np.int8)
-int16 = _integer(np.int16)
-int32 = _integer(np.int32)
-int64 = _integer(np.int64)
-uint8 = _integer(np.uint8, is_signed=False)
-bool_ = _integer(np.bool_, is_signed=False)
-complex64 = _complex(np.complex64)
-complex128 = _complex(np.complex128)
+float16 = _make(np.float16, _FLOATING)
+bfloat16 = _make(ml_dtypes.bfloat16, _FLOATING)
+float32 = _make(np.float32, _FLOATING)
+float64 = _make(np.float64, _FLOATING)
+int8 = _make(np.int8, _INTEGER)
+int16 = _make(np.int16, _INTEGER)
+int32 = _make(np.int32, _INTEGER)
+int64 = _make(np.int64, _INTEGER)
+uint8 = _make(np.uint8, _INTEGER, is_signed=False)
+bool_ = _make(np.bool_, _BOOL, is_signed=False)
+complex64 = _make(np.complex64, _COMPLEX)
+complex128 = _make(np.complex128, _COMPLEX)
 
 DTYPES: Mapping[str, dtype] = MappingProxyType(
     {
@@ -163,16 +140,10 @@ DTYPES: Mapping[str, dtype] = MappingProxyType(
 
 ALIASES: Mapping[str, dtype] = MappingProxyType(
     {
-        "half": float16,
-        "float": float32,
-        "double": float64,
-        "short": int16,
-        "int": int32,
-        "long": int64,
-        "cfloat": complex64,
-        "cdouble": complex128,
+        "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+        "cfloat": complex64, "cdouble": complex128,
     }
-)
+)  # fmt: skip
 """PyTorch's second names. ``lucid.float`` and ``lucid.int`` are these, unlike Python's ``float`` and ``int``."""
 
 _REAL = {complex64: float32, complex128: float64}
@@ -190,14 +161,7 @@ _default = float32
 
 
 def get_default_dtype() -> dtype:
-    """Floating type of tensors made from Python floats; float32 until `set_default_dtype` is called.
-
-    Examples
-    --------
-    >>> from lucid.backend.dtype import get_default_dtype
-    >>> get_default_dtype()
-    lucid.float32
-    """
+    """Floating type of tensors made from Python floats; float32 until `set_default_dtype` is called."""
     return _default
 
 
@@ -308,20 +272,12 @@ def dtype_of(array: Any) -> dtype:
         ) from None
 
 
-def _category(d: dtype) -> int:
-    if d is bool_:
-        return 0
-    if d.is_complex:
-        return 3
-    return 2 if d.is_floating_point else 1
-
-
 def _join(a: dtype, b: dtype) -> dtype:
     """Smallest type that both promote to, by the formula from which the table is filled."""
     if a is b:
         return a
-    low, high = sorted((a, b), key=lambda d: (_category(d), d.itemsize))
-    if _category(low) < _category(high):
+    low, high = sorted((a, b), key=lambda d: (d.category, d.itemsize))
+    if low.category < high.category:
         # float64 needs complex128; every other lower type gives way to the higher category, whatever its size.
         return complex128 if high.is_complex and low is float64 else high
     if {low, high} == {float16, bfloat16}:
@@ -367,7 +323,7 @@ def _yield_to(strong: dtype | None, weak: dtype | None) -> dtype | None:
     """Dtype of strong operands met by weaker ones: the strong type, in the category of the weak if that is higher."""
     if strong is None or weak is None:
         return weak if strong is None else strong
-    if _category(weak) <= _category(strong):
+    if weak.category <= strong.category:
         return strong
     if strong.is_floating_point:
         # Only the category is taken over: float32 met by a weak complex128 is complex64.
@@ -488,4 +444,4 @@ def can_cast(from_: Any, to: Any) -> bool:
     >>> can_cast("float64", "float16"), can_cast("float32", "int64"), can_cast("int64", "bool")
     (True, False, False)
     """
-    return _category(as_dtype(from_)) <= _category(as_dtype(to))
+    return as_dtype(from_).category <= as_dtype(to).category

@@ -8,7 +8,7 @@ from typing import Any, cast
 import ml_dtypes
 import numpy as np
 
-from lucid.backend.dtype import as_dtype, bfloat16, bool_, get_default_dtype
+from lucid.backend.dtype import as_dtype, bfloat16, get_default_dtype, int8
 from lucid.errors import DtypeError
 
 __all__ = ["finfo", "iinfo"]
@@ -106,7 +106,7 @@ class iinfo:
 
     def __init__(self, type: Any) -> None:
         integer = as_dtype(type)
-        if integer is bool_ or integer.is_floating_point or integer.is_complex:
+        if integer.category != int8.category:
             raise DtypeError(
                 f"iinfo: expected an integer dtype, got {integer}; use finfo for floating and complex types"
             )
