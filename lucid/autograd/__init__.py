@@ -1,0 +1,1 @@
+"""Reverse-mode differentiation: the graph, the engine that runs it backward, and its hooks."""

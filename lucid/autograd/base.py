@@ -1,0 +1,134 @@
+"""TensorBase: the slots of a tensor and its place in the graph; everything a user calls is added in `lucid.tensor`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import numpy as np
+
+from lucid.autograd.mode import inference_threads, thread
+from lucid.errors import GraphError
+
+if TYPE_CHECKING:
+    from lucid.autograd.node import AccumulateGrad, Node
+    from lucid.autograd.views import View
+    from lucid.backend.arrays import Array
+
+    Edge = tuple[Node, int]
+
+T = TypeVar("T", bound="TensorBase")
+
+
+class InferenceVersion(list[int]):
+    """The version counter of tensors made in inference mode: there is none, and asking for it says so."""
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise GraphError(
+            "inference tensors carry no version counter and cannot be saved for backward or changed in place outside "
+            "inference mode: make the tensor outside lucid.inference_mode(), or clone() it in normal mode first"
+        )
+
+
+INFERENCE = InferenceVersion()
+
+
+class TensorBase:
+    """An array on one device and its place in the graph.
+
+    Attributes
+    ----------
+    array : numpy.ndarray or cupy.ndarray
+        The values. Writing to it directly is not seen by the version counter.
+    edge : tuple of (Node, int), or None
+        The node that takes this tensor's gradient and the number of the node's output that the tensor is: the node
+        that made it, or an `AccumulateGrad` for a leaf. None if the tensor does not require grad; of a view, use
+        `live_edge`.
+    version : list of int
+        One entry, the number of in-place changes, shared by all tensors on the same memory.
+    view : View or None
+        How this tensor was taken from its base.
+    stored_grad : TensorBase or None
+        What the `grad` property gives.
+    accumulator : AccumulateGrad
+        A leaf's end of the graph, made on first need; it holds the leaf's hooks.
+    """
+
+    # `array`, `edge` and `view` are set by whoever makes a tensor. The others may be unset, which costs an op's result
+    # nothing: read them with `version_of`, `grad_of` and `accumulator_of`.
+    __slots__ = ("__weakref__", "accumulator", "array", "edge", "stored_grad", "version", "view")
+
+    array: Array
+    edge: Edge | None
+    version: list[int]
+    view: View | None
+    stored_grad: Any
+    accumulator: AccumulateGrad
+
+
+_new = object.__new__
+
+
+class _Registered:
+    """The class that ops return; `lucid.tensor` registers its own once it exists."""
+
+    tensor: type[TensorBase] = TensorBase
+
+
+registered = _Registered()
+
+
+def wrap(array: Array) -> Any:
+    """Return a tensor around `array` that is in no graph."""
+    tensor = _new(registered.tensor)
+    tensor.array = array
+    tensor.edge = None
+    tensor.view = None
+    if inference_threads:
+        mark_inference(tensor)
+    return tensor
+
+
+def wrap_on_graph(array: Array, edge: Edge | None, version: list[int]) -> Any:
+    """Return a tensor around `array` whose gradient goes to `edge`, sharing the version counter `version`."""
+    tensor = _new(registered.tensor)
+    tensor.array = array
+    tensor.edge = edge
+    tensor.version = version
+    tensor.view = None
+    return tensor
+
+
+def version_of(tensor: TensorBase) -> list[int]:
+    """Return the version counter of `tensor`, made on first need."""
+    try:
+        return tensor.version
+    except AttributeError:
+        tensor.version = [0]
+        return tensor.version
+
+
+def grad_of(tensor: TensorBase) -> Any:
+    """Return the gradient that `tensor` holds, or None."""
+    try:
+        return tensor.stored_grad
+    except AttributeError:
+        tensor.stored_grad = None
+        return None
+
+
+def mark_inference(tensor: TensorBase) -> None:
+    """Leave `tensor` without a version counter if this thread is in inference mode."""
+    if thread.state.inference:
+        tensor.version = INFERENCE
+
+
+def as_array(value: Any) -> Array:
+    """Return `value` as an array: NumPy gives scalars where CuPy gives arrays of no dimension."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def describe(tensor: Any) -> str:
+    """Return shape, dtype and device of a tensor or array in words, for messages."""
+    array = tensor.array if isinstance(tensor, TensorBase) else tensor
+    device = "cpu" if isinstance(array, np.ndarray | np.generic) else f"cuda:{array.device.id}"
+    return f"shape {tuple(array.shape)}, {array.dtype.name} on {device}"

@@ -1,0 +1,397 @@
+"""The engine: runs the graph backward, newest node first, and fires every gradient hook at its moment."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.anomaly import check_grads, forward_of
+from lucid.autograd.base import TensorBase, as_array, describe, grad_of, wrap
+from lucid.autograd.hooks import add_hook_note, fire_node_hooks, fire_tensor_hooks, hook_name
+from lucid.autograd.mode import thread
+from lucid.autograd.node import SMALL_BYTES, AccumulateGrad, Extra, Node
+from lucid.autograd.primitive import CPU, CUDA, GRAPH, namespace_of
+from lucid.backend import gpu
+from lucid.errors import AnomalyError, HookTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lucid.autograd.base import Edge
+    from lucid.autograd.mode import ThreadState
+
+
+class Pass:
+    """What one backward pass knows beside its gradients.
+
+    Attributes
+    ----------
+    number : int
+        Grows with every pass of the process.
+    keep : bool
+        Whether saved tensors outlive the pass.
+    needed : set of Node, or None
+        The nodes that run; None if all that are reached do.
+    captures : dict of Node to dict of int to int
+        For each captured node, which output goes to which place of `captured`.
+    captured : list
+        The gradients that `autograd.grad` returns.
+    counts : dict of Node to int
+        How many contributions each node still waits for.
+    roots : set of Node
+        Where the pass began.
+    """
+
+    __slots__ = ("captured", "captures", "counts", "keep", "needed", "number", "roots")
+
+    def __init__(self, number: int, keep: bool, roots: set[Node]) -> None:
+        self.number = number
+        self.keep = keep
+        self.needed: set[Node] | None = None
+        self.captures: dict[Node, dict[int, int]] = {}
+        self.captured: list[Any] = []
+        self.counts = reachable(roots)
+        self.roots = roots
+
+    def will_run(self, node: Node) -> bool:
+        """Return whether this pass reaches `node` and fires its tensor hooks."""
+        if node not in self.counts and node not in self.roots:
+            return False
+        return self.needed is None or node in self.needed or node in self.captures
+
+
+_next_pass = itertools.count(1).__next__
+
+
+def reachable(roots: set[Node]) -> dict[Node, int]:
+    """Return how many edges lead to each node that the roots reach."""
+    counts: dict[Node, int] = {}
+    stack = list(roots)
+    push = stack.append
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                node = edge[0]
+                if node in counts:
+                    counts[node] += 1
+                else:
+                    counts[node] = 1
+                    if node not in roots:
+                        push(node)
+    return counts
+
+
+def needed_nodes(nodes: Iterable[Node], targets: set[Node]) -> set[Node]:
+    """Return those of `nodes` from which one of `targets` is reached."""
+    needed: set[Node] = set()
+    # inputs are older than what uses them: by the time a node is looked at, all that it leads to has been
+    for node in sorted(nodes, key=lambda node: node.sequence):
+        if any(edge is not None and (edge[0] in needed or edge[0] in targets) for edge in node.edges):
+            needed.add(node)
+    return needed
+
+
+def run(
+    roots: Sequence[tuple[Edge, Any]],
+    *,
+    keep_graph: bool,
+    create_graph: bool,
+    wanted: Sequence[Edge] | None = None,
+    accumulate: bool = True,
+) -> list[Any]:
+    """Run one backward pass and return the captured gradients.
+
+    Parameters
+    ----------
+    roots : sequence of (edge, Tensor)
+        Where the pass begins and with which gradients.
+    keep_graph : bool
+        Whether saved tensors outlive the pass.
+    create_graph : bool
+        Whether the pass itself is recorded.
+    wanted : sequence of edges, optional
+        The inputs; everything off the way to them is left out.
+    accumulate : bool
+        Whether leaves add to their `.grad`; without it the gradients of `wanted` are returned.
+    """
+    this = Pass(_next_pass(), keep_graph, {edge[0] for edge, _ in roots})
+    if wanted is not None:
+        targets = {edge[0] for edge in wanted}
+        this.needed = needed_nodes({*this.roots, *this.counts}, targets)
+        if accumulate:
+            for node in targets:
+                if type(node) is AccumulateGrad:
+                    this.needed.add(node)
+                else:
+                    this.captures[node] = {}
+        else:
+            this.captured = [None] * len(wanted)
+            for place, (node, output) in enumerate(wanted):
+                this.captures.setdefault(node, {})[output] = place
+        this.counts = {}
+        for node in this.needed:
+            for edge in node.edges:
+                if edge is not None:
+                    this.counts[edge[0]] = this.counts.get(edge[0], 0) + 1
+    state = thread.state
+    before = state.grad_enabled, state.recording, state.node
+    state.grad_enabled = create_graph
+    state.refresh()
+    state.passes.append(this)
+    try:
+        _run(this, [(edge, grad if create_graph else grad.array) for edge, grad in roots], state, graph=create_graph)
+    finally:
+        state.passes.pop()
+        state.grad_enabled, state.recording, state.node = before
+    return this.captured
+
+
+def _run(this: Pass, roots: list[tuple[Edge, Any]], state: ThreadState, *, graph: bool) -> None:
+    """Run the nodes of a pass whose gradients are tensors with `graph` and raw arrays without."""
+    keep, needed, captures, counts = this.keep, this.needed, this.captures, this.counts
+    watched = bool(captures) or needed is not None or state.anomaly
+    ndarray, quiet, add = np.ndarray, state.quiet, np.add
+    m: Any = GRAPH if graph else CPU
+    buffers: dict[Node, Any] = {}
+    owned: set[tuple[Node, int]] = set()
+    leaves: deque[Node] = deque()
+    # the newest ready node, and the others as a heap: in a chain the heap stays empty
+    newest: Node | None = None
+    ready: list[tuple[int, Node]] = []
+
+    for (node, output), grad in roots:
+        contribute(buffers, owned, node, output, grad, graph=graph)
+    for node in sorted(this.roots, key=sequence_of) if len(this.roots) > 1 else this.roots:
+        if not counts.get(node):
+            if type(node) is AccumulateGrad:
+                leaves.append(node)
+            else:
+                heappush(ready, (-node.sequence, node))
+    if ready:
+        newest = heappop(ready)[1]
+    del roots
+    grad = grads = None
+    while True:
+        if leaves:
+            node = leaves.popleft()
+        elif newest is not None:
+            node = newest
+            newest = heappop(ready)[1] if ready else None
+        else:
+            return
+        grad = buffers.pop(node, None)
+        state.node = node
+        if not graph and type(grad) is not ndarray:
+            m = namespace_of_buffer(grad)
+        if watched or node.extra is not None:
+            grads = _run_watched(this, node, m, grad, quiet)
+            if grads is None:
+                continue
+        elif m is CUDA:
+            grads = _run_on_device(node, m, grad, quiet)
+        else:
+            grads = node.backward(m, grad, quiet)
+        if not graph:
+            m = CPU
+        if not keep and node.saved:
+            node.release()
+        for edge, grad in zip(node.edges, grads):  # noqa: B905  their lengths agree, and strict costs on the hot path
+            if edge is None:
+                continue
+            target, output = edge
+            if needed is not None and target not in needed and target not in captures:
+                continue
+            if grad is not None:
+                if target.outputs != 1:
+                    contribute(buffers, owned, target, output, grad, graph=graph)
+                elif target not in buffers:
+                    buffers[target] = grad
+                elif type(old := buffers[target]) is ndarray and old.nbytes < SMALL_BYTES:
+                    buffers[target] = quiet(add, old, grad)
+                else:
+                    contribute(buffers, owned, target, output, grad, graph=graph)
+            left = counts[target] - 1
+            counts[target] = left
+            if not left:
+                if type(target) is AccumulateGrad:
+                    leaves.append(target)
+                elif newest is None:
+                    newest = target
+                elif target.sequence > newest.sequence:
+                    heappush(ready, (-newest.sequence, newest))
+                    newest = target
+                else:
+                    heappush(ready, (-target.sequence, target))
+        # the leaf that runs next must find its buffer in nobody else's hands
+        edge = grad = grads = old = None
+
+
+def sequence_of(node: Node) -> int:
+    """Return the node's place in the order of recording."""
+    return node.sequence
+
+
+def contribute(
+    buffers: dict[Node, Any], owned: set[tuple[Node, int]], node: Node, output: int, grad: Any, *, graph: bool
+) -> None:
+    """Add `grad` to what output `output` of `node` has received.
+
+    `owned` holds the outputs whose buffer was made here by an earlier sum: nobody else has seen it, so it is added to
+    in place.
+    """
+    several = node.outputs != 1
+    if several:
+        slots: Any = buffers.get(node)
+        if slots is None:
+            slots = buffers[node] = [None] * node.outputs
+        place: Any = output
+        old = slots[output]
+    else:
+        slots, place = buffers, node
+        old = buffers.get(node)
+    if old is None:
+        slots[place] = grad
+    elif graph:
+        slots[place] = GRAPH.add(old, grad)
+    elif (node, output) not in owned or old.dtype != grad.dtype:
+        slots[place] = total = thread.state.quiet(namespace_of(old).add, old, grad)
+        if not isinstance(total, np.generic) and total.nbytes >= SMALL_BYTES:
+            owned.add((node, output))
+    elif type(old) is np.ndarray:
+        thread.state.quiet(np.add, old, grad, old)
+    else:
+        CUDA.add_into(old, grad)
+
+
+def namespace_of_buffer(grad: Any) -> Any:
+    """Return the namespace for what a node has received: nothing, one array, or a list."""
+    if isinstance(grad, list):
+        grad = next((g for g in grad if g is not None), None)  # pyright: ignore[reportUnknownVariableType]
+    return CPU if grad is None else namespace_of(grad)
+
+
+def _run_on_device(node: Node, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+    """Run a node on the device of its gradient, and on the stream of its forward."""
+    extra = node.extra
+    stream = extra.stream if extra is not None else None
+    array = next(g for g in (grad if isinstance(grad, list) else [grad]) if g is not None)  # pyright: ignore[reportUnknownVariableType]
+    with gpu.use_device(gpu.device_index(array)):
+        if stream is None:
+            return node.backward(m, grad, quiet)
+        current = gpu.current_stream()
+        stream.wait_event(current.record())
+        with stream:
+            grads = node.backward(m, grad, quiet)
+        current.wait_event(stream.record())
+        return grads
+
+
+def _run_watched(
+    this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[..., Any]
+) -> tuple[Any, ...] | None:
+    """Run a node that has hooks, is captured, or is searched for anomalies; None if it is only captured.
+
+    The order is the contract's: tensor hooks of its outputs, retained gradients, capture, prehooks, the node (at a
+    leaf the accumulation and its hooks), posthooks.
+    """
+    extra = node.extra
+    if extra is not None:
+        if extra.tensor_hooks or extra.retained:
+            grad = _fire_output_hooks(node, extra, grad, graph=m is GRAPH)
+    places = this.captures.get(node)
+    if places is not None:
+        for output, place in places.items():
+            captured = grad[output] if isinstance(grad, list) else grad  # pyright: ignore[reportUnknownVariableType]
+            this.captured[place] = _as_tensor(captured)
+    if this.needed is not None and node not in this.needed:
+        return None
+    if extra is not None and extra.prehooks:
+        given = fire_node_hooks(extra.prehooks, _as_tensors(grad, node), (), "node prehook", node.name())
+        grad = _as_buffer(given, node, graph=m is GRAPH)
+    outputs = _as_tensors(grad, node) if extra is not None and extra.posthooks else ()
+    try:
+        grads = _run_on_device(node, m, grad, quiet) if m is CUDA else node.backward(m, grad, quiet)
+    except Exception as error:
+        if thread.state.anomaly and not isinstance(error, AnomalyError):
+            error.add_note(f"in backward of {node.name()}; {forward_of(node)}")
+        raise
+    if thread.state.anomaly and thread.state.check_nan:
+        check_grads(node, grads)
+    if extra is not None:
+        if extra.accumulated and grad is not None:
+            _fire_accumulated(node, extra)
+        if extra.posthooks:
+            given = tuple(None if edge is None else _as_tensor(g) for edge, g in zip(node.edges, grads, strict=True))
+            given = fire_node_hooks(extra.posthooks, given, (outputs,), "node posthook", node.name())
+            grads = given if m is GRAPH else tuple(None if g is None else g.array for g in given)
+    return grads
+
+
+def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool) -> Any:
+    """Return what a node has received after the tensor hooks of its outputs, and set retained gradients."""
+    buffer = list(grad) if isinstance(grad, list) else [grad]  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+    if len(buffer) != node.outputs:
+        buffer = [None] * node.outputs
+    for output in sorted({*extra.tensor_hooks, *extra.retained}):
+        tensor = _as_tensor(buffer[output])
+        expected = extra.expected.get(output)
+        if tensor is not None and expected is not None and tensor.array.dtype != expected[1]:
+            tensor = GRAPH.cast(tensor, dtype=expected[1]) if graph else wrap(tensor.array.astype(expected[1]))
+        hooks = extra.tensor_hooks.get(output)
+        if hooks:
+            tensor = fire_tensor_hooks(hooks, tensor, expected, _owner(node, output, expected))
+        kept = extra.retained.get(output)
+        keeper = kept() if kept is not None else None
+        if keeper is not None and tensor is not None:
+            old = grad_of(keeper)
+            keeper.stored_grad = tensor if old is None else GRAPH.add(old, tensor)
+        buffer[output] = tensor if graph or tensor is None else tensor.array
+    return buffer if node.outputs != 1 else buffer[0]
+
+
+def _owner(node: Node, output: int, expected: tuple[tuple[int, ...], Any] | None) -> str:
+    """Return in words which tensor the hooks of an output hang on."""
+    if isinstance(node, AccumulateGrad):
+        leaf = node.variable
+        return "a leaf tensor" if leaf is None else f"the leaf tensor of {describe(leaf)}"
+    form = "" if expected is None else f" of shape {expected[0]}, {expected[1].name}"
+    return f"the tensor{form} made by {node.name()} (output {output})"
+
+
+def _fire_accumulated(node: Node, extra: Extra) -> None:
+    """Call the post-accumulate hooks of a leaf with the leaf."""
+    leaf = node.variable if isinstance(node, AccumulateGrad) else None
+    if leaf is None:
+        return
+    for index, hook in enumerate(tuple(extra.accumulated)):
+        try:
+            result = hook(leaf)
+            if result is not None:
+                raise HookTypeError(
+                    f"post-accumulate hook {hook_name(hook)}: expected None to be returned, "
+                    f"got {type(result).__name__}"
+                )
+        except Exception as error:
+            add_hook_note(error, hook, "post-accumulate hook", _owner(node, 0, None), index)
+            raise
+
+
+def _as_tensor(grad: Any) -> Any:
+    return grad if grad is None or isinstance(grad, TensorBase) else wrap(as_array(grad))
+
+
+def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:
+    """Return what a node has received as one tensor or None for each output."""
+    if isinstance(grad, list):
+        return tuple(_as_tensor(g) for g in grad)  # pyright: ignore[reportUnknownVariableType]
+    return (_as_tensor(grad),) if node.outputs == 1 else (None,) * node.outputs
+
+
+def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:
+    """Return the reverse of `_as_tensors`."""
+    grads = [g if g is None or graph else g.array for g in tensors]
+    return grads[0] if node.outputs == 1 else grads

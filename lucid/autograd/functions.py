@@ -1,0 +1,251 @@
+"""`backward` and `grad`: where a backward pass is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd import engine
+from lucid.autograd.base import TensorBase, describe, wrap
+from lucid.autograd.graph import GradientEdge
+from lucid.autograd.node import AccumulateGrad
+from lucid.autograd.primitive import GRAPH
+from lucid.autograd.retain import retain_grad
+from lucid.autograd.views import live_edge
+from lucid.backend.arrays import namespace
+from lucid.errors import GraphError, HookTypeError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.autograd.base import Edge
+
+
+def edge_of(tensor: Any, role: str) -> Edge:
+    """Return where the gradient of `tensor` goes.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a tensor nor a `GradientEdge`.
+    GraphError
+        If it does not require grad.
+    """
+    if isinstance(tensor, GradientEdge):
+        return tensor.node, tensor.output_nr
+    if not isinstance(tensor, TensorBase):
+        raise HookTypeError(f"{role}: expected a Tensor or a GradientEdge, got {type(tensor).__name__}")
+    edge = live_edge(tensor)
+    if edge is None:
+        raise GraphError(
+            f"{role} of {describe(tensor)} does not require grad and does not have a grad_fn: make it from tensors "
+            "with requires_grad=True, outside lucid.no_grad()"
+        )
+    return edge
+
+
+def _as_sequence(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, TensorBase | GradientEdge):
+        return (value,)
+    return tuple(value)
+
+
+def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool) -> list[tuple[Edge, Any]]:
+    """Return each root's edge with the gradient that the pass begins with."""
+    if grads and len(grads) != len(roots):
+        raise ShapeError(f"got {len(roots)} tensors and {len(grads)} gradients: expected one gradient for each tensor")
+    seeds: list[tuple[Edge, Any]] = []
+    for index, root in enumerate(roots):
+        edge = edge_of(root, f"element {index} of tensors")
+        grad = grads[index] if grads else None
+        array = root.array if isinstance(root, TensorBase) else None
+        if grad is None:
+            if array is None:
+                raise GraphError("a GradientEdge as root needs its gradient: pass one for it")
+            if array.size != 1:
+                raise GraphError(
+                    f"grad can be implicitly created only for scalar outputs: the output has shape "
+                    f"{tuple(array.shape)}, so pass a gradient of that shape, or reduce it, for one with .sum()"
+                )
+            if array.dtype.kind == "c":
+                raise GraphError("grad can be implicitly created only for real outputs: pass a complex gradient")
+            grad = wrap(namespace(array).ones(array.shape, array.dtype))
+        elif not isinstance(grad, TensorBase):
+            raise HookTypeError(f"gradient {index}: expected a Tensor or None, got {type(grad).__name__}")
+        elif array is not None and grad.array.shape != array.shape:
+            raise ShapeError(
+                f"mismatch in shape: gradient {index} has shape {tuple(grad.array.shape)} and its tensor has shape "
+                f"{tuple(array.shape)}: expected equal shapes"
+            )
+        elif array is not None and type(grad.array) is not type(array):
+            raise ShapeError(f"gradient {index} has {describe(grad)}, its tensor {describe(root)}: move one")
+        if array is not None and grad.array.dtype != array.dtype:
+            grad = wrap(grad.array.astype(array.dtype)) if not create_graph else grad.to(root.dtype)
+        seeds.append((edge, grad))
+    return seeds
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add to the `.grad` of every leaf x the gradient sum_k J_k(x)^T grad_tensors[k] of the given tensors.
+
+    Parameters
+    ----------
+    tensors : Tensor, GradientEdge, or sequence of them
+        The roots of the pass.
+    grad_tensors : Tensor, None, or sequence of them, optional
+        The gradient of each root, of its shape. None stands for ones where the root has a single element.
+    retain_graph : bool, optional
+        Whether the graph can run again; by default as `create_graph`.
+    create_graph : bool
+        Whether the pass is recorded, so that the gradients can be differentiated.
+    inputs : Tensor or sequence of Tensor, optional
+        Gradients are accumulated for these only.
+
+    Raises
+    ------
+    GraphError
+        If a root does not require grad, needs a gradient of its own, or its graph was freed; if `inputs` is empty.
+    ShapeError
+        If a gradient has another shape than its root, or their numbers differ.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    >>> lucid.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    roots = _as_sequence(tensors)
+    seeds = _seeds(roots, _as_sequence(grad_tensors), create_graph=create_graph)
+    wanted = None
+    if inputs is not None:
+        targets = _as_sequence(inputs)
+        if not targets:
+            raise GraphError("backward: inputs is empty: expected at least one tensor, or None for all leaves")
+        wanted = [edge_of(target, f"element {index} of inputs") for index, target in enumerate(targets)]
+        for target, edge in zip(targets, wanted, strict=True):
+            if type(edge[0]) is not AccumulateGrad and isinstance(target, TensorBase):
+                retain_grad(target)
+    keep = create_graph if retain_graph is None else retain_graph
+    engine.run(seeds, keep_graph=keep, create_graph=create_graph, wanted=wanted)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """Return the gradient sum_k J_k(x)^T grad_outputs[k] for each of `inputs`; no `.grad` is touched.
+
+    Parameters
+    ----------
+    outputs : Tensor, GradientEdge, or sequence of them
+        The roots of the pass.
+    inputs : Tensor, GradientEdge, or sequence of them
+        What to differentiate by.
+    grad_outputs : Tensor, None, or sequence of them, optional
+        The gradient of each root, of its shape. None stands for ones where the root has a single element.
+    retain_graph : bool, optional
+        Whether the graph can run again; by default as `create_graph`.
+    create_graph : bool
+        Whether the pass is recorded, so that the result can be differentiated.
+    allow_unused : bool, optional
+        Whether an input that the outputs do not depend on gives None instead of an error.
+    is_grads_batched : bool
+        Whether `grad_outputs` have one more leading dimension, the batch, which the results then have too.
+    materialize_grads : bool
+        Whether zeros replace None.
+
+    Returns
+    -------
+    tuple of Tensor or None
+        One entry for each input, of its shape and dtype.
+
+    Raises
+    ------
+    GraphError
+        If a tensor does not require grad, the graph was freed, or an input was not used and may not be.
+    ShapeError
+        If a gradient has another shape than its root.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    >>> lucid.autograd.grad((x**3).sum(), x)
+    (tensor([ 3., 12.]),)
+    """
+    targets = _as_sequence(inputs)
+    if materialize_grads:
+        if allow_unused is False:
+            raise GraphError("grad: materialize_grads=True needs allow_unused to be True or None, got False")
+        allow_unused = True
+    keep = create_graph if retain_graph is None else retain_graph
+    roots = _as_sequence(outputs)
+    if is_grads_batched:
+        return _batched(roots, targets, _as_sequence(grad_outputs), keep, create_graph, allow_unused, materialize_grads)
+    wanted = [edge_of(target, f"element {index} of inputs") for index, target in enumerate(targets)]
+    seeds = _seeds(roots, _as_sequence(grad_outputs), create_graph=create_graph)
+    captured = engine.run(seeds, keep_graph=keep, create_graph=create_graph, wanted=wanted, accumulate=False)
+    results: list[Any] = []
+    # one edge may be asked for twice: the engine keeps the last place, so all its places share that entry
+    last = {edge: place for place, edge in enumerate(wanted)}
+    for index, target in enumerate(targets):
+        value = captured[last[wanted[index]]]
+        if value is None:
+            if materialize_grads and isinstance(target, TensorBase):
+                value = wrap(namespace(target.array).zeros(target.array.shape, target.array.dtype))
+            elif not allow_unused:
+                raise GraphError(
+                    f"element {index} of inputs was not used in the graph of the outputs: pass allow_unused=True to "
+                    "get None for it"
+                )
+        results.append(value)
+    return tuple(results)
+
+
+def _batched(
+    roots: tuple[Any, ...],
+    targets: tuple[Any, ...],
+    grads: tuple[Any, ...],
+    keep: bool,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+) -> tuple[Any, ...]:
+    """Return `grad` for each entry of the leading dimension of `grads`, stacked."""
+    sizes = {g.array.shape[0] for g in grads if isinstance(g, TensorBase) and g.array.ndim}
+    if len(sizes) != 1:
+        raise ShapeError(f"grad: is_grads_batched needs grad_outputs of one leading dimension, got sizes {sorted(sizes)}")
+    count = sizes.pop()
+    rows: list[tuple[Any, ...]] = []
+    for index in range(count):
+        row = tuple(None if g is None else g[index] for g in grads)
+        last = index == count - 1
+        rows.append(
+            grad(
+                roots,
+                targets,
+                row,
+                retain_graph=keep or not last,
+                create_graph=create_graph,
+                allow_unused=allow_unused,
+                materialize_grads=materialize_grads,
+            )
+        )
+    return tuple(
+        None if column[0] is None else GRAPH.stack(*column, dim=0) for column in zip(*rows, strict=True)
+    )

@@ -1,0 +1,192 @@
+"""What users may do with the graph: nodes, edges, hooks over several tensors, and hooks of saved tensors."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lucid.autograd.base import TensorBase, describe, version_of
+from lucid.autograd.hooks import RemovableHandle, add_hook_note, check_callable
+from lucid.autograd.mode import thread
+from lucid.autograd.node import Node
+from lucid.autograd.retain import hooks_of
+from lucid.autograd.saved import disable_saved_tensors_hooks, saved_tensors_hooks
+from lucid.autograd.views import live_edge
+from lucid.errors import GraphError, HookError, HookTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "saved_tensors_hooks",
+]
+
+
+class GradientEdge(NamedTuple):
+    """A node and the number of one of its outputs: it can stand for that output in `autograd.grad` and `backward`."""
+
+    node: Node
+    output_nr: int
+
+
+def get_gradient_edge(tensor: TensorBase) -> GradientEdge:
+    """Return the edge that takes the gradient of `tensor`.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Must require grad. A leaf's node is its `AccumulateGrad`.
+
+    Raises
+    ------
+    GraphError
+        If it does not require grad.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(2, requires_grad=True)
+    >>> lucid.autograd.graph.get_gradient_edge(x * 2).node.name()
+    'MulBackward0'
+    """
+    edge = live_edge(tensor)
+    if edge is None:
+        raise GraphError(f"get_gradient_edge: the tensor of {describe(tensor)} does not require grad")
+    return GradientEdge(*edge)
+
+
+def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
+    """Count one in-place change of each tensor, for code that wrote to its array behind the version counter.
+
+    Parameters
+    ----------
+    tensor : Tensor or iterable of Tensor
+        What was changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(2)
+    >>> lucid.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    for t in (tensor,) if isinstance(tensor, TensorBase) else tensor:
+        version_of(t)[0] += 1
+
+
+class _MultiHandle:
+    """The handle of a hook over several tensors: takes all its parts off."""
+
+    __slots__ = ("_handles",)
+
+    def __init__(self, handles: list[RemovableHandle]) -> None:
+        self._handles = handles
+
+    def remove(self) -> None:
+        """Take the hook off all tensors; a second call does nothing."""
+        for handle in self._handles:
+            handle.remove()
+
+    def __call__(self) -> None:
+        self.remove()
+
+    def __enter__(self) -> _MultiHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[TensorBase], fn: Callable[..., Any], *, mode: str = "all") -> _MultiHandle:
+    """Return the handle of a hook that waits for the gradients of several tensors.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        Each must require grad.
+    fn : callable
+        With ``mode="all"`` called once for each pass with the list of gradients, None for a tensor that this pass
+        gives none. With ``mode="any"`` called once for each pass with the first gradient.
+    mode : {"all", "any"}
+        Which gradients to wait for.
+
+    Raises
+    ------
+    ValueError
+        If `mode` is neither.
+    HookTypeError
+        If `fn` is not callable.
+    HookError
+        If a tensor does not require grad; then no hook is registered.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x, y = lucid.ones(1, requires_grad=True), lucid.ones(1, requires_grad=True)
+    >>> handle = lucid.autograd.graph.register_multi_grad_hook((x, y), print)
+    >>> (x * 2 + y).sum().backward()
+    [tensor([2.]), tensor([1.])]
+    """
+    if mode not in {"all", "any"}:
+        raise ValueError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
+    check_callable(fn, "register_multi_grad_hook")
+    tensors = tuple(tensors)
+    for tensor in tensors:
+        if not isinstance(tensor, TensorBase):
+            raise HookTypeError(f"register_multi_grad_hook: expected tensors, got {type(tensor).__name__}")
+        if live_edge(tensor) is None:
+            raise HookError(f"register_multi_grad_hook: the tensor of {describe(tensor)} does not require grad")
+    nodes = [edge[0] for edge in map(live_edge, tensors) if edge is not None]
+    lock = threading.Lock()
+    # by pass number: the gradients so far and how many are still to come
+    waiting: dict[int, tuple[list[Any], int]] = {}
+    fired: set[int] = set()
+
+    def call(argument: Any) -> None:
+        try:
+            fn(argument)
+        except Exception as error:
+            add_hook_note(error, fn, f"multi-grad hook (mode={mode!r})", f"{len(tensors)} tensors", 0)
+            raise
+
+    def receiver(index: int) -> Callable[[Any], None]:
+        def receive_all(grad: Any) -> None:
+            this = thread.state.passes[-1]
+            with lock:
+                grads, missing = waiting.pop(this.number, None) or (
+                    [None] * len(tensors),
+                    sum(1 for node in nodes if this.will_run(node)),
+                )
+                grads[index] = grad
+                missing -= 1
+                if missing:
+                    waiting.clear()  # what a pass that raised has left behind
+                    waiting[this.number] = grads, missing
+            if not missing:
+                call(grads)
+
+        def receive_any(grad: Any) -> None:
+            number = thread.state.passes[-1].number
+            with lock:
+                first = number not in fired
+                fired.clear()
+                fired.add(number)
+            if first and grad is not None:
+                call(grad)
+
+        return receive_all if mode == "all" else receive_any
+
+    handles: list[RemovableHandle] = []
+    for index, tensor in enumerate(tensors):
+        hooks = hooks_of(tensor)
+        receive = receiver(index)
+        hooks.append(receive)
+        handles.append(RemovableHandle(hooks, receive))
+    return _MultiHandle(handles)

@@ -1,0 +1,241 @@
+"""The nodes of the graph: what ran forward, what its derivative needs, and where its gradients go."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, as_array, grad_of, version_of, wrap
+from lucid.autograd.hooks import RemovableHandle, check_callable
+from lucid.errors import GraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.base import Edge
+
+next_sequence = itertools.count(1).__next__
+
+# Below this size NumPy's in-place sum costs more than a new array and a copy.
+SMALL_BYTES = 16384
+
+# Two backward passes on two threads may reach one leaf at once; the sum must not lose either's share.
+_accumulation = threading.Lock()
+
+
+class Extra:
+    """What only few nodes have: hooks, retained gradients, metadata, a stream. One truth test when absent.
+
+    Attributes
+    ----------
+    tensor_hooks : dict of int to list
+        The hooks of each output, by output number.
+    retained : dict of int to weakref
+        The tensors whose `retain_grad` was called, by output number.
+    expected : dict of int to tuple
+        Shape and dtype of each output that has hooks.
+    prehooks, posthooks, accumulated : list
+        `Node.register_prehook`, `Node.register_hook`, `Tensor.register_post_accumulate_grad_hook`.
+    metadata : dict
+        Free for users; anomaly detection keeps the forward trace there.
+    stream : object
+        The CUDA stream on which the op ran, where it was not the default one.
+    """
+
+    __slots__ = ("accumulated", "expected", "metadata", "posthooks", "prehooks", "retained", "stream", "tensor_hooks")
+
+    def __init__(self) -> None:
+        self.tensor_hooks: dict[int, list[Callable[..., Any]]] = {}
+        self.retained: dict[int, weakref.ref[TensorBase]] = {}
+        self.expected: dict[int, tuple[tuple[int, ...], Any]] = {}
+        self.prehooks: list[Callable[..., Any]] = []
+        self.posthooks: list[Callable[..., Any]] = []
+        self.accumulated: list[Callable[..., Any]] = []
+        self.metadata: dict[Any, Any] = {}
+        self.stream: Any = None
+
+
+class Node:
+    """One step of the graph: gradients of the outputs in, gradients of the inputs out.
+
+    Attributes
+    ----------
+    sequence : int
+        The order of recording, growing over the whole process. A node's inputs are always older, and ready nodes run
+        newest first.
+    edges : tuple of (Node, int) or None
+        Where the gradient of each input goes.
+    extra : Extra or None
+        Hooks and other rare things.
+    outputs : int
+        How many outputs the node has.
+    saved : object
+        What `release` frees; empty if nothing.
+    """
+
+    __slots__ = ("__weakref__", "edges", "extra", "sequence")
+
+    # subclasses that need them per node make slots of these two
+    outputs: Any = 1
+    saved: Any = ()
+    sequence: int
+    edges: tuple[Edge | None, ...]
+    extra: Extra | None
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Return the gradient of each input, aligned with `edges`.
+
+        Parameters
+        ----------
+        m : namespace
+            The functions of the gradient's device on raw arrays, or the recording ops under `create_graph`.
+        grad : array or Tensor or None, or a list of these
+            The gradient of the output, for a node of several outputs one entry each.
+        quiet : callable
+            Runs a function of raw arrays without NumPy's floating-point warnings; not for code of users.
+        """
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Free what was saved for backward: the node cannot run again."""
+
+    def rare(self) -> Extra:
+        """Return the node's `extra`, made on first need."""
+        extra = self.extra
+        if extra is None:
+            extra = self.extra = Extra()
+        return extra
+
+    def name(self) -> str:
+        """Return the name of the node's class, such as ``MulBackward0``."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes that take this node's gradients, with the number of the output that each stands for."""
+        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own notes on this node."""
+        return self.rare().metadata
+
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Return the handle of ``hook(grad_inputs, grad_outputs)``, called after the node has run.
+
+        Parameters
+        ----------
+        hook : callable
+            Returns None, or a tuple that replaces all of `grad_inputs`.
+
+        Raises
+        ------
+        TypeError
+            If `hook` is not callable.
+        """
+        check_callable(hook, "Node.register_hook")
+        hooks = self.rare().posthooks
+        hooks.append(hook)
+        return RemovableHandle(hooks, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Return the handle of ``hook(grad_outputs)``, called before the node runs.
+
+        Parameters
+        ----------
+        hook : callable
+            Returns None, or a tuple that replaces all of `grad_outputs`.
+
+        Raises
+        ------
+        TypeError
+            If `hook` is not callable.
+        """
+        check_callable(hook, "Node.register_prehook")
+        hooks = self.rare().prehooks
+        hooks.append(hook)
+        return RemovableHandle(hooks, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds the gradient of a pass to the leaf's `.grad`.
+
+    It belongs to the leaf for the leaf's whole life, and holds it weakly.
+    """
+
+    __slots__ = ("leaf",)
+
+    def __init__(self, leaf: TensorBase) -> None:
+        self.sequence = 0
+        self.edges = ()
+        self.extra = None
+        self.leaf = weakref.ref(leaf)
+
+    @property
+    def variable(self) -> TensorBase | None:
+        """The leaf, or None once it is gone."""
+        return self.leaf()
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Add `grad` to the leaf's `.grad` and return no further gradients."""
+        leaf = self.leaf()
+        if leaf is None or grad is None:
+            return ()
+        edge = leaf.edge
+        if edge is None:
+            return ()
+        if edge[0] is not self:
+            raise GraphError("a leaf was moved into the graph's interior by an in-place op after it had been used")
+        if isinstance(grad, TensorBase):
+            old = grad_of(leaf)
+            leaf.stored_grad = grad if old is None else m.add(old, grad)
+            return ()
+        grad = as_array(grad)
+        dtype = leaf.array.dtype
+        if grad.dtype is not dtype:
+            grad = grad.astype(dtype, copy=False)
+        with _accumulation:
+            old = grad_of(leaf)
+            if old is not None:
+                if old.edge is None:
+                    into = old.array
+                    if type(into) is not np.ndarray:
+                        m.add_into(into, grad)
+                    elif into.nbytes < SMALL_BYTES:
+                        into[...] = quiet(np.add, into, grad)
+                    else:
+                        quiet(np.add, into, grad, into)
+                    version_of(old)[0] += 1
+                else:
+                    leaf.stored_grad = wrap(m.add(old.array, grad))
+                return ()
+            # The engine's variable, this function's and getrefcount's argument: anything above means that a hook,
+            # another leaf, a saved tensor or the user holds the buffer too.
+            flags = grad.flags
+            if not (flags.owndata and flags.c_contiguous and getrefcount(grad) <= ENGINE_REFERENCES):
+                grad = grad.copy()
+            leaf.stored_grad = wrap(grad)
+        return ()
+
+
+ENGINE_REFERENCES = 3
+
+
+def accumulator_of(leaf: TensorBase) -> AccumulateGrad:
+    """Return the leaf's end of the graph, made on first need."""
+    try:
+        return leaf.accumulator
+    except AttributeError:
+        leaf.accumulator = AccumulateGrad(leaf)
+        return leaf.accumulator

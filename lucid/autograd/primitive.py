@@ -1,0 +1,569 @@
+"""Primitives: an op's forward on raw arrays, its derivative rules, and the node that recording it makes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.anomaly import note_forward
+from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap, wrap_on_graph
+from lucid.autograd.mode import PLAIN, thread
+from lucid.autograd.node import Node, next_sequence
+from lucid.autograd.saved import changed_error, freed_error, pack_saved, saved_tensor, unpacked_array
+from lucid.autograd.views import View, live_edge
+from lucid.backend import gpu
+from lucid.errors import DeviceError, LucidError, NotDifferentiableError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.autograd.base import Edge
+    from lucid.backend.arrays import Array
+
+
+class Rule:
+    """One derivative formula: the gradients of some inputs, from what its parameters name.
+
+    Attributes
+    ----------
+    function : callable
+        ``function(m, grad, *arguments)``; returns the gradient of the one input that it covers, or a tuple.
+    covers : tuple of str
+        The inputs whose gradients it gives.
+    arguments : tuple of str
+        Its parameters after `m` and `grad`: an input's or an output's name, ``<input>_shape``, ``<input>_dtype``, a
+        setting, or ``needs``: one bool for each covered operand.
+    """
+
+    __slots__ = ("arguments", "covers", "function")
+
+    def __init__(self, function: Callable[..., Any], covers: tuple[str, ...]) -> None:
+        self.function = function
+        self.covers = covers
+        self.arguments = tuple(inspect.signature(function).parameters)[2:]
+
+
+class Plan:
+    """What a node of one primitive keeps and runs, for one pattern of operands that require grad.
+
+    Attributes
+    ----------
+    node_type : type
+        The class of the node.
+    saves : tuple of int
+        The positions of the operands to save.
+    saves_outs : tuple of int
+        The outputs to save, after the operands.
+    values : tuple of (str, object)
+        What else is kept: ``("shape", position)``, ``("dtype", position)``, ``("setting", name)``,
+        ``("constant", value)``.
+    steps : tuple of (callable, tuple, int or tuple)
+        For each rule its function, the places of its arguments in the pool of saved arrays and values (a tuple of
+        places for a variadic input), and the operand, or operands, whose gradients it gives.
+    direct : callable or None
+        The function of the only step, where it takes the pool as it is, of an op of one or two operands.
+    """
+
+    __slots__ = ("direct", "node_type", "saves", "saves_outs", "steps", "values")
+
+    def __init__(self, primitive: Primitive, needed: tuple[bool, ...], *, conjugate: bool = False) -> None:
+        count = len(needed)
+        covered = {name: primitive.positions(name, count) for name in primitive.inputs}
+        rules = [
+            (rule, tuple(p for name in rule.covers for p in covered[name]))
+            for rule in primitive.rules
+            if any(needed[p] for name in rule.covers for p in covered[name])
+        ]
+        missing = [i for i in range(count) if needed[i] and not any(i in targets for _, targets in rules)]
+        if missing:
+            raise NotDifferentiableError(
+                f"{primitive.name}: no derivative with respect to operand {missing[0]} is known; detach() it, "
+                "or run the op under lucid.no_grad()"
+            )
+        saves: list[int] = []
+        outs: list[int] = []
+        values: list[tuple[str, Any]] = []
+        places: list[list[tuple[str, Any]]] = []
+        for rule, targets in rules:
+            taken: list[tuple[str, Any]] = []
+            for argument in rule.arguments:
+                kind, what = primitive.source(argument, count)
+                if kind == "needs":
+                    kind, what = "constant", tuple(needed[p] for p in targets)
+                if kind == "input":
+                    saves.extend(p for p in what if p not in saves)
+                elif kind == "out":
+                    outs.extend([what] if what not in outs else [])
+                elif (kind, what) not in values:
+                    values.append((kind, what))
+                taken.append((kind, what))
+            places.append(taken)
+        saves.sort()
+        values.sort(key=str)
+        self.saves, self.saves_outs, self.values = tuple(saves), tuple(outs), tuple(values)
+        slots = ("saved", "versions") if saves or outs else ()
+        slots += ("values",) if values else ()
+        slots += ("outputs",) if len(primitive.outputs) != 1 else ()
+        title = "".join(part.capitalize() for part in primitive.name.split("_")) + "Backward0"
+        self.node_type = type(title, (PrimitiveNode,), {"__slots__": slots, "primitive": primitive, "plan": self})
+
+        def place(kind: str, what: Any) -> Any:
+            if kind == "input":
+                spots = tuple(saves.index(p) for p in what)
+                return spots if primitive.variadic else spots[0]
+            if kind == "out":
+                return len(saves) + outs.index(what)
+            return len(saves) + len(outs) + values.index((kind, what))
+
+        self.steps = tuple(
+            (
+                conjugated(rule.function) if conjugate else rule.function,
+                tuple(place(kind, what) for kind, what in taken),
+                targets[0] if len(rule.covers) == 1 and not primitive.variadic else targets,
+            )
+            for (rule, targets), taken in zip(rules, places, strict=True)
+        )
+        self.direct = None
+        if count <= 2 and len(self.steps) == 1 and type(self.steps[0][2]) is int:
+            function, take, _ = self.steps[0]
+            if take == tuple(range(len(saves) + len(outs) + len(values))):
+                self.direct = function
+
+
+def conjugated(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a rule for complex arrays made of one for real arrays.
+
+    The gradient of a holomorphic f is PyTorch's ``grad * conj(f'(z))``, which is ``conj(conj(grad) * f'(z))``: the
+    formula of the real case between two conjugations.
+    """
+
+    @functools.wraps(rule)
+    def run(m: Any, grad: Any, *arguments: Any) -> Any:
+        grads = rule(m, m.conj(grad), *arguments)
+        if isinstance(grads, tuple | list):
+            return tuple(None if g is None else m.conj(g) for g in grads)  # pyright: ignore[reportUnknownVariableType]
+        return None if grads is None else m.conj(grads)
+
+    return run
+
+
+class PackedTuple(tuple[Any, ...]):
+    """Saved values of which some went through pack hooks."""
+
+    __slots__ = ()
+
+
+class PrimitiveNode(Node):
+    """A recorded primitive; each plan has its own subclass, with slots for just what its nodes keep.
+
+    Attributes
+    ----------
+    plan : Plan
+        What to run and where its arguments lie; the same for all nodes of the class.
+    saved : tuple or None
+        The saved arrays, numbers or packed forms; None once freed.
+    versions : tuple
+        Version counter and its count at saving, in turn, for each saved tensor.
+    values : tuple
+        Shapes and settings.
+    """
+
+    __slots__ = ()
+
+    primitive: Primitive
+    plan: Plan
+    values: Any = ()
+    versions: Any = ()
+
+    def check(self) -> tuple[Any, ...]:
+        """Return what was saved.
+
+        Raises
+        ------
+        GraphError
+            If it was freed.
+        InplaceError
+            If a saved tensor was changed in place since.
+        """
+        saved = self.saved
+        if saved is None:
+            raise freed_error(self.name())
+        versions = self.versions
+        for k in range(0, len(versions), 2):
+            if versions[k][0] != versions[k + 1]:
+                raise changed_error(self.name(), k // 2, versions[k + 1], versions[k][0])
+        return saved
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Return the gradient of each operand; None for all if there is no gradient to pass on."""
+        saved = self.saved
+        if saved is None or self.versions:
+            saved = self.check()
+        edges = self.edges
+        if grad is None:
+            return (None,) * len(edges)
+        plan = self.plan
+        if m is GRAPH:
+            pool = self.saved_tensors() + self.values
+            quiet = _direct
+        elif type(saved) is tuple:
+            pool = saved + self.values
+        else:
+            pool = tuple(unpacked_array(entry) for entry in saved) + self.values
+        if plan.direct is not None:
+            if len(edges) == 1:
+                return (quiet(plan.direct, m, grad, *pool),)
+            result = quiet(plan.direct, m, grad, *pool)
+            return (result, None) if edges[0] is not None else (None, result)
+        grads: list[Any] = [None] * len(edges)
+        for function, take, targets in plan.steps:
+            result = quiet(function, m, grad, *[pool[i] if type(i) is int else [pool[j] for j in i] for i in take])
+            if type(targets) is int:
+                grads[targets] = result
+            else:
+                for target, g in zip(targets, result, strict=True):
+                    grads[target] = g
+        return tuple(grads)
+
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """Return what was saved, each array as a tensor joined to the graph."""
+        saved = self.check()
+        plan = self.plan
+        counters = iter(self.versions[::2])
+        tensors: list[Any] = []
+        for k, entry in enumerate(saved):
+            if entry is None or isinstance(entry, int | float | complex | np.generic):
+                tensors.append(entry)
+                continue
+            if k < len(plan.saves):
+                edge = self.edges[plan.saves[k]]
+            else:
+                output = plan.saves_outs[k - len(plan.saves)]
+                edge = (self, output) if output in self.primitive.differentiable else None
+            tensors.append(saved_tensor(entry, edge, next(counters, None) or [0]))
+        return tuple(tensors)
+
+    def release(self) -> None:
+        """Free what was saved."""
+        if self.saved:
+            self.saved = None
+            self.versions = ()
+
+
+def _direct(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+class Primitive:
+    """A differentiable function of arrays: called with tensors it records, its raw form works on arrays.
+
+    Parameters
+    ----------
+    reference : callable
+        ``reference(xp, *arrays, **settings)`` with the array module first; arrays are its positional parameters (the
+        last may be ``*arrays``), settings its keyword-only ones. Runs on NumPy and CuPy alike.
+    view : bool
+        Whether the outputs share the first operand's memory.
+    outputs : tuple of str
+        Names of the outputs, for rules that need them; empty if their number varies.
+    differentiable : tuple of int
+        The outputs that carry a gradient; the others are integers.
+    cpu : callable, optional
+        A faster ``cpu(*arrays, **settings)`` for NumPy, such as the ufunc itself.
+    holomorphic : bool
+        Whether the rules, written for real arrays, hold for complex ones between two conjugations; False for rules
+        that handle complex gradients themselves.
+    """
+
+    def __init__(
+        self,
+        reference: Callable[..., Any],
+        *,
+        view: bool = False,
+        outputs: tuple[str, ...] = ("out",),
+        differentiable: tuple[int, ...] = (0,),
+        cpu: Callable[..., Any] | None = None,
+        holomorphic: bool = True,
+    ) -> None:
+        self.name = reference.__name__.strip("_")
+        self.reference = reference
+        self.view = view
+        self.outputs = outputs
+        self.differentiable = differentiable
+        self.holomorphic = holomorphic
+        parameters = list(inspect.signature(reference).parameters.values())[1:]
+        self.inputs = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+        self.settings = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+        self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+        self.rules: list[Rule] = []
+        self.plans: dict[tuple[tuple[bool, ...], bool], Plan] = {}
+        self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
+        self.kernel: Callable[..., Any] | None = None
+        self.call: Callable[..., Any] = self
+        if self.name in PRIMITIVES:
+            raise ValueError(f"a primitive named {self.name} exists already")
+        PRIMITIVES[self.name] = self
+        self.__doc__ = reference.__doc__
+
+    def vjp(self, *names: Any) -> Any:
+        """Attach a derivative rule: ``@op.vjp`` for all inputs, ``@op.vjp("a")`` for those that are named.
+
+        Parameters
+        ----------
+        *names : str
+            The inputs whose gradients the rule gives. It returns a tuple if there are several, or if the input is
+            variadic.
+        """
+        if len(names) == 1 and callable(names[0]):
+            self.rules.append(Rule(names[0], self.inputs))
+            return names[0]
+
+        def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.rules.append(Rule(function, names))
+            return function
+
+        return attach
+
+    def cuda(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the hand-written kernel: ``function(*arrays, **settings)`` on CUDA arrays."""
+        self.kernel = function
+        return function
+
+    @functools.cached_property
+    def gpu(self) -> Callable[..., Any]:
+        """The raw form on CUDA arrays: the kernel, or the reference on CuPy."""
+        return self.kernel or functools.partial(self.reference, gpu.cupy())
+
+    def positions(self, name: str, count: int) -> tuple[int, ...]:
+        """Return the positions of the operands that belong to the input `name`, of `count` operands."""
+        index = self.inputs.index(name)
+        return tuple(range(index, count)) if self.variadic and index == len(self.inputs) - 1 else (index,)
+
+    def source(self, argument: str, count: int) -> tuple[str, Any]:
+        """Return where the rule's parameter `argument` comes from."""
+        if argument == "needs":
+            return "needs", None
+        if argument in self.inputs:
+            return "input", self.positions(argument, count)
+        if argument in self.outputs:
+            return "out", self.outputs.index(argument)
+        if argument in self.settings:
+            return "setting", argument
+        stem, _, what = argument.rpartition("_")
+        if stem in self.inputs and what in {"shape", "dtype"}:
+            spots = self.positions(stem, count)
+            return (what + "s", spots) if self.variadic else (what, spots[0])
+        raise TypeError(f"{self.name}: a rule asks for {argument!r}, which is no input, output or setting")
+
+    def plan(self, needed: tuple[bool, ...], *, conjugate: bool = False) -> Plan:
+        """Return the plan for one pattern of operands that require grad, for real or for complex arrays."""
+        plan = self.plans.get((needed, conjugate))
+        if plan is None:
+            plan = self.plans[needed, conjugate] = Plan(self, needed, conjugate=conjugate)
+        return plan
+
+    def raw(self, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
+        """Return the forward of raw arrays, quietly, on the device where they are.
+
+        Raises
+        ------
+        ShapeError
+            If the arrays do not fit each other, naming the op and the shapes.
+        """
+        first = next((a for a in arrays if hasattr(a, "shape")), None)
+        try:
+            if isinstance(first, np.ndarray) or first is None:
+                return thread.state.quiet(self.cpu, *arrays, **settings)
+            with gpu.use_device(gpu.device_index(first)):
+                return self.gpu(*arrays, **settings)
+        except LucidError:
+            raise
+        except ValueError as error:
+            shapes = ", ".join(str(tuple(a.shape)) if hasattr(a, "shape") else repr(a) for a in arrays)
+            raise ShapeError(f"{self.name}: operands of shapes {shapes} do not fit: {error}") from error
+
+    def __call__(self, *operands: Any, **settings: Any) -> Any:
+        """Return the output for `operands`, recorded if one of them requires grad."""
+        arrays: list[Any] = []
+        edges: list[Edge | None] = []
+        kind: Any = None
+        needs_grad = False
+        for operand in operands:
+            if isinstance(operand, TensorBase):
+                array = operand.array
+                if kind is None:
+                    kind, first = type(array), array
+                elif type(array) is not kind or (kind is not np.ndarray and array.device != first.device):
+                    raise self.device_error(operands)
+                edge = operand.edge if operand.view is None else live_edge(operand)
+                if edge is not None:
+                    needs_grad = True
+                arrays.append(array)
+                edges.append(edge)
+            else:
+                arrays.append(operand)
+                edges.append(None)
+        out = self.raw(arrays, settings)
+        level = thread.state.recording
+        if type(out) is tuple:
+            return self.finish_several(operands, arrays, edges if needs_grad and level else None, out, settings)
+        if type(out) is not np.ndarray and isinstance(out, np.generic):
+            out = np.asarray(out)
+        if self.view:
+            tensor = wrap_on_graph(out, None, version_of(operands[0]))
+        else:
+            tensor = wrap(out)
+        if needs_grad and level and self.rules and out.dtype.kind in "fcV":
+            node = self.record(operands, arrays, edges, (out,), (tensor,), settings)
+            tensor.edge = (node, 0)
+        if self.view and tensor.version is not INFERENCE:
+            tensor.view = View(operands[0], self, settings, 0)
+        return tensor
+
+    def finish_several(
+        self, operands: Sequence[Any], arrays: list[Any], edges: list[Edge | None] | None, outs: tuple[Any, ...], settings: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """Return the outputs of a primitive of several outputs as tensors, recorded if `edges` is given."""
+        tensors: list[Any] = []
+        for out in outs:
+            tensor = wrap(np.asarray(out) if isinstance(out, np.generic) else out)
+            if self.view:
+                tensor.version = version_of(operands[0])
+            tensors.append(tensor)
+        if edges is not None and self.rules:
+            node = self.record(operands, arrays, edges, outs, tensors, settings)
+            node.outputs = len(outs)
+            for index, tensor in enumerate(tensors):
+                if tensor.array.dtype.kind in "fcV" and (not self.outputs or index in self.differentiable):
+                    tensor.edge = (node, index)
+        if self.view and tensors and tensors[0].version is not INFERENCE:
+            for index, tensor in enumerate(tensors):
+                tensor.view = View(operands[0], self, settings, index, several=True)
+        return tuple(tensors)
+
+    def record(
+        self, operands: Sequence[Any], arrays: list[Any], edges: list[Edge | None], outs: tuple[Any, ...], tensors: Sequence[Any], settings: dict[str, Any]
+    ) -> PrimitiveNode:
+        """Return the node of one call."""
+        conjugate = self.holomorphic and any(a.dtype.kind == "c" for a in (*arrays, *outs) if hasattr(a, "dtype"))
+        plan = self.plan(tuple([edge is not None for edge in edges]), conjugate=conjugate)
+        node = plan.node_type()
+        node.extra = None
+        node.edges = tuple(edges)
+        saved: list[Any] = []
+        owners: list[Any] = []
+        versions: list[Any] = []
+        for position in plan.saves:
+            operand = operands[position]
+            saved.append(arrays[position])
+            if isinstance(operand, TensorBase):
+                owners.append(operand)
+                counter = version_of(operand)
+                versions += (counter, counter[0])
+            else:
+                owners.append(None)
+        for output in plan.saves_outs:
+            tensor = tensors[output]
+            saved.append(tensor.array)
+            owners.append(tensor)
+            counter = version_of(tensor)
+            versions += (counter, counter[0])
+        values: list[Any] = []
+        for kind, what in plan.values:
+            if kind == "setting":
+                values.append(settings[what])
+            elif kind == "shape":
+                values.append(shape_of(arrays[what]))
+            elif kind == "dtype":
+                values.append(getattr(arrays[what], "dtype", None))
+            elif kind == "shapes":
+                values.append([shape_of(arrays[p]) for p in what])
+            elif kind == "dtypes":
+                values.append([arrays[p].dtype for p in what])
+            else:
+                values.append(what)
+        if saved:
+            node.saved = tuple(saved)
+            node.versions = tuple(versions)
+        if values:
+            node.values = tuple(values)
+        if thread.state.recording != PLAIN:
+            if thread.state.saved_hooks and saved:
+                node.saved = PackedTuple(pack_saved(node.saved, tuple(owners)))
+                node.versions = ()
+            if thread.state.anomaly:
+                note_forward(node)
+        if type(outs[0]) is not np.ndarray:
+            stream = gpu.current_stream()
+            if stream.ptr:
+                node.rare().stream = stream
+        node.sequence = next_sequence()
+        return node
+
+    def device_error(self, operands: Sequence[Any]) -> DeviceError:
+        """Return the error of operands on several devices."""
+        places = "; ".join(
+            f"operand {i} has {describe(o)}" for i, o in enumerate(operands) if isinstance(o, TensorBase)
+        )
+        return DeviceError(
+            f"{self.name}: expected all tensors on the same device, got {places}; move one with .to(device)"
+        )
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+
+def shape_of(array: Any) -> tuple[int, ...]:
+    """Return the shape of an array or a number."""
+    return array.shape if hasattr(array, "shape") else ()
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+def primitive(
+    reference: Callable[..., Any] | None = None,
+    *,
+    view: bool = False,
+    outputs: tuple[str, ...] = ("out",),
+    differentiable: tuple[int, ...] = (0,),
+    cpu: Callable[..., Any] | None = None,
+    holomorphic: bool = True,
+) -> Any:
+    """Declare a primitive from its reference forward; see :class:`Primitive`."""
+    if reference is not None:
+        return Primitive(reference)
+    return functools.partial(
+        Primitive, view=view, outputs=outputs, differentiable=differentiable, cpu=cpu, holomorphic=holomorphic
+    )
+
+
+class Namespace:
+    """The primitives by name, in one form: what rules are written against.
+
+    A rule calls ``m.mul(grad, b)`` and runs on raw arrays or on tensors, as the pass wants it.
+    """
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            function = getattr(PRIMITIVES[name], self._form)
+        except KeyError:
+            raise AttributeError(f"no primitive is named {name!r}") from None
+        setattr(self, name, function)
+        return function
+
+
+CPU = Namespace("cpu")
+CUDA = Namespace("gpu")
+GRAPH = Namespace("call")
+
+
+def namespace_of(grad: Any) -> Namespace:
+    """Return the namespace in which rules of a raw gradient run."""
+    return CPU if isinstance(grad, np.ndarray | np.generic) else CUDA

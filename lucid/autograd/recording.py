@@ -1,0 +1,231 @@
+"""The short path of elementwise ops on NumPy: what `Primitive.__call__` does, without its generality.
+
+An op on small tensors costs more for its bookkeeping than for its arithmetic. These callers handle float32 and float64
+tensors of one device and dtype (and Python numbers beside them) in straight-line code and leave the rest to `general`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, mark_inference, registered, version_of
+from lucid.autograd.mode import PLAIN, inference_threads, thread
+from lucid.autograd.node import next_sequence
+from lucid.autograd.views import live_edge
+from lucid.errors import ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.primitive import Plan, Primitive
+
+F32 = np.dtype(np.float32)
+F64 = np.dtype(np.float64)
+ndarray = np.ndarray
+new = object.__new__
+
+# What a plan keeps, as bits: first operand, second operand, output.
+FIRST, SECOND, BOTH, OUT = 1, 2, 3, 4
+
+
+def kept(plan: Plan) -> int:
+    """Return which of two operands and the output a plan saves."""
+    return sum(1 << p for p in plan.saves) | (OUT if plan.saves_outs else 0)
+
+
+def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return the caller of an op of one tensor."""
+    cpu = primitive.cpu
+    plan: Plan | None = primitive.plan((True,)) if primitive.rules else None
+    saves = kept(plan) if plan is not None else 0
+    node_type: Any = plan.node_type if plan is not None else None
+    if plan is not None and plan.values:
+        raise TypeError(f"{primitive.name}: the short path keeps arrays only")
+
+    def call(x: Any) -> Any:
+        if not isinstance(x, TensorBase):
+            return general(x)
+        array = x.array
+        dtype = array.dtype
+        if type(array) is not ndarray or (dtype is not F32 and dtype is not F64):
+            return general(x)
+        state = thread.state
+        edge = x.edge if x.view is None else live_edge(x)
+        recording = edge is not None and plan is not None and state.recording
+        if recording and recording != PLAIN:
+            return general(x)
+        out = state.quiet(cpu, array)
+        if type(out) is not ndarray:
+            out = np.asarray(out)
+        tensor = new(registered.tensor)
+        tensor.array = out
+        tensor.view = None
+        if not recording:
+            tensor.edge = None
+            if inference_threads:
+                mark_inference(tensor)
+            return tensor
+        tensor.version = version = [0]
+        node = node_type()
+        node.extra = None
+        node.edges = (edge,)
+        if saves == OUT:
+            node.saved = (out,)
+            node.versions = (version, 0)
+        elif saves == FIRST:
+            counter = version_of(x)
+            node.versions = (counter, counter[0])
+            node.saved = (array,)
+        elif saves:
+            counter = version_of(x)
+            node.versions = (counter, counter[0], version, 0)
+            node.saved = (array, out)
+        node.sequence = next_sequence()
+        tensor.edge = (node, 0)
+        return tensor
+
+    return call
+
+
+def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """Return the caller of an op of two tensors, or of a tensor and a number."""
+    cpu = primitive.cpu
+    name = primitive.name
+    # by number: 1 if only the first operand requires grad, 2 if only the second, 3 if both
+    plans: list[Any] = [None] * 4
+    if primitive.rules:
+        plans[1:] = [primitive.plan((True, False)), primitive.plan((False, True)), primitive.plan((True, True))]
+    differentiable = bool(primitive.rules)
+    node_types: list[Any] = [None if plan is None else plan.node_type for plan in plans]
+    saves_by = [0 if plan is None else kept(plan) for plan in plans]
+    # the operands whose shapes are kept, as bits
+    shapes_by = [0 if plan is None else sum(1 << what for _, what in plan.values) for plan in plans]
+    for plan in plans:
+        if plan is not None and any(kind != "shape" for kind, _ in plan.values):
+            raise TypeError(f"{name}: the short path keeps arrays and shapes only")
+
+    def call(a: Any, b: Any) -> Any:
+        if not isinstance(a, TensorBase):
+            return with_number(a, b) if type(a) is float or type(a) is int else general(a, b)
+        if not isinstance(b, TensorBase):
+            return with_number(a, b) if type(b) is float or type(b) is int else general(a, b)
+        x = a.array
+        y = b.array
+        dtype = x.dtype
+        if y.dtype is not dtype or type(x) is not ndarray or (dtype is not F32 and dtype is not F64):
+            return general(a, b)
+        try:
+            out = cpu(x, y)
+        except ValueError as error:
+            raise broadcast_error(x, y) from error
+        except (TypeError, RuntimeWarning):
+            # operands of two devices; or infinities, under a filter that turns NumPy's warnings into errors
+            return general(a, b)
+        tensor = new(registered.tensor)
+        tensor.array = out if type(out) is ndarray else np.asarray(out)
+        tensor.view = None
+        first = a.edge if a.view is None else live_edge(a)
+        second = b.edge if b.view is None else live_edge(b)
+        if first is None:
+            needed = 0 if second is None else 2
+        else:
+            needed = 1 if second is None else 3
+        if not needed or not differentiable or not (recording := thread.state.recording):
+            tensor.edge = None
+            if inference_threads:
+                mark_inference(tensor)
+            return tensor
+        if recording != PLAIN:
+            return general(a, b)
+        tensor.version = version = [0]
+        node = node_types[needed]()
+        node.extra = None
+        node.edges = (first, second)
+        shapes = shapes_by[needed]
+        if shapes == BOTH:
+            node.values = (x.shape, y.shape)
+        elif shapes:
+            node.values = (x.shape,) if shapes == FIRST else (y.shape,)
+        saves = saves_by[needed]
+        if not saves:
+            pass
+        elif saves == BOTH:
+            one, two = version_of(a), version_of(b)
+            node.versions = (one, one[0], two, two[0])
+            node.saved = (x, y)
+        elif saves == FIRST:
+            one = version_of(a)
+            node.versions = (one, one[0])
+            node.saved = (x,)
+        elif saves == SECOND:
+            two = version_of(b)
+            node.versions = (two, two[0])
+            node.saved = (y,)
+        else:
+            keep(node, saves, (a, b, tensor), (x, y, tensor.array))
+        node.sequence = next_sequence()
+        tensor.edge = (node, 0)
+        return tensor
+
+    def with_number(a: Any, b: Any) -> Any:
+        """Return the result of a tensor and a Python number, which is weak: it takes the tensor's dtype."""
+        if isinstance(a, TensorBase):
+            operand, needed = a, 1
+            array = x = a.array
+            y = b
+        elif isinstance(b, TensorBase):
+            operand, needed = b, 2
+            array = y = b.array
+            x = a
+        else:
+            return general(a, b)
+        dtype = array.dtype
+        if type(array) is not ndarray or (dtype is not F32 and dtype is not F64):
+            return general(a, b)
+        edge = operand.edge if operand.view is None else live_edge(operand)
+        state = thread.state
+        recording = edge is not None and differentiable and state.recording
+        if recording and recording != PLAIN:
+            return general(a, b)
+        out = state.quiet(cpu, x, y)
+        tensor = new(registered.tensor)
+        tensor.array = out if type(out) is ndarray else np.asarray(out)
+        tensor.view = None
+        if not recording:
+            tensor.edge = None
+            if inference_threads:
+                mark_inference(tensor)
+            return tensor
+        node = node_types[needed]()
+        node.extra = None
+        node.edges = (edge, None) if needed == 1 else (None, edge)
+        if shapes_by[needed]:
+            node.values = (array.shape,)
+        if saves_by[needed]:
+            keep(node, saves_by[needed], (a, b, tensor), (x, y, tensor.array))
+        node.sequence = next_sequence()
+        tensor.edge = (node, 0)
+        return tensor
+
+    def broadcast_error(x: Any, y: Any) -> ShapeError:
+        return ShapeError(
+            f"{name}: shapes {x.shape} and {y.shape} cannot be broadcast: expected equal sizes, or 1, in each "
+            "dimension counted from the right"
+        )
+
+    return call
+
+
+def keep(node: Any, saves: int, operands: tuple[Any, Any, Any], arrays: tuple[Any, Any, Any]) -> None:
+    """Let `node` save those of two operands and the output that the bits of `saves` name."""
+    saved: list[Any] = []
+    versions: list[Any] = []
+    for bit, operand, array in zip((FIRST, SECOND, OUT), operands, arrays, strict=True):
+        if saves & bit:
+            saved.append(array)
+            if isinstance(operand, TensorBase):
+                counter = version_of(operand)
+                versions += (counter, counter[0])
+    node.saved, node.versions = tuple(saved), tuple(versions)

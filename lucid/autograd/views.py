@@ -1,0 +1,231 @@
+"""Views of tensors and in-place changes: who shares memory, and how the graph follows a change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
+from lucid.autograd.mode import enable_grad, thread
+from lucid.autograd.node import AccumulateGrad, Node, next_sequence
+from lucid.backend import gpu
+from lucid.backend.dtype import can_cast, dtype_of
+from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.base import Edge
+    from lucid.autograd.primitive import Primitive
+    from lucid.backend.arrays import Array
+
+
+class View:
+    """How a tensor was taken from another.
+
+    Attributes
+    ----------
+    parent : TensorBase
+        The tensor that it was taken from.
+    base : TensorBase
+        The tensor at the beginning of the chain of parents.
+    primitive, settings, output
+        The op that took it, to be repeated on the base after the base has changed.
+    seen : int
+        The version at which the tensor's edge was right.
+    refuses : str or None
+        Why an in-place change under grad mode is refused.
+    """
+
+    __slots__ = ("base", "output", "parent", "primitive", "refuses", "seen", "settings")
+
+    def __init__(
+        self, parent: TensorBase, primitive: Primitive, settings: dict[str, Any], output: int, *, several: bool = False
+    ) -> None:
+        outer = parent.view
+        self.parent = parent
+        self.base = parent if outer is None else outer.base
+        self.primitive = primitive
+        self.settings = settings
+        self.output = output
+        self.seen = version_of(parent)[0]
+        self.refuses: str | None = outer.refuses if outer is not None else None
+        if several:
+            self.refuses = f"it is an output of {primitive.name}, which returns several views of one tensor"
+        elif not thread.state.grad_enabled:
+            self.refuses = "it is a view that was taken in no_grad mode"
+
+    def chain(self) -> list[View]:
+        """Return the steps from the base to this view, first step first."""
+        steps: list[View] = [self]
+        parent = self.parent
+        while parent.view is not None:
+            steps.append(parent.view)
+            parent = parent.view.parent
+        steps.reverse()
+        return steps
+
+
+def replay(steps: list[View], value: Any) -> Any:
+    """Return the view that `steps` take of `value`, a tensor or a raw array."""
+    for step in steps:
+        if isinstance(value, TensorBase):
+            value = step.primitive(value, **step.settings)
+        else:
+            value = step.primitive.raw([value], step.settings)
+        if type(value) is tuple:
+            value = value[step.output]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def live_edge(tensor: TensorBase) -> Edge | None:
+    """Return the edge of a tensor that may be a view of a base changed since the view was taken."""
+    view = tensor.view
+    if view is None or view.seen == version_of(tensor)[0]:
+        return tensor.edge
+    view.seen = version_of(tensor)[0]
+    base = view.base
+    if base.edge is None:
+        return tensor.edge
+    if not (tensor.edge is None and view.refuses is not None and "no_grad" in view.refuses):
+        with enable_grad():
+            tensor.edge = replay(view.chain(), base).edge
+    return tensor.edge
+
+
+class CopySlices(Node):
+    """A base after one of its views was changed in place: inside the view the new values, outside the old ones."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, base_edge: Edge | None, new_edge: Edge | None, steps: list[View]) -> None:
+        self.edges = (base_edge, new_edge)
+        self.steps = steps
+        self.extra = None
+        self.sequence = next_sequence()
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Return the gradient outside of the view for the old base, inside of it for the new values."""
+        if grad is None:
+            return None, None
+        rest = m.clone(grad)
+        region = replay(self.steps, rest)
+        inside = m.clone(region)
+        if isinstance(rest, TensorBase):
+            change_in_place(region, m.zeros_like(region))
+        else:
+            region[...] = 0
+        return rest, inside
+
+
+def check_change(target: TensorBase, *, recording: bool) -> None:
+    """Raise unless `target` may be changed in place.
+
+    Raises
+    ------
+    InplaceError
+        For a leaf that requires grad, a view of one, and a view whose kind refuses, while the change is recorded.
+    """
+    view = target.view
+    if version_of(target) is INFERENCE and not thread.state.inference:
+        INFERENCE[0]
+    if not recording:
+        return
+    if view is None:
+        if target.edge is not None and type(target.edge[0]) is AccumulateGrad:
+            raise InplaceError(
+                f"a leaf Variable that requires grad is being used in an in-place operation ({describe(target)}): "
+                "change it under lucid.no_grad(), or change a clone()"
+            )
+        return
+    edge = view.base.edge
+    if edge is not None and type(edge[0]) is AccumulateGrad:
+        raise InplaceError(
+            f"a view of a leaf Variable that requires grad is being used in an in-place operation "
+            f"({describe(target)}): change it under lucid.no_grad(), or change a clone()"
+        )
+    if view.refuses is not None:
+        raise InplaceError(
+            f"this view of {describe(target)} cannot be changed in place while gradients are recorded: "
+            f"{view.refuses}; change a clone() or use the out-of-place op"
+        )
+
+
+def change_in_place(target: Any, value: Any) -> Any:
+    """Return `target` after `value` was written into its memory, with the graph following the change.
+
+    Parameters
+    ----------
+    target : Tensor
+        What is changed; all its aliases see the new values.
+    value : Tensor
+        The new values, recorded as any other tensor; of the target's shape, and of a dtype that casts to its dtype.
+
+    Raises
+    ------
+    InplaceError
+        If `target` may not be changed.
+    ShapeError, DtypeError, DeviceError
+        If `value` does not fit. Nothing is changed then.
+    """
+    array: Array = target.array
+    source: Array = value.array
+    if source.shape != array.shape:
+        raise ShapeError(
+            f"in-place op: output of shape {tuple(array.shape)} does not match the broadcast shape {tuple(source.shape)}"
+        )
+    if source.dtype != array.dtype and not can_cast(dtype_of(source), dtype_of(array)):
+        raise DtypeError(
+            f"in-place op: result type {dtype_of(source).name} can't be cast to the desired output type "
+            f"{dtype_of(array).name}"
+        )
+    if type(source) is not type(array):
+        raise DeviceError(f"in-place op: target has {describe(target)}, value has {describe(value)}")
+    view = target.view
+    new_edge = value.edge if value.view is None else live_edge(value)
+    old_edge = target.edge if view is None else live_edge(target)
+    recording = bool(thread.state.recording) and (new_edge is not None or old_edge is not None)
+    check_change(target, recording=recording)
+    if not array.size:
+        pass
+    elif type(array) is np.ndarray:
+        if not array.flags.writeable:
+            raise InplaceError(
+                f"this tensor of {describe(target)} shares read-only or broadcast memory (expand): clone() it first"
+            )
+        thread.state.quiet(np.copyto, array, source, "unsafe")
+    else:
+        with gpu.use_device(gpu.device_index(array)):
+            array[...] = source
+    if target.version is not INFERENCE:
+        target.version[0] += 1
+    if not recording:
+        return target
+    if view is None:
+        rebase(target, new_edge)
+    else:
+        base = view.base
+        base_edge = base.edge
+        steps = view.chain()
+        rebase(base, (CopySlices(base_edge, new_edge, steps), 0))
+        live_edge(target)
+    return target
+
+
+def rebase(tensor: TensorBase, edge: Edge | None) -> None:
+    """Give `tensor` a new place in the graph; a retained gradient follows it."""
+    old = tensor.edge
+    tensor.edge = edge
+    if old is not None and edge is not None and old[0].extra is not None:
+        kept = old[0].extra.retained.get(old[1])
+        if kept is not None and kept() is tensor:
+            del old[0].extra.retained[old[1]]
+            edge[0].rare().retained[edge[1]] = kept
+
+
+def detached(tensor: TensorBase) -> Any:
+    """Return a tensor on the same memory and version counter that is in no graph."""
+    alias = wrap(tensor.array)
+    alias.version = version_of(tensor)
+    return alias

@@ -1,0 +1,1 @@
+"""Differentiable primitives, one family a file."""

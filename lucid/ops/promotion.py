@@ -1,0 +1,103 @@
+"""Operands of one op brought to one dtype, by PyTorch's rules, the same on both devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.primitive import primitive
+from lucid.backend import gpu
+from lucid.backend.arrays import Array, asarray, astype
+from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, get_default_dtype, result_type
+from lucid.backend.dtype import dtype as dtype_class
+from lucid.errors import DtypeError
+
+
+class OperandTypeError(DtypeError):
+    """An operand is neither a tensor, nor an array, nor a number."""
+
+
+@primitive
+def cast(xp: Any, x: Array, *, dtype: Any) -> Array:
+    """Return `x` in another dtype."""
+    return astype(x, dtype, copy=True)
+
+
+@cast.vjp
+def cast_vjp(m: Any, grad: Any, x_dtype: Any) -> Any:
+    """Return the gradient in the dtype of the input."""
+    return m.cast(grad, dtype=x_dtype)
+
+
+def cast_to(x: Any, dtype: dtype_class) -> Any:
+    """Return `x` in `dtype`; itself if it has that dtype already."""
+    return x if x.array.dtype == dtype.numpy else cast(x, dtype=dtype.numpy)
+
+
+def as_operand(value: Any) -> Any:
+    """Return `value` as an operand: tensors and numbers stay, arrays become tensors.
+
+    Raises
+    ------
+    OperandTypeError
+        For anything else.
+    """
+    if isinstance(value, TensorBase | bool | int | float | complex):
+        return value
+    if isinstance(value, np.ndarray | np.generic) or gpu.is_gpu_array(value):
+        return wrap(asarray(value))
+    raise OperandTypeError(f"expected a Tensor, an array or a number, got {type(value).__name__}: {value!r}")
+
+
+def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
+    """Return the operands in their common dtype.
+
+    Parameters
+    ----------
+    *operands : Tensor, array or number
+        Numbers are weak: they raise the kind of the result, never its size.
+    at_least_float : bool
+        Whether integers and bools become the default floating-point dtype.
+    """
+    known = [as_operand(operand) for operand in operands]
+    dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in known])
+    if at_least_float and not (dtype.is_floating_point or dtype.is_complex):
+        dtype = get_default_dtype()
+    return tuple(
+        cast_to(o, dtype) if isinstance(o, TensorBase) else number_in(o, dtype) for o in known
+    )
+
+
+def number_in(value: Any, dtype: dtype_class) -> Any:
+    """Return a Python number as an operand of arrays of `dtype`."""
+    if dtype is bfloat16:
+        # NumPy does not know that a Python number is weak beside bfloat16
+        return np.asarray(value, dtype.numpy)
+    if dtype.is_complex or dtype.is_floating_point:
+        return value
+    return dtype.numpy.type(value) if isinstance(value, bool) else value
+
+
+def float_operand(x: Any) -> Any:
+    """Return a tensor as floating point or complex; integers and bools become the default dtype."""
+    operand = as_operand(x)
+    if not isinstance(operand, TensorBase):
+        raise OperandTypeError(f"expected a Tensor, got {type(x).__name__}: {x!r}")
+    return operand if operand.array.dtype.kind in "fcV" else cast_to(operand, get_default_dtype())
+
+
+def accumulation_dtype(dtype: Any) -> Any:
+    """Return the NumPy dtype in which sums of `dtype` are accumulated: float32 for the half types."""
+    return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+
+
+def tensor_dtype(x: Any) -> dtype_class:
+    """Return lucid's dtype of a tensor."""
+    return dtype_of(x.array)
+
+
+def requested_dtype(dtype: Any) -> Any:
+    """Return the NumPy dtype of what a user wrote for `dtype`."""
+    return as_dtype(dtype).numpy

@@ -1,0 +1,1 @@
+"""The rows of `tests.samples`, one file for each family of ops."""

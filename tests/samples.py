@@ -1,0 +1,74 @@
+"""The one table of ops: a row for each, from which value, gradient, dtype, broadcast, empty and strided tests follow.
+
+A row is written in the file of its family in `tests/sample_rows`, and collected here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import tests.sample_rows as rows_package
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+COMPLEX = ("complex64", "complex128")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One op on one kind of arguments.
+
+    Attributes
+    ----------
+    name : str
+        Unique: the public name of the op in `lucid`, a colon and a variant if there are several rows of it.
+    op : callable
+        ``op(*tensors)`` on lucid tensors, settings bound in.
+    inputs : callable
+        ``inputs(rng)`` gives the float64 (or integer, bool) NumPy arrays, in the interior of the op's domain and away
+        from kinks and ties. Integer and bool arrays are never differentiated.
+    reference : callable, optional
+        ``reference(*arrays)`` on float64 NumPy arrays: the value from an independent source (plain NumPy).
+    torch : callable, optional
+        ``torch(module, *tensors)`` with PyTorch as `module`: the same op there, for the parity tests.
+    dtypes : tuple of str
+        The dtypes that floating-point inputs are tried in.
+    differentiable, twice : bool
+        Whether there is a first and a second derivative to check.
+    empty : callable, optional
+        ``empty(rng)``: inputs of size zero that the op takes; None if it refuses them.
+    broadcasts : bool
+        Whether the operands broadcast against each other.
+    """
+
+    name: str
+    op: Callable[..., Any]
+    inputs: Callable[[np.random.Generator], tuple[Any, ...]]
+    reference: Callable[..., Any] | None = None
+    torch: Callable[..., Any] | None = None
+    dtypes: tuple[str, ...] = FLOATS
+    differentiable: bool = True
+    twice: bool = True
+    empty: Callable[[np.random.Generator], tuple[Any, ...]] | None = None
+    broadcasts: bool = False
+    tolerance: dict[str, float] = field(default_factory=dict)
+
+
+def all_samples() -> list[Sample]:
+    """Return the whole table, each family's rows in the order of their file."""
+    table: list[Sample] = []
+    for module in sorted(info.name for info in pkgutil.iter_modules(rows_package.__path__)):
+        table += importlib.import_module(f"tests.sample_rows.{module}").ROWS
+    names = [sample.name for sample in table]
+    doubled = {name for name in names if names.count(name) > 1}
+    if doubled:
+        raise ValueError(f"rows of the same name: {sorted(doubled)}")
+    return table
