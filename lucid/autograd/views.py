@@ -31,14 +31,16 @@ class View:
     base : TensorBase
         The tensor at the beginning of the chain of parents.
     primitive, settings, output
-        The op that took it, to be repeated on the base after the base has changed.
+        The op that took it, to be repeated on the base after the base has changed; None if there is none.
     seen : int
         The version at which the tensor's edge was right.
     refuses : str or None
         Why an in-place change under grad mode is refused.
+    detached : bool
+        Whether it was taken in no_grad mode: then it never joins the graph of its base.
     """
 
-    __slots__ = ("base", "output", "parent", "primitive", "refuses", "seen", "settings")
+    __slots__ = ("base", "detached", "output", "parent", "primitive", "refuses", "seen", "settings")
 
     def __init__(
         self, parent: TensorBase, primitive: Primitive, settings: dict[str, Any], output: int, *, several: bool = False
@@ -46,15 +48,30 @@ class View:
         outer = parent.view
         self.parent = parent
         self.base = parent if outer is None else outer.base
-        self.primitive = primitive
+        self.primitive: Primitive | None = primitive
         self.settings = settings
         self.output = output
         self.seen = version_of(parent)[0]
         self.refuses: str | None = outer.refuses if outer is not None else None
+        self.detached = not thread.state.grad_enabled or (outer is not None and outer.detached)
         if several:
             self.refuses = f"it is an output of {primitive.name}, which returns several views of one tensor"
         elif not thread.state.grad_enabled:
             self.refuses = "it is a view that was taken in no_grad mode"
+
+    @classmethod
+    def fixed(cls, parent: TensorBase, refuses: str) -> View:
+        """Return the record of a view that no op can take again: it keeps its edge and refuses in-place changes."""
+        view = cls.__new__(cls)
+        view.parent = parent
+        view.base = parent if parent.view is None else parent.view.base
+        view.primitive = None
+        view.settings = {}
+        view.output = 0
+        view.refuses = refuses
+        view.detached = False
+        view.seen = version_of(parent)[0]
+        return view
 
     def chain(self) -> list[View]:
         """Return the steps from the base to this view, first step first."""
@@ -70,6 +87,8 @@ class View:
 def replay(steps: list[View], value: Any) -> Any:
     """Return the view that `steps` take of `value`, a tensor or a raw array."""
     for step in steps:
+        if step.primitive is None:
+            raise InplaceError(f"this view cannot be taken again of a changed base: {step.refuses}")
         if isinstance(value, TensorBase):
             value = step.primitive(value, **step.settings)
         else:
@@ -88,9 +107,10 @@ def live_edge(tensor: TensorBase) -> Edge | None:
     base = view.base
     if base.edge is None:
         return tensor.edge
-    if not (tensor.edge is None and view.refuses is not None and "no_grad" in view.refuses):
+    steps = view.chain()
+    if not (view.detached or any(step.primitive is None for step in steps)):
         with enable_grad():
-            tensor.edge = replay(view.chain(), base).edge
+            tensor.edge = replay(steps, base).edge
     return tensor.edge
 
 
