@@ -1,0 +1,260 @@
+"""What a tensor is: shape, dtype, device, memory, and its place in the graph."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import INFERENCE, TensorBase, describe, grad_of, version_of, wrap
+from lucid.autograd.mode import thread
+from lucid.autograd.node import AccumulateGrad, accumulator_of
+from lucid.autograd.retain import retains_grad
+from lucid.autograd.views import live_edge
+from lucid.backend.device import CPU, device_of
+from lucid.backend.dtype import dtype_of
+from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, ShapeError
+
+if TYPE_CHECKING:
+    from lucid.autograd.node import Node
+    from lucid.backend.device import device
+    from lucid.backend.dtype import dtype
+    from lucid.tensor import Tensor
+
+
+class Attributes(TensorBase):
+    """The properties of a tensor."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions."""
+        return self.array.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.array.ndim
+
+    @property
+    def dtype(self) -> dtype:
+        """The type of the elements."""
+        return dtype_of(self.array)
+
+    @property
+    def device(self) -> device:
+        """The device that holds the elements."""
+        return CPU if type(self.array) is np.ndarray else device_of(self.array)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements are on a CUDA device."""
+        return type(self.array) is not np.ndarray
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of one element."""
+        return self.array.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.array.nbytes
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether backward computes a gradient for this tensor.
+
+        It is True for a leaf that the user marked, and for the result of an op on such a tensor. Only a leaf's can be
+        set.
+
+        Raises
+        ------
+        GraphError
+            On setting, for a tensor that an op made, or one made in inference mode.
+        DtypeError
+            On setting, for a tensor of integers or bools.
+
+        Examples
+        --------
+        >>> import lucid
+        >>> x = lucid.ones(2)
+        >>> x.requires_grad = True
+        >>> (x * 2).requires_grad
+        True
+        """
+        return (self.edge if self.view is None else live_edge(self)) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        edge = live_edge(self)
+        if edge is not None and type(edge[0]) is not AccumulateGrad:
+            if value:
+                return
+            raise GraphError(
+                f"requires_grad can only be switched off for leaves, and {edge[0].name()} made this tensor of "
+                f"{describe(self)}: use detach()"
+            )
+        if not value:
+            self.edge = None
+        elif edge is None:
+            if self.array.dtype.kind not in "fcV":
+                raise DtypeError(
+                    f"only tensors of floating-point or complex dtype can require gradients, got {describe(self)}: "
+                    "convert it first, as with .float()"
+                )
+            if self.is_inference() and not thread.state.inference:
+                raise GraphError("an inference tensor cannot require grad outside of inference mode: clone() it first")
+            self.edge = (accumulator_of(self), 0)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the graph ends at this tensor: no recorded op made it.
+
+        Examples
+        --------
+        >>> import lucid
+        >>> x = lucid.ones(2, requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf, (x * 2).detach().is_leaf
+        (True, False, True)
+        """
+        edge = live_edge(self)
+        return edge is None or type(edge[0]) is AccumulateGrad
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that made this tensor; None for a leaf.
+
+        Examples
+        --------
+        >>> import lucid
+        >>> x = lucid.ones(2, requires_grad=True)
+        >>> (x * 2).grad_fn.name()
+        'MulBackward0'
+        """
+        edge = live_edge(self)
+        return None if edge is None or type(edge[0]) is AccumulateGrad else edge[0]
+
+    @property
+    def output_nr(self) -> int:
+        """The number of the output of `grad_fn` that this tensor is; 0 for a leaf."""
+        edge = live_edge(self)
+        return 0 if edge is None else edge[1]
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The sum of the gradients that the backward passes so far have given this tensor; None before the first.
+
+        Only leaves that require grad get one, and tensors whose `retain_grad` was called.
+
+        Raises
+        ------
+        TypeError
+            On setting, for anything but a tensor or None.
+        ShapeError, DtypeError, DeviceError
+            On setting, for a tensor of another shape, dtype or device.
+
+        Warns
+        -----
+        UserWarning
+            On reading it from a tensor that gets none because it is no leaf.
+
+        Examples
+        --------
+        >>> import lucid
+        >>> x = lucid.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+        """
+        grad = grad_of(self)
+        if grad is None and not self.is_leaf and not retains_grad(self):
+            warnings.warn(
+                "the .grad attribute of a Tensor that is not a leaf is being accessed: backward fills it only for "
+                "leaves; call .retain_grad() on this tensor before backward, or read the leaf's .grad",
+                UserWarning,
+                stacklevel=2,
+            )
+        return grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            self.stored_grad = None
+            return
+        if not isinstance(value, TensorBase):
+            raise HookTypeError(f"assigned grad: expected a Tensor or None, got {type(value).__name__}")
+        if value is self:
+            raise GraphError("assigned grad: a tensor cannot be its own gradient: assign a clone()")
+        given, own = value.array, self.array
+        if given.shape != own.shape:
+            raise ShapeError(
+                f"assigned grad has data of a different size: expected shape {tuple(own.shape)}, got "
+                f"{tuple(given.shape)}"
+            )
+        if given.dtype != own.dtype:
+            raise DtypeError(
+                f"assigned grad has data of a different type: expected {dtype_of(own)}, got {dtype_of(given)}"
+            )
+        if device_of(given) != device_of(own):
+            raise DeviceError(
+                f"assigned grad has data located on a different device: expected {device_of(own)}, got "
+                f"{device_of(given)}"
+            )
+        self.stored_grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.stored_grad = None
+
+    @property
+    def data(self) -> Tensor:
+        """A tensor on the same memory that is in no graph and whose changes are not counted for this one.
+
+        Setting it replaces shape, dtype, device and elements of this tensor, and leaves its place in the graph and its
+        hooks.
+
+        Raises
+        ------
+        TypeError
+            On setting, for anything but a tensor.
+        DtypeError
+            On setting, if this tensor requires grad and the other holds integers or bools.
+
+        Examples
+        --------
+        >>> import lucid
+        >>> x = lucid.zeros(2, requires_grad=True)
+        >>> x.data = lucid.ones(2)
+        >>> x
+        tensor([1., 1.], requires_grad=True)
+        """
+        return wrap(self.array)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, TensorBase):
+            raise HookTypeError(f"data: expected a Tensor, got {type(value).__name__}")
+        edge = live_edge(self)
+        if edge is not None and value.array.dtype.kind not in "fcV":
+            raise DtypeError(
+                f"data set to a tensor that requires gradients must be floating point or complex, got {describe(value)}"
+            )
+        self.array = value.array
+        self.view = None
+        if edge is not None and edge[0].extra is not None and edge[1] in edge[0].extra.expected:
+            edge[0].extra.expected[edge[1]] = (value.array.shape, value.array.dtype)
+
+    @property
+    def _version(self) -> int:
+        return version_of(self)[0]
+
+    @property
+    def _base(self) -> Any:
+        return None if self.view is None else self.view.base
+
+    def is_inference(self) -> bool:
+        """Return whether this tensor was made in inference mode, and so can never enter a graph."""
+        return version_of(self) is INFERENCE
