@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from lucid.errors import IndexOutOfRangeError, ShapeError
 
@@ -35,7 +37,7 @@ def dims_in(dims: Any, ndim: int) -> tuple[int, ...]:
     ShapeError
         If one is named twice.
     """
-    named = tuple(dims) if isinstance(dims, tuple | list) else (dims,)
+    named: tuple[Any, ...] = tuple(cast("Any", dims)) if isinstance(dims, tuple | list) else (dims,)
     found = tuple([dim_in(d, ndim) for d in named])
     for place, dim in enumerate(found):
         if dim in found[:place]:
@@ -46,7 +48,7 @@ def dims_in(dims: Any, ndim: int) -> tuple[int, ...]:
 def sizes_in(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Return sizes that were written as ``f(2, 3)`` or ``f((2, 3))``."""
     if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
-        sizes = tuple(sizes[0])
+        sizes = tuple(cast("Any", sizes[0]))
     return tuple([operator.index(size) for size in sizes])
 
 
@@ -80,6 +82,20 @@ def shape_for(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
             "size; write it out"
         )
     raise ShapeError(f"shape '{list(sizes)}' is invalid for input of size {count}")
+
+
+def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape to which all of `shapes` broadcast.
+
+    Raises
+    ------
+    ShapeError
+        If they do not.
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise ShapeError(f"shapes {', '.join(map(str, shapes))} cannot be broadcast to one shape") from error
 
 
 def viewable(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
