@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from lucid.autograd.mode import inference_threads, thread
+from lucid.autograd.mode import thread, unusual
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def wrap(array: Array) -> Any:
     tensor.array = array
     tensor.edge = None
     tensor.view = None
-    if inference_threads:
+    if unusual:
         mark_inference(tensor)
     return tensor
 

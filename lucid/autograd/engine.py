@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,28 +33,48 @@ class Pass:
         Grows with every pass of the process.
     keep : bool
         Whether saved tensors outlive the pass.
+    roots : set of Node
+        Where the pass begins.
+    counts : dict of Node to int
+        How many contributions each reached node still waits for.
     needed : set of Node, or None
         The nodes that run; None if all that are reached do.
     captures : dict of Node to dict of int to int
         For each captured node, which output goes to which place of `captured`.
     captured : list
         The gradients that `autograd.grad` returns.
-    counts : dict of Node to int
-        How many contributions each node still waits for.
-    roots : set of Node
-        Where the pass began.
     """
 
     __slots__ = ("captured", "captures", "counts", "keep", "needed", "number", "roots")
 
-    def __init__(self, number: int, keep: bool, roots: set[Node]) -> None:
-        self.number = number
+    def __init__(self, keep: bool, roots: set[Node]) -> None:
+        self.number = _next_pass()
         self.keep = keep
+        self.roots = roots
+        self.counts = reachable(roots)
         self.needed: set[Node] | None = None
         self.captures: dict[Node, dict[int, int]] = {}
         self.captured: list[Any] = []
-        self.counts = reachable(roots)
-        self.roots = roots
+
+    def want(self, edges: Sequence[Edge], *, accumulate: bool) -> None:
+        """Leave out everything off the way to `edges`, and capture their gradients unless leaves accumulate."""
+        targets = {edge[0] for edge in edges}
+        self.needed = needed_nodes({*self.roots, *self.counts}, targets)
+        if accumulate:
+            for node in targets:
+                if type(node) is AccumulateGrad:
+                    self.needed.add(node)
+                else:
+                    self.captures[node] = {}
+        else:
+            self.captured = [None] * len(edges)
+            for place, (node, output) in enumerate(edges):
+                self.captures.setdefault(node, {})[output] = place
+        self.counts = {}
+        for node in self.needed:
+            for edge in node.edges:
+                if edge is not None:
+                    self.counts[edge[0]] = self.counts.get(edge[0], 0) + 1
 
     def will_run(self, node: Node) -> bool:
         """Return whether this pass reaches `node` and fires its tensor hooks."""
@@ -70,10 +89,10 @@ _next_pass = itertools.count(1).__next__
 def reachable(roots: set[Node]) -> dict[Node, int]:
     """Return how many edges lead to each node that the roots reach."""
     counts: dict[Node, int] = {}
-    stack = list(roots)
-    push = stack.append
+    stack = [*roots]
+    push, pop = stack.append, stack.pop
     while stack:
-        for edge in stack.pop().edges:
+        for edge in pop().edges:
             if edge is not None:
                 node = edge[0]
                 if node in counts:
@@ -89,7 +108,7 @@ def needed_nodes(nodes: Iterable[Node], targets: set[Node]) -> set[Node]:
     """Return those of `nodes` from which one of `targets` is reached."""
     needed: set[Node] = set()
     # inputs are older than what uses them: by the time a node is looked at, all that it leads to has been
-    for node in sorted(nodes, key=lambda node: node.sequence):
+    for node in sorted(nodes, key=sequence_of):
         if any(edge is not None and (edge[0] in needed or edge[0] in targets) for edge in node.edges):
             needed.add(node)
     return needed
@@ -107,8 +126,8 @@ def run(
 
     Parameters
     ----------
-    roots : sequence of (edge, Tensor)
-        Where the pass begins and with which gradients.
+    roots : sequence of (edge, gradient)
+        Where the pass begins and with which gradients: tensors under `create_graph`, raw arrays otherwise.
     keep_graph : bool
         Whether saved tensors outlive the pass.
     create_graph : bool
@@ -118,39 +137,24 @@ def run(
     accumulate : bool
         Whether leaves add to their `.grad`; without it the gradients of `wanted` are returned.
     """
-    this = Pass(_next_pass(), keep_graph, {edge[0] for edge, _ in roots})
+    this = Pass(keep_graph, {root[0][0] for root in roots})
     if wanted is not None:
-        targets = {edge[0] for edge in wanted}
-        this.needed = needed_nodes({*this.roots, *this.counts}, targets)
-        if accumulate:
-            for node in targets:
-                if type(node) is AccumulateGrad:
-                    this.needed.add(node)
-                else:
-                    this.captures[node] = {}
-        else:
-            this.captured = [None] * len(wanted)
-            for place, (node, output) in enumerate(wanted):
-                this.captures.setdefault(node, {})[output] = place
-        this.counts = {}
-        for node in this.needed:
-            for edge in node.edges:
-                if edge is not None:
-                    this.counts[edge[0]] = this.counts.get(edge[0], 0) + 1
+        this.want(wanted, accumulate=accumulate)
     state = thread.state
-    before = state.grad_enabled, state.recording, state.node
+    before = state.grad_enabled, state.node
     state.grad_enabled = create_graph
     state.refresh()
     state.passes.append(this)
     try:
-        _run(this, [(edge, grad if create_graph else grad.array) for edge, grad in roots], state, graph=create_graph)
+        _run(this, roots, state, create_graph)
     finally:
         state.passes.pop()
-        state.grad_enabled, state.recording, state.node = before
+        state.grad_enabled, state.node = before
+        state.refresh()
     return this.captured
 
 
-def _run(this: Pass, roots: list[tuple[Edge, Any]], state: ThreadState, *, graph: bool) -> None:
+def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, graph: bool) -> None:
     """Run the nodes of a pass whose gradients are tensors with `graph` and raw arrays without."""
     keep, needed, captures, counts = this.keep, this.needed, this.captures, this.counts
     watched = bool(captures) or needed is not None or state.anomaly
@@ -158,26 +162,28 @@ def _run(this: Pass, roots: list[tuple[Edge, Any]], state: ThreadState, *, graph
     m: Any = GRAPH if graph else CPU
     buffers: dict[Node, Any] = {}
     owned: set[tuple[Node, int]] = set()
-    leaves: deque[Node] = deque()
+    leaves: list[Node] = []
     # the newest ready node, and the others as a heap: in a chain the heap stays empty
     newest: Node | None = None
     ready: list[tuple[int, Node]] = []
 
     for (node, output), grad in roots:
         contribute(buffers, owned, node, output, grad, graph=graph)
-    for node in sorted(this.roots, key=sequence_of) if len(this.roots) > 1 else this.roots:
-        if not counts.get(node):
-            if type(node) is AccumulateGrad:
-                leaves.append(node)
-            else:
-                heappush(ready, (-node.sequence, node))
-    if ready:
-        newest = heappop(ready)[1]
-    del roots
+    for node in this.roots:
+        if node in counts:
+            continue
+        if type(node) is AccumulateGrad:
+            leaves.append(node)
+        elif newest is None:
+            newest = node
+        else:
+            heappush(ready, (-node.sequence, node))
+    if ready and newest is not None:
+        newest = heappushpop(ready, (-newest.sequence, newest))[1]
     grad = grads = None
     while True:
         if leaves:
-            node = leaves.popleft()
+            node = leaves.pop(0)
         elif newest is not None:
             node = newest
             newest = heappop(ready)[1] if ready else None

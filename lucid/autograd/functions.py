@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.autograd import engine
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.graph import GradientEdge
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.autograd.base import Edge
+    from lucid.backend.arrays import Array
 
 
 def edge_of(tensor: Any, role: str) -> Edge:
@@ -70,7 +73,7 @@ def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool
                 )
             if array.dtype.kind == "c":
                 raise GraphError("grad can be implicitly created only for real outputs: pass a complex gradient")
-            grad = wrap(namespace(array).ones(array.shape, array.dtype))
+            grad = wrap(one_like(array))
         elif not isinstance(grad, TensorBase):
             raise HookTypeError(f"gradient {index}: expected a Tensor or None, got {type(grad).__name__}")
         elif array is not None and grad.array.shape != array.shape:
@@ -81,9 +84,22 @@ def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool
         elif array is not None and type(grad.array) is not type(array):
             raise ShapeError(f"gradient {index} has {describe(grad)}, its tensor {describe(root)}: move one")
         if array is not None and grad.array.dtype != array.dtype:
-            grad = wrap(grad.array.astype(array.dtype)) if not create_graph else grad.to(root.dtype)
-        seeds.append((edge, grad))
+            grad = GRAPH.cast(grad, dtype=array.dtype)
+        seeds.append((edge, grad if create_graph else grad.array))
     return seeds
+
+
+_ones: dict[tuple[Any, int], Array] = {}
+
+
+def one_like(array: Array) -> Array:
+    """Return a new array of a single one, of the dtype, dimensions and device of `array`."""
+    if type(array) is not np.ndarray:
+        return namespace(array).ones(array.shape, array.dtype)
+    key = array.dtype, array.ndim
+    if key not in _ones:
+        _ones[key] = np.ones(array.shape, array.dtype)
+    return _ones[key].copy()
 
 
 def backward(
@@ -123,8 +139,18 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
-    roots = _as_sequence(tensors)
-    seeds = _seeds(roots, _as_sequence(grad_tensors), create_graph=create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    if grad_tensors is None and inputs is None and isinstance(tensors, TensorBase):
+        # what nearly every training step does: one scalar root, all leaves
+        edge = tensors.edge if tensors.view is None else live_edge(tensors)
+        array = tensors.array
+        if edge is not None and array.size == 1 and array.dtype.kind in "fV":
+            one = one_like(array)
+            engine.run(
+                ((edge, wrap(one) if create_graph else one),), keep_graph=keep, create_graph=create_graph
+            )
+            return
+    seeds = _seeds(_as_sequence(tensors), _as_sequence(grad_tensors), create_graph=create_graph)
     wanted = None
     if inputs is not None:
         targets = _as_sequence(inputs)
@@ -134,7 +160,6 @@ def backward(
         for target, edge in zip(targets, wanted, strict=True):
             if type(edge[0]) is not AccumulateGrad and isinstance(target, TensorBase):
                 retain_grad(target)
-    keep = create_graph if retain_graph is None else retain_graph
     engine.run(seeds, keep_graph=keep, create_graph=create_graph, wanted=wanted)
 
 

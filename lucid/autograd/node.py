@@ -197,35 +197,32 @@ class AccumulateGrad(Node):
             return ()
         if edge[0] is not self:
             raise GraphError("a leaf was moved into the graph's interior by an in-place op after it had been used")
+        old = grad_of(leaf)
         if isinstance(grad, TensorBase):
-            old = grad_of(leaf)
             leaf.stored_grad = grad if old is None else m.add(old, grad)
             return ()
-        grad = as_array(grad)
-        dtype = leaf.array.dtype
-        if grad.dtype is not dtype:
-            grad = grad.astype(dtype, copy=False)
+        if grad.dtype is not leaf.array.dtype or type(grad) is not type(leaf.array):
+            grad = as_array(grad).astype(leaf.array.dtype, copy=False)
         with _accumulation:
-            old = grad_of(leaf)
-            if old is not None:
-                if old.edge is None:
-                    into = old.array
-                    if type(into) is not np.ndarray:
-                        m.add_into(into, grad)
-                    elif into.nbytes < SMALL_BYTES:
-                        into[...] = quiet(np.add, into, grad)
-                    else:
-                        quiet(np.add, into, grad, into)
-                    version_of(old)[0] += 1
+            old = leaf.stored_grad
+            if old is None:
+                # The engine's variable, this function's and getrefcount's argument: anything above means that a hook,
+                # another leaf, a saved tensor or the user holds the buffer too.
+                flags = grad.flags
+                if not (flags.owndata and flags.c_contiguous and getrefcount(grad) <= ENGINE_REFERENCES):
+                    grad = grad.copy()
+                leaf.stored_grad = wrap(grad)
+            elif old.edge is not None:
+                leaf.stored_grad = wrap(m.add(old.array, grad))
+            else:
+                into = old.array
+                if type(into) is not np.ndarray:
+                    m.add_into(into, grad)
+                elif into.nbytes < SMALL_BYTES:
+                    into[...] = quiet(np.add, into, grad)
                 else:
-                    leaf.stored_grad = wrap(m.add(old.array, grad))
-                return ()
-            # The engine's variable, this function's and getrefcount's argument: anything above means that a hook,
-            # another leaf, a saved tensor or the user holds the buffer too.
-            flags = grad.flags
-            if not (flags.owndata and flags.c_contiguous and getrefcount(grad) <= ENGINE_REFERENCES):
-                grad = grad.copy()
-            leaf.stored_grad = wrap(grad)
+                    quiet(np.add, into, grad, into)
+                version_of(old)[0] += 1
         return ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,32 @@ if TYPE_CHECKING:
 
     from lucid.autograd.base import Edge
     from lucid.backend.arrays import Array
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+class Namespace:
+    """The primitives by name, in one form: what rules are written against.
+
+    A rule calls ``m.mul(grad, b)`` and runs on raw arrays or on tensors, as the pass wants it.
+    """
+
+
+class CudaNamespace(Namespace):
+    """The raw forms on CUDA arrays, looked up when they are first asked for: until then CuPy is not imported."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in PRIMITIVES:
+            raise AttributeError(f"no primitive is named {name!r}")
+        function = PRIMITIVES[name].gpu
+        setattr(self, name, function)
+        return function
+
+
+CPU: Any = Namespace()
+CUDA: Any = CudaNamespace()
+GRAPH: Any = Namespace()
 
 
 class Rule:
@@ -53,6 +80,8 @@ class Plan:
     ----------
     node_type : type
         The class of the node.
+    plain_type : type
+        The class of a node of operands that were not broadcast: it keeps no shapes, None stands for each.
     saves : tuple of int
         The positions of the operands to save.
     saves_outs : tuple of int
@@ -60,14 +89,16 @@ class Plan:
     values : tuple of (str, object)
         What else is kept: ``("shape", position)``, ``("dtype", position)``, ``("setting", name)``,
         ``("constant", value)``.
-    steps : tuple of (callable, tuple, int or tuple)
-        For each rule its function, the places of its arguments in the pool of saved arrays and values (a tuple of
-        places for a variadic input), and the operand, or operands, whose gradients it gives.
+    steps : tuple of (callable, callable, int or tuple)
+        For each rule its function, what takes its arguments from the pool of saved arrays and values, and the operand,
+        or operands, whose gradients it gives.
     direct : callable or None
-        The function of the only step, where it takes the pool as it is, of an op of one or two operands.
+        The function of the only step, where it takes the pool as it is, of an op of one or two operands, or for all.
+    joint : bool
+        Whether `direct` gives the gradients of all operands.
     """
 
-    __slots__ = ("direct", "node_type", "saves", "saves_outs", "steps", "values")
+    __slots__ = ("direct", "joint", "node_type", "plain_type", "saves", "saves_outs", "steps", "values")
 
     def __init__(self, primitive: Primitive, needed: tuple[bool, ...], *, conjugate: bool = False) -> None:
         count = len(needed)
@@ -105,10 +136,15 @@ class Plan:
         values.sort(key=str)
         self.saves, self.saves_outs, self.values = tuple(saves), tuple(outs), tuple(values)
         slots = ("saved", "versions") if saves or outs else ()
-        slots += ("values",) if values else ()
         slots += ("outputs",) if len(primitive.outputs) != 1 else ()
         title = "".join(part.capitalize() for part in primitive.name.split("_")) + "Backward0"
-        self.node_type = type(title, (PrimitiveNode,), {"__slots__": slots, "primitive": primitive, "plan": self})
+        body = {"primitive": primitive, "plan": self}
+        self.node_type = type(
+            title, (PrimitiveNode,), {**body, "__slots__": (*slots, "values") if values else slots}
+        )
+        self.plain_type = type(
+            title, (PrimitiveNode,), {**body, "__slots__": slots, "values": (None,) * len(values)}
+        )
 
         def place(kind: str, what: Any) -> Any:
             if kind == "input":
@@ -118,19 +154,31 @@ class Plan:
                 return len(saves) + outs.index(what)
             return len(saves) + len(outs) + values.index((kind, what))
 
+        takes = [tuple(place(kind, what) for kind, what in taken) for taken in places]
         self.steps = tuple(
             (
                 conjugated(rule.function) if conjugate else rule.function,
-                tuple(place(kind, what) for kind, what in taken),
+                taker(take),
                 targets[0] if len(rule.covers) == 1 and not primitive.variadic else targets,
             )
-            for (rule, targets), taken in zip(rules, places, strict=True)
+            for (rule, targets), take in zip(rules, takes, strict=True)
         )
         self.direct = None
-        if count <= 2 and len(self.steps) == 1 and type(self.steps[0][2]) is int:
-            function, take, _ = self.steps[0]
-            if take == tuple(range(len(saves) + len(outs) + len(values))):
-                self.direct = function
+        self.joint = False
+        if len(takes) == 1 and takes[0] == tuple(range(len(saves) + len(outs) + len(values))):
+            targets = self.steps[0][2]
+            self.joint = targets == tuple(range(count))
+            if self.joint or (count <= 2 and type(targets) is int):
+                self.direct = self.steps[0][0]
+
+
+def taker(take: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
+    """Return the function that takes a rule's arguments from the pool; a tuple of places gives a list."""
+    if any(type(i) is tuple for i in take):
+        return lambda pool: [pool[i] if type(i) is int else [pool[j] for j in i] for i in take]
+    if len(take) > 1:
+        return operator.itemgetter(*take)
+    return operator.itemgetter(slice(take[0], take[0] + 1) if take else slice(0))
 
 
 def conjugated(rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -214,13 +262,15 @@ class PrimitiveNode(Node):
         else:
             pool = tuple(unpacked_array(entry) for entry in saved) + self.values
         if plan.direct is not None:
+            if plan.joint:
+                return quiet(plan.direct, m, grad, *pool)
             if len(edges) == 1:
                 return (quiet(plan.direct, m, grad, *pool),)
             result = quiet(plan.direct, m, grad, *pool)
             return (result, None) if edges[0] is not None else (None, result)
         grads: list[Any] = [None] * len(edges)
         for function, take, targets in plan.steps:
-            result = quiet(function, m, grad, *[pool[i] if type(i) is int else [pool[j] for j in i] for i in take])
+            result = quiet(function, m, grad, *take(pool))
             if type(targets) is int:
                 grads[targets] = result
             else:
@@ -302,11 +352,21 @@ class Primitive:
         self.plans: dict[tuple[tuple[bool, ...], bool], Plan] = {}
         self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
         self.kernel: Callable[..., Any] | None = None
-        self.call: Callable[..., Any] = self
         if self.name in PRIMITIVES:
             raise ValueError(f"a primitive named {self.name} exists already")
         PRIMITIVES[self.name] = self
+        setattr(CPU, self.name, self.cpu)
+        self.call = self
         self.__doc__ = reference.__doc__
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        """What is called with tensors: the primitive itself, or a shorter way that an op family gave it."""
+        return getattr(GRAPH, self.name)
+
+    @call.setter
+    def call(self, function: Callable[..., Any]) -> None:
+        setattr(GRAPH, self.name, function)
 
     def vjp(self, *names: Any) -> Any:
         """Attach a derivative rule: ``@op.vjp`` for all inputs, ``@op.vjp("a")`` for those that are named.
@@ -521,7 +581,6 @@ def shape_of(array: Any) -> tuple[int, ...]:
     return array.shape if hasattr(array, "shape") else ()
 
 
-PRIMITIVES: dict[str, Primitive] = {}
 
 
 def primitive(
@@ -539,29 +598,6 @@ def primitive(
     return functools.partial(
         Primitive, view=view, outputs=outputs, differentiable=differentiable, cpu=cpu, holomorphic=holomorphic
     )
-
-
-class Namespace:
-    """The primitives by name, in one form: what rules are written against.
-
-    A rule calls ``m.mul(grad, b)`` and runs on raw arrays or on tensors, as the pass wants it.
-    """
-
-    def __init__(self, form: str) -> None:
-        self._form = form
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            function = getattr(PRIMITIVES[name], self._form)
-        except KeyError:
-            raise AttributeError(f"no primitive is named {name!r}") from None
-        setattr(self, name, function)
-        return function
-
-
-CPU = Namespace("cpu")
-CUDA = Namespace("gpu")
-GRAPH = Namespace("call")
 
 
 def namespace_of(grad: Any) -> Namespace:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, mark_inference, registered, version_of
-from lucid.autograd.mode import PLAIN, inference_threads, thread
+from lucid.autograd.mode import PLAIN, thread, unusual
 from lucid.autograd.node import next_sequence
 from lucid.autograd.views import live_edge
 from lucid.errors import ShapeError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
 ndarray = np.ndarray
-new = object.__new__
 
 # What a plan keeps, as bits: first operand, second operand, output.
 FIRST, SECOND, BOTH, OUT = 1, 2, 3, 4
@@ -59,12 +58,12 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
         out = state.quiet(cpu, array)
         if type(out) is not ndarray:
             out = np.asarray(out)
-        tensor = new(registered.tensor)
+        tensor = registered.tensor()
         tensor.array = out
         tensor.view = None
         if not recording:
             tensor.edge = None
-            if inference_threads:
+            if unusual:
                 mark_inference(tensor)
             return tensor
         tensor.version = version = [0]
@@ -99,6 +98,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         plans[1:] = [primitive.plan((True, False)), primitive.plan((False, True)), primitive.plan((True, True))]
     differentiable = bool(primitive.rules)
     node_types: list[Any] = [None if plan is None else plan.node_type for plan in plans]
+    plain_types: list[Any] = [None if plan is None else plan.plain_type for plan in plans]
     saves_by = [0 if plan is None else kept(plan) for plan in plans]
     # the operands whose shapes are kept, as bits
     shapes_by = [0 if plan is None else sum(1 << what for _, what in plan.values) for plan in plans]
@@ -107,11 +107,12 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             raise TypeError(f"{name}: the short path keeps arrays and shapes only")
 
     def call(a: Any, b: Any) -> Any:
-        if not isinstance(a, TensorBase):
-            return with_number(a, b) if type(a) is float or type(a) is int else general(a, b)
         if not isinstance(b, TensorBase):
             return with_number(a, b) if type(b) is float or type(b) is int else general(a, b)
-        x = a.array
+        try:
+            x = a.array
+        except AttributeError:
+            return with_number(a, b) if type(a) is float or type(a) is int else general(a, b)
         y = b.array
         dtype = x.dtype
         if y.dtype is not dtype or type(x) is not ndarray or (dtype is not F32 and dtype is not F64):
@@ -123,36 +124,46 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         except (TypeError, RuntimeWarning):
             # operands of two devices; or infinities, under a filter that turns NumPy's warnings into errors
             return general(a, b)
-        tensor = new(registered.tensor)
+        tensor = registered.tensor()
         tensor.array = out if type(out) is ndarray else np.asarray(out)
         tensor.view = None
         first = a.edge if a.view is None else live_edge(a)
         second = b.edge if b.view is None else live_edge(b)
         if first is None:
-            needed = 0 if second is None else 2
+            if second is None:
+                tensor.edge = None
+                if unusual:
+                    mark_inference(tensor)
+                return tensor
+            needed = 2
         else:
             needed = 1 if second is None else 3
-        if not needed or not differentiable or not (recording := thread.state.recording):
+        if unusual and (recording := thread.state.recording) != PLAIN:
+            if recording:
+                return general(a, b)
+            needed = 0
+        if not needed or not differentiable:
             tensor.edge = None
-            if inference_threads:
+            if unusual:
                 mark_inference(tensor)
             return tensor
-        if recording != PLAIN:
-            return general(a, b)
         tensor.version = version = [0]
-        node = node_types[needed]()
+        if x.shape == y.shape:
+            node = plain_types[needed]()
+        else:
+            node = node_types[needed]()
+            if shapes := shapes_by[needed]:
+                node.values = (x.shape, y.shape) if shapes == BOTH else (x.shape,) if shapes == FIRST else (y.shape,)
         node.extra = None
         node.edges = (first, second)
-        shapes = shapes_by[needed]
-        if shapes == BOTH:
-            node.values = (x.shape, y.shape)
-        elif shapes:
-            node.values = (x.shape,) if shapes == FIRST else (y.shape,)
         saves = saves_by[needed]
         if not saves:
             pass
         elif saves == BOTH:
-            one, two = version_of(a), version_of(b)
+            try:
+                one, two = a.version, b.version
+            except AttributeError:
+                one, two = version_of(a), version_of(b)
             node.versions = (one, one[0], two, two[0])
             node.saved = (x, y)
         elif saves == FIRST:
@@ -190,19 +201,17 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         if recording and recording != PLAIN:
             return general(a, b)
         out = state.quiet(cpu, x, y)
-        tensor = new(registered.tensor)
+        tensor = registered.tensor()
         tensor.array = out if type(out) is ndarray else np.asarray(out)
         tensor.view = None
         if not recording:
             tensor.edge = None
-            if inference_threads:
+            if unusual:
                 mark_inference(tensor)
             return tensor
-        node = node_types[needed]()
+        node = plain_types[needed]()
         node.extra = None
         node.edges = (edge, None) if needed == 1 else (None, edge)
-        if shapes_by[needed]:
-            node.values = (array.shape,)
         if saves_by[needed]:
             keep(node, saves_by[needed], (a, b, tensor), (x, y, tensor.array))
         node.sequence = next_sequence()

@@ -25,14 +25,17 @@ def sum_to_array(xp: Any, x: Array, shape: tuple[int, ...]) -> Array:
     return total.reshape(shape).astype(x.dtype, copy=False)
 
 
-def _sum_to_cpu(x: Array, *, shape: tuple[int, ...]) -> Array:
-    return x if x.shape == shape else sum_to_array(np, x, shape)
+def _sum_to_cpu(x: Array, *, shape: tuple[int, ...] | None) -> Array:
+    return x if shape is None or x.shape == shape else sum_to_array(np, x, shape)
 
 
 @primitive(cpu=_sum_to_cpu)
-def sum_to(xp: Any, x: Array, *, shape: tuple[int, ...]) -> Array:
-    """Return `x` summed over the axes along which `shape` was broadcast to it; `x` itself if there are none."""
-    return sum_to_array(xp, x, shape)
+def sum_to(xp: Any, x: Array, *, shape: tuple[int, ...] | None) -> Array:
+    """Return `x` summed over the axes along which `shape` was broadcast to it; `x` itself if there are none.
+
+    None stands for the shape of an operand that was not broadcast.
+    """
+    return x if shape is None else sum_to_array(xp, x, shape)
 
 
 @sum_to.vjp
@@ -41,8 +44,8 @@ def sum_to_vjp(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
     return m.expand(grad, shape=x_shape)
 
 
-def _sum_to_graph(x: Any, *, shape: tuple[int, ...]) -> Any:
-    return x if x.array.shape == shape else sum_to(x, shape=shape)
+def _sum_to_graph(x: Any, *, shape: tuple[int, ...] | None) -> Any:
+    return x if shape is None or x.array.shape == shape else sum_to(x, shape=shape)
 
 
 sum_to.call = _sum_to_graph
