@@ -1,4 +1,4 @@
-"""Elementwise arithmetic of two operands, with broadcasting and PyTorch's dtype promotion."""
+"""Elementwise arithmetic with broadcasting and PyTorch's dtype promotion; how an elementwise op gets its caller."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.base import TensorBase
 from lucid.autograd.primitive import Primitive, primitive
 from lucid.autograd.recording import binary, unary
-from lucid.ops.promotion import float_operand, promote
+from lucid.backend.dtype import result_type, scalar_dtype
+from lucid.errors import DtypeError
+from lucid.ops.promotion import OperandTypeError, as_operand, float_operand, promote, tensor_dtype
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -25,14 +28,91 @@ def of_two(op: Primitive, *, at_least_float: bool = False) -> Primitive:
     return op
 
 
-def of_one(op: Primitive) -> Primitive:
-    """Give a primitive of one floating-point operand its caller; integers become the default dtype."""
+def of_one(op: Primitive, *, at_least_float: bool = True) -> Primitive:
+    """Give a primitive of one operand its caller: the short path, or the general one.
+
+    Integers and bools become the default dtype, unless the op is defined on them.
+    """
 
     def general(x: Any) -> Any:
-        return op(float_operand(x))
+        return op(float_operand(x) if at_least_float else tensor_operand(x))
 
     op.call = unary(op, general)
     return op
+
+
+def without_slope(op: Primitive) -> Primitive:
+    """Attach the rule of a piecewise constant function of one operand: its gradient is zero."""
+
+    def zero(m: Any, grad: Any) -> Any:
+        return m.zeros_like(grad)
+
+    op.vjp(zero)
+    return op
+
+
+def tensor_operand(x: Any) -> Any:
+    """Return `x` as a tensor.
+
+    Raises
+    ------
+    OperandTypeError
+        If it is neither a tensor nor an array.
+    """
+    operand = as_operand(x)
+    if not isinstance(operand, TensorBase):
+        raise OperandTypeError(f"expected a Tensor, got {type(x).__name__}: {x!r}")
+    return operand
+
+
+def is_bool(x: Any) -> bool:
+    """Return whether `x` is a bool or a tensor of bools."""
+    return isinstance(x, bool) or (isinstance(x, TensorBase) and x.array.dtype.kind == "b")
+
+
+def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
+    """Refuse operands of dtypes that an op does not have.
+
+    Parameters
+    ----------
+    name : str
+        The op.
+    kinds : str
+        The kinds that it refuses, as NumPy's letters: ``"b"`` bool, ``"iu"`` integers, ``"fV"`` floating, ``"c"``
+        complex.
+    *operands : Tensor or other
+        Only tensors are looked at.
+    instead : str
+        What to do, for the message.
+
+    Raises
+    ------
+    DtypeError
+        If a tensor is of one of the kinds.
+    """
+    for operand in operands:
+        if isinstance(operand, TensorBase) and operand.array.dtype.kind in kinds:
+            raise DtypeError(f"{name}: got a tensor of {tensor_dtype(operand)}, which it is not defined on; {instead}")
+
+
+def scaled(name: str, input: Any, other: Any, alpha: Any) -> Any:
+    """Return ``alpha * other`` for an op that adds it to `input`.
+
+    Raises
+    ------
+    DtypeError
+        If `alpha` is a fraction and the operands are integers, or a bool and they are numbers.
+    """
+    known = [o.array if isinstance(o, TensorBase) else o for o in (as_operand(input), as_operand(other))]
+    dtype = result_type(*known)
+    if isinstance(alpha, bool) and dtype.category:
+        raise DtypeError(f"{name}: expected alpha to be a number for operands of {dtype}, got {alpha}")
+    if scalar_dtype(alpha).category > max(dtype.category, 1):
+        raise DtypeError(
+            f"{name}: expected alpha to be an integer for operands of {dtype}, got {alpha!r}; "
+            "convert them to a floating-point dtype first"
+        )
+    return _mul.call(other, alpha) if isinstance(other, TensorBase) else other * alpha
 
 
 @primitive(cpu=np.add)
@@ -40,14 +120,12 @@ def _add(xp: Any, a: Array, b: Array) -> Array:
     return xp.add(a, b)
 
 
-@_add.vjp("a")
-def _add_a(m: Any, grad: Any, a_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(grad, shape=a_shape)
-
-
-@_add.vjp("b")
-def _add_b(m: Any, grad: Any, b_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(grad, shape=b_shape)
+@_add.vjp
+def _add_vjp(m: Any, grad: Any, a_shape: tuple[int, ...] | None, b_shape: tuple[int, ...] | None) -> Any:
+    return (
+        grad if a_shape is None else m.sum_to(grad, shape=a_shape),
+        grad if b_shape is None else m.sum_to(grad, shape=b_shape),
+    )
 
 
 of_two(_add)
@@ -63,7 +141,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     other : Tensor or number
         Second operand, broadcast against the first.
     alpha : number
-        Factor of `other`.
+        Factor of `other`; an integer if the operands are.
 
     Returns
     -------
@@ -74,6 +152,8 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     ------
     ShapeError
         If the shapes cannot be broadcast.
+    DtypeError
+        If `alpha` does not fit the dtype of the operands.
     DeviceError
         If the operands are on different devices.
 
@@ -83,7 +163,99 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> lucid.add(lucid.tensor([1.0, 2.0]), 1)
     tensor([2., 3.])
     """
-    return _add.call(input, other if alpha == 1 else _mul.call(other, alpha))
+    return _add.call(input, other if type(alpha) is int and alpha == 1 else scaled("add", input, other, alpha))
+
+
+@primitive(cpu=np.subtract)
+def _sub(xp: Any, a: Array, b: Array) -> Array:
+    return xp.subtract(a, b)
+
+
+@_sub.vjp("a")
+def _sub_a(m: Any, grad: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(grad, shape=a_shape)
+
+
+@_sub.vjp("b")
+def _sub_b(m: Any, grad: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.neg(m.sum_to(grad, shape=b_shape))
+
+
+def _sub_general(a: Any, b: Any) -> Any:
+    if is_bool(a) and is_bool(b):
+        refuse("sub", "b", a, b, instead="use ^ or logical_xor")
+    return _sub(*promote(a, b))
+
+
+_sub.call = binary(_sub, _sub_general)
+
+
+def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """Return ``input - alpha * other``, elementwise.
+
+    Parameters
+    ----------
+    input : Tensor
+        First operand.
+    other : Tensor or number
+        Second operand, broadcast against the first.
+    alpha : number
+        Factor of `other`; an integer if the operands are.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes cannot be broadcast.
+    DtypeError
+        If both operands are bools, or `alpha` does not fit their dtype.
+    DeviceError
+        If the operands are on different devices.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.sub(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0, 4.0]), alpha=2)
+    tensor([-5., -6.])
+    """
+    return _sub.call(input, other if type(alpha) is int and alpha == 1 else scaled("sub", input, other, alpha))
+
+
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """Return ``other - alpha * input``, elementwise.
+
+    Parameters
+    ----------
+    input : Tensor
+        What is subtracted.
+    other : Tensor or number
+        What it is subtracted from.
+    alpha : number
+        Factor of `input`; an integer if the operands are.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes cannot be broadcast.
+    DtypeError
+        If both operands are bools, or `alpha` does not fit their dtype.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.rsub(lucid.tensor([1.0, 2.0]), 1)
+    tensor([ 0., -1.])
+    """
+    return _sub.call(other, input if type(alpha) is int and alpha == 1 else scaled("rsub", other, input, alpha))
 
 
 @primitive(cpu=np.multiply)
@@ -135,36 +307,42 @@ def mul(input: Tensor, other: Any) -> Tensor:
     return _mul.call(input, other)
 
 
-@primitive(cpu=np.exp)
-def _exp(xp: Any, x: Array) -> Array:
-    return xp.exp(x)
+@primitive(cpu=np.negative)
+def _neg(xp: Any, x: Array) -> Array:
+    return xp.negative(x)
 
 
-@_exp.vjp
-def _exp_vjp(m: Any, grad: Any, out: Any) -> Any:
-    return m.mul(grad, out)
+@_neg.vjp
+def _neg_vjp(m: Any, grad: Any) -> Any:
+    return m.neg(grad)
 
 
-of_one(_exp)
+of_one(_neg, at_least_float=False)
 
 
-def exp(input: Tensor) -> Tensor:
-    """Return ``e ** input``, elementwise.
+def neg(input: Tensor) -> Tensor:
+    """Return ``-input``, elementwise.
 
     Parameters
     ----------
     input : Tensor
-        Integers become the default floating-point dtype.
+        Not of bools.
 
     Returns
     -------
     Tensor
-        Of the shape of `input`.
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    DtypeError
+        If `input` is of bools.
 
     Examples
     --------
     >>> import lucid
-    >>> lucid.exp(lucid.tensor([0.0, 1.0]))
-    tensor([1.0000, 2.7183])
+    >>> lucid.neg(lucid.tensor([1.0, -2.0]))
+    tensor([-1.,  2.])
     """
-    return _exp.call(input)
+    refuse("neg", "b", input, instead="use ~ or logical_not to invert a mask")
+    return _neg.call(input)

@@ -1,0 +1,250 @@
+"""Powers and roots, elementwise."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.primitive import primitive
+from lucid.autograd.recording import binary
+from lucid.errors import LucidError
+from lucid.ops.elementwise import is_bool, of_one, refuse
+from lucid.ops.promotion import promote
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+class NegativePowerError(LucidError, RuntimeError, ValueError):
+    """An integer was raised to a negative power, which is no integer."""
+
+
+def _power_on(xp: Any, a: Any, b: Any) -> Array:
+    if isinstance(b, int | float):
+        # the library's pow costs ten times a product
+        if b == 2:
+            return xp.square(a)
+        if b == 1:
+            return xp.array(a)
+        if b == 3:
+            return xp.multiply(xp.square(a), a)
+        if a.dtype.kind in "fcV":
+            if b == 0.5:
+                return xp.sqrt(a)
+            if b == -1:
+                return xp.reciprocal(a)
+            if b == -0.5:
+                return xp.reciprocal(xp.sqrt(a))
+    elif getattr(b, "dtype", None) is not None and b.dtype.kind == "i":
+        if b.ndim or not isinstance(a, int):
+            return _integer_power(xp, a, b)
+    return xp.power(a, b)
+
+
+def _integer_power(xp: Any, a: Any, b: Array) -> Array:
+    """Return integers to the power of integers of any sign: fractions become zero."""
+    power = xp.power(a, xp.maximum(b, 0))
+    if xp is np and not (b < 0).any():
+        return power
+    inverse = xp.where(xp.equal(a, 1), 1, xp.where(xp.equal(a, -1), 1 - 2 * (b & 1), 0))
+    return xp.where(b < 0, inverse, power).astype(power.dtype)
+
+
+@primitive
+def _pow(xp: Any, a: Array, b: Array) -> Array:
+    return _power_on(xp, a, b)
+
+
+@_pow.vjp("a")
+def _pow_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+    if not isinstance(b, int | float | complex):
+        slope = m.where(m.eq(b, 0), 0, m.mul(b, m.pow(a, m.sub(b, 1))))
+    elif b == 0:
+        return m.zeros_like(m.mul(grad, a))
+    elif b == 1:
+        return grad
+    else:
+        slope = m.mul(a if b == 2 else m.pow(a, b - 1), b)
+    return m.sum_to(m.mul(grad, slope), shape=a_shape)
+
+
+@_pow.vjp("b")
+def _pow_b(m: Any, grad: Any, a: Any, b: Any, out: Any, b_shape: tuple[int, ...]) -> Any:
+    if not isinstance(a, int | float | complex):
+        slope = m.where(m.logical_and(m.eq(a, 0), m.ge(m.real(b), 0)), 0, m.mul(out, m.log(a)))
+    elif a == 0:
+        slope = m.where(m.ge(m.real(b), 0), 0, m.mul(out, -math.inf))
+    elif isinstance(a, complex):
+        slope = m.mul(out, cmath.log(a))
+    else:
+        slope = m.mul(out, math.log(a) if a > 0 else math.nan)
+    return m.sum_to(m.mul(grad, slope), shape=b_shape)
+
+
+def _pow_general(a: Any, b: Any) -> Any:
+    if is_bool(a) and is_bool(b):
+        refuse("pow", "b", a, b, instead="use logical_or(a, ~b), or convert to integers first")
+    integral = isinstance(a, TensorBase) and a.array.dtype.kind in "biu"
+    if integral and isinstance(b, int) and b < 0:
+        raise NegativePowerError(
+            f"pow: integers cannot be raised to the negative power {b}; convert to a floating-point dtype first"
+        )
+    return _pow(*promote(a, b))
+
+
+_pow.call = binary(_pow, _pow_general)
+
+
+def pow(input: Any, exponent: Any) -> Tensor:
+    """Return ``input ** exponent``, elementwise.
+
+    Parameters
+    ----------
+    input : Tensor or number
+        Base; one of the two is a tensor.
+    exponent : Tensor or number
+        Exponent, broadcast against the base.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype. The gradient of the base is zero where the exponent is zero, that
+        of the exponent where the base is zero and the exponent is not negative.
+
+    Raises
+    ------
+    NegativePowerError
+        If `input` is of integers and `exponent` a negative integer.
+    DtypeError
+        If both are of bools.
+    ShapeError
+        If the shapes cannot be broadcast.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.pow(lucid.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """
+    return _pow.call(input, exponent)
+
+
+@primitive(cpu=np.square)
+def _square(xp: Any, x: Array) -> Array:
+    return xp.square(x)
+
+
+@_square.vjp
+def _square_vjp(m: Any, grad: Any, x: Any) -> Any:
+    return m.mul(m.mul(grad, x), 2)
+
+
+of_one(_square, at_least_float=False)
+
+
+def square(input: Tensor) -> Tensor:
+    """Return ``input ** 2``, elementwise.
+
+    Parameters
+    ----------
+    input : Tensor
+        Not of bools.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    DtypeError
+        If `input` is of bools.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.square(lucid.tensor([1.0, -3.0]))
+    tensor([1., 9.])
+    """
+    refuse("square", "b", input, instead="convert to integers first")
+    return _square.call(input)
+
+
+@primitive(cpu=np.sqrt)
+def _sqrt(xp: Any, x: Array) -> Array:
+    return xp.sqrt(x)
+
+
+@_sqrt.vjp
+def _sqrt_vjp(m: Any, grad: Any, out: Any) -> Any:
+    return m.div(grad, m.mul(out, 2))
+
+
+of_one(_sqrt)
+
+
+def sqrt(input: Tensor) -> Tensor:
+    """Return the square root, elementwise; NaN below zero.
+
+    Parameters
+    ----------
+    input : Tensor
+        Integers become the default floating-point dtype.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `input`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.sqrt(lucid.tensor([4.0, 9.0]))
+    tensor([2., 3.])
+    """
+    return _sqrt.call(input)
+
+
+def _rsqrt_cpu(x: Array) -> Array:
+    root: Any = np.sqrt(x)
+    return np.divide(1, root, out=root if root.shape else None)
+
+
+@primitive(cpu=_rsqrt_cpu)
+def _rsqrt(xp: Any, x: Array) -> Array:
+    return xp.reciprocal(xp.sqrt(x))
+
+
+@_rsqrt.vjp
+def _rsqrt_vjp(m: Any, grad: Any, out: Any) -> Any:
+    return m.mul(m.mul(grad, -0.5), m.mul(m.square(out), out))
+
+
+of_one(_rsqrt)
+
+
+def rsqrt(input: Tensor) -> Tensor:
+    """Return ``1 / sqrt(input)``, elementwise; NaN below zero.
+
+    Parameters
+    ----------
+    input : Tensor
+        Integers become the default floating-point dtype.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `input`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.rsqrt(lucid.tensor([4.0, 16.0]))
+    tensor([0.5000, 0.2500])
+    """
+    return _rsqrt.call(input)

@@ -1,0 +1,305 @@
+"""Choices between values, elementwise: by a condition, by size, by bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.primitive import primitive
+from lucid.autograd.recording import binary
+from lucid.backend.dtype import bfloat16, result_type
+from lucid.errors import DtypeError, LucidError
+from lucid.ops.elementwise import refuse, tensor_operand
+from lucid.ops.promotion import cast_to, promote, tensor_dtype
+
+if TYPE_CHECKING:
+    from lucid.autograd.primitive import Primitive
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+class BoundsError(LucidError, RuntimeError, ValueError):
+    """No bound was given."""
+
+
+def _typed(a: Any, b: Any) -> Any:
+    """Return a Python number `a` as a bfloat16 beside an array `b` of these: NumPy does not know that it is weak."""
+    return b.dtype.type(a) if isinstance(a, int | float) and getattr(b, "dtype", None) == bfloat16.numpy else a
+
+
+@primitive
+def _where(xp: Any, condition: Array, a: Array, b: Array) -> Array:
+    return xp.where(condition, _typed(a, b), _typed(b, a))
+
+
+@_where.vjp("a")
+def _where_a(m: Any, grad: Any, condition: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.where(condition, grad, 0), shape=a_shape)
+
+
+@_where.vjp("b")
+def _where_b(m: Any, grad: Any, condition: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.where(condition, 0, grad), shape=b_shape)
+
+
+def where(condition: Tensor, input: Any, other: Any) -> Tensor:
+    """Return `input` where `condition` holds and `other` elsewhere.
+
+    Parameters
+    ----------
+    condition : Tensor
+        Of bools.
+    input, other : Tensor or number
+        The values; all three broadcast against each other.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype of `input` and `other`.
+
+    Raises
+    ------
+    DtypeError
+        If `condition` is not of bools.
+    ShapeError
+        If the shapes cannot be broadcast.
+    DeviceError
+        If the tensors are on different devices.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, -2.0, 3.0])
+    >>> lucid.where(x > 0, x, 0.0)
+    tensor([1., 0., 3.])
+    """
+    mask = tensor_operand(condition)
+    if mask.array.dtype.kind != "b":
+        raise DtypeError(f"where: expected a condition of bools, got {tensor_dtype(mask)}; compare it with something")
+    a, b = promote(input, other)
+    if isinstance(a, TensorBase) or isinstance(b, TensorBase):
+        return _where(mask, a, b)
+    return cast_to(_where(mask, a, b), result_type(a, b))
+
+
+def of_larger(op: Primitive) -> Primitive:
+    """Give a primitive that chooses by size its caller."""
+
+    def general(a: Any, b: Any) -> Any:
+        refuse(op.name, "c", a, b, instead="complex numbers have no order; compare real parts or magnitudes")
+        return op(*promote(a, b))
+
+    op.call = binary(op, general)
+    return op
+
+
+def _share_of(m: Any, grad: Any, smaller: Any, tie: Any) -> Any:
+    return m.where(tie, m.mul(grad, 0.5), m.where(smaller, 0, grad))
+
+
+@primitive(cpu=np.maximum)
+def _maximum(xp: Any, a: Array, b: Array) -> Array:
+    return xp.maximum(a, b)
+
+
+@_maximum.vjp("a")
+def _maximum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=a_shape)
+
+
+@_maximum.vjp("b")
+def _maximum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=b_shape)
+
+
+of_larger(_maximum)
+
+
+def maximum(input: Tensor, other: Any) -> Tensor:
+    """Return the larger of `input` and `other`, elementwise; NaN if either is NaN.
+
+    Where they are equal, each takes half of the gradient.
+
+    Parameters
+    ----------
+    input : Tensor
+        First operand, real.
+    other : Tensor or number
+        Second operand, broadcast against the first.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    DtypeError
+        If an operand is complex.
+    ShapeError
+        If the shapes cannot be broadcast.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.maximum(lucid.tensor([1.0, 5.0]), lucid.tensor([2.0, 3.0]))
+    tensor([2., 5.])
+    """
+    return _maximum.call(input, other)
+
+
+@primitive(cpu=np.minimum)
+def _minimum(xp: Any, a: Array, b: Array) -> Array:
+    return xp.minimum(a, b)
+
+
+@_minimum.vjp("a")
+def _minimum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=a_shape)
+
+
+@_minimum.vjp("b")
+def _minimum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=b_shape)
+
+
+of_larger(_minimum)
+
+
+def minimum(input: Tensor, other: Any) -> Tensor:
+    """Return the smaller of `input` and `other`, elementwise; NaN if either is NaN.
+
+    Where they are equal, each takes half of the gradient.
+
+    Parameters
+    ----------
+    input : Tensor
+        First operand, real.
+    other : Tensor or number
+        Second operand, broadcast against the first.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    DtypeError
+        If an operand is complex.
+    ShapeError
+        If the shapes cannot be broadcast.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.minimum(lucid.tensor([1.0, 5.0]), lucid.tensor([2.0, 3.0]))
+    tensor([1., 3.])
+    """
+    return _minimum.call(input, other)
+
+
+@primitive
+def _clamp(xp: Any, x: Array, low: Any, high: Any) -> Array:
+    # the upper bound last: it wins where the bounds are the wrong way round
+    out = x if low is None else xp.maximum(x, _typed(low, x))
+    return out if high is None else xp.minimum(out, _typed(high, x))
+
+
+@_clamp.vjp("x")
+def _clamp_x(m: Any, grad: Any, x: Any, low: Any, high: Any, x_shape: tuple[int, ...]) -> Any:
+    inside = [m.ge(x, low)] if low is not None else []
+    inside += [m.le(x, high)] if high is not None else []
+    kept = inside[0] if len(inside) == 1 else m.logical_and(*inside)
+    return m.sum_to(m.where(kept, grad, 0), shape=x_shape)
+
+
+@_clamp.vjp("low")
+def _clamp_low(m: Any, grad: Any, x: Any, low: Any, high: Any, low_shape: tuple[int, ...]) -> Any:
+    below = m.lt(x, low)
+    below = below if high is None else m.logical_and(below, m.lt(low, high))
+    return m.sum_to(m.where(below, grad, 0), shape=low_shape)
+
+
+@_clamp.vjp("high")
+def _clamp_high(m: Any, grad: Any, x: Any, low: Any, high: Any, high_shape: tuple[int, ...]) -> Any:
+    above = m.gt(x, high)
+    above = above if low is None else m.logical_or(above, m.gt(low, high))
+    return m.sum_to(m.where(above, grad, 0), shape=high_shape)
+
+
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Return ``minimum(maximum(input, min), max)``, elementwise; NaN stays.
+
+    On the bounds the gradient is 1.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real.
+    min, max : number, Tensor or None
+        The bounds, broadcast against `input`; None leaves that side open. Where `min` is above `max`, the result is
+        `max`.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    BoundsError
+        If both bounds are None.
+    DtypeError
+        If an operand is complex.
+    ShapeError
+        If the shapes cannot be broadcast.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.clamp(lucid.tensor([-2.0, 0.5, 3.0]), 0.0, 1.0)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise BoundsError("clamp: expected at least one of min and max, got None for both")
+    refuse("clamp", "c", input, min, max, instead="complex numbers have no order")
+    x, *bounds = promote(tensor_operand(input), *[bound for bound in (min, max) if bound is not None])
+    low = None if min is None else bounds[0]
+    high = None if max is None else bounds[-1]
+    return _clamp(x, low, high)
+
+
+def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Return ``minimum(maximum(input, min), max)``, elementwise: the same as :func:`clamp`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real.
+    min, max : number, Tensor or None
+        The bounds, broadcast against `input`; None leaves that side open.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    BoundsError
+        If both bounds are None.
+    DtypeError
+        If an operand is complex.
+    ShapeError
+        If the shapes cannot be broadcast.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.clip(lucid.tensor([-2.0, 3.0]), max=1.0)
+    tensor([-2.,  1.])
+    """
+    return clamp(input, min, max)
