@@ -6,11 +6,188 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend.arrays import to_device
-from lucid.errors import DtypeError, GraphError, ShapeError
+from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.primitive import primitive
+from lucid.backend.arrays import asarray, namespace, to_device
+from lucid.backend.device import as_device, device, device_of
+from lucid.backend.dtype import as_dtype, dtype, dtype_of
+from lucid.errors import DtypeError, ShapeError
+from lucid.ops.core import clone
+from lucid.ops.dims import sizes_in
+from lucid.ops.promotion import cast_to
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
+
+
+@primitive
+def _transfer(xp: Any, x: Array, *, target: device, source: device, non_blocking: bool) -> Array:
+    return to_device(x, target, non_blocking)
+
+
+@_transfer.vjp
+def _transfer_vjp(m: Any, grad: Any, source: device, target: device) -> Any:
+    return m.transfer(grad, target=source, source=target, non_blocking=False)
+
+
+def move(tensor: Any, target: device, *, non_blocking: bool = False) -> Any:
+    """Return `tensor` on a device; itself if it is there."""
+    source = device_of(tensor.array)
+    if source == target:
+        return tensor
+    return _transfer(tensor, target=target, source=source, non_blocking=non_blocking)
+
+
+def to(self: Tensor, *args: Any, non_blocking: bool = False, copy: bool = False, **kwargs: Any) -> Tensor:
+    """Return the tensor in another dtype, on another device, or both; itself if nothing changes.
+
+    Parameters
+    ----------
+    *args : dtype, or device and dtype, or Tensor
+        ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, or ``to(other)``, which takes both from a tensor; then
+        `non_blocking` and `copy`. Also by keyword: ``dtype=``, ``device=``, ``other=``.
+    non_blocking : bool
+        Whether a copy between devices may still run when the call returns.
+    copy : bool
+        Whether to return a new tensor even if nothing changes.
+
+    Returns
+    -------
+    Tensor
+        Joined to this one in the graph.
+
+    Raises
+    ------
+    DeviceError
+        If there is no such device.
+    DtypeError
+        If there is no such dtype.
+    TypeError
+        If the arguments are of none of the forms.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.tensor([1, 2]).to(lucid.float64)
+    tensor([1., 2.], dtype=lucid.float64)
+    """
+    wanted_device, wanted_dtype, non_blocking, copy = target_of(args, kwargs, non_blocking=non_blocking, copy=copy)
+    moved: Any = self
+    if wanted_dtype is not None and wanted_dtype.itemsize <= self.array.dtype.itemsize:
+        # the smaller form travels
+        moved = cast_to(moved, wanted_dtype)
+    if wanted_device is not None:
+        moved = move(moved, as_device(wanted_device), non_blocking=non_blocking)
+    if wanted_dtype is not None:
+        moved = cast_to(moved, wanted_dtype)
+    return clone(moved) if copy and moved is self else moved
+
+
+def target_of(args: tuple[Any, ...], kwargs: dict[str, Any], *, non_blocking: bool, copy: bool) -> tuple[Any, ...]:
+    """Return device, dtype, non_blocking and copy of a call of `to`; None for what does not change."""
+    given: Any = dict(kwargs)
+    rest = list(args)
+    if rest and isinstance(rest[0], TensorBase):
+        given["other"] = rest.pop(0)
+    elif rest and is_dtype(rest[0]):
+        given["dtype"] = rest.pop(0)
+    elif rest:
+        given["device"] = rest.pop(0)
+        if rest and not isinstance(rest[0], bool):
+            given["dtype"] = rest.pop(0)
+    if rest:
+        non_blocking = rest.pop(0)
+    if rest:
+        copy = rest.pop(0)
+    other = given.pop("other", None)
+    if other is not None:
+        given.setdefault("device", device_of(other.array))
+        given.setdefault("dtype", dtype_of(other.array))
+    wanted_device, wanted_dtype = given.pop("device", None), given.pop("dtype", None)
+    if rest or given:
+        raise DtypeError(
+            "to: expected to(dtype), to(device, dtype) or to(other), each with non_blocking and copy, got "
+            f"{(*args, *kwargs)}"
+        )
+    return wanted_device, None if wanted_dtype is None else as_dtype(wanted_dtype), non_blocking, copy
+
+
+def is_dtype(value: Any) -> bool:
+    """Return whether `value` names a dtype, where it could name a device."""
+    return isinstance(value, dtype | np.dtype | type)
+
+
+def cast(name: str) -> Callable[[Tensor], Tensor]:
+    """Return the method that gives a tensor in the dtype `name`."""
+    wanted = as_dtype(name)
+
+    def convert(self: Tensor) -> Tensor:
+        return cast_to(self, wanted)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"""Return the tensor in `lucid.{wanted.name}`; itself if it has that dtype."""
+    return convert
+
+
+def cpu(self: Tensor) -> Tensor:
+    """Return the tensor on the CPU; itself if it is there.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.ones(2).cpu().device
+    device(type='cpu')
+    """
+    return move(self, as_device("cpu"))
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """Return the tensor on a CUDA device, the current one by default; itself if it is there.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    """
+    return move(self, as_device("cuda" if device is None else device), non_blocking=non_blocking)
+
+
+def type_(self: Tensor, dtype: Any = None) -> Any:
+    """Return the name of the tensor's dtype, or the tensor in another.
+
+    Parameters
+    ----------
+    dtype : dtype, optional
+        What to convert to.
+
+    Returns
+    -------
+    str or Tensor
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.ones(2).type()
+    'lucid.float32'
+    >>> lucid.ones(2).type(lucid.int64)
+    tensor([1, 1])
+    """
+    return str(dtype_of(self.array)) if dtype is None else cast_to(self, as_dtype(dtype))
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """Return the tensor in the dtype and on the device of `other`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.tensor([1, 2]).type_as(lucid.ones(1))
+    tensor([1., 2.])
+    """
+    return to(self, other)
 
 
 def item(self: Tensor) -> Any:
@@ -33,12 +210,8 @@ def item(self: Tensor) -> Any:
             f"a Tensor with {array.size} elements cannot be converted to Scalar: expected one element, got shape "
             f"{tuple(array.shape)}; use tolist(), or reduce it"
         )
-    return number(array)
-
-
-def number(array: Any) -> Any:
-    """Return the only element of an array as a Python number; of bfloat16, NumPy gives no Python number."""
     value = array.item()
+    # NumPy does not know how to make a Python number of bfloat16
     return float(value) if array.dtype.kind == "V" else value
 
 
@@ -53,3 +226,82 @@ def tolist(self: Tensor) -> Any:
     """
     array = to_device(self.array, "cpu")
     return (array.astype(np.float32) if array.dtype.kind == "V" else array).tolist()
+
+
+def filled(
+    self: Tensor, size: Any, value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a tensor of one value; dtype and device are this tensor's unless they are given."""
+    made_of = dtype_of(self.array) if dtype is None else as_dtype(dtype)
+    place = device_of(self.array) if device is None else as_device(device)
+    number = to_device(asarray(value, made_of, "cpu"), place)
+    xp = namespace(number)
+    made: Any = wrap(xp.full(sizes_in((size,) if isinstance(size, int) else tuple(size)), number, made_of.numpy))
+    return made.requires_grad_(requires_grad)
+
+
+def new_zeros(
+    self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return zeros of shape `size`; dtype and device are this tensor's unless they are given.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.ones(1, dtype=lucid.float64).new_zeros(2)
+    tensor([0., 0.], dtype=lucid.float64)
+    """
+    return filled(self, sizes_in(size), 0, dtype, device, requires_grad)
+
+
+def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return ones of shape `size`; dtype and device are this tensor's unless they are given.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(1, dtype=lucid.int64).new_ones((2,))
+    tensor([1, 1])
+    """
+    return filled(self, sizes_in(size), 1, dtype, device, requires_grad)
+
+
+def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a tensor of shape `size` for values to be written; dtype and device are this tensor's unless given.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.ones(1).new_empty(2, 3).shape
+    (2, 3)
+    """
+    return filled(self, sizes_in(size), 0, dtype, device, requires_grad)
+
+
+def new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a tensor of shape `size` whose elements are `fill_value`; dtype and device are this tensor's unless given.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.ones(1).new_full((2,), 3)
+    tensor([3., 3.])
+    """
+    return filled(self, size, fill_value, dtype, device, requires_grad)
+
+
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a new tensor of the elements of `data`; dtype and device are this tensor's unless they are given.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.ones(1).new_tensor([1, 2])
+    tensor([1., 2.])
+    """
+    values = data.array if isinstance(data, TensorBase) else data
+    place = device_of(self.array) if device is None else as_device(device)
+    made: Any = wrap(asarray(values, dtype_of(self.array) if dtype is None else dtype, place, copy=True))
+    return made.requires_grad_(requires_grad)

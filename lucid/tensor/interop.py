@@ -1,4 +1,4 @@
-"""Tensors among other libraries' arrays: NumPy, CuPy, DLPack."""
+"""Tensors on the memory of other libraries' arrays, and the other way round: NumPy, DLPack, CUDA's array interface."""
 
 from __future__ import annotations
 
@@ -6,11 +6,39 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.base import wrap
 from lucid.autograd.views import live_edge
-from lucid.errors import DeviceError, GraphError
+from lucid.backend import gpu
+from lucid.backend.device import device_of
+from lucid.backend.dtype import dtype_of
+from lucid.errors import DeviceError, DtypeError, GraphError
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
+
+CPU_KIND = 1
+"""The number of the CPU among DLPack's devices."""
+
+
+class ExportError(GraphError, BufferError):
+    """A tensor on the graph was handed to a library that does not record."""
+
+
+class NumpyOfCudaError(DeviceError, TypeError):
+    """A tensor on a CUDA device was handed to NumPy."""
+
+
+def untracked(self: Tensor, call: str) -> Any:
+    """Return the raw array for a library that does not record.
+
+    Raises
+    ------
+    ExportError
+        If this tensor requires grad.
+    """
+    if live_edge(self) is not None:
+        raise ExportError(f"can't call {call} on Tensor that requires grad: use tensor.detach() first")
+    return self.array
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
@@ -20,6 +48,11 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     ----------
     force : bool
         Detach and copy from the device where that is needed.
+
+    Returns
+    -------
+    numpy.ndarray
+        bfloat16 has the dtype of ml_dtypes.
 
     Raises
     ------
@@ -34,14 +67,105 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     >>> lucid.tensor([1.0, 2.0]).numpy()
     array([1., 2.], dtype=float32)
     """
-    array = self.array
-    if not force and live_edge(self) is not None:
-        raise GraphError("can't call numpy() on Tensor that requires grad: use tensor.detach().numpy() instead")
+    array = self.array if force else untracked(self, "numpy()")
     if type(array) is np.ndarray:
         return array
     if not force:
-        raise DeviceError(
-            f"can't convert {self.device} device type tensor to numpy: use Tensor.cpu() to copy the tensor to host "
-            "memory first"
+        raise NumpyOfCudaError(
+            f"can't convert {device_of(array)} device type tensor to numpy: use tensor.cpu() to copy it to host memory "
+            "first"
         )
     return array.get()
+
+
+def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """Return what ``numpy.asarray(tensor)`` gives; see `numpy`."""
+    array = numpy(self)
+    if dtype is None or array.dtype == dtype:
+        return array.copy() if copy else array
+    if copy is False:
+        raise ValueError(f"a copy is needed to give a tensor of {dtype_of(array)} to NumPy as {np.dtype(dtype)}")
+    return array.astype(dtype)
+
+
+def dlpack(self: Tensor, **options: Any) -> Any:
+    """Return the DLPack capsule of the tensor's memory, for ``from_dlpack`` of another library.
+
+    Raises
+    ------
+    ExportError
+        If this tensor requires grad; a BufferError too.
+    DtypeError
+        If the array library cannot export the dtype, as NumPy cannot bfloat16.
+    """
+    array = untracked(self, "__dlpack__()")
+    try:
+        return array.__dlpack__(**options)
+    except BufferError as error:
+        if array.dtype.kind == "V":
+            raise DtypeError(f"{dtype_of(array)} has no DLPack form in {type(array).__module__}: convert it") from error
+        raise
+
+
+def dlpack_device(self: Tensor) -> tuple[int, int]:
+    """Return DLPack's kind of device and its index."""
+    return self.array.__dlpack_device__()
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """Return a tensor on the memory of another library's array.
+
+    Parameters
+    ----------
+    ext_tensor : object with ``__dlpack__`` and ``__dlpack_device__``
+        On the CPU or a CUDA device.
+
+    Returns
+    -------
+    Tensor
+        Changes of either are seen by the other.
+
+    Raises
+    ------
+    TypeError
+        If it does not speak DLPack.
+    DtypeError
+        If lucid has no such dtype.
+    CudaUnavailableError
+        If it is on a CUDA device that lucid cannot use.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> import numpy as np
+    >>> array = np.zeros(2)
+    >>> tensor = lucid.from_dlpack(array)
+    >>> array[0] = 1
+    >>> tensor
+    tensor([1., 0.], dtype=lucid.float64)
+    """
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise DtypeError(f"from_dlpack: expected an array that has __dlpack__, got {type(ext_tensor).__name__}")
+    kind, index = ext_tensor.__dlpack_device__()
+    if int(kind) == CPU_KIND:
+        array: Any = np.from_dlpack(ext_tensor)
+    else:
+        with gpu.use_device(int(index)):
+            array = gpu.cupy().from_dlpack(ext_tensor)
+    dtype_of(array)
+    return wrap(array)
+
+
+def cuda_array_interface(self: Tensor) -> dict[str, Any]:
+    """Return the description of CUDA memory that CuPy, Numba and others read.
+
+    Raises
+    ------
+    AttributeError
+        If the tensor is on the CPU.
+    ExportError
+        If it requires grad.
+    """
+    if type(self.array) is np.ndarray:
+        raise AttributeError("a tensor on the CPU has no __cuda_array_interface__: move it with .cuda()")
+    return untracked(self, "__cuda_array_interface__").__cuda_array_interface__

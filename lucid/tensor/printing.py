@@ -13,6 +13,7 @@ from lucid.autograd.views import live_edge
 from lucid.backend.arrays import to_device
 from lucid.backend.device import device_of
 from lucid.backend.dtype import bool_, dtype_of, get_default_dtype, int64
+from lucid.tensor.conversion import item
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,7 +212,7 @@ def describe_tensor(self: Tensor) -> str:
 
 
 def format_tensor(self: Tensor, specification: str) -> str:
-    """Return a tensor of no dimension in the format of its number, any other tensor as `repr` shows it.
+    """Return a tensor of no dimension in the format of its number; any other is shown as by `repr`, and takes no format.
 
     Examples
     --------
@@ -220,5 +221,5 @@ def format_tensor(self: Tensor, specification: str) -> str:
     '2.500'
     """
     if self.array.ndim == 0:
-        return format(self.array.item(), specification)
-    return format(repr(self), specification)
+        return format(item(self), specification)
+    return object.__format__(self, specification)

@@ -1,0 +1,208 @@
+"""In-place ops, each made of the op that returns a new tensor: its result is written into the first operand.
+
+The graph follows the write (`lucid.autograd.views.change_in_place`), and everything is checked before anything changes.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+
+from lucid.autograd.base import TensorBase, describe, version_of, wrap, wrap_on_graph
+from lucid.autograd.mode import thread
+from lucid.autograd.primitive import primitive
+from lucid.autograd.views import change_in_place, check_change, live_edge, rebase
+from lucid.backend.arrays import asarray
+from lucid.backend.device import device_of
+from lucid.backend.dtype import can_cast, dtype_of
+from lucid.errors import InplaceError, ShapeError
+from lucid.ops.core import expand
+from lucid.ops.promotion import as_operand, cast_to
+from lucid.tensor.conversion import move
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+P = ParamSpec("P")
+
+
+@primitive
+def _copy(xp: Any, x: Array, source: Array) -> Array:
+    return xp.array(xp.broadcast_to(source, x.shape), order="C")
+
+
+@_copy.vjp("x")
+def _copy_x(m: Any, grad: Any) -> Any:
+    return m.zeros_like(grad)
+
+
+@_copy.vjp("source")
+def _copy_source(m: Any, grad: Any, source_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(grad, shape=source_shape)
+
+
+def requires_grad(operand: Any) -> bool:
+    """Return whether an argument of an op is a tensor on the graph."""
+    return isinstance(operand, TensorBase) and live_edge(operand) is not None
+
+
+def check_target(target: Tensor, operands: Iterable[Any] = ()) -> bool:
+    """Return whether a change of `target` by an op of `operands` is recorded.
+
+    Raises
+    ------
+    InplaceError
+        If `target` may not be changed.
+    """
+    recording = bool(thread.state.recording) and (requires_grad(target) or any(map(requires_grad, operands)))
+    check_change(target, recording=recording)
+    return recording
+
+
+def write(target: Tensor, value: Any) -> Tensor:
+    """Return `target` with `value` written into it, in the dtype of `target` where that loses no category."""
+    dtype = dtype_of(target.array)
+    if can_cast(dtype_of(value.array), dtype):
+        value = cast_to(value, dtype)
+    return change_in_place(target, value)
+
+
+def in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Concatenate[Tensor, P], Tensor]:
+    """Return the in-place form of an op: ``x.op_(...)`` gives `x`, with the values of ``op(x, ...)``.
+
+    What backward needs of the old values is kept apart from the memory that changes.
+    """
+
+    def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
+        if not check_target(self, (*args, *kwargs.values())):
+            return write(self, function(self, *args, **kwargs))
+        old: Any = wrap_on_graph(self.array.copy(), live_edge(self), [0])
+        return write(self, function(old, *args, **kwargs))
+
+    name = f"{function.__name__.strip('_')}_"
+    change.__name__ = change.__qualname__ = name
+    change.__doc__ = f"""Return this tensor after setting it to ``{name[:-1]}(self, ...)``; see `lucid.{name[:-1]}`.
+
+    Raises
+    ------
+    InplaceError
+        If it is a leaf that requires grad or a view of one, or otherwise may not be changed while gradients are
+        recorded.
+    ShapeError
+        If the result has another shape than this tensor.
+    DtypeError
+        If the result is of a higher category (bool < integer < floating < complex). Nothing is changed then.
+    """
+    return change
+
+
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Return this tensor after copying the elements of `src` into it.
+
+    Parameters
+    ----------
+    src : Tensor, array or number
+        Broadcast to the shape of this tensor; converted to its dtype and moved to its device.
+    non_blocking : bool
+        Whether a copy between devices may still run when the call returns.
+
+    Raises
+    ------
+    InplaceError
+        If this tensor is a leaf that requires grad, or otherwise may not be changed.
+    ShapeError
+        If `src` does not broadcast to the shape of this tensor.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(2, 2).copy_(lucid.tensor([1, 2]))
+    tensor([[1., 2.],
+            [1., 2.]])
+    """
+    source = as_operand(src)
+    recording = check_target(self, (source,))
+    if isinstance(source, TensorBase):
+        source = cast_to(move(source, device_of(self.array), non_blocking=non_blocking), dtype_of(self.array))
+    else:
+        source = wrap(asarray(source, dtype_of(self.array), device_of(self.array)))
+    if recording and self.view is None:
+        return change_in_place(self, _copy(self, source))
+    if source.array.shape != self.array.shape:
+        source = expand(source, shape=self.array.shape)
+    return change_in_place(self, source)
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Return this tensor after setting all elements to `value`, a number or a tensor of no dimension.
+
+    Raises
+    ------
+    InplaceError
+        If this tensor is a leaf that requires grad, or otherwise may not be changed.
+    ShapeError
+        If `value` has dimensions.
+    DtypeError
+        If a number does not fit the dtype.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(2).fill_(7)
+    tensor([7., 7.])
+    """
+    if isinstance(value, TensorBase) and value.array.ndim:
+        raise ShapeError(f"fill_: expected a number or a tensor of no dimension, got {describe(value)}; use copy_()")
+    return copy_(self, value)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Return this tensor after setting all elements to zero.
+
+    Raises
+    ------
+    InplaceError
+        If this tensor is a leaf that requires grad, or otherwise may not be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    return copy_(self, 0)
+
+
+def reshaped_in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Concatenate[Tensor, P], Tensor]:
+    """Return the in-place form of an op that gives another shape of the same memory.
+
+    Views know their base by its shape, so it may change only while nothing else is on the same memory.
+    """
+
+    def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
+        # the attribute, and the argument of getrefcount
+        if self.view is not None or getrefcount(version_of(self)) > 2:
+            raise InplaceError(
+                f"{name}: this tensor of {describe(self)} is a view, has views, or is saved for backward: use "
+                f"{name[:-1]}(), which returns a view"
+            )
+        check_target(self)
+        other: Any = function(wrap_on_graph(self.array, self.edge, [0]), *args, **kwargs)
+        self.array = other.array
+        self.version[0] += 1
+        rebase(self, other.edge)
+        return self
+
+    name = f"{function.__name__}_"
+    change.__name__ = change.__qualname__ = name
+    change.__doc__ = f"""Return this tensor after giving it the shape of ``{name[:-1]}(self, ...)``.
+
+    Raises
+    ------
+    InplaceError
+        If it is a leaf that requires grad, a view, has views, or is saved for backward. Nothing is changed then.
+    """
+    return change

@@ -1,0 +1,156 @@
+"""Python's operators on tensors, and a tensor where Python wants a number or a sequence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.primitive import GRAPH, PRIMITIVES
+from lucid.autograd.recording import binary
+from lucid.errors import DtypeError, ShapeError
+from lucid.ops.promotion import OperandTypeError
+from lucid.tensor.conversion import item
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lucid.tensor import Tensor
+
+
+class ZeroDimError(ShapeError, TypeError):
+    """A tensor of no dimension was used as a sequence."""
+
+
+
+def operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Tensor]:
+    """Return an op of two operands as an operator: what it cannot take, the other operand's class may know."""
+
+    def apply(a: Any, b: Any) -> Any:
+        try:
+            return function(a, b)
+        except OperandTypeError:
+            return NotImplemented
+
+    return apply
+
+
+def direct(name: str) -> Callable[[Tensor, Any], Tensor]:
+    """Return the operator of a primitive that has the short path, with nothing between Python and that."""
+    primitive = PRIMITIVES[name]
+    return binary(primitive, operator(primitive.call))
+
+
+def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Tensor]:
+    """Return the operator of ``other op self``."""
+
+    def apply(b: Any, a: Any) -> Any:
+        try:
+            return function(a, b)
+        except OperandTypeError:
+            return NotImplemented
+
+    return apply
+
+
+def truth(self: Tensor) -> bool:
+    """Return whether the only element is not zero.
+
+    Raises
+    ------
+    ShapeError
+        If there is not exactly one element.
+    """
+    if self.array.size != 1:
+        count = "no values" if not self.array.size else "more than one value"
+        raise ShapeError(
+            f"Boolean value of Tensor with {count} is ambiguous (shape {tuple(self.array.shape)}): reduce it with "
+            ".any() or .all()"
+        )
+    return bool(item(self))
+
+
+def real_number(self: Tensor) -> Any:
+    """Return the only element, for `int` and `float`.
+
+    Raises
+    ------
+    DtypeError
+        If it is complex.
+    """
+    value = item(self)
+    if isinstance(value, complex):
+        raise DtypeError(f"a complex value cannot be converted to a real number without loss: {value}; use .real")
+    return value
+
+
+def as_float(self: Tensor) -> float:
+    """Return the only element as a float."""
+    return float(real_number(self))
+
+
+def as_int(self: Tensor) -> int:
+    """Return the only element as an integer, cut towards zero."""
+    return int(real_number(self))
+
+
+def as_complex(self: Tensor) -> complex:
+    """Return the only element as a complex number."""
+    return complex(item(self))
+
+
+def as_index(self: Tensor) -> int:
+    """Return the only element, an integer, for use as an index.
+
+    Raises
+    ------
+    DtypeError
+        If it is no integer.
+    ShapeError
+        If there is not exactly one.
+    """
+    if self.array.dtype.kind not in "iub":
+        raise DtypeError(
+            f"only integer tensors of a single element can be converted to an index, got {self.dtype}: convert it "
+            "with .long()"
+        )
+    return int(item(self))
+
+
+def length(self: Tensor) -> int:
+    """Return the size of the first dimension.
+
+    Raises
+    ------
+    TypeError
+        For a tensor of no dimension.
+    """
+    if not self.array.ndim:
+        raise ZeroDimError("len() of a 0-d tensor")
+    return self.array.shape[0]
+
+
+def iterate(self: Tensor) -> Iterator[Tensor]:
+    """Return an iterator over the slices along the first dimension.
+
+    Raises
+    ------
+    TypeError
+        For a tensor of no dimension.
+    """
+    if not self.array.ndim:
+        raise ZeroDimError("iteration over a 0-d tensor")
+    return iter(GRAPH.unbind(self, dim=0))
+
+
+def contains(self: Tensor, element: Any) -> bool:
+    """Return whether some element equals `element`, a number or a tensor that broadcasts.
+
+    Raises
+    ------
+    OperandTypeError
+        If it is neither.
+    """
+    if not isinstance(element, TensorBase | int | float | complex):
+        raise OperandTypeError(f"in: expected a number or a Tensor, got {type(element).__name__}: {element!r}")
+    other = element.array if isinstance(element, TensorBase) else element
+    return bool((self.array == other).any())
