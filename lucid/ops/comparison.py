@@ -1,4 +1,4 @@
-"""Comparisons, elementwise and of whole tensors."""
+"""Comparisons, elementwise: where they hold, and the larger and the smaller."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 
 from lucid.autograd.primitive import primitive
 from lucid.autograd.recording import binary
-from lucid.errors import DtypeError, LucidError
-from lucid.ops.elementwise import of_two, refuse, tensor_operand
-from lucid.ops.promotion import promote, tensor_dtype
+from lucid.ops.elementwise import of_two, refuse
+from lucid.ops.promotion import promote
 
 if TYPE_CHECKING:
     from lucid.autograd.primitive import Primitive
@@ -22,7 +21,7 @@ def of_ordered(op: Primitive) -> Primitive:
     """Give a primitive that compares real operands its caller."""
 
     def general(a: Any, b: Any) -> Any:
-        refuse(op.name, "c", a, b, instead="compare real parts or magnitudes")
+        refuse(op.name, "c", a, b, instead="complex numbers have no order; take real parts or magnitudes")
         return op(*promote(a, b))
 
     op.call = binary(op, general)
@@ -259,126 +258,107 @@ def ge(input: Tensor, other: Any) -> Tensor:
     return _ge.call(input, other)
 
 
-@primitive
-def _isclose(xp: Any, a: Array, b: Array, *, rtol: float, atol: float, equal_nan: bool) -> Array:
-    close = xp.equal(a, b)
-    if a.dtype.kind in "biu":
-        a, b = a.astype(np.float64), b.astype(np.float64)
-    elif a.dtype.kind == "V":
-        a, b = a.astype(np.float32), b.astype(np.float32)
-    distance = xp.abs(a - b)
-    close |= xp.isfinite(distance) & (distance <= atol + xp.abs(rtol * b))
-    if equal_nan:
-        close |= xp.isnan(a) & xp.isnan(b)
-    return close
+def _share_of(m: Any, grad: Any, smaller: Any, tie: Any) -> Any:
+    return m.where(tie, m.mul(grad, 0.5), m.where(smaller, 0, grad))
 
 
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Return where ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close.
+@primitive(cpu=np.maximum)
+def _maximum(xp: Any, a: Array, b: Array) -> Array:
+    return xp.maximum(a, b)
+
+
+@_maximum.vjp("a")
+def _maximum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=a_shape)
+
+
+@_maximum.vjp("b")
+def _maximum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=b_shape)
+
+
+of_ordered(_maximum)
+
+
+def maximum(input: Tensor, other: Any) -> Tensor:
+    """Return the larger of `input` and `other`, elementwise; NaN if either is NaN.
+
+    Where they are equal, each takes half of the gradient.
 
     Parameters
     ----------
-    input, other : Tensor
-        Of one dtype; they broadcast against each other.
-    rtol, atol : float
-        Relative and absolute tolerance, not negative.
-    equal_nan : bool
-        Whether two NaNs are close.
+    input : Tensor
+        First operand, real.
+    other : Tensor or number
+        Second operand, broadcast against the first.
 
     Returns
     -------
     Tensor
-        Of the broadcast shape, bool.
+        Of the broadcast shape and the promoted dtype.
 
     Raises
     ------
     DtypeError
-        If the dtypes differ.
-    ToleranceError
-        If a tolerance is negative.
+        If an operand is complex.
     ShapeError
         If the shapes cannot be broadcast.
 
     Examples
     --------
     >>> import lucid
-    >>> lucid.isclose(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 2.1]))
-    tensor([ True, False])
+    >>> lucid.maximum(lucid.tensor([1.0, 5.0]), lucid.tensor([2.0, 3.0]))
+    tensor([2., 5.])
     """
-    a, b = tensor_operand(input), tensor_operand(other)
-    if a.array.dtype != b.array.dtype:
-        raise DtypeError(
-            f"isclose: expected two tensors of one dtype, got {tensor_dtype(a)} and {tensor_dtype(b)}; convert one"
-        )
-    if rtol < 0 or atol < 0:
-        raise ToleranceError(f"isclose: expected tolerances of at least zero, got rtol={rtol} and atol={atol}")
-    return _isclose(a, b, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan))
+    return _maximum.call(input, other)
 
 
-class ToleranceError(LucidError, RuntimeError, ValueError):
-    """A tolerance is negative."""
+@primitive(cpu=np.minimum)
+def _minimum(xp: Any, a: Array, b: Array) -> Array:
+    return xp.minimum(a, b)
 
 
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Return whether ``|input - other| <= atol + rtol * |other|`` holds for all elements.
+@_minimum.vjp("a")
+def _minimum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=a_shape)
 
-    Waits for the device.
+
+@_minimum.vjp("b")
+def _minimum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=b_shape)
+
+
+of_ordered(_minimum)
+
+
+def minimum(input: Tensor, other: Any) -> Tensor:
+    """Return the smaller of `input` and `other`, elementwise; NaN if either is NaN.
+
+    Where they are equal, each takes half of the gradient.
 
     Parameters
     ----------
-    input, other : Tensor
-        Of one dtype; they broadcast against each other.
-    rtol, atol : float
-        Relative and absolute tolerance, not negative.
-    equal_nan : bool
-        Whether two NaNs are close.
+    input : Tensor
+        First operand, real.
+    other : Tensor or number
+        Second operand, broadcast against the first.
 
     Returns
     -------
-    bool
+    Tensor
+        Of the broadcast shape and the promoted dtype.
 
     Raises
     ------
     DtypeError
-        If the dtypes differ.
-    ToleranceError
-        If a tolerance is negative.
+        If an operand is complex.
     ShapeError
         If the shapes cannot be broadcast.
 
     Examples
     --------
     >>> import lucid
-    >>> lucid.allclose(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 2.0 + 1e-7]))
-    True
+    >>> lucid.minimum(lucid.tensor([1.0, 5.0]), lucid.tensor([2.0, 3.0]))
+    tensor([1., 3.])
     """
-    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
-
-
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Return whether two tensors have the same shape and the same elements.
-
-    Waits for the device.
-
-    Parameters
-    ----------
-    input, other : Tensor
-        Compared in their promoted dtype.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on different devices.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> lucid.equal(lucid.tensor([1, 2]), lucid.tensor([1, 2]))
-    True
-    """
-    a, b = tensor_operand(input), tensor_operand(other)
-    return a.array.shape == b.array.shape and bool(_eq.call(a, b).array.all())
+    return _minimum.call(input, other)

@@ -1,4 +1,4 @@
-"""Choices between values, elementwise: by a condition, by size, by bounds."""
+"""Choices between values, elementwise: by a condition, by bounds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.primitive import primitive
-from lucid.autograd.recording import binary
 from lucid.backend.dtype import bfloat16, result_type
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.elementwise import refuse, tensor_operand
 from lucid.ops.promotion import cast_to, promote, tensor_dtype
 
 if TYPE_CHECKING:
-    from lucid.autograd.primitive import Primitive
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -82,123 +80,6 @@ def where(condition: Tensor, input: Any, other: Any) -> Tensor:
     if isinstance(a, TensorBase) or isinstance(b, TensorBase):
         return _where(mask, a, b)
     return cast_to(_where(mask, a, b), result_type(a, b))
-
-
-def of_larger(op: Primitive) -> Primitive:
-    """Give a primitive that chooses by size its caller."""
-
-    def general(a: Any, b: Any) -> Any:
-        refuse(op.name, "c", a, b, instead="complex numbers have no order; compare real parts or magnitudes")
-        return op(*promote(a, b))
-
-    op.call = binary(op, general)
-    return op
-
-
-def _share_of(m: Any, grad: Any, smaller: Any, tie: Any) -> Any:
-    return m.where(tie, m.mul(grad, 0.5), m.where(smaller, 0, grad))
-
-
-@primitive(cpu=np.maximum)
-def _maximum(xp: Any, a: Array, b: Array) -> Array:
-    return xp.maximum(a, b)
-
-
-@_maximum.vjp("a")
-def _maximum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=a_shape)
-
-
-@_maximum.vjp("b")
-def _maximum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=b_shape)
-
-
-of_larger(_maximum)
-
-
-def maximum(input: Tensor, other: Any) -> Tensor:
-    """Return the larger of `input` and `other`, elementwise; NaN if either is NaN.
-
-    Where they are equal, each takes half of the gradient.
-
-    Parameters
-    ----------
-    input : Tensor
-        First operand, real.
-    other : Tensor or number
-        Second operand, broadcast against the first.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    DtypeError
-        If an operand is complex.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> lucid.maximum(lucid.tensor([1.0, 5.0]), lucid.tensor([2.0, 3.0]))
-    tensor([2., 5.])
-    """
-    return _maximum.call(input, other)
-
-
-@primitive(cpu=np.minimum)
-def _minimum(xp: Any, a: Array, b: Array) -> Array:
-    return xp.minimum(a, b)
-
-
-@_minimum.vjp("a")
-def _minimum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=a_shape)
-
-
-@_minimum.vjp("b")
-def _minimum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=b_shape)
-
-
-of_larger(_minimum)
-
-
-def minimum(input: Tensor, other: Any) -> Tensor:
-    """Return the smaller of `input` and `other`, elementwise; NaN if either is NaN.
-
-    Where they are equal, each takes half of the gradient.
-
-    Parameters
-    ----------
-    input : Tensor
-        First operand, real.
-    other : Tensor or number
-        Second operand, broadcast against the first.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    DtypeError
-        If an operand is complex.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> lucid.minimum(lucid.tensor([1.0, 5.0]), lucid.tensor([2.0, 3.0]))
-    tensor([1., 3.])
-    """
-    return _minimum.call(input, other)
 
 
 @primitive

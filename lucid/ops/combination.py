@@ -1,0 +1,136 @@
+"""Combinations of three tensors, elementwise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.primitive import primitive
+from lucid.ops.division import div
+from lucid.ops.elementwise import add, mul, refuse, scaled
+from lucid.ops.promotion import promote
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+@primitive
+def _lerp(xp: Any, start: Array, end: Array, weight: Array) -> Array:
+    step = end - start
+    # from the nearer end, so that weights of 0 and 1 give the ends themselves
+    near = start + weight * step
+    far = end - (1 - weight) * step
+    return xp.where(xp.less(xp.abs(weight), 0.5), near, far)
+
+
+@_lerp.vjp("start")
+def _lerp_start(m: Any, grad: Any, weight: Any, start_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.mul(grad, m.sub(1, weight)), shape=start_shape)
+
+
+@_lerp.vjp("end")
+def _lerp_end(m: Any, grad: Any, weight: Any, end_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.mul(grad, weight), shape=end_shape)
+
+
+@_lerp.vjp("weight")
+def _lerp_weight(m: Any, grad: Any, start: Any, end: Any, weight_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.mul(grad, m.sub(end, start)), shape=weight_shape)
+
+
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """Return ``input + weight * (end - input)``, elementwise.
+
+    Parameters
+    ----------
+    input, end : Tensor
+        What weights of 0 and 1 give.
+    weight : Tensor or number
+        All three broadcast against each other.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    DtypeError
+        If `input` and `end` are of integers.
+    ShapeError
+        If the shapes cannot be broadcast.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.lerp(lucid.tensor([0.0, 10.0]), lucid.tensor([1.0, 20.0]), 0.25)
+    tensor([ 0.2500, 12.5000])
+    """
+    refuse("lerp", "biu", input, end, instead="convert to a floating-point dtype first")
+    return _lerp(*promote(input, end, weight))
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """Return ``input + value * tensor1 * tensor2``, elementwise.
+
+    Parameters
+    ----------
+    input, tensor1, tensor2 : Tensor
+        All three broadcast against each other.
+    value : number
+        Factor of the product; an integer if the tensors are of integers.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    DtypeError
+        If `value` does not fit the dtype of the tensors.
+    ShapeError
+        If the shapes cannot be broadcast.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.addcmul(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([3.0]), value=10)
+    tensor([61.])
+    """
+    product = mul(tensor1, tensor2)
+    return add(input, product if type(value) is int and value == 1 else scaled("addcmul", input, product, value))
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """Return ``input + value * tensor1 / tensor2``, elementwise.
+
+    Parameters
+    ----------
+    input, tensor1, tensor2 : Tensor
+        All three broadcast against each other.
+    value : number
+        Factor of the quotient.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    DtypeError
+        If `tensor1` and `tensor2` are both of integers.
+    ShapeError
+        If the shapes cannot be broadcast.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.addcdiv(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([4.0]), value=10)
+    tensor([6.])
+    """
+    if all(o.array.dtype.kind in "biu" for o in (tensor1, tensor2)):
+        refuse("addcdiv", "biu", tensor1, tensor2, instead="convert one to a floating-point dtype")
+    quotient = div(tensor1, tensor2)
+    return add(input, quotient if type(value) is int and value == 1 else scaled("addcdiv", input, quotient, value))
