@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.errors import ShapeError
 from lucid.ops.core import expand as _expand
-from lucid.ops.dims import common_shape, sizes_in
+from lucid.ops.dims import common_shape, sizes_in, tensors_in
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -179,9 +179,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
-    given: tuple[Any, ...] = (
-        tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
-    )
+    given = tensors_in(tensors)
     if indexing not in {"ij", "xy"}:
         raise ValueError(f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}")
     for place, tensor in enumerate(given):

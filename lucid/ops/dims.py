@@ -52,6 +52,13 @@ def sizes_in(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple([operator.index(size) for size in sizes])
 
 
+def tensors_in(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return tensors that were written as ``f(a, b)`` or ``f((a, b))``."""
+    if len(tensors) == 1 and isinstance(tensors[0], tuple | list):
+        return tuple(cast("Any", tensors[0]))
+    return tensors
+
+
 def shape_for(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
     """Return the shape of `count` elements that `sizes` names, its -1 inferred.
 

@@ -1,0 +1,322 @@
+"""``x[index]`` and ``x[index] = value``: basic indices give views, tensors and masks pick copies."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.views import change_in_place
+from lucid.backend.arrays import asarray, is_array, namespace
+from lucid.backend.device import device_of
+from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.ops.masking import masked_fill, masked_select
+from lucid.ops.picking import check_indices, fitted, pick, put, view_at
+from lucid.ops.promotion import cast_to, tensor_dtype
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+class Key(NamedTuple):
+    """What ``[index]`` asks for: first a view, then elements picked from it.
+
+    Attributes
+    ----------
+    basic : tuple
+        Integers, slices with steps above zero, Nones, and an Ellipsis at the end.
+    dims : tuple of int
+        Dimensions of the view that tensors index.
+    indices : list of Tensor
+        One of integers for each of `dims`.
+    mask : Tensor or None
+        The only index, of bools, of the shape of the view; then there are no others.
+    """
+
+    basic: tuple[Any, ...]
+    dims: tuple[int, ...] = ()
+    indices: tuple[Any, ...] = ()
+    mask: Any = None
+
+    def view_of(self, input: Any) -> Any:
+        """Return the view of `input`; itself if it is all of it and only picked from."""
+        if (self.dims or self.mask is not None) and all(part == slice(None) or part is ... for part in self.basic):
+            return input
+        return view_at(input, index=self.basic)
+
+
+def parse(index: Any, input: Any) -> Key:
+    """Return what ``input[index]`` asks for.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If an index lies outside of its dimension, or there are more than dimensions.
+    ShapeError
+        If a mask does not have the shape of what it masks.
+    DtypeError
+        If an index is not of a kind that indexes.
+    ValueError
+        If a slice has a step of zero or below.
+    """
+    array: Array = input.array
+    shape = array.shape
+    if type(index) is int and shape:
+        return Key((element(index, 0, shape), ...))
+    items = [as_index(item, array) for item in (cast("Any", index) if isinstance(index, tuple) else (index,))]
+    if len(items) == 1 and isinstance(items[0], TensorBase):
+        mask = items[0].array
+        if mask.dtype.kind == "b" and mask.shape == shape and shape:
+            return Key((...,), mask=items[0])
+    taken = sum(dims_taken(item) for item in items)
+    if taken > len(shape):
+        raise IndexOutOfRangeError(
+            f"too many indices for tensor of dimension {len(shape)}: got {taken}; shape is {list(shape)}"
+        )
+    if sum(item is ... for item in items) > 1:
+        raise IndexOutOfRangeError("an index can only have a single ellipsis ('...')")
+    basic: list[Any] = []
+    dims: list[int] = []
+    indices: list[Any] = []
+    dim = 0
+    for item in items:
+        # the dimension of the view that comes next
+        place = sum(type(part) is not int for part in basic)
+        if type(item) is int:
+            basic.append(element(item, dim, shape))
+            dim += 1
+        elif isinstance(item, slice):
+            basic.append(item)
+            dim += 1
+        elif item is None:
+            basic.append(None)
+        elif item is ...:
+            rest = len(shape) - taken
+            basic += [slice(None)] * rest
+            dim += rest
+        else:
+            picked: Array = item.array
+            if picked.dtype.kind != "b":
+                parts = [item]
+            elif picked.ndim:
+                check_mask(picked.shape, dim, shape)
+                parts = [wrap(part) for part in namespace(picked).nonzero(picked)]
+            else:
+                # a single bool indexes a new dimension of size one: it takes all or nothing
+                basic.append(None)
+                parts = [wrap(namespace(picked).nonzero(picked.reshape(1))[0])]
+            if picked.ndim or picked.dtype.kind != "b":
+                basic += [slice(None)] * len(parts)
+                dim += len(parts)
+            dims += range(place, place + len(parts))
+            indices += parts
+    return Key((*basic, ...), tuple(dims), tuple(indices))
+
+
+def as_index(item: Any, array: Array) -> Any:
+    """Return one part of an index as int, slice with steps above zero, None, Ellipsis, or a tensor."""
+    if item is None or item is ... or type(item) is int:
+        return item
+    if isinstance(item, slice):
+        ends = cast("Any", item)
+        parts = [None if end is None else operator.index(end) for end in (ends.start, ends.stop, ends.step)]
+        if parts[2] is not None and parts[2] <= 0:
+            raise ValueError(f"slice step must be greater than zero, got {parts[2]}; use lucid.flip to reverse")
+        return slice(*parts)
+    if isinstance(item, TensorBase):
+        tensor: Any = item
+    elif is_array(item) or isinstance(item, bool):
+        tensor = wrap(asarray(item, device=device_of(array)))
+    elif isinstance(item, list | tuple | range):
+        nested = cast("Any", item)
+        tensor = wrap(asarray(nested, None if len(nested) else "int64", device_of(array)))
+    elif hasattr(item, "__index__"):
+        return operator.index(item)
+    else:
+        raise DtypeError(
+            "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid indices, got "
+            f"{type(item).__name__}"
+        )
+    kind = tensor.array.dtype
+    if kind.kind not in "ib":
+        raise DtypeError(
+            f"tensors used as indices must be of int8, int16, int32, int64 or bool, got {kind.name}; convert it with "
+            ".to(lucid.int64), or a mask with .to(lucid.bool)"
+        )
+    if type(tensor.array) is np.ndarray and not tensor.array.ndim and kind.kind == "i":
+        return int(tensor.array)
+    return tensor
+
+
+def dims_taken(item: Any) -> int:
+    """Return how many dimensions one part of an index takes."""
+    if item is None or item is ...:
+        return 0
+    if isinstance(item, int | slice) or item.array.dtype.kind != "b":
+        return 1
+    return item.array.ndim
+
+
+def element(index: int, dim: int, shape: tuple[int, ...]) -> int:
+    """Return an integer index counted from the left."""
+    size = shape[dim]
+    if not -size <= index < size:
+        raise IndexOutOfRangeError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+    return index + size if index < 0 else index
+
+
+def check_mask(mask: tuple[int, ...], dim: int, shape: tuple[int, ...]) -> None:
+    """Raise unless a mask fits the dimensions from `dim` on."""
+    if mask != shape[dim : dim + len(mask)]:
+        raise ShapeError(
+            f"The shape of the mask {list(mask)} at index {dim} does not match the shape of the indexed tensor "
+            f"{list(shape)} at dimensions {dim} to {dim + len(mask) - 1}"
+        )
+
+
+def getitem(input: Tensor, index: Any) -> Tensor:
+    """Return ``input[index]``: a view for integers, slices, None and Ellipsis, a copy where tensors or masks pick.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    index : int, slice, None, Ellipsis, Tensor, array, list, or a tuple of these
+        Integers and slices are applied first. Indices of integers broadcast against each other; their common shape
+        stands in the place of the dimensions that they index if these are neighbours, else in front. A mask of bools
+        stands for the indices of its true elements.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If an index lies outside of its dimension (indices on CUDA are not checked), or there are too many.
+    ShapeError
+        If a mask does not have the shape of what it masks, or indices do not broadcast.
+    DtypeError
+        If something indexes that is neither integer nor bool.
+    ValueError
+        If a slice has a step of zero or below.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> x[0, ::2]
+    tensor([1, 3])
+    >>> x[:, [2, 0]]
+    tensor([[3, 1],
+            [6, 4]])
+    >>> x[x > 4]
+    tensor([5, 6])
+    """
+    key = parse(index, input)
+    view = key.view_of(input)
+    if key.mask is not None:
+        return masked_select(view, key.mask)
+    return pick(view, key.dims, key.indices) if key.dims else view
+
+
+def setitem(target: Tensor, index: Any, value: Any) -> None:
+    """Write ``target[index] = value`` in place; gradients flow to `value` there, and to the old values elsewhere.
+
+    Parameters
+    ----------
+    target : Tensor
+        What is changed; tensors on the same memory change with it.
+    index : int, slice, None, Ellipsis, Tensor, array, list, or a tuple of these
+        As for :func:`getitem`. If a place is named more than once, one of the values stays.
+    value : Tensor, array, number or nested list
+        Broadcast to the shape of ``target[index]`` and cast to its dtype.
+
+    Raises
+    ------
+    IndexOutOfRangeError, ShapeError, DtypeError, ValueError
+        As for :func:`getitem`, or if the value does not fit. Nothing is changed then.
+    InplaceError
+        If the target may not be changed: a leaf that requires grad while gradients are recorded.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.zeros(2, 3)
+    >>> x[:, 1] = 5
+    >>> x
+    tensor([[0., 5., 0.],
+            [0., 5., 0.]])
+    """
+    key = parse(index, target)
+    view = key.view_of(target)
+    new = as_value(value, view)
+    if key.mask is not None and not new.array.ndim:
+        change_in_place(view, masked_fill(view, key.mask, new))
+        return
+    dims, indices = key.dims, key.indices
+    if key.mask is not None:
+        mask = key.mask.array
+        dims, indices = tuple(range(mask.ndim)), tuple([wrap(part) for part in namespace(mask).nonzero(mask)])
+    if not dims:
+        change_in_place(view, fitted(new, view.array.shape))
+        return
+    shape = check_indices(view.array.shape, dims, indices)
+    change_in_place(view, put(view, fitted(new, shape), *indices, dims=dims, accumulate=False))
+
+
+def as_value(value: Any, target: Any) -> Any:
+    """Return what is assigned as a tensor of the dtype of `target`; all but tensors is made on its device."""
+    dtype = tensor_dtype(target)
+    if isinstance(value, TensorBase):
+        return cast_to(value, dtype)
+    if is_array(value):
+        return cast_to(wrap(asarray(value, device=device_of(target.array))), dtype)
+    return wrap(asarray(value, dtype, device_of(target.array)))
+
+
+def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """Return a copy of `input` with `values` written, or added, at `indices`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    indices : tuple of Tensor
+        One for each of the first dimensions, of integers, or masks of bools; they broadcast against each other.
+    values : Tensor
+        Of the dtype of `input`, broadcast to the shape of ``input[indices]``.
+    accumulate : bool
+        Whether to add to what is there, each repetition of a place counted.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    IndexOutOfRangeError, ShapeError, DtypeError
+        As for :func:`getitem`; or if the values do not fit.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> at = (lucid.tensor([0, 0]),)
+    >>> lucid.index_put(lucid.zeros(2), at, lucid.tensor([1.0, 2.0]), accumulate=True)
+    tensor([3., 0.])
+    """
+    key = parse(tuple(indices), input)
+    dims, picks = key.dims, key.indices
+    if key.mask is not None:
+        mask = key.mask.array
+        dims, picks = tuple(range(mask.ndim)), tuple([wrap(part) for part in namespace(mask).nonzero(mask)])
+    if not dims:
+        raise ShapeError("index_put: expected at least one index tensor of one or more dimensions")
+    new = as_value(values, input)
+    shape = check_indices(input.array.shape, dims, picks)
+    return put(input, fitted(new, shape), *picks, dims=dims, accumulate=accumulate)
