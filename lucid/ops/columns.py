@@ -118,14 +118,16 @@ def _convolution_weight(
 
 @convolution.vjp("bias")
 def _convolution_bias(m: Any, grad: Any) -> Any:
-    return m.sum(grad, dim=(0, *range(2, len(grad.shape))), keepdim=False)
+    channels = grad.shape[1]
+    total = m.sum_to(grad, shape=(1, channels, *[1] * (len(grad.shape) - 2)))
+    return m.reshape(total, shape=(channels,))
 
 
 @primitive
 def convolution_input_grad(
     xp: Any, g: Array, weight: Array, *, size: Any, stride: Any, before: Any, dilation: Any, groups: int
 ) -> Array:
-    """Return images of `size`: each element of `g` spread over its window by the kernels; the transposed convolution."""
+    """Return images of `size`: each element of `g` spread over its window: the transposed convolution."""
     axes = axes_of(size, g.shape[2:], weight.shape[2:], stride, before, dilation)
     count, channels = g.shape[0], weight.shape[1] * groups
     dtype = accumulation_dtype(g.dtype)

@@ -107,8 +107,9 @@ def sizes_for(name: str, argument: str, value: Any, count: int, *, least: int) -
     ShapeError
         If there are too many or too few, one is no integer, or one is too small.
     """
+    entries: Any = value if isinstance(value, list | tuple) else (value,)
     try:
-        given = [operator.index(v) for v in value] if isinstance(value, list | tuple) else [operator.index(value)]
+        given = [operator.index(entry) for entry in entries]
     except TypeError:
         raise ShapeError(f"{name}: expected {argument} to be an int or a tuple of {count}, got {value!r}") from None
     if len(given) == 1:
