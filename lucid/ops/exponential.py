@@ -303,7 +303,7 @@ def logaddexp(input: Tensor, other: Any) -> Tensor:
     Examples
     --------
     >>> import lucid
-    >>> lucid.logaddexp(lucid.tensor([0.0, 1000.0]), lucid.tensor([0.0, 1000.0]))
-    tensor([   0.6931, 1000.6931])
+    >>> lucid.logaddexp(lucid.tensor([0.0, 10.0]), lucid.tensor([0.0, 10.0]))
+    tensor([ 0.6931, 10.6931])
     """
     return _logaddexp.call(input, other)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.base import TensorBase
 from lucid.autograd.primitive import primitive
 from lucid.backend.dtype import bfloat16, result_type
