@@ -1,0 +1,265 @@
+"""Lengths of vectors, logarithms of sums of exponentials, and what is made of lengths."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.primitive import primitive
+from lucid.backend.arrays import astype
+from lucid.backend.dtype import as_dtype
+from lucid.errors import DtypeError, LucidError
+from lucid.ops.broadcasting import broadcast_tensors
+from lucid.ops.division import div
+from lucid.ops.elementwise import mul, tensor_operand
+from lucid.ops.extremes import check_ordered
+from lucid.ops.promotion import accumulation_dtype, cast_to, float_operand, promote
+from lucid.ops.reduction import axis_of, float_dtype_of, reduced_dims, spread, sum, unreduced
+from lucid.ops.selection import clamp
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+class OrderError(LucidError, RuntimeError, ValueError):
+    """A norm of this order is unknown."""
+
+
+@primitive
+def _reciprocal_or_zero(xp: Any, x: Array) -> Array:
+    """Return ``1 / x``, and 0 where `x` is 0."""
+    return xp.where(x == 0, x, xp.reciprocal(x))
+
+
+@_reciprocal_or_zero.vjp
+def _reciprocal_or_zero_vjp(m: Any, grad: Any, out: Any) -> Any:
+    return m.neg(m.mul(grad, m.mul(out, out)))
+
+
+def _logsumexp_of(xp: Any, x: Any, axis: Any, keepdim: bool) -> Any:
+    peak = xp.max(x, axis, None, True)
+    # where the largest is infinite, what it would be subtracted from is infinite too
+    peak = xp.where(xp.isfinite(peak), peak, peak.dtype.type(0))
+    shifted = xp.subtract(x, peak, dtype=accumulation_dtype(x.dtype))
+    total = xp.sum(xp.exp(shifted), axis, None, None, True)
+    out = xp.log(total) + peak
+    return out if keepdim else out.squeeze(axis)
+
+
+@primitive
+def _logsumexp(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+    return astype(_logsumexp_of(xp, x, axis_of(x, dim), keepdim), x.dtype)
+
+
+@_logsumexp.vjp
+def _logsumexp_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, keepdim: Any) -> Any:
+    weights = m.exp(m.sub(x, unreduced(m, out, x.shape, dim, keepdim=keepdim)))
+    return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), weights)
+
+
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """Return ``log(sum(exp(x)))`` along `dim`, without overflow.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any real dtype; integers become the default floating-point dtype.
+    dim : int or tuple of int
+        The dimensions to sum over.
+    keepdim : bool
+        Whether these dimensions stay, with size 1.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`. Half types are computed in float32.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension, or no element along it.
+    ShapeError
+        If a dimension is named twice.
+    DtypeError
+        If `input` is complex.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.logsumexp(lucid.tensor([1000.0, 1000.0]), 0)
+    tensor(1000.6931)
+    """
+    x = float_operand(input)
+    dims = reduced_dims(dim, x.array.ndim)
+    check_ordered(x, "logsumexp", dims)
+    return _logsumexp(x, dim=dims, keepdim=keepdim)
+
+
+def _norm_of(xp: Any, x: Any, p: float, axis: Any, keepdim: bool) -> Any:
+    work = accumulation_dtype(x.dtype)
+    if p == 2:
+        if axis is None and not keepdim and x.flags.c_contiguous:
+            flat = x.reshape(-1).astype(work, copy=False)
+            return xp.sqrt(xp.dot(flat, flat))
+        return xp.sqrt(xp.sum(xp.square(x, dtype=work), axis, None, None, keepdim))
+    if p == 0:
+        return xp.sum(x != 0, axis, work, None, keepdim)
+    size = xp.abs(x)
+    if math.isinf(p):
+        return (xp.max if p > 0 else xp.min)(size, axis, None, keepdim)
+    if p == 1:
+        return xp.sum(size, axis, work, None, keepdim)
+    return xp.power(xp.sum(xp.power(size, p, dtype=work), axis, None, None, keepdim), 1 / p)
+
+
+@primitive
+def _norm(xp: Any, x: Array, *, p: float, dim: tuple[int, ...], keepdim: bool) -> Array:
+    return astype(_norm_of(xp, x, p, axis_of(x, dim), keepdim), x.dtype)
+
+
+@_norm.vjp
+def _norm_vjp(m: Any, grad: Any, x: Any, out: Any, p: Any, dim: Any, keepdim: Any) -> Any:
+    def back(value: Any) -> Any:
+        return unreduced(m, value, x.shape, dim, keepdim=keepdim)
+
+    if p == 2:
+        return m.mul(x, back(m.mul(grad, m.reciprocal_or_zero(out))))
+    if p == 0:
+        return m.zeros_like(x)
+    sign = m.sign(x)
+    if p == 1:
+        return m.mul(spread(m, grad, x.shape, dim, keepdim=keepdim), sign)
+    if math.isinf(p):
+        return m.mul(m.mul(back(grad), sign), m.share(m.abs(x), back(out), dim=dim))
+    # x / |x| * (|x| / norm) ** (p - 1), and 0 where x is 0: there the power of a p below 1 is infinite
+    size = m.mul(m.abs(x), back(m.reciprocal_or_zero(out)))
+    slope = m.pow(size, p - 1) if p > 1 else m.pow(m.reciprocal_or_zero(size), 1 - p)
+    return m.mul(m.mul(back(grad), sign), slope)
+
+
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """Return the norm ``sum(|x| ** p) ** (1 / p)`` of all elements, or of those along `dim`, as one vector.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real floating-point, of any shape.
+    p : float or ``"fro"``
+        The order: ``"fro"`` means 2; infinity gives the largest, minus infinity the smallest absolute value, 0 the
+        number of elements that are not zero.
+    dim : int, tuple of int or None
+        The dimensions to reduce; None, and an empty tuple, for all.
+    keepdim : bool
+        Whether these dimensions stay, with size 1.
+    dtype : dtype, optional
+        Of the result, and of `input` before it is reduced.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`; where a norm of order 2 is 0, its gradient is 0. Half types are accumulated in
+        float32.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is an integer type, bool or complex.
+    OrderError
+        If `p` is neither a number nor ``"fro"``.
+    IndexOutOfRangeError
+        If there is no such dimension, or no element along it for an infinite order.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[3.0, -4.0], [0.0, 0.0]])
+    >>> lucid.norm(x), lucid.norm(x, 1, dim=1), lucid.norm(x, float("inf"))
+    (tensor(5.), tensor([7., 0.]), tensor(4.))
+    """
+    if isinstance(p, bool) or not isinstance(p, int | float):
+        if p != "fro":
+            raise OrderError(f"norm: expected p to be a number or 'fro', got {p!r}")
+        p = 2
+    x = tensor_operand(input)
+    if float_dtype_of(x, "norm", dtype).is_complex:
+        raise DtypeError("norm: complex tensors are not supported; take their abs() first")
+    if dtype is not None:
+        x = cast_to(x, as_dtype(dtype))
+    dims = reduced_dims(dim, x.array.ndim)
+    if math.isinf(p):
+        check_ordered(x, "norm", dims)
+    return _norm(x, p=float(p), dim=dims, keepdim=keepdim)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+    """Return `input` divided by its norm along `dim`, ``x / max(norm(x), eps)``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real floating-point, of any shape.
+    p : float
+        The order of the norm.
+    dim : int or tuple of int
+        The dimensions along which the vectors lie.
+    eps : float
+        What is divided by at least.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is an integer type, bool or complex.
+    IndexOutOfRangeError
+        If there is no such dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.normalize(lucid.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    return div(input, clamp(norm(input, p, dim, True), min=eps))
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """Return the cosine of the angle between vectors, ``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))``.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Real floating-point; they broadcast against each other.
+    dim : int
+        The dimension along which the vectors lie.
+    eps : float
+        What the lengths count as at least.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape without `dim`.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes cannot be broadcast.
+    DtypeError
+        If the dtype is an integer type, bool or complex.
+    IndexOutOfRangeError
+        If there is no such dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.cosine_similarity(lucid.tensor([[1.0, 0.0]]), lucid.tensor([[1.0, 1.0]]))
+    tensor([0.7071])
+    """
+    one, other = broadcast_tensors(*promote(tensor_operand(x1), tensor_operand(x2)))
+    return sum(mul(normalize(one, 2.0, dim, eps), normalize(other, 2.0, dim, eps)), dim)

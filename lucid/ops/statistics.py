@@ -1,0 +1,291 @@
+"""Variance, standard deviation and median over dimensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.primitive import primitive
+from lucid.backend.arrays import astype
+from lucid.errors import DtypeError, LucidError
+from lucid.ops.dims import dim_in
+from lucid.ops.elementwise import tensor_operand
+from lucid.ops.extremes import ValuesIndices, check_ordered, element_at
+from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.reduction import axis_of, count_of, float_dtype_of, mean, reduced_dims, unreduced
+from lucid.ops.shape import reshape, unsqueeze
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+class CorrectionError(LucidError, RuntimeError, ValueError):
+    """`unbiased` and `correction`, two names of one setting, are both given."""
+
+
+def _freedom(shape: tuple[int, ...], dim: tuple[int, ...], correction: float) -> float:
+    """Return what the sum of squares is divided by."""
+    return max(float(count_of(shape, dim) - correction), 0.0)
+
+
+def _variance(xp: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    work = accumulation_dtype(x.dtype)
+    axis = axis_of(x, dim)
+    centred = xp.subtract(x, xp.sum(x, axis, work, None, True) / count_of(x.shape, dim), dtype=work)
+    return xp.sum(xp.square(centred), axis, None, None, keepdim) / _freedom(x.shape, dim, correction)
+
+
+@primitive
+def _var(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
+    return astype(_variance(xp, x, dim, correction, keepdim), x.dtype)
+
+
+@_var.vjp
+def _var_vjp(m: Any, grad: Any, x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    grad = m.div(grad, 0.5 * _freedom(x.shape, dim, correction))
+    return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
+
+
+@primitive
+def _std(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
+    return astype(xp.sqrt(_variance(xp, x, dim, correction, keepdim)), x.dtype)
+
+
+@_std.vjp
+def _std_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    grad = m.mul(m.div(grad, _freedom(x.shape, dim, correction)), m.reciprocal_or_zero(out))
+    return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
+
+
+@primitive
+def _median_place(xp: Any, x: Array, *, dim: int) -> Array:
+    """Return where the lower median along `dim` is; a NaN counts as the median of what it is in."""
+    order = xp.argsort(x, axis=dim, kind="stable")
+    place = xp.take(order, (x.shape[dim] - 1) // 2, axis=dim)
+    if x.dtype.kind not in "fV":
+        return place
+    unknown = xp.isnan(x)
+    return xp.where(xp.any(unknown, dim), xp.argmax(unknown, dim), place)
+
+
+def _spread_of(op: Any, name: str, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+    """Return the variance or the deviation, with the settings in any of PyTorch's forms."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if unbiased is not None and correction is not None:
+        raise CorrectionError(f"{name}: got both unbiased and correction; unbiased=True is correction=1")
+    divisor = (1 if unbiased is None or unbiased else 0) if correction is None else correction
+    x = tensor_operand(input)
+    if float_dtype_of(x, name).is_complex:
+        raise DtypeError(f"{name}: complex tensors are not supported; take the real and imaginary parts first")
+    return op(x, dim=reduced_dims(dim, x.array.ndim), correction=divisor, keepdim=keepdim)
+
+
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Return the variance, the sum of ``(x - mean)**2`` divided by ``n - correction``, of all or along `dim`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point, of any shape.
+    dim : int, tuple of int or None
+        The dimensions to reduce; None, and an empty tuple, for all. A bool here is taken for `unbiased`.
+    unbiased : bool, optional
+        True is ``correction=1``, False ``correction=0``.
+    keepdim : bool
+        Whether the reduced dimensions stay, with size 1.
+    correction : int or float
+        What is taken off the number of elements; 1 by default. The result is NaN or infinite where nothing is left.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`. Half types are computed in float32.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is an integer type, bool or complex.
+    CorrectionError
+        If `unbiased` and `correction` are both given.
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0, 3.0, 4.0])
+    >>> lucid.var(x, correction=0)
+    tensor(1.2500)
+    """
+    return _spread_of(_var, "var", input, dim, unbiased, keepdim, correction)
+
+
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Return the standard deviation, the square root of :func:`var`, of all elements or along `dim`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point, of any shape.
+    dim : int, tuple of int or None
+        The dimensions to reduce; None, and an empty tuple, for all. A bool here is taken for `unbiased`.
+    unbiased : bool, optional
+        True is ``correction=1``, False ``correction=0``.
+    keepdim : bool
+        Whether the reduced dimensions stay, with size 1.
+    correction : int or float
+        What is taken off the number of elements; 1 by default. The result is NaN or infinite where nothing is left.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`; where it is 0, its gradient is 0. Half types are computed in float32.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is an integer type, bool or complex.
+    CorrectionError
+        If `unbiased` and `correction` are both given.
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.std(lucid.tensor([[1.0, 3.0], [2.0, 2.0]]), 1, correction=0)
+    tensor([1., 0.])
+    """
+    return _spread_of(_std, "std", input, dim, unbiased, keepdim, correction)
+
+
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the variance and the mean, of all elements or along `dim`.
+
+    Parameters
+    ----------
+    input, dim, unbiased, keepdim, correction
+        As in :func:`var`.
+
+    Returns
+    -------
+    tuple of (Tensor, Tensor)
+        What :func:`var` and :func:`mean` return.
+
+    Raises
+    ------
+    DtypeError, CorrectionError, IndexOutOfRangeError, ShapeError
+        As in :func:`var`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.var_mean(lucid.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
+    spread_out = var(input, dim, unbiased, keepdim, correction=correction)
+    return spread_out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the standard deviation and the mean, of all elements or along `dim`.
+
+    Parameters
+    ----------
+    input, dim, unbiased, keepdim, correction
+        As in :func:`std`.
+
+    Returns
+    -------
+    tuple of (Tensor, Tensor)
+        What :func:`std` and :func:`mean` return.
+
+    Raises
+    ------
+    DtypeError, CorrectionError, IndexOutOfRangeError, ShapeError
+        As in :func:`std`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.std_mean(lucid.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
+    spread_out = std(input, dim, unbiased, keepdim, correction=correction)
+    return spread_out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Return the median, of an even number of elements the lower of the two in the middle.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any real dtype.
+    dim : int or None
+        The dimension to look along; None for the median of all elements.
+    keepdim : bool
+        Whether that dimension stays, with size 1.
+
+    Returns
+    -------
+    Tensor, or named tuple (values, indices) of Tensor
+        Without `dim` the median alone; with it, also where it is, as int64. NaN if one of the elements is.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension, or no element along it.
+    DtypeError
+        If `input` is complex.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.median(lucid.tensor([4.0, 1.0, 3.0, 2.0]))
+    tensor(2.)
+    """
+    x = tensor_operand(input)
+    if dim is None:
+        return median(reshape(x, -1), 0).values
+    ndim = x.array.ndim
+    axis = dim_in(dim, ndim)
+    check_ordered(x, "median", (axis,) if ndim else ())
+    place = _median_place(x if ndim else reshape(x, 1), dim=axis)
+    values = element_at(x, place, dim=axis, keepdim=False)
+    if keepdim and ndim:
+        return ValuesIndices(unsqueeze(values, axis), unsqueeze(place, axis))
+    return ValuesIndices(values, place)
