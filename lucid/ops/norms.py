@@ -127,7 +127,7 @@ def _norm_vjp(m: Any, grad: Any, x: Any, out: Any, p: Any, dim: Any, keepdim: An
         return m.mul(x, back(m.mul(grad, m.reciprocal_or_zero(out))))
     if p == 0:
         return m.zeros_like(x)
-    sign = m.sign(x)
+    sign = m.sgn(x)
     if p == 1:
         return m.mul(spread(m, grad, x.shape, dim, keepdim=keepdim), sign)
     if math.isinf(p):
