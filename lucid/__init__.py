@@ -22,6 +22,8 @@ from lucid.backend.dtype import DTYPES as _DTYPES
 from lucid.backend.dtype import can_cast, dtype, get_default_dtype, promote_types, result_type, set_default_dtype
 from lucid.backend.generator import Generator, manual_seed
 from lucid.tensor import Tensor
+from lucid.tensor.interop import from_dlpack
+from lucid.tensor.printing import set_printoptions
 
 for _name, _value in (*_DTYPES.items(), *_ALIASES.items()):
     globals()[_name] = _value
