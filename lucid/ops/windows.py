@@ -107,7 +107,7 @@ def sizes_for(name: str, argument: str, value: Any, count: int, *, least: int) -
     ShapeError
         If there are too many or too few, one is no integer, or one is too small.
     """
-    entries: Any = value if isinstance(value, list | tuple) else (value,)
+    entries: Any = value if hasattr(value, "__iter__") else (value,)
     try:
         given = [operator.index(entry) for entry in entries]
     except TypeError:
