@@ -1,0 +1,197 @@
+"""One load of a state dict: look at everything, change everything, undo it if it turns out to be wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lucid.errors import StateDictError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from lucid.nn.module import Module
+
+
+class Change(NamedTuple):
+    """One step of a load.
+
+    Attributes
+    ----------
+    do : callable
+        Makes the change.
+    keep : callable
+        Takes a copy of the old state and returns what brings it back.
+    risky : bool
+        Whether it runs code of users, which may raise.
+    """
+
+    do: Callable[[], Any]
+    keep: Callable[[], Callable[[], Any]]
+    risky: bool = False
+
+
+class HookKeys(NamedTuple):
+    """What a load's hooks in PyTorch's form are given."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Loading:
+    """The state of one load.
+
+    Attributes
+    ----------
+    assign, strict : bool
+        As the caller asked.
+    metadata : mapping, optional
+        The layout versions that the state dict came with.
+    missing, unexpected, errors : list of str
+        What does not fit.
+    """
+
+    def __init__(self, *, assign: bool, metadata: Mapping[str, Any] | None = None, strict: bool = True) -> None:
+        self.assign = assign
+        self.strict = strict
+        self.metadata: Mapping[str, Any] = {} if metadata is None else metadata
+        self.missing: list[str] = []
+        self.unexpected: list[str] = []
+        self.errors: list[str] = []
+        self._changes: list[Change] = []
+        # modules with post-hooks, children first, with their prefixes
+        self._hooked: list[tuple[Any, str]] = []
+
+    def copy_into(self, target: Any, value: Any) -> None:
+        """Note that `value` is to be copied into the tensor `target`."""
+
+        def keep() -> Callable[[], Any]:
+            old = target.detach().clone()
+            return lambda: target.copy_(old)
+
+        self._changes.append(Change(lambda: target.copy_(value), keep))
+
+    def assign_entry(self, table: dict[str, Any], name: str, value: Any) -> None:
+        """Note that `value` is to stand under `name`."""
+
+        def keep() -> Callable[[], Any]:
+            old = table[name]
+            return lambda: table.__setitem__(name, old)
+
+        self._changes.append(Change(lambda: table.__setitem__(name, value), keep))
+
+    def set_extra_state(self, module: Any, state: Any) -> None:
+        """Note that `module` is to take its extra state."""
+
+        def keep() -> Callable[[], Any]:
+            old = module.get_extra_state()
+            return lambda: module.set_extra_state(old)
+
+        # before the tensors: if it raises, few changes are to be undone
+        self._changes.insert(0, Change(lambda: module.set_extra_state(state), keep, risky=True))
+
+    def look_at(self, module: Module, entries: dict[str, Any], prefix: str) -> None:
+        """Collect changes, misfits and post-hooks of `module` and all below it; `entries` may be edited."""
+        local_metadata = dict(self.metadata.get(prefix[:-1], {}))
+        local_metadata["assign_to_params_buffers"] = self.assign
+        local_metadata["loading"] = self
+        self._fire_pre_hooks(module, entries, prefix, local_metadata)
+        # asked for as by a strict load; what is not strict ignores the lists
+        module._load_from_state_dict(  # noqa: SLF001
+            entries, prefix, local_metadata, True, self.missing, self.unexpected, self.errors
+        )
+        for name, child in module._modules.items():  # noqa: SLF001
+            if child is not None:
+                inner = f"{prefix}{name}."
+                self.look_at(child, {key: value for key, value in entries.items() if key.startswith(inner)}, inner)
+        if module._load_state_dict_post_hooks:  # noqa: SLF001
+            self._hooked.append((module, prefix))
+
+    def _fire_pre_hooks(
+        self, module: Any, entries: dict[str, Any], prefix: str, local_metadata: dict[str, Any]
+    ) -> None:
+        for index, (hook_id, hook) in enumerate(module._load_state_dict_pre_hooks.snapshot()):  # noqa: SLF001
+            try:
+                if hook_id in module._load_state_dict_pre_hooks_own_keys:  # noqa: SLF001
+                    own = {key[len(prefix) :]: value for key, value in entries.items() if key.startswith(prefix)}
+                    hook(module, own, self.strict)
+                    others = {key: value for key, value in entries.items() if not key.startswith(prefix)}
+                    entries.clear()
+                    entries.update(others)
+                    entries.update((prefix + key, value) for key, value in own.items())
+                    continue
+                first = (module,) if hook_id in module._load_state_dict_pre_hooks_with_module else ()  # noqa: SLF001
+                hook(*first, entries, prefix, local_metadata, self.strict, self.missing, self.unexpected, self.errors)
+            except Exception as error:
+                module._note(error, hook, "load-state-dict pre-hook", prefix, index)  # noqa: SLF001
+                raise
+
+    def apply(self) -> None:
+        """Make all changes."""
+        for change in self._changes:
+            change.do()
+
+    def misfit(self, module: Module) -> StateDictError | None:
+        """Return the error of what does not fit, if that is an error."""
+        lines = list(self.errors)
+        if self.strict:
+            for what, keys in (("Unexpected", self.unexpected), ("Missing", self.missing)):
+                if keys:
+                    names = ", ".join(f'"{key}"' for key in keys)
+                    lines.insert(0, f"{what} key(s) in state_dict: {names}.")
+        if not lines:
+            return None
+        report = "\n\t".join(lines)
+        return StateDictError(
+            f"Error(s) in loading state_dict for {type(module).__name__}, which is left unchanged:\n\t{report}"
+        )
+
+    def take_over(self, module: Module) -> None:
+        """Make all changes, fire the post-hooks, and undo the changes if the load turns out to fail.
+
+        Raises
+        ------
+        StateDictError
+            If something does not fit after the hooks have had their say.
+        """
+        error = self.misfit(module)
+        if error is not None and not self._hooked:
+            raise error
+        # Copies of the old values are kept only where something can still go wrong.
+        careful = bool(self._hooked) or error is not None
+        undo: list[Callable[[], Any]] = []
+        try:
+            for change in self._changes:
+                if careful or change.risky:
+                    undo.append(change.keep())
+                change.do()
+            self._fire_post_hooks()
+            error = self.misfit(module)
+            if error is not None:
+                raise error
+        except BaseException:
+            for restore in reversed(undo):
+                restore()
+            raise
+
+    def _fire_post_hooks(self) -> None:
+        for module, prefix in self._hooked:
+            for index, (hook_id, hook) in enumerate(module._load_state_dict_post_hooks.snapshot()):  # noqa: SLF001
+                try:
+                    if hook_id in module._load_state_dict_post_hooks_own_keys:  # noqa: SLF001
+                        missing = self._take(self.missing, prefix)
+                        unexpected = self._take(self.unexpected, prefix)
+                        hook(module, missing, unexpected, self.strict)
+                        self.missing += [prefix + key for key in missing]
+                        self.unexpected += [prefix + key for key in unexpected]
+                    elif hook(module, HookKeys(self.missing, self.unexpected)) is not None:
+                        raise StateDictError("expected None to be returned: edit the lists in place instead")
+                except Exception as error:
+                    module._note(error, hook, "load-state-dict post-hook", prefix, index)  # noqa: SLF001
+                    raise
+
+    @staticmethod
+    def _take(keys: list[str], prefix: str) -> list[str]:
+        """Return the keys that begin with `prefix`, without it, after taking them out of `keys`."""
+        own = [key[len(prefix) :] for key in keys if key.startswith(prefix)]
+        keys[:] = [key for key in keys if not key.startswith(prefix)]
+        return own

@@ -1,0 +1,7 @@
+"""PyTorch's place for what concerns the modules of a whole process."""
+
+from __future__ import annotations
+
+from lucid.nn.modules import module
+
+__all__ = ["module"]

@@ -1,0 +1,121 @@
+"""Hooks of all modules of the process: they fire before a module's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.nn.module import Module
+from lucid.nn.tables import global_tables, register
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.nn.tables import RemovableHandle
+
+__all__ = [
+    "Module",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of a forward pre-hook of every module, ``hook(module, args)``.
+
+    Raises
+    ------
+    TypeError
+        If `hook` cannot be called.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import nn
+    >>> with nn.register_module_forward_pre_hook(lambda module, args: print(type(module).__name__)):
+    ...     _ = nn.Sequential(nn.Identity())(lucid.ones(1))
+    Sequential
+    Identity
+    """
+    return register(global_tables.forward_pre, hook, "register_module_forward_pre_hook")
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Return the handle of a forward hook of every module; see `Module.register_forward_hook`.
+
+    Raises
+    ------
+    TypeError
+        If `hook` cannot be called.
+    """
+    options = [global_tables.forward_with_kwargs] if with_kwargs else []
+    if always_call:
+        options.append(global_tables.forward_always_called)
+    return register(global_tables.forward, hook, "register_module_forward_hook", options=options)
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of a full backward pre-hook of every module, ``hook(module, grad_output)``.
+
+    Raises
+    ------
+    TypeError
+        If `hook` cannot be called.
+    """
+    return register(global_tables.backward_pre, hook, "register_module_full_backward_pre_hook")
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of a full backward hook of every module, ``hook(module, grad_input, grad_output)``.
+
+    Raises
+    ------
+    TypeError
+        If `hook` cannot be called.
+    """
+    return register(global_tables.backward, hook, "register_module_full_backward_hook")
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of ``hook(module, name, parameter)``, called before any module stores a parameter.
+
+    What it returns, unless None, is stored instead.
+
+    Raises
+    ------
+    TypeError
+        If `hook` cannot be called.
+    """
+    return register(global_tables.parameter_registration, hook, "register_module_parameter_registration_hook")
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of ``hook(module, name, buffer)``, called before any module stores a buffer.
+
+    What it returns, unless None, is stored instead.
+
+    Raises
+    ------
+    TypeError
+        If `hook` cannot be called.
+    """
+    return register(global_tables.buffer_registration, hook, "register_module_buffer_registration_hook")
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of ``hook(module, name, submodule)``, called before any module stores a submodule.
+
+    What it returns, unless None, is stored instead.
+
+    Raises
+    ------
+    TypeError
+        If `hook` cannot be called.
+    """
+    return register(global_tables.module_registration, hook, "register_module_module_registration_hook")

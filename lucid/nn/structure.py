@@ -1,0 +1,64 @@
+"""Nested arguments and outputs: tuples, lists, dictionaries and dataclasses, walked leaf by leaf."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def map_leaves(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Return `value` with each leaf replaced by what `function` makes of it; `value` itself if no leaf changes.
+
+    Parameters
+    ----------
+    value : object
+        Tuples (named ones too), lists, dictionaries and dataclass instances are walked; everything else is a leaf.
+    function : callable
+        Called with the leaves in order.
+    """
+    if isinstance(value, dict):
+        entries = cast("dict[Any, Any]", value)
+        changed = {key: map_leaves(entry, function) for key, entry in entries.items()}
+        if all(changed[key] is entry for key, entry in entries.items()):
+            return entries
+        if type(value) is dict:  # pyright: ignore[reportUnknownArgumentType]
+            return changed
+        made = copy.copy(entries)
+        for key, entry in changed.items():
+            made[key] = entry
+        return made
+    if isinstance(value, tuple | list):
+        before = cast("tuple[Any, ...] | list[Any]", value)
+        after = [map_leaves(entry, function) for entry in before]
+        if all(new is old for new, old in zip(after, before, strict=True)):
+            return before
+        return rebuilt(before, after)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        news = {name: map_leaves(entry, function) for name, entry in fields.items()}
+        if all(news[name] is entry for name, entry in fields.items()):
+            return value
+        made = copy.copy(value)
+        for name, entry in news.items():
+            # frozen dataclasses refuse plain assignment
+            object.__setattr__(made, name, entry)
+        return made
+    return function(value)
+
+
+def rebuilt(like: tuple[Any, ...] | list[Any], entries: list[Any]) -> Any:
+    """Return `entries` in a sequence of the type of `like`; a named tuple keeps its names."""
+    kind: Any = type(like)
+    if kind is tuple or kind is list:
+        return kind(entries)
+    if hasattr(kind, "_make"):
+        return kind._make(entries)
+    if isinstance(like, list):
+        made = copy.copy(like)
+        made[:] = entries
+        return made
+    return kind(entries)

@@ -1,0 +1,294 @@
+"""The tables that hold a module's hooks, the handle that takes one off again, and how a hook's form is recognised."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import pickle
+import types
+import weakref
+from collections import OrderedDict
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.hooks import check_callable, hook_name
+from lucid.errors import HookTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+
+class Fleeting:
+    """The base of hooks that belong to one live object and so stay behind when their module is copied or pickled."""
+
+    __slots__ = ()
+
+
+class HookTable(OrderedDict[int, Any]):
+    """Hooks by handle id, in the order in which they fire.
+
+    Parameters
+    ----------
+    kind : str
+        The name under which a module keeps the table.
+    active : set of str, optional
+        The kinds of non-empty tables of one module: the table enters its own kind there while it holds a hook, so
+        that a module call sees with one truth test whether any hook waits for it.
+
+    Attributes
+    ----------
+    taken : tuple of (int, callable), or None
+        The snapshot since the last change, if `snapshot` has been called: what firing iterates, so that hooks may
+        come and go meanwhile.
+    """
+
+    def __init__(self, kind: str = "", active: set[str] | None = None) -> None:
+        super().__init__()
+        self.kind = kind
+        self.active: set[str] = set() if active is None else active
+        self.taken: tuple[tuple[int, Any], ...] | None = None
+
+    def snapshot(self) -> tuple[tuple[int, Any], ...]:
+        """Return the entries as they are now."""
+        taken = self.taken
+        if taken is None:
+            taken = self.taken = tuple(self.items())
+        return taken
+
+    def _changed(self) -> None:
+        self.taken = None
+        if self:
+            self.active.add(self.kind)
+        else:
+            self.active.discard(self.kind)
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        super().__setitem__(key, value)
+        self._changed()
+
+    def __delitem__(self, key: int) -> None:
+        super().__delitem__(key)
+        self._changed()
+
+    def clear(self) -> None:
+        """Take all hooks off."""
+        super().clear()
+        self._changed()
+
+    def move_to_end(self, key: int, last: bool = True) -> None:
+        """Let the hook of handle id `key` fire last, or first."""
+        super().move_to_end(key, last)
+        self._changed()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HookTable:
+        copied = HookTable(self.kind, deepcopy(self.active, memo))
+        memo[id(self)] = copied
+        copied.active.discard(self.kind)
+        for key, hook in self.items():
+            if not isinstance(hook, Fleeting):
+                copied[deepcopy(key, memo)] = deepcopy(hook, memo)
+        return copied
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        entries = [(key, hook) for key, hook in self.items() if not isinstance(hook, Fleeting)]
+        for _, hook in entries:
+            if isinstance(hook, types.FunctionType) and (
+                "<locals>" in hook.__qualname__ or "<lambda>" in hook.__qualname__
+            ):
+                raise pickle.PicklingError(
+                    f"hook {hook_name(hook)} in {self.kind} cannot be pickled: expected a function that can be imported "
+                    "by its name; define it at the top level of a module, or remove it before pickling"
+                )
+        return HookTable, (self.kind,), (self.active, entries)
+
+    def __setstate__(self, state: tuple[set[str], list[tuple[int, Any]]]) -> None:
+        self.active, entries = state
+        self.active.discard(self.kind)
+        for key, hook in entries:
+            self[key] = hook
+        RemovableHandle.reserve(max(self, default=-1))
+
+
+class RemovableHandle:
+    """Takes one hook of a module off again: by `remove`, by a call, or at the end of a ``with`` block.
+
+    Parameters
+    ----------
+    hooks_dict : HookTable
+        The table that holds the hook; it is held weakly, so that a handle keeps nothing alive.
+    extra_dict : HookTable or sequence of HookTable, optional
+        Tables that say more about the hook, under the same id.
+
+    Attributes
+    ----------
+    id : int
+        Grows with every handle of the process.
+
+    Notes
+    -----
+    A handle copied or pickled together with its module takes the hook off the copy. `lucid.autograd.RemovableHandle`
+    is another class: it serves the hooks of tensors.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import nn
+    >>> module = nn.Identity()
+    >>> with module.register_forward_hook(lambda module, args, output: output + 1):
+    ...     module(lucid.zeros(2))
+    tensor([1., 1.])
+    >>> module(lucid.zeros(2))
+    tensor([0., 0.])
+    """
+
+    __slots__ = ("__weakref__", "extra_dict_ref", "hooks_dict_ref", "id")
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        extras: tuple[Any, ...] = (
+            () if extra_dict is None else (extra_dict,) if isinstance(extra_dict, dict) else tuple(extra_dict)
+        )
+        self.id: int = next(RemovableHandle._ids)
+        self.hooks_dict_ref: weakref.ref[Any] = weakref.ref(hooks_dict)
+        self.extra_dict_ref: tuple[weakref.ref[Any], ...] = tuple(weakref.ref(extra) for extra in extras)
+
+    @classmethod
+    def reserve(cls, last: int) -> None:
+        """Give no later handle an id up to `last`."""
+        following = next(cls._ids)
+        cls._ids = itertools.count(max(following, last + 1))
+
+    def remove(self) -> None:
+        """Take the hook off; a second call does nothing."""
+        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
+            table = ref()
+            if table is not None and self.id in table:
+                del table[self.id]
+
+    def __call__(self) -> None:
+        self.remove()
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        self.remove()
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.id, self.hooks_dict_ref(), tuple(ref() for ref in self.extra_dict_ref)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.id, table, extras = state
+        # a table that is gone leaves a handle that removes nothing
+        self.hooks_dict_ref = weakref.ref(HookTable() if table is None else table)
+        self.extra_dict_ref = tuple(weakref.ref(extra) for extra in extras if extra is not None)
+        RemovableHandle.reserve(self.id)
+
+
+def register(
+    table: HookTable, hook: Callable[..., Any], where: str, *, prepend: bool = False, options: Sequence[HookTable] = ()
+) -> RemovableHandle:
+    """Return the handle of `hook`, put into `table` and marked in each of `options`.
+
+    Raises
+    ------
+    HookTypeError
+        If `hook` is not callable; nothing is registered then.
+    """
+    check_callable(hook, where)
+    handle = RemovableHandle(table, extra_dict=options)
+    for option in options:
+        option[handle.id] = True
+    table[handle.id] = hook
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+def takes_pytorch_form(hook: Callable[..., Any], theirs: int, ours: int, where: str) -> bool:
+    """Return whether `hook` is called with PyTorch's arguments rather than with lucid's own, fewer or more.
+
+    Parameters
+    ----------
+    hook : callable
+        What is being registered. One that can take either form, such as ``*args``, gets PyTorch's; so does a callable
+        whose signature Python does not know.
+    theirs, ours : int
+        How many positional arguments the two forms have.
+    where : str
+        The registration, for the message.
+
+    Raises
+    ------
+    HookTypeError
+        If it is not callable, or can take neither form.
+    """
+    check_callable(hook, where)
+    try:
+        signature = inspect.signature(hook)
+    except (TypeError, ValueError):
+        return True
+    for count in (theirs, ours):
+        try:
+            signature.bind(*range(count))
+        except TypeError:
+            continue
+        return count == theirs
+    raise HookTypeError(
+        f"{where}: expected a hook of {ours} positional arguments, or of {theirs} as in PyTorch, got "
+        f"{hook_name(hook)} with the signature {signature}"
+    )
+
+
+class TableAttribute:
+    """Gives each module its table of one kind under the attribute's name, made when it is first asked for.
+
+    Only `counted` tables take part in calls, so only they are entered among the module's active kinds.
+    """
+
+    def __init__(self, *, counted: bool = False) -> None:
+        self.counted = counted
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        KINDS.add(name)
+
+    def __get__(self, module: Any, owner: type) -> Any:
+        if module is None:
+            return self
+        state = vars(module)
+        # no entry of its own yet: from now on the instance's dictionary answers before this descriptor does
+        active: set[str] | None = state["_active_hooks"] if self.counted else None
+        return state.setdefault(self.name, HookTable(self.name, active))
+
+
+KINDS: set[str] = set()
+
+# The kinds of global tables that hold a hook.
+everywhere: set[str] = set()
+
+
+class GlobalTables:
+    """The hooks of all modules; they fire before a module's own."""
+
+    def __init__(self) -> None:
+        self.forward_pre = HookTable("_forward_pre_hooks", everywhere)
+        self.forward = HookTable("_forward_hooks", everywhere)
+        self.backward_pre = HookTable("_backward_pre_hooks", everywhere)
+        self.backward = HookTable("_backward_hooks", everywhere)
+        self.forward_with_kwargs = HookTable("_forward_hooks_with_kwargs")
+        self.forward_always_called = HookTable("_forward_hooks_always_called", everywhere)
+        self.parameter_registration = HookTable("parameter registration")
+        self.buffer_registration = HookTable("buffer registration")
+        self.module_registration = HookTable("module registration")
+
+
+global_tables = GlobalTables()
