@@ -159,16 +159,16 @@ def check_change(target: TensorBase, *, recording: bool) -> None:
                 "change it under lucid.no_grad(), or change a clone()"
             )
         return
+    if view.refuses is not None:
+        raise InplaceError(
+            f"this view of {describe(target)} cannot be changed in place while gradients are recorded: "
+            f"{view.refuses}; change a clone() or use the out-of-place op"
+        )
     edge = view.base.edge
     if edge is not None and type(edge[0]) is AccumulateGrad:
         raise InplaceError(
             f"a view of a leaf Variable that requires grad is being used in an in-place operation "
             f"({describe(target)}): change it under lucid.no_grad(), or change a clone()"
-        )
-    if view.refuses is not None:
-        raise InplaceError(
-            f"this view of {describe(target)} cannot be changed in place while gradients are recorded: "
-            f"{view.refuses}; change a clone() or use the out-of-place op"
         )
 
 
@@ -242,6 +242,7 @@ def rebase(tensor: TensorBase, edge: Edge | None) -> None:
         if kept is not None and kept() is tensor:
             del old[0].extra.retained[old[1]]
             edge[0].rare().retained[edge[1]] = kept
+            edge[0].rare().settle()
 
 
 def detached(tensor: TensorBase) -> Any:
