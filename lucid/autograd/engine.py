@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from heapq import heappop, heappush, heappushpop
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.anomaly import check_grads, forward_of
-from lucid.autograd.base import TensorBase, as_array, describe, grad_of, wrap
-from lucid.autograd.hooks import add_hook_note, fire_node_hooks, fire_tensor_hooks, hook_name
+from lucid.autograd.base import TensorBase, as_array, describe, grad_of, registered, wrap
+from lucid.autograd.hooks import add_hook_note, check_replacement, fire_node_hooks, fire_tensor_hooks, hook_name, place_of
 from lucid.autograd.mode import thread
 from lucid.autograd.node import SMALL_BYTES, AccumulateGrad, Extra, Node
 from lucid.autograd.primitive import CPU, CUDA, GRAPH, namespace_of
@@ -137,7 +138,7 @@ def run(
     accumulate : bool
         Whether leaves add to their `.grad`; without it the gradients of `wanted` are returned.
     """
-    this = Pass(keep_graph, {root[0][0] for root in roots})
+    this = Pass(keep_graph, {roots[0][0][0]} if len(roots) == 1 else {root[0][0] for root in roots})
     if wanted is not None:
         this.want(wanted, accumulate=accumulate)
     state = thread.state
@@ -160,6 +161,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     watched = bool(captures) or needed is not None or state.anomaly
     ndarray, quiet, add = np.ndarray, state.quiet, np.add
     m: Any = GRAPH if graph else CPU
+    new_tensor: Any = registered.tensor
     buffers: dict[Node, Any] = {}
     owned: set[tuple[Node, int]] = set()
     leaves: list[Node] = []
@@ -168,7 +170,10 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     ready: list[tuple[int, Node]] = []
 
     for (node, output), grad in roots:
-        contribute(buffers, owned, node, output, grad, graph=graph)
+        if node.outputs == 1 and node not in buffers:
+            buffers[node] = grad
+        else:
+            contribute(buffers, owned, node, output, grad, graph=graph)
     for node in this.roots:
         if node in counts:
             continue
@@ -193,7 +198,25 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         state.node = node
         if not graph and type(grad) is not ndarray:
             m = namespace_of_buffer(grad)
-        if watched or node.extra is not None:
+        extra = node.extra
+        if extra is not None and extra.light is not None and m is CPU and not watched and grad is not None:
+            # Nothing but hooks of its only output hangs on this node: what `_run_watched` does, in line.
+            tensor = new_tensor()
+            tensor.array = grad
+            tensor.edge = tensor.view = None
+            hook = None
+            try:
+                for hook in extra.light[:]:
+                    result = hook(tensor)
+                    if result is not None:
+                        tensor = check_replacement(hook, "tensor hook", result, extra.expected[0], tensor)
+            except Exception as error:
+                add_hook_note(error, hook, "tensor hook", _owner(node, 0), place_of(hook, extra.light))
+                raise
+            grad = tensor.array
+            tensor = result = None
+            grads = node.backward(m, grad, quiet)
+        elif watched or extra is not None:
             grads = _run_watched(this, node, m, grad, quiet)
             if grads is None:
                 continue
@@ -203,7 +226,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             grads = node.backward(m, grad, quiet)
         if not graph:
             m = CPU
-        if not keep and node.saved:
+        if not keep and node.kept[1]:
             node.release()
         for edge, grad in zip(node.edges, grads):  # noqa: B905  their lengths agree, and strict costs on the hot path
             if edge is None:
@@ -217,12 +240,16 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 elif target not in buffers:
                     buffers[target] = grad
                 elif type(old := buffers[target]) is ndarray and old.nbytes < SMALL_BYTES:
-                    buffers[target] = quiet(add, old, grad)
+                    try:
+                        buffers[target] = add(old, grad)
+                    except RuntimeWarning:
+                        buffers[target] = quiet(add, old, grad)
                 else:
                     contribute(buffers, owned, target, output, grad, graph=graph)
-            left = counts[target] - 1
-            counts[target] = left
-            if not left:
+            left = counts[target]
+            if left > 1:
+                counts[target] = left - 1
+            else:
                 if type(target) is AccumulateGrad:
                     leaves.append(target)
                 elif newest is None:
@@ -349,7 +376,7 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool) -> A
             tensor = GRAPH.cast(tensor, dtype=expected[1]) if graph else wrap(tensor.array.astype(expected[1]))
         hooks = extra.tensor_hooks.get(output)
         if hooks:
-            tensor = fire_tensor_hooks(hooks, tensor, expected, _owner(node, output, expected))
+            tensor = fire_tensor_hooks(hooks, tensor, expected, partial(_owner, node, output))
         kept = extra.retained.get(output)
         keeper = kept() if kept is not None else None
         if keeper is not None and tensor is not None:
@@ -359,8 +386,9 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool) -> A
     return buffer if node.outputs != 1 else buffer[0]
 
 
-def _owner(node: Node, output: int, expected: tuple[tuple[int, ...], Any] | None) -> str:
+def _owner(node: Node, output: int) -> str:
     """Return in words which tensor the hooks of an output hang on."""
+    expected = node.rare().expected.get(output)
     if isinstance(node, AccumulateGrad):
         leaf = node.variable
         return "a leaf tensor" if leaf is None else f"the leaf tensor of {describe(leaf)}"
@@ -373,7 +401,7 @@ def _fire_accumulated(node: Node, extra: Extra) -> None:
     leaf = node.variable if isinstance(node, AccumulateGrad) else None
     if leaf is None:
         return
-    for index, hook in enumerate(tuple(extra.accumulated)):
+    for hook in tuple(extra.accumulated):
         try:
             result = hook(leaf)
             if result is not None:
@@ -382,7 +410,7 @@ def _fire_accumulated(node: Node, extra: Extra) -> None:
                     f"got {type(result).__name__}"
                 )
         except Exception as error:
-            add_hook_note(error, hook, "post-accumulate hook", _owner(node, 0, None), index)
+            add_hook_note(error, hook, "post-accumulate hook", _owner(node, 0), place_of(hook, extra.accumulated))
             raise
 
 

@@ -207,7 +207,7 @@ class FunctionNode(BackwardCFunction):
         Shape, dtype, array module and device of each output.
     """
 
-    __slots__ = ("arguments", "ctx", "forms", "outputs", "places", "saved", "targets")
+    __slots__ = ("arguments", "ctx", "forms", "kept", "outputs", "places", "targets")
 
     function: type[Function]
 
@@ -218,7 +218,7 @@ class FunctionNode(BackwardCFunction):
 
     def release(self) -> None:
         """Free the saved tensors."""
-        self.saved = False
+        self.kept = Node.kept
         self.ctx._saved = None  # noqa: SLF001  the context is this node's other half
 
     def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
@@ -468,7 +468,7 @@ class Function(metaclass=_FunctionMeta):
         node.forms = tuple(
             (namespace(o.array), o.array.shape, o.array.dtype) if isinstance(o, TensorBase) else None for o in final
         )
-        node.saved = True
+        node.kept = (None, True, (), ())
         ctx._keep(node, inputs, outputs)
         if thread.state.anomaly:
             note_forward(node)

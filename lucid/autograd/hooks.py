@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase, describe, wrap
+from lucid.autograd.base import TensorBase, describe
 from lucid.errors import HookError, HookTypeError
 
 if TYPE_CHECKING:
@@ -87,6 +87,11 @@ def hook_name(hook: object) -> str:
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else str(name)
 
 
+def place_of(hook: object, hooks: Sequence[object]) -> int:
+    """Return the place of `hook` among `hooks`."""
+    return next((index for index, other in enumerate(hooks) if other is hook), 0)
+
+
 def add_hook_note(error: BaseException, hook: object, kind: str, owner: str, index: int) -> None:
     """Note on `error` which hook raised it: its name, its kind, what it hangs on, and its place in the list."""
     error.add_note(f"raised by hook {hook_name(hook)}: {kind} number {index} of {owner}")
@@ -125,7 +130,10 @@ def check_replacement(
 
 
 def fire_tensor_hooks(
-    hooks: Sequence[Callable[..., Any]], grad: Any, expected: tuple[tuple[int, ...], Any] | None, owner: str
+    hooks: Sequence[Callable[..., Any]],
+    grad: Any,
+    expected: tuple[tuple[int, ...], Any] | None,
+    owner: Callable[[], str],
 ) -> Any:
     """Return the gradient after every hook of one tensor has seen it, each what the one before returned.
 
@@ -137,25 +145,20 @@ def fire_tensor_hooks(
         None where this pass gives the tensor no gradient.
     expected : (shape, dtype) or None
         What a returned gradient must have.
-    owner : str
-        What the hooks hang on, for messages.
+    owner : callable
+        Says in words what the hooks hang on, for messages.
     """
-    for index, hook in enumerate(tuple(hooks)):
-        try:
+    hooks = tuple(hooks)
+    hook = None
+    try:
+        for hook in hooks:
             result = hook(grad)
             if result is not None:
                 grad = check_replacement(hook, "tensor hook", result, expected, grad)
-        except Exception as error:
-            add_hook_note(error, hook, "tensor hook", owner, index)
-            raise
+    except Exception as error:
+        add_hook_note(error, hook, "tensor hook", owner(), place_of(hook, hooks))
+        raise
     return grad
-
-
-def wrap_optional(grad: Any) -> Any:
-    """Return `grad` as a tensor; None and tensors stay what they are."""
-    if grad is None or isinstance(grad, TensorBase):
-        return grad
-    return wrap(grad)
 
 
 def fire_node_hooks(hooks: Sequence[Callable[..., Any]], grads: tuple[Any, ...], others: tuple[Any, ...], kind: str, owner: str) -> tuple[Any, ...]:
@@ -179,7 +182,8 @@ def fire_node_hooks(hooks: Sequence[Callable[..., Any]], grads: tuple[Any, ...],
     HookError
         If the tuple has another length, or an entry another shape, dtype or device.
     """
-    for index, hook in enumerate(tuple(hooks)):
+    hooks = tuple(hooks)
+    for hook in hooks:
         try:
             result = hook(grads, *others)
             if result is None:
@@ -196,6 +200,6 @@ def fire_node_hooks(hooks: Sequence[Callable[..., Any]], grads: tuple[Any, ...],
                     check_replacement(hook, kind, new, None, old)
             grads = entries
         except Exception as error:
-            add_hook_note(error, hook, kind, owner, index)
+            add_hook_note(error, hook, kind, owner, place_of(hook, hooks))
             raise
     return grads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import warnings
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -85,6 +86,11 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+
+# The hot path calls ufuncs outside of a quiet context. NumPy's warnings are attributed to the module that calls it, so
+# this silences lucid's own calls and nobody else's; where a filter turns warnings into errors instead, the callers
+# catch RuntimeWarning and run again in the quiet context.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lucid\.(autograd|ops|tensor)\b")
 
 
 

@@ -45,9 +45,11 @@ class Extra:
         Free for users; anomaly detection keeps the forward trace there.
     stream : object
         The CUDA stream on which the op ran, where it was not the default one.
+    light : list or None
+        The tensor hooks, where a node of one output has nothing else here: the engine's short way.
     """
 
-    __slots__ = ("accumulated", "expected", "metadata", "posthooks", "prehooks", "retained", "stream", "tensor_hooks")
+    __slots__ = ("accumulated", "expected", "light", "metadata", "posthooks", "prehooks", "retained", "stream", "tensor_hooks")
 
     def __init__(self) -> None:
         self.tensor_hooks: dict[int, list[Callable[..., Any]]] = {}
@@ -58,6 +60,13 @@ class Extra:
         self.accumulated: list[Callable[..., Any]] = []
         self.metadata: dict[Any, Any] = {}
         self.stream: Any = None
+        self.light: list[Callable[..., Any]] | None = None
+
+
+    def settle(self) -> None:
+        """Set `light` after something was registered."""
+        plain = not (self.retained or self.prehooks or self.posthooks or self.accumulated or self.stream)
+        self.light = self.tensor_hooks.get(0) if plain else None
 
 
 class Node:
@@ -74,15 +83,15 @@ class Node:
         Hooks and other rare things.
     outputs : int
         How many outputs the node has.
-    saved : object
-        What `release` frees; empty if nothing.
+    kept : tuple
+        What the node keeps for its backward; the second entry is what `release` frees, empty if nothing.
     """
 
     __slots__ = ("__weakref__", "edges", "extra", "sequence")
 
-    # subclasses that need them per node make slots of these two
+    # a subclass whose nodes differ in these makes slots of them
     outputs: Any = 1
-    saved: Any = ()
+    kept: tuple[Any, ...] = (None, (), (), ())
     sequence: int
     edges: tuple[Edge | None, ...]
     extra: Extra | None
@@ -144,6 +153,7 @@ class Node:
         check_callable(hook, "Node.register_hook")
         hooks = self.rare().posthooks
         hooks.append(hook)
+        self.rare().settle()
         return RemovableHandle(hooks, hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -162,6 +172,7 @@ class Node:
         check_callable(hook, "Node.register_prehook")
         hooks = self.rare().prehooks
         hooks.append(hook)
+        self.rare().settle()
         return RemovableHandle(hooks, hook)
 
     def __repr__(self) -> str:
@@ -197,14 +208,14 @@ class AccumulateGrad(Node):
             return ()
         if edge[0] is not self:
             raise GraphError("a leaf was moved into the graph's interior by an in-place op after it had been used")
-        old = grad_of(leaf)
         if isinstance(grad, TensorBase):
+            old = grad_of(leaf)
             leaf.stored_grad = grad if old is None else m.add(old, grad)
             return ()
         if grad.dtype is not leaf.array.dtype or type(grad) is not type(leaf.array):
             grad = as_array(grad).astype(leaf.array.dtype, copy=False)
         with _accumulation:
-            old = leaf.stored_grad
+            old = grad_of(leaf)
             if old is None:
                 # The engine's variable, this function's and getrefcount's argument: anything above means that a hook,
                 # another leaf, a saved tensor or the user holds the buffer too.
@@ -212,20 +223,26 @@ class AccumulateGrad(Node):
                 if not (flags.owndata and flags.c_contiguous and getrefcount(grad) <= ENGINE_REFERENCES):
                     grad = grad.copy()
                 leaf.stored_grad = wrap(grad)
-            elif old.edge is not None:
+                return ()
+            if old.edge is not None:
                 leaf.stored_grad = wrap(m.add(old.array, grad))
+                return ()
+            into = old.array
+            if type(into) is not np.ndarray:
+                m.add_into(into, grad)
+            elif into.nbytes >= SMALL_BYTES or not into.ndim:
+                quiet(np.add, into, grad, into)
+            elif getrefcount(into) == UNSHARED_REFERENCES:
+                # nobody but `.grad` holds the array, so that nobody sees it replaced
+                old.array = quiet(np.add, into, grad)
             else:
-                into = old.array
-                if type(into) is not np.ndarray:
-                    m.add_into(into, grad)
-                elif into.nbytes < SMALL_BYTES:
-                    into[...] = quiet(np.add, into, grad)
-                else:
-                    quiet(np.add, into, grad, into)
-                version_of(old)[0] += 1
+                into[...] = quiet(np.add, into, grad)
+            version_of(old)[0] += 1
         return ()
 
 
+# The slot of `.grad`, this function's variable and getrefcount's argument.
+UNSHARED_REFERENCES = 3
 ENGINE_REFERENCES = 3
 
 

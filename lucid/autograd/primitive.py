@@ -80,8 +80,9 @@ class Plan:
     ----------
     node_type : type
         The class of the node.
-    plain_type : type
-        The class of a node of operands that were not broadcast: it keeps no shapes, None stands for each.
+    plain_values, plain : tuple
+        The values of a node of operands that were not broadcast, None for each shape; and all that such a node keeps if
+        it saves nothing.
     saves : tuple of int
         The positions of the operands to save.
     saves_outs : tuple of int
@@ -96,9 +97,11 @@ class Plan:
         The function of the only step, where it takes the pool as it is, of an op of one or two operands, or for all.
     joint : bool
         Whether `direct` gives the gradients of all operands.
+    pair : tuple or None
+        Functions and takers of two steps that give the gradients of two operands in turn.
     """
 
-    __slots__ = ("direct", "joint", "node_type", "plain_type", "saves", "saves_outs", "steps", "values")
+    __slots__ = ("direct", "joint", "node_type", "pair", "plain", "plain_values", "saves", "saves_outs", "steps", "values")
 
     def __init__(self, primitive: Primitive, needed: tuple[bool, ...], *, conjugate: bool = False) -> None:
         count = len(needed)
@@ -135,16 +138,9 @@ class Plan:
         saves.sort()
         values.sort(key=str)
         self.saves, self.saves_outs, self.values = tuple(saves), tuple(outs), tuple(values)
-        slots = ("saved", "versions") if saves or outs else ()
-        slots += ("outputs",) if len(primitive.outputs) != 1 else ()
-        title = "".join(part.capitalize() for part in primitive.name.split("_")) + "Backward0"
-        body = {"primitive": primitive, "plan": self}
-        self.node_type = type(
-            title, (PrimitiveNode,), {**body, "__slots__": (*slots, "values") if values else slots}
-        )
-        self.plain_type = type(
-            title, (PrimitiveNode,), {**body, "__slots__": slots, "values": (None,) * len(values)}
-        )
+        self.node_type = primitive.node_type
+        self.plain_values = (None,) * len(values)
+        self.plain = (self, (), (), self.plain_values)
 
         def place(kind: str, what: Any) -> Any:
             if kind == "input":
@@ -165,11 +161,37 @@ class Plan:
         )
         self.direct = None
         self.joint = False
+        self.pair = None
+        if count == 2 and [step[2] for step in self.steps] == [0, 1]:
+            self.pair = (*self.steps[0][:2], *self.steps[1][:2])
         if len(takes) == 1 and takes[0] == tuple(range(len(saves) + len(outs) + len(values))):
             targets = self.steps[0][2]
             self.joint = targets == tuple(range(count))
             if self.joint or (count <= 2 and type(targets) is int):
                 self.direct = self.steps[0][0]
+
+
+    def run(self, m: Any, grad: Any, pool: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the gradient of each operand from what `pool` holds."""
+        if self.direct is not None:
+            result = self.direct(m, grad, *pool)
+            if self.joint:
+                return result
+            if len(edges) == 1:
+                return (result,)
+            return (result, None) if edges[0] is not None else (None, result)
+        if self.pair is not None:
+            first, first_take, second, second_take = self.pair
+            return first(m, grad, *first_take(pool)), second(m, grad, *second_take(pool))
+        grads: list[Any] = [None] * len(edges)
+        for function, take, targets in self.steps:
+            result = function(m, grad, *take(pool))
+            if type(targets) is int:
+                grads[targets] = result
+            else:
+                for target, g in zip(targets, result, strict=True):
+                    grads[target] = g
+        return tuple(grads)
 
 
 def taker(take: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
@@ -205,26 +227,37 @@ class PackedTuple(tuple[Any, ...]):
 
 
 class PrimitiveNode(Node):
-    """A recorded primitive; each plan has its own subclass, with slots for just what its nodes keep.
+    """A recorded primitive.
 
     Attributes
     ----------
-    plan : Plan
-        What to run and where its arguments lie; the same for all nodes of the class.
-    saved : tuple or None
-        The saved arrays, numbers or packed forms; None once freed.
-    versions : tuple
-        Version counter and its count at saving, in turn, for each saved tensor.
-    values : tuple
-        Shapes and settings.
+    kept : tuple
+        The plan; the saved arrays, numbers or packed forms, None once freed; version counter and its count at saving,
+        in turn, for each saved tensor; shapes and settings.
     """
 
-    __slots__ = ()
+    __slots__ = ("kept", "outputs")
 
     primitive: Primitive
-    plan: Plan
-    values: Any = ()
-    versions: Any = ()
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Return the gradient of each operand; None for all if there is no gradient to pass on."""
+        plan, saved, versions, values = self.kept
+        if saved is None or versions:
+            saved = self.check()
+        if grad is None:
+            return (None,) * len(self.edges)
+        if m is GRAPH:
+            return plan.run(m, grad, self.saved_tensors() + values, self.edges)
+        if type(saved) is not tuple:
+            saved = tuple(unpacked_array(entry) for entry in saved)
+        try:
+            if plan.joint:
+                return plan.direct(m, grad, *saved, *values)
+            return plan.run(m, grad, saved + values, self.edges)
+        except RuntimeWarning:
+            # infinities, under a filter that turns NumPy's warnings into errors
+            return quiet(plan.run, m, grad, saved + values, self.edges)
 
     def check(self) -> tuple[Any, ...]:
         """Return what was saved.
@@ -236,53 +269,19 @@ class PrimitiveNode(Node):
         InplaceError
             If a saved tensor was changed in place since.
         """
-        saved = self.saved
+        _, saved, versions, _ = self.kept
         if saved is None:
             raise freed_error(self.name())
-        versions = self.versions
         for k in range(0, len(versions), 2):
             if versions[k][0] != versions[k + 1]:
                 raise changed_error(self.name(), k // 2, versions[k + 1], versions[k][0])
         return saved
 
-    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
-        """Return the gradient of each operand; None for all if there is no gradient to pass on."""
-        saved = self.saved
-        if saved is None or self.versions:
-            saved = self.check()
-        edges = self.edges
-        if grad is None:
-            return (None,) * len(edges)
-        plan = self.plan
-        if m is GRAPH:
-            pool = self.saved_tensors() + self.values
-            quiet = _direct
-        elif type(saved) is tuple:
-            pool = saved + self.values
-        else:
-            pool = tuple(unpacked_array(entry) for entry in saved) + self.values
-        if plan.direct is not None:
-            if plan.joint:
-                return quiet(plan.direct, m, grad, *pool)
-            if len(edges) == 1:
-                return (quiet(plan.direct, m, grad, *pool),)
-            result = quiet(plan.direct, m, grad, *pool)
-            return (result, None) if edges[0] is not None else (None, result)
-        grads: list[Any] = [None] * len(edges)
-        for function, take, targets in plan.steps:
-            result = quiet(function, m, grad, *take(pool))
-            if type(targets) is int:
-                grads[targets] = result
-            else:
-                for target, g in zip(targets, result, strict=True):
-                    grads[target] = g
-        return tuple(grads)
-
     def saved_tensors(self) -> tuple[Any, ...]:
         """Return what was saved, each array as a tensor joined to the graph."""
         saved = self.check()
-        plan = self.plan
-        counters = iter(self.versions[::2])
+        plan, _, versions, _ = self.kept
+        counters = iter(versions[::2])
         tensors: list[Any] = []
         for k, entry in enumerate(saved):
             if entry is None or isinstance(entry, int | float | complex | np.generic):
@@ -298,13 +297,9 @@ class PrimitiveNode(Node):
 
     def release(self) -> None:
         """Free what was saved."""
-        if self.saved:
-            self.saved = None
-            self.versions = ()
-
-
-def _direct(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
+        plan, saved, _, values = self.kept
+        if saved:
+            self.kept = plan, None, (), values
 
 
 class Primitive:
@@ -348,6 +343,8 @@ class Primitive:
         self.inputs = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
         self.settings = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
         self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+        title = "".join(part.capitalize() for part in self.name.split("_"))
+        self.node_type = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": self})
         self.rules: list[Rule] = []
         self.plans: dict[tuple[tuple[bool, ...], bool], Plan] = {}
         self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
@@ -495,7 +492,6 @@ class Primitive:
             tensors.append(tensor)
         if edges is not None and self.rules:
             node = self.record(operands, arrays, edges, outs, tensors, settings)
-            node.outputs = len(outs)
             for index, tensor in enumerate(tensors):
                 if tensor.array.dtype.kind in "fcV" and (not self.outputs or index in self.differentiable):
                     tensor.edge = (node, index)
@@ -513,6 +509,7 @@ class Primitive:
         node = plan.node_type()
         node.extra = None
         node.edges = tuple(edges)
+        node.outputs = len(outs)
         saved: list[Any] = []
         owners: list[Any] = []
         versions: list[Any] = []
@@ -545,15 +542,10 @@ class Primitive:
                 values.append([arrays[p].dtype for p in what])
             else:
                 values.append(what)
-        if saved:
-            node.saved = tuple(saved)
-            node.versions = tuple(versions)
-        if values:
-            node.values = tuple(values)
+        node.kept = plan, tuple(saved), tuple(versions), tuple(values)
         if thread.state.recording != PLAIN:
             if thread.state.saved_hooks and saved:
-                node.saved = PackedTuple(pack_saved(node.saved, tuple(owners)))
-                node.versions = ()
+                node.kept = plan, PackedTuple(pack_saved(tuple(saved), tuple(owners))), (), tuple(values)
             if thread.state.anomaly:
                 note_forward(node)
         if type(outs[0]) is not np.ndarray:
@@ -576,9 +568,9 @@ class Primitive:
         return f"<primitive {self.name}>"
 
 
-def shape_of(array: Any) -> tuple[int, ...]:
-    """Return the shape of an array or a number."""
-    return array.shape if hasattr(array, "shape") else ()
+def shape_of(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of an array; None for a number, which has no gradient to be summed to it."""
+    return getattr(array, "shape", None)
 
 
 

@@ -39,7 +39,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
     cpu = primitive.cpu
     plan: Plan | None = primitive.plan((True,)) if primitive.rules else None
     saves = kept(plan) if plan is not None else 0
-    node_type: Any = plan.node_type if plan is not None else None
+    node_type: Any = primitive.node_type
     if plan is not None and plan.values:
         raise TypeError(f"{primitive.name}: the short path keeps arrays only")
 
@@ -69,18 +69,18 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
         tensor.version = version = [0]
         node = node_type()
         node.extra = None
+        node.outputs = 1
         node.edges = (edge,)
         if saves == OUT:
-            node.saved = (out,)
-            node.versions = (version, 0)
+            node.kept = plan, (out,), (version, 0), ()
         elif saves == FIRST:
             counter = version_of(x)
-            node.versions = (counter, counter[0])
-            node.saved = (array,)
+            node.kept = plan, (array,), (counter, counter[0]), ()
         elif saves:
             counter = version_of(x)
-            node.versions = (counter, counter[0], version, 0)
-            node.saved = (array, out)
+            node.kept = plan, (array, out), (counter, counter[0], version, 0), ()
+        else:
+            node.kept = plan.plain
         node.sequence = next_sequence()
         tensor.edge = (node, 0)
         return tensor
@@ -97,8 +97,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     if primitive.rules:
         plans[1:] = [primitive.plan((True, False)), primitive.plan((False, True)), primitive.plan((True, True))]
     differentiable = bool(primitive.rules)
-    node_types: list[Any] = [None if plan is None else plan.node_type for plan in plans]
-    plain_types: list[Any] = [None if plan is None else plan.plain_type for plan in plans]
+    node_type: Any = primitive.node_type
     saves_by = [0 if plan is None else kept(plan) for plan in plans]
     # the operands whose shapes are kept, as bits
     shapes_by = [0 if plan is None else sum(1 << what for _, what in plan.values) for plan in plans]
@@ -127,17 +126,14 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         tensor = registered.tensor()
         tensor.array = out if type(out) is ndarray else np.asarray(out)
         tensor.view = None
+        if a.edge is b.edge is a.view is b.view is None:
+            tensor.edge = None
+            if unusual:
+                mark_inference(tensor)
+            return tensor
         first = a.edge if a.view is None else live_edge(a)
         second = b.edge if b.view is None else live_edge(b)
-        if first is None:
-            if second is None:
-                tensor.edge = None
-                if unusual:
-                    mark_inference(tensor)
-                return tensor
-            needed = 2
-        else:
-            needed = 1 if second is None else 3
+        needed = (first is not None) + 2 * (second is not None)
         if unusual and (recording := thread.state.recording) != PLAIN:
             if recording:
                 return general(a, b)
@@ -148,34 +144,33 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
                 mark_inference(tensor)
             return tensor
         tensor.version = version = [0]
-        if x.shape == y.shape:
-            node = plain_types[needed]()
-        else:
-            node = node_types[needed]()
-            if shapes := shapes_by[needed]:
-                node.values = (x.shape, y.shape) if shapes == BOTH else (x.shape,) if shapes == FIRST else (y.shape,)
+        plan = plans[needed]
+        node = node_type()
         node.extra = None
+        node.outputs = 1
         node.edges = (first, second)
+        shapes = shapes_by[needed]
         saves = saves_by[needed]
+        if not shapes or x.shape == y.shape:
+            values = plan.plain_values
+        else:
+            values = (x.shape, y.shape) if shapes == BOTH else (x.shape,) if shapes == FIRST else (y.shape,)
         if not saves:
-            pass
+            node.kept = plan, (), (), values
         elif saves == BOTH:
             try:
                 one, two = a.version, b.version
             except AttributeError:
                 one, two = version_of(a), version_of(b)
-            node.versions = (one, one[0], two, two[0])
-            node.saved = (x, y)
+            node.kept = plan, (x, y), (one, one[0], two, two[0]), values
         elif saves == FIRST:
             one = version_of(a)
-            node.versions = (one, one[0])
-            node.saved = (x,)
+            node.kept = plan, (x,), (one, one[0]), values
         elif saves == SECOND:
             two = version_of(b)
-            node.versions = (two, two[0])
-            node.saved = (y,)
+            node.kept = plan, (y,), (two, two[0]), values
         else:
-            keep(node, saves, (a, b, tensor), (x, y, tensor.array))
+            node.kept = plan, *saved_and_versions(saves, (a, b, tensor), (x, y, tensor.array)), values
         node.sequence = next_sequence()
         tensor.edge = (node, 0)
         return tensor
@@ -209,11 +204,20 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             if unusual:
                 mark_inference(tensor)
             return tensor
-        node = plain_types[needed]()
+        plan = plans[needed]
+        node = node_type()
         node.extra = None
+        node.outputs = 1
         node.edges = (edge, None) if needed == 1 else (None, edge)
-        if saves_by[needed]:
-            keep(node, saves_by[needed], (a, b, tensor), (x, y, tensor.array))
+        saves = saves_by[needed]
+        if saves:
+            node.kept = (
+                plan,
+                *saved_and_versions(saves, (a, b, tensor), (x, y, tensor.array)),
+                plan.plain_values,
+            )
+        else:
+            node.kept = plan.plain
         node.sequence = next_sequence()
         tensor.edge = (node, 0)
         return tensor
@@ -227,8 +231,10 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     return call
 
 
-def keep(node: Any, saves: int, operands: tuple[Any, Any, Any], arrays: tuple[Any, Any, Any]) -> None:
-    """Let `node` save those of two operands and the output that the bits of `saves` name."""
+def saved_and_versions(
+    saves: int, operands: tuple[Any, Any, Any], arrays: tuple[Any, Any, Any]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return those of two operands and the output that the bits of `saves` name, and the versions of the tensors."""
     saved: list[Any] = []
     versions: list[Any] = []
     for bit, operand, array in zip((FIRST, SECOND, OUT), operands, arrays, strict=True):
@@ -237,4 +243,4 @@ def keep(node: Any, saves: int, operands: tuple[Any, Any, Any], arrays: tuple[An
             if isinstance(operand, TensorBase):
                 counter = version_of(operand)
                 versions += (counter, counter[0])
-    node.saved, node.versions = tuple(saved), tuple(versions)
+    return tuple(saved), tuple(versions)

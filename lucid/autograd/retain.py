@@ -32,7 +32,11 @@ def hooks_of(tensor: TensorBase) -> list[Callable[..., Any]]:
     node, output = edge
     extra = node.rare()
     extra.expected[output] = (tensor.array.shape, tensor.array.dtype)
-    return extra.tensor_hooks.setdefault(output, [])
+    hooks = extra.tensor_hooks.setdefault(output, [])
+    # a bfloat16 gradient may have to be cast back before a hook sees it, and several outputs come as a list
+    if node.outputs == 1 and tensor.array.dtype.kind == "f":
+        extra.settle()
+    return hooks
 
 
 def register_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
@@ -56,6 +60,7 @@ def register_post_accumulate_grad_hook(tensor: TensorBase, hook: Callable[..., A
         )
     hooks = edge[0].rare().accumulated
     hooks.append(hook)
+    edge[0].rare().settle()
     return RemovableHandle(hooks, hook)
 
 
@@ -70,6 +75,7 @@ def retain_grad(tensor: TensorBase) -> None:
     extra = node.rare()
     extra.expected[output] = (tensor.array.shape, tensor.array.dtype)
     extra.retained[output] = weakref.ref(tensor)
+    extra.settle()
 
 
 def retains_grad(tensor: TensorBase) -> bool:

@@ -265,12 +265,14 @@ def _mul(xp: Any, a: Array, b: Array) -> Array:
 
 @_mul.vjp("a")
 def _mul_a(m: Any, grad: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(m.mul(grad, b), shape=a_shape)
+    product = m.mul(grad, b)
+    return product if a_shape is None else m.sum_to(product, shape=a_shape)
 
 
 @_mul.vjp("b")
 def _mul_b(m: Any, grad: Any, a: Any, b_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(m.mul(grad, a), shape=b_shape)
+    product = m.mul(grad, a)
+    return product if b_shape is None else m.sum_to(product, shape=b_shape)
 
 
 of_two(_mul)
