@@ -22,7 +22,7 @@ INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 COMPLEX = ("complex64", "complex128")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sample:
     """One op on one kind of arguments.
 
@@ -47,6 +47,10 @@ class Sample:
         ``empty(rng)``: inputs of size zero that the op takes; None if it refuses them.
     broadcasts : bool
         Whether the operands broadcast against each other.
+    tolerance : dict of str to float
+        By dtype: the relative error allowed there, for an op that loses more than the general tests allow.
+    constants : tuple of int
+        Places of floating-point inputs that the op does not differentiate by.
     """
 
     name: str
@@ -60,6 +64,10 @@ class Sample:
     empty: Callable[[np.random.Generator], tuple[Any, ...]] | None = None
     broadcasts: bool = False
     tolerance: dict[str, float] = field(default_factory=dict)
+    constants: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<sample {self.name}>"
 
 
 def all_samples() -> list[Sample]:

@@ -1,0 +1,66 @@
+"""What every test has: random numbers that can be drawn again, and a say in whether a GPU may be missing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+
+import hypothesis
+import numpy as np
+import pytest
+
+import lucid
+
+# In continuous integration every run is the same run; elsewhere each explores, and prints what repeats it.
+IN_CI = bool(os.environ.get("CI"))
+
+hypothesis.settings.register_profile("ci", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile("dev", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("ci" if IN_CI else "dev")
+
+
+def pytest_configure(config):
+    """Draw the seed of the run once; workers of pytest-xdist find it in their environment."""
+    os.environ.setdefault("LUCID_TEST_SEED", "0" if IN_CI else str(random.SystemRandom().randrange(2**32)))
+
+
+def pytest_report_header(config):
+    """Say how to repeat the run."""
+    return f"LUCID_TEST_SEED={os.environ['LUCID_TEST_SEED']}"
+
+
+@pytest.fixture
+def rng(request):
+    """Random numbers of this test: from the seed of the run and the test's name, so that they repeat when run alone."""
+    words = f"{os.environ['LUCID_TEST_SEED']} {request.node.nodeid}"
+    return np.random.default_rng(int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "little"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Print in the report of a failure what draws its random numbers again."""
+    report = yield
+    if report.failed and "rng" in getattr(item, "fixturenames", ()):
+        seed = os.environ["LUCID_TEST_SEED"]
+        report.sections.append(("random numbers", f"LUCID_TEST_SEED={seed} pytest '{item.nodeid}' draws them again"))
+    return report
+
+
+def pytest_runtest_setup(item):
+    """Skip tests marked `gpu` where there is no CUDA device; under LUCID_REQUIRE_GPU=1 they fail instead."""
+    if item.get_closest_marker("gpu") is None or lucid.cuda.is_available():
+        return
+    if os.environ.get("LUCID_REQUIRE_GPU") == "1":
+        pytest.fail("LUCID_REQUIRE_GPU=1, and lucid.cuda.is_available() is False", pytrace=False)
+    pytest.skip("needs a CUDA device: lucid.cuda.is_available() is False")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind():
+    """A test that leaves grad mode or the default dtype changed fails itself, rather than a later one."""
+    yield
+    left = lucid.is_grad_enabled(), lucid.get_default_dtype()
+    lucid.set_grad_enabled(True)
+    lucid.set_default_dtype(lucid.float32)
+    assert left == (True, lucid.float32)

@@ -1,0 +1,421 @@
+"""What holds for every op, over the table of `tests.samples`: a new op gets all of it for one row."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.autograd.base import wrap
+from tests.gradients import (
+    check_gradient,
+    check_second_derivative,
+    flat,
+    gradient_of,
+    is_floating,
+    numbers,
+    outputs_and_gradients,
+    random_like,
+    tensors_of,
+)
+from tests.samples import all_samples
+
+SAMPLES = all_samples()
+
+# The largest error allowed, relative to the largest element, of a result against the one computed in float64 from the
+# same rounded inputs. A few units in the last place (2**-11, 2**-8, 2**-24, 2**-53 are half of one): sums run over a
+# few dozen elements, and half types round once or twice beside their accumulation in float32.
+VALUE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 4e-6, "float64": 1e-12}
+# Gradients pass two or three more roundings: of the upstream gradient's products, of saved outputs, and of sums.
+GRADIENT = {dtype: 4 * error for dtype, error in VALUE.items()}
+
+
+def rows(keep=lambda sample: True):
+    """Parametrise a test over the rows that `keep` accepts."""
+    return pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES if keep(s)])
+
+
+def rows_and_dtypes():
+    """Parametrise a test over the rows and the dtypes of each."""
+    cases = [
+        pytest.param(s, dtype, id=f"{s.name}-{dtype}")
+        for s in SAMPLES
+        for dtype in s.dtypes
+        if any(is_floating(a) and a.dtype.kind != "c" for a in s.inputs(np.random.default_rng(0)))
+    ]
+    return pytest.mark.parametrize(("sample", "dtype"), cases)
+
+
+def value_of(sample, arrays):
+    """Return the outputs of a row's op, as arrays."""
+    return [numbers(out) for out in flat(sample.op(*tensors_of(arrays, sample.constants)))]
+
+
+def reference_of(sample, arrays):
+    """Return the outputs of a row's reference, as arrays; infinities and NaN come without warnings."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = sample.reference(*arrays)
+    return [np.asarray(part) for part in (result if isinstance(result, tuple | list) else [result])]
+
+
+def check_close(got, expected, error, what):
+    """Fail unless two arrays have one shape and differ by no more than `error`, relative to the largest element."""
+    assert got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}"
+    if not is_floating(expected):
+        np.testing.assert_array_equal(got, expected, err_msg=what)
+        return
+    kind = np.complex128 if expected.dtype.kind == "c" else np.float64
+    got, expected = got.astype(kind), expected.astype(kind)
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=error * largest, equal_nan=True, err_msg=what)
+
+
+def check_same(sample, tensors, arrays, rng, error=1e-12):
+    """Fail unless the op gives the same values and gradients for `tensors` as for contiguous copies of `arrays`."""
+    upstream = {}
+
+    def draw(place, array):
+        return upstream.setdefault(place, random_like(rng, array))
+
+    plain = tensors_of([np.ascontiguousarray(a).reshape(a.shape) for a in arrays], sample.constants)
+    if not sample.differentiable:
+        for got, expected in zip(flat(sample.op(*tensors)), flat(sample.op(*plain)), strict=True):
+            check_close(numbers(got), numbers(expected), error, "value")
+        return
+    values, grads = outputs_and_gradients(sample.op, tensors, draw)
+    plain_values, plain_grads = outputs_and_gradients(sample.op, plain, draw)
+    for got, expected in zip(values, plain_values, strict=True):
+        check_close(numbers(got), numbers(expected), error, "value")
+    for got, expected in zip(grads, plain_grads, strict=True):
+        assert (got is None) == (expected is None)
+        if got is not None:
+            check_close(numbers(got), numbers(expected), error, "gradient")
+
+
+@rows(lambda s: s.reference is not None)
+def test_value(sample, rng):
+    """In float64 an op gives what an independent formula in NumPy gives."""
+    arrays = sample.inputs(rng)
+    expected = reference_of(sample, arrays)
+    got = value_of(sample, arrays)
+    assert len(got) == len(expected)
+    for one, other in zip(got, expected, strict=True):
+        check_close(one, other, sample.tolerance.get("float64", VALUE["float64"]), "value")
+
+
+@rows(lambda s: s.differentiable)
+def test_gradient(sample, rng):
+    """Backward gives the slope that finite differences give, for random upstream gradients."""
+    check_gradient(sample.op, sample.inputs(rng), rng, sample.constants)
+
+
+def halved(x):
+    """Return x * x with half of its gradient."""
+    return x * x.detach()
+
+
+def test_the_check_sees_a_wrong_gradient(rng):
+    """A gradient, or second derivative, that misses a term fails the comparison with finite differences."""
+    array = rng.standard_normal((3, 4))
+    with pytest.raises(AssertionError, match="finite differences"):
+        check_gradient(halved, [array], rng)
+    check_gradient(lambda x: x * x, [array], rng)
+    with pytest.raises(AssertionError, match="finite differences"):
+        check_second_derivative(lambda x: x * halved(x.detach()), [array], rng)
+
+
+@rows(lambda s: s.differentiable and s.twice)
+def test_second_derivative(sample, rng):
+    """The gradient recorded under create_graph has the slope that finite differences of the gradient give."""
+    check_second_derivative(sample.op, sample.inputs(rng), rng, sample.constants)
+
+
+@rows(lambda s: s.differentiable)
+def test_both_forms_of_a_rule_agree(sample, rng):
+    """A rule gives the same gradients on arrays and, under create_graph, on tensors."""
+    arrays = sample.inputs(rng)
+    tensors = tensors_of(arrays, sample.constants)
+    upstream = [lucid.tensor(random_like(rng, numbers(o))) for o in flat(sample.op(*tensors)) if o.requires_grad]
+    gradient = gradient_of(sample.op, len(arrays), sample.constants)
+    recorded = gradient(*tensors, *upstream)
+    with lucid.no_grad():
+        plain = gradient(*tensors, *upstream)
+    for got, expected in zip(recorded, plain, strict=True):
+        check_close(numbers(got), numbers(expected), 1e-12, "gradient")
+
+
+@rows_and_dtypes()
+def test_dtype(sample, dtype, rng):
+    """In each dtype the result is near the one in float64, and gradients have their input's shape and dtype."""
+    rounded = [numbers(t) for t in tensors_of(sample.inputs(rng), dtype=dtype, requires_grad=False)]
+    exact = [a.astype(np.float64) if is_floating(a) and a.dtype.kind != "c" else a for a in rounded]
+    tensors = tensors_of(exact, sample.constants, dtype=dtype, requires_grad=sample.differentiable)
+    doubles = tensors_of(exact, sample.constants, requires_grad=sample.differentiable)
+    upstream = {}
+
+    def draw(place, array):
+        return upstream.setdefault(place, random_like(rng, array))
+
+    grads = double_grads = ()
+    if sample.differentiable:
+        values, grads = outputs_and_gradients(sample.op, tensors, draw)
+        double_values, double_grads = outputs_and_gradients(sample.op, doubles, draw)
+    else:
+        values, double_values = flat(sample.op(*tensors)), flat(sample.op(*doubles))
+    for got, expected in zip(values, double_values, strict=True):
+        if expected.dtype == lucid.float64:
+            assert str(got.dtype) == f"lucid.{dtype}"
+        else:
+            assert got.dtype == expected.dtype or dtype != "float64"
+        check_close(numbers(got), numbers(expected), sample.tolerance.get(dtype, VALUE[dtype]), "value")
+        assert got.device == tensors[0].device
+    wanted = [tensor for tensor in tensors if tensor.requires_grad]
+    for tensor, got, expected in zip(wanted, grads, double_grads, strict=False):
+        if got is not None:
+            assert (got.dtype, got.shape, got.device) == (tensor.dtype, tensor.shape, tensor.device)
+            error = sample.tolerance.get(dtype, VALUE[dtype]) * GRADIENT[dtype] / VALUE[dtype]
+            check_close(numbers(got), numbers(expected), error, "gradient")
+
+
+SHRINKINGS = {
+    "one row": lambda a: a[:1],
+    "one column": lambda a: a[..., :1],
+    "fewer dimensions": lambda a: a[0],
+    "no dimension": lambda a: a[(0,) * a.ndim],
+}
+
+
+@pytest.mark.parametrize("how", SHRINKINGS)
+@rows(lambda s: s.broadcasts)
+def test_broadcasting(sample, how, rng):
+    """An operand of size 1 acts as if repeated, and its gradient is the sum over the repetitions."""
+    arrays = [np.asarray(a) for a in sample.inputs(rng)]
+    shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    for place, array in enumerate(arrays):
+        if not array.ndim or (len(arrays) > 1 and all(a.shape != shape for k, a in enumerate(arrays) if k != place)):
+            continue
+        small = np.asarray(SHRINKINGS[how](array)).copy()
+        args = [small if k == place else a for k, a in enumerate(arrays)]
+        full = [np.broadcast_to(small, array.shape).copy() if k == place else a for k, a in enumerate(arrays)]
+        upstream = {}
+
+        def draw(place, array, upstream=upstream):
+            return upstream.setdefault(place, random_like(rng, array))
+
+        if not sample.differentiable:
+            for got, expected in zip(value_of(sample, args), value_of(sample, full), strict=True):
+                check_close(got, expected, 1e-12, "value")
+            continue
+        tensors = tensors_of(args, sample.constants)
+        values, grads = outputs_and_gradients(sample.op, tensors, draw)
+        full_values, full_grads = outputs_and_gradients(sample.op, tensors_of(full, sample.constants), draw)
+        for got, expected in zip(values, full_values, strict=True):
+            check_close(numbers(got), numbers(expected), 1e-12, "value")
+        for tensor, got, expected in zip([t for t in tensors if t.requires_grad], grads, full_grads, strict=True):
+            assert got.shape == tensor.shape
+            total = numbers(expected)
+            extra = total.ndim - len(tensor.shape)
+            total = total.sum(axis=tuple(range(extra)))
+            axes = tuple(k for k, size in enumerate(tensor.shape) if size == 1)
+            check_close(numbers(got), total.sum(axis=axes, keepdims=True), 1e-11, "gradient")
+
+
+@rows(lambda s: s.empty is not None)
+def test_empty(sample, rng):
+    """Inputs of size zero give what the reference gives, and gradients of the inputs' shapes."""
+    arrays = sample.empty(rng)
+    assert any(a.size == 0 for a in arrays), "the row's empty inputs are not empty"
+    got = value_of(sample, arrays)
+    if sample.reference is not None:
+        for one, other in zip(got, reference_of(sample, arrays), strict=True):
+            check_close(one, other, VALUE["float64"], "value")
+    if sample.differentiable:
+        tensors = tensors_of(arrays, sample.constants)
+        _, grads = outputs_and_gradients(sample.op, tensors, lambda _, array: random_like(rng, array))
+        for tensor, grad in zip([t for t in tensors if t.requires_grad], grads, strict=True):
+            assert grad is None or (grad.shape, grad.dtype) == (tensor.shape, tensor.dtype)
+
+
+def stepped(array):
+    """Return the same elements with gaps in between, in every dimension."""
+    wide = np.zeros([2 * n for n in array.shape], array.dtype)
+    view = wide[(slice(None, None, 2),) * array.ndim]
+    view[...] = array
+    return view
+
+
+STRIDES = {
+    "columns first": lambda a: np.asfortranarray(a),
+    "steps": stepped,
+    "backwards": lambda a: np.flip(np.ascontiguousarray(np.flip(a))),
+}
+
+
+@pytest.mark.parametrize("how", STRIDES)
+@rows()
+def test_strides(sample, how, rng):
+    """Values and gradients depend on the elements, not on how they lie in memory."""
+    arrays = [np.asarray(a) for a in sample.inputs(rng)]
+    tensors = []
+    for place, array in enumerate(arrays):
+        tensor = wrap(STRIDES[how](array))
+        if sample.differentiable and is_floating(array) and place not in sample.constants:
+            tensor.requires_grad_()
+        tensors.append(tensor)
+    check_same(sample, tensors, arrays, rng)
+
+
+@rows()
+def test_inputs_are_not_changed(sample, rng):
+    """Neither forward nor backward nor double backward writes into an input or an upstream gradient."""
+    arrays = [np.asarray(a) for a in sample.inputs(rng)]
+    tensors = tensors_of(arrays, sample.constants, requires_grad=sample.differentiable)
+    outputs = flat(sample.op(*tensors))
+    if sample.differentiable:
+        roots = [out for out in outputs if out.requires_grad]
+        upstream = [lucid.tensor(random_like(rng, numbers(out))).requires_grad_() for out in roots]
+        kept = [numbers(u).copy() for u in upstream]
+        wanted = [tensor for tensor in tensors if tensor.requires_grad]
+        grads = lucid.autograd.grad(roots, wanted, upstream, create_graph=sample.twice, allow_unused=True)
+        again = [grad for grad in grads if grad is not None and grad.requires_grad]
+        if again:
+            seeds = [lucid.tensor(random_like(rng, numbers(grad))) for grad in again]
+            lucid.autograd.grad(again, [*wanted, *upstream], seeds, allow_unused=True)
+        for tensor, array in zip(upstream, kept, strict=True):
+            np.testing.assert_array_equal(numbers(tensor), array)
+    for tensor, array in zip(tensors, arrays, strict=True):
+        np.testing.assert_array_equal(numbers(tensor), array)
+        assert tensor._version == 0
+
+
+@rows()
+def test_no_grad(sample, rng):
+    """Under no_grad the values are the same and require no grad; outside, floating results do if the row says so."""
+    arrays = sample.inputs(rng)
+    recorded = flat(sample.op(*tensors_of(arrays, sample.constants)))
+    with lucid.no_grad():
+        plain = flat(sample.op(*tensors_of(arrays, sample.constants)))
+    assert not any(out.requires_grad for out in plain)
+    assert any(out.requires_grad for out in recorded) == sample.differentiable
+    for got, expected in zip(plain, recorded, strict=True):
+        check_close(numbers(got), numbers(expected), 1e-15, "value")
+
+
+@pytest.mark.gpu
+@rows_and_dtypes()
+def test_cuda(sample, dtype, rng):
+    """Both devices give the same values and gradients, on their own device, within the dtype's tolerance."""
+    arrays = sample.inputs(rng)
+    upstream = {}
+
+    def draw(place, array):
+        return upstream.setdefault(place, random_like(rng, array))
+
+    results = {}
+    for device in ("cpu", "cuda"):
+        tensors = tensors_of(arrays, sample.constants, dtype=dtype, device=device, requires_grad=sample.differentiable)
+        values, grads = flat(sample.op(*tensors)), []
+        if sample.differentiable:
+            values, grads = outputs_and_gradients(sample.op, tensors, draw)
+        assert all(out.device.type == device for out in [*values, *grads] if out is not None)
+        results[device] = [[None if t is None else numbers(t) for t in part] for part in (values, grads)]
+    scale = sample.tolerance.get(dtype, VALUE[dtype]) / VALUE[dtype]
+    for what, error, here, there in zip(
+        ("value", "gradient"), (VALUE[dtype], GRADIENT[dtype]), results["cpu"], results["cuda"], strict=True
+    ):
+        for expected, got in zip(here, there, strict=True):
+            assert (got is None) == (expected is None)
+            if got is not None:
+                assert got.dtype == expected.dtype
+                check_close(got, expected, 2 * error * scale, what)
+
+
+# Primitives that no row can reach on the CPU, each with the reason.
+UNREACHED = {
+    "add_into": "sums gradients on a CUDA device",
+    "transfer": "copies between devices",
+}
+
+# Runs in a process of its own, in which every primitive counts its uses from its declaration on.
+COUNT_PRIMITIVES = """
+import importlib.util, sys
+import numpy as np
+spec = importlib.util.find_spec("lucid")
+package = importlib.util.module_from_spec(spec)
+sys.modules["lucid"] = package
+from lucid.autograd.primitive import PRIMITIVES, Primitive
+assert not PRIMITIVES
+used = set()
+declare = Primitive.__init__
+def declare_counted(self, *args, **kwargs):
+    declare(self, *args, **kwargs)
+    cpu, name = self.cpu, self.name
+    def counted(*arrays, **settings):
+        used.add(name)
+        return cpu(*arrays, **settings)
+    self.cpu = counted
+Primitive.__init__ = declare_counted
+spec.loader.exec_module(package)
+from tests.gradients import flat, gradient_of, numbers, outputs_and_gradients, random_like, tensors_of
+from tests.samples import all_samples
+rng = np.random.default_rng(0)
+for sample in all_samples():
+    arrays = sample.inputs(rng)
+    tensors = tensors_of(arrays, sample.constants)
+    outputs = flat(sample.op(*tensors))
+    if sample.differentiable:
+        draw = lambda place, array: random_like(rng, array)
+        outputs_and_gradients(sample.op, tensors, draw)
+        upstream = [package.tensor(random_like(rng, numbers(o))).requires_grad_() for o in outputs if o.requires_grad]
+        if sample.twice:
+            outputs_and_gradients(gradient_of(sample.op, len(arrays), sample.constants), [*tensors, *upstream], draw)
+print(*sorted(set(PRIMITIVES) - used), sep="\\n")
+"""
+
+
+def test_every_primitive_is_exercised():
+    """Each declared primitive runs in the forward, backward or double backward of some row of the table."""
+    run = subprocess.run(
+        [sys.executable, "-c", COUNT_PRIMITIVES], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    assert set(run.stdout.split()) == set(UNREACHED)
+
+
+def public_ops():
+    """Return the public functions of `lucid.ops` by name."""
+    found = {}
+    for space in (lucid, getattr(getattr(lucid, "nn", None), "functional", None)):
+        for name in getattr(space, "__all__", None) or dir(space):
+            value = getattr(space, name)
+            if inspect.isfunction(value) and value.__module__.startswith("lucid.ops.") and not name.startswith("_"):
+                found[name] = value
+    return found
+
+
+PUBLIC = public_ops()
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_every_op_is_documented(name):
+    """A public op says what it takes, what it returns, and shows it."""
+    text = inspect.getdoc(PUBLIC[name])
+    assert text
+    for section in ("Parameters", "Returns", "Examples"):
+        assert f"\n{section}\n{'-' * len(section)}\n" in text, f"{name} has no section {section}"
+
+
+# Public functions that are no ops on tensors, each with the reason.
+WITHOUT_ROW: dict[str, str] = {}
+
+
+def test_every_op_has_a_row():
+    """Each public op stands in the table, so that everything above holds for it."""
+    names = {sample.name.split(":")[0].split(".")[-1] for sample in SAMPLES}
+    assert sorted(set(PUBLIC) - names - set(WITHOUT_ROW)) == []
