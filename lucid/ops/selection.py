@@ -182,3 +182,65 @@ def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     tensor([-2.,  1.])
     """
     return clamp(input, min, max)
+
+
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """Return ``maximum(input, min)``, elementwise.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real.
+    min : number or Tensor
+        The bound, broadcast against `input`.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    DtypeError
+        If an operand is complex.
+    ShapeError
+        If the shapes cannot be broadcast.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.clamp_min(lucid.tensor([-2.0, 3.0]), 0.0)
+    tensor([0., 3.])
+    """
+    return clamp(input, min=min)
+
+
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """Return ``minimum(input, max)``, elementwise.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real.
+    max : number or Tensor
+        The bound, broadcast against `input`.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape and the promoted dtype.
+
+    Raises
+    ------
+    DtypeError
+        If an operand is complex.
+    ShapeError
+        If the shapes cannot be broadcast.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.clamp_max(lucid.tensor([-2.0, 3.0]), 0.0)
+    tensor([-2.,  0.])
+    """
+    return clamp(input, max=max)

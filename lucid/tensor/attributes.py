@@ -110,6 +110,11 @@ class Attributes(TensorBase):
             self.edge = (accumulator_of(self), 0)
 
     @property
+    def retains_grad(self) -> bool:
+        """Whether this tensor is no leaf and `retain_grad` was called on it."""
+        return retains_grad(self)
+
+    @property
     def is_leaf(self) -> bool:
         """Whether the graph ends at this tensor: no recorded op made it.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @primitive
-def _transfer(xp: Any, x: Array, *, target: device, source: device, non_blocking: bool) -> Array:
+def _transfer(_xp: Any, x: Array, *, target: device, source: device, non_blocking: bool) -> Array:  # noqa: ARG001 - `source` is for the way back
     return to_device(x, target, non_blocking)
 
 
@@ -240,9 +240,7 @@ def filled(
     return made.requires_grad_(requires_grad)
 
 
-def new_zeros(
-    self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return zeros of shape `size`; dtype and device are this tensor's unless they are given.
 
     Examples
@@ -292,7 +290,9 @@ def new_full(
     return filled(self, size, fill_value, dtype, device, requires_grad)
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Return a new tensor of the elements of `data`; dtype and device are this tensor's unless they are given.
 
     Examples

@@ -55,7 +55,7 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return made
 
 
-def reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
+def reduce(self: Tensor) -> tuple[Any, ...]:
     """Return what pickle keeps of a leaf: elements, dtype, device and whether it requires grad.
 
     Raises

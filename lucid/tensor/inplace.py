@@ -16,7 +16,7 @@ from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import can_cast, dtype_of
 from lucid.errors import InplaceError, ShapeError
-from lucid.ops.core import expand
+from lucid.ops.core import clone, expand
 from lucid.ops.promotion import as_operand, cast_to
 from lucid.tensor.conversion import move
 
@@ -79,7 +79,7 @@ def in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Con
     def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
         if not check_target(self, (*args, *kwargs.values())):
             return write(self, function(self, *args, **kwargs))
-        old: Any = wrap_on_graph(self.array.copy(), live_edge(self), [0])
+        old: Any = wrap_on_graph(clone.raw([self.array], {}), live_edge(self), [0])
         return write(self, function(old, *args, **kwargs))
 
     name = f"{function.__name__.strip('_')}_"
@@ -99,7 +99,7 @@ def in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Con
     return change
 
 
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Return this tensor after copying the elements of `src` into it.
 
     Parameters

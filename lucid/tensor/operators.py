@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.primitive import GRAPH, PRIMITIVES
+from lucid.autograd.primitive import PRIMITIVES
 from lucid.autograd.recording import binary
 from lucid.errors import DtypeError, ShapeError
+from lucid.ops import selection, splitting
 from lucid.ops.promotion import OperandTypeError
 from lucid.tensor.conversion import item
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 class ZeroDimError(ShapeError, TypeError):
     """A tensor of no dimension was used as a sequence."""
-
 
 
 def operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Tensor]:
@@ -50,6 +50,31 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Te
             return NotImplemented
 
     return apply
+
+
+def itself(self: Tensor) -> Tensor:
+    """Return this tensor."""
+    return self
+
+
+def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """Return this tensor's elements where `condition` is true, those of `other` elsewhere.
+
+    Parameters
+    ----------
+    condition : Tensor
+        Of bools.
+    other : Tensor or number
+        All three broadcast against each other.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, -2.0])
+    >>> x.where(x > 0, 0.0)
+    tensor([1., 0.])
+    """
+    return selection.where(condition, self, other)
 
 
 def truth(self: Tensor) -> bool:
@@ -139,7 +164,7 @@ def iterate(self: Tensor) -> Iterator[Tensor]:
     """
     if not self.array.ndim:
         raise ZeroDimError("iteration over a 0-d tensor")
-    return iter(GRAPH.unbind(self, dim=0))
+    return iter(splitting.unbind(self, 0))
 
 
 def contains(self: Tensor, element: Any) -> bool:

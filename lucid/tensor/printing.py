@@ -212,7 +212,7 @@ def describe_tensor(self: Tensor) -> str:
 
 
 def format_tensor(self: Tensor, specification: str) -> str:
-    """Return a tensor of no dimension in the format of its number; any other is shown as by `repr`, and takes no format.
+    """Return a tensor of no dimension in the format of its number; any other takes no format.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.autograd import functions, retain
 from lucid.autograd.views import detached, live_edge
@@ -54,11 +54,11 @@ def backward(
 
 
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-    """Return the handle of ``hook(grad)``, which sees this tensor's gradient in every backward pass, and may replace it.
+    """Return the handle of ``hook(grad)``, which sees this tensor's gradient in each backward pass and may replace it.
 
     The hook is called once in each pass, with the gradient of that pass summed over all uses of the tensor. A leaf's
-    `.grad` still holds its old value then; what the last hook returns is what is added to it. For any other tensor it is
-    what flows on.
+    `.grad` still holds its old value then; what the last hook returns is what is added to it. For any other tensor it
+    is what flows on.
 
     Parameters
     ----------

@@ -2,46 +2,154 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from typing import Any
-
-import lucid.ops
 from lucid.autograd.base import registered
-from lucid.autograd.retain import retains_grad
-from lucid.autograd.primitive import PRIMITIVES
-from lucid.tensor import conversion, copying, inplace, interop, operators, printing, recording
-from lucid.tensor.attributes import Attributes
+from lucid.ops import (
+    axes,
+    division,
+    elementwise,
+    indexing,
+    linalg,
+    logic,
+    power,
+)
+from lucid.ops import complex as parts
+from lucid.tensor import conversion, copying, interop, layout, operators, printing, recording
+from lucid.tensor.inplace import in_place
+from lucid.tensor.inplace_methods import InPlaceMethods
+from lucid.tensor.methods import Methods
+from lucid.tensor.operators import direct, operator, reflected
 
 
-class Tensor(Attributes):
-    """An array with a place in the graph."""
+class Tensor(Methods, InPlaceMethods):
+    """An array on one device, its elements all of one dtype, and its place in the graph of recorded ops.
+
+    Made by `lucid.tensor`, the other creation functions, and every op. Methods are the functions of the same name in
+    `lucid`, with this tensor as their first argument; those whose name ends in ``_`` write the result into this tensor.
+
+    Attributes
+    ----------
+    array : numpy.ndarray or cupy.ndarray
+        The elements. Writing to it directly is not seen by the version counter.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    >>> y = (x @ x).relu().sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([[ 7., 11.],
+            [ 9., 13.]])
+    """
 
     __slots__ = ()
 
+    # NumPy and CuPy leave an operator to a tensor on either of its sides.
     __array_priority__ = 1000
 
-    __repr__ = printing.describe_tensor
-    __format__ = printing.format_tensor
+    # ---- operators ----
+
+    __add__ = direct("add")
+    __radd__ = reflected(elementwise.add)
+    __iadd__ = in_place(elementwise.add)
+    __sub__ = direct("sub")
+    __rsub__ = reflected(elementwise.sub)
+    __isub__ = in_place(elementwise.sub)
+    __mul__ = direct("mul")
+    __rmul__ = reflected(elementwise.mul)
+    __imul__ = in_place(elementwise.mul)
+    __truediv__ = direct("div")
+    __rtruediv__ = reflected(division.div)
+    __itruediv__ = in_place(division.div)
+    __floordiv__ = direct("floor_divide")
+    __rfloordiv__ = reflected(division.floor_divide)
+    __ifloordiv__ = in_place(division.floor_divide)
+    __mod__ = direct("remainder")
+    __rmod__ = reflected(division.remainder)
+    __imod__ = in_place(division.remainder)
+    __pow__ = direct("pow")
+    __rpow__ = reflected(power.pow)
+    __ipow__ = in_place(power.pow)
+    __matmul__ = direct("matmul")
+    __rmatmul__ = reflected(linalg.matmul)
+    __imatmul__ = in_place(linalg.matmul)
+    __and__ = operator(logic.bitwise_and)
+    __rand__ = reflected(logic.bitwise_and)
+    __iand__ = in_place(logic.bitwise_and)
+    __or__ = operator(logic.bitwise_or)
+    __ror__ = reflected(logic.bitwise_or)
+    __ior__ = in_place(logic.bitwise_or)
+    __xor__ = operator(logic.bitwise_xor)
+    __rxor__ = reflected(logic.bitwise_xor)
+    __ixor__ = in_place(logic.bitwise_xor)
+    __lshift__ = operator(logic.bitwise_left_shift)
+    __rlshift__ = reflected(logic.bitwise_left_shift)
+    __ilshift__ = in_place(logic.bitwise_left_shift)
+    __rshift__ = operator(logic.bitwise_right_shift)
+    __rrshift__ = reflected(logic.bitwise_right_shift)
+    __irshift__ = in_place(logic.bitwise_right_shift)
+    __eq__ = direct("eq")  # pyright: ignore[reportAssignmentType] - elementwise, as arrays compare
+    __ne__ = direct("ne")  # pyright: ignore[reportAssignmentType] - elementwise, as arrays compare
+    __lt__ = direct("lt")
+    __le__ = direct("le")
+    __gt__ = direct("gt")
+    __ge__ = direct("ge")
+    __neg__ = elementwise.neg
+    __pos__ = operators.itself
+    __abs__ = parts.abs
+    __invert__ = logic.bitwise_not
     __hash__ = object.__hash__
+    __getitem__ = indexing.getitem
+    __setitem__ = indexing.setitem
+    __len__ = operators.length
+    __iter__ = operators.iterate
+    __contains__ = operators.contains
     __bool__ = operators.truth
     __float__ = operators.as_float
     __int__ = operators.as_int
     __complex__ = operators.as_complex
     __index__ = operators.as_index
-    __len__ = operators.length
-    __iter__ = operators.iterate
-    __contains__ = operators.contains
+    __repr__ = printing.describe_tensor
+    __format__ = printing.format_tensor
     __deepcopy__ = copying.deep_copy
-    __reduce_ex__ = copying.reduce
+    __reduce__ = copying.reduce
+
+    # ---- other libraries ----
+
     __array__ = interop.to_array
     __dlpack__ = interop.dlpack
     __dlpack_device__ = interop.dlpack_device
     __cuda_array_interface__ = property(interop.cuda_array_interface)
+    numpy = interop.numpy
 
+    # ---- the graph ----
+
+    backward = recording.backward
+    register_hook = recording.register_hook
+    register_post_accumulate_grad_hook = recording.register_post_accumulate_grad_hook
+    retain_grad = recording.retain_grad
+    requires_grad_ = recording.requires_grad_
+    detach = recording.detach
+    detach_ = recording.detach_
+
+    # ---- memory, numbers, dtypes and devices ----
+
+    size = layout.size
+    stride = layout.stride
+    dim = layout.dim
+    ndimension = layout.dim
+    numel = layout.numel
+    nelement = layout.numel
+    element_size = layout.element_size
+    is_contiguous = layout.is_contiguous
+    data_ptr = layout.data_ptr
+    storage_offset = layout.storage_offset
+    is_floating_point = layout.is_floating_point
+    is_complex = layout.is_complex
+    is_signed = layout.is_signed
+    get_device = layout.get_device
     item = conversion.item
     tolist = conversion.tolist
-    numpy = interop.numpy
     to = conversion.to
     cpu = conversion.cpu
     cuda = conversion.cuda
@@ -65,69 +173,49 @@ class Tensor(Attributes):
     new_full = conversion.new_full
     new_tensor = conversion.new_tensor
 
-    copy_ = inplace.copy_
-    fill_ = inplace.fill_
-    zero_ = inplace.zero_
-
-    backward = recording.backward
-    register_hook = recording.register_hook
-    register_post_accumulate_grad_hook = recording.register_post_accumulate_grad_hook
-    retain_grad = recording.retain_grad
-    requires_grad_ = recording.requires_grad_
-    detach = recording.detach
-    detach_ = recording.detach_
+    # ---- properties that are ops ----
 
     @property
-    def retains_grad(self) -> bool:
-        """Whether this tensor is no leaf and `retain_grad` was called on it."""
-        return retains_grad(self)
+    def T(self) -> Tensor:
+        """The tensor with its dimensions in reverse order; the transposed matrix."""
+        return axes.permute(self, *reversed(range(self.array.ndim)))
 
-    def size(self, dim: Any = None) -> Any:
-        """Return the shape, or the size of one dimension."""
-        return self.array.shape if dim is None else self.array.shape[dim]
+    @property
+    def mT(self) -> Tensor:
+        """The tensor with its last two dimensions exchanged.
 
-    def dim(self) -> Any:
-        """Return the number of dimensions."""
-        return self.array.ndim
+        Raises
+        ------
+        IndexOutOfRangeError
+            If there are fewer than two.
+        """
+        return axes.transpose(self, -2, -1)
 
-    def numel(self) -> Any:
-        """Return the number of elements."""
-        return self.array.size
+    @property
+    def H(self) -> Tensor:
+        """The conjugate of the transposed matrix."""
+        return parts.conj(axes.transpose(self, 0, 1))
 
+    @property
+    def mH(self) -> Tensor:
+        """The conjugate with its last two dimensions exchanged."""
+        return parts.conj(axes.transpose(self, -2, -1))
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts; the tensor itself if it is real."""
+        return parts.real(self)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts.
+
+        Raises
+        ------
+        DtypeError
+            If the tensor is real.
+        """
+        return parts.imag(self)
 
 
 registered.tensor = Tensor
-
-# For the time in which the families of ops land.
-for _info in pkgutil.iter_modules(lucid.ops.__path__):
-    try:
-        _module = importlib.import_module(f"lucid.ops.{_info.name}")
-    except Exception as _error:  # noqa: BLE001
-        print(f"lucid.ops.{_info.name} does not load yet: {_error!r}", file=__import__("sys").stderr)
-        continue
-    for _name, _value in vars(_module).items():
-        _public = callable(_value) and not _name.startswith("_") and getattr(_value, "__module__", "") == _module.__name__
-        if _public and not hasattr(Tensor, _name) and not isinstance(_value, type):
-            setattr(Tensor, _name, _value)
-_ALL = {_n: _v for _i in pkgutil.iter_modules(lucid.ops.__path__) for _n, _v in vars(__import__("sys").modules.get(f"lucid.ops.{_i.name}", object)).items()} if True else {}
-for _name in ("add", "sub", "mul", "div"):
-    _slot = "truediv" if _name == "div" else _name
-    setattr(Tensor, f"__{_slot}__", operators.direct(_name))
-    setattr(Tensor, f"__i{_slot}__", inplace.in_place(_ALL[_name]))
-    setattr(Tensor, f"__r{_slot}__", operators.reflected(PRIMITIVES[_name].call))
-for _name, _slot in dict(pow="pow", floor_divide="floordiv", remainder="mod", matmul="matmul", bitwise_and="and", bitwise_or="or", bitwise_xor="xor").items():
-    if _name in _ALL:
-        setattr(Tensor, f"__{_slot}__", operators.operator(_ALL[_name]))
-        setattr(Tensor, f"__i{_slot}__", inplace.in_place(_ALL[_name]))
-        setattr(Tensor, f"__r{_slot}__", operators.reflected(_ALL[_name]))
-for _name, _slot in dict(neg="neg", abs="abs", bitwise_not="invert").items():
-    if _name in _ALL:
-        setattr(Tensor, f"__{_slot}__", _ALL[_name])
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    if _name in _ALL:
-        setattr(Tensor, f"__{_name}__", operators.operator(_ALL[_name]))
-if "getitem" in _ALL:
-    Tensor.__getitem__ = _ALL["getitem"]
-for _name in "add sub mul div pow neg exp log sqrt relu clamp sigmoid tanh floor ceil round abs masked_fill scatter scatter_add index_add index_fill index_copy index_put lerp addcmul addcdiv".split():
-    if _name in _ALL:
-        setattr(Tensor, f"{_name}_", inplace.in_place(_ALL[_name]))

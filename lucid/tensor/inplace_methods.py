@@ -1,0 +1,123 @@
+"""The methods of a tensor that change it in place."""
+
+from __future__ import annotations
+
+from lucid.ops import (
+    addmm,
+    axes,
+    combination,
+    comparison,
+    cumulative,
+    diagonal,
+    division,
+    elementwise,
+    exponential,
+    gathering,
+    hyperbolic,
+    indexing,
+    logic,
+    masking,
+    nonfinite,
+    power,
+    rounding,
+    selection,
+    shape,
+    slices,
+    trigonometry,
+)
+from lucid.ops import complex as parts
+from lucid.tensor import inplace
+from lucid.tensor.attributes import Attributes
+from lucid.tensor.inplace import in_place, reshaped_in_place
+
+
+class InPlaceMethods(Attributes):
+    """The functions of `lucid` that may write their result into their first argument: their names end in ``_``."""
+
+    __slots__ = ()
+
+    copy_ = inplace.copy_
+    fill_ = inplace.fill_
+    zero_ = inplace.zero_
+    add_ = in_place(elementwise.add)
+    sub_ = in_place(elementwise.sub)
+    mul_ = in_place(elementwise.mul)
+    neg_ = in_place(elementwise.neg)
+    div_ = in_place(division.div)
+    floor_divide_ = in_place(division.floor_divide)
+    remainder_ = in_place(division.remainder)
+    fmod_ = in_place(division.fmod)
+    reciprocal_ = in_place(division.reciprocal)
+    pow_ = in_place(power.pow)
+    square_ = in_place(power.square)
+    sqrt_ = in_place(power.sqrt)
+    rsqrt_ = in_place(power.rsqrt)
+    exp_ = in_place(exponential.exp)
+    exp2_ = in_place(exponential.exp2)
+    expm1_ = in_place(exponential.expm1)
+    log_ = in_place(exponential.log)
+    log2_ = in_place(exponential.log2)
+    log10_ = in_place(exponential.log10)
+    log1p_ = in_place(exponential.log1p)
+    sin_ = in_place(trigonometry.sin)
+    cos_ = in_place(trigonometry.cos)
+    tan_ = in_place(trigonometry.tan)
+    asin_ = in_place(trigonometry.asin)
+    acos_ = in_place(trigonometry.acos)
+    atan_ = in_place(trigonometry.atan)
+    atan2_ = in_place(trigonometry.atan2)
+    sinh_ = in_place(hyperbolic.sinh)
+    cosh_ = in_place(hyperbolic.cosh)
+    asinh_ = in_place(hyperbolic.asinh)
+    acosh_ = in_place(hyperbolic.acosh)
+    atanh_ = in_place(hyperbolic.atanh)
+    abs_ = in_place(parts.abs)
+    sign_ = in_place(parts.sign)
+    sgn_ = in_place(parts.sgn)
+    floor_ = in_place(rounding.floor)
+    ceil_ = in_place(rounding.ceil)
+    trunc_ = in_place(rounding.trunc)
+    round_ = in_place(rounding.round)
+    frac_ = in_place(rounding.frac)
+    clamp_ = in_place(selection.clamp)
+    clip_ = in_place(selection.clip)
+    clamp_min_ = in_place(selection.clamp_min)
+    clamp_max_ = in_place(selection.clamp_max)
+    nan_to_num_ = in_place(nonfinite.nan_to_num)
+    lerp_ = in_place(combination.lerp)
+    addcmul_ = in_place(combination.addcmul)
+    addcdiv_ = in_place(combination.addcdiv)
+    eq_ = in_place(comparison.eq)
+    ne_ = in_place(comparison.ne)
+    lt_ = in_place(comparison.lt)
+    le_ = in_place(comparison.le)
+    gt_ = in_place(comparison.gt)
+    ge_ = in_place(comparison.ge)
+    logical_and_ = in_place(logic.logical_and)
+    logical_or_ = in_place(logic.logical_or)
+    logical_xor_ = in_place(logic.logical_xor)
+    logical_not_ = in_place(logic.logical_not)
+    bitwise_and_ = in_place(logic.bitwise_and)
+    bitwise_or_ = in_place(logic.bitwise_or)
+    bitwise_xor_ = in_place(logic.bitwise_xor)
+    bitwise_not_ = in_place(logic.bitwise_not)
+    bitwise_left_shift_ = in_place(logic.bitwise_left_shift)
+    bitwise_right_shift_ = in_place(logic.bitwise_right_shift)
+    cumsum_ = in_place(cumulative.cumsum)
+    cumprod_ = in_place(cumulative.cumprod)
+    addmm_ = in_place(addmm.addmm)
+    baddbmm_ = in_place(addmm.baddbmm)
+    tril_ = in_place(diagonal.tril)
+    triu_ = in_place(diagonal.triu)
+    scatter_ = in_place(gathering.scatter)
+    scatter_add_ = in_place(gathering.scatter_add)
+    index_put_ = in_place(indexing.index_put)
+    index_add_ = in_place(slices.index_add)
+    index_copy_ = in_place(slices.index_copy)
+    index_fill_ = in_place(slices.index_fill)
+    masked_fill_ = in_place(masking.masked_fill)
+    masked_scatter_ = in_place(masking.masked_scatter)
+    squeeze_ = reshaped_in_place(shape.squeeze)
+    unsqueeze_ = reshaped_in_place(shape.unsqueeze)
+    transpose_ = reshaped_in_place(axes.transpose)
+    t_ = reshaped_in_place(axes.t)

@@ -1,0 +1,222 @@
+"""The methods of a tensor that are functions of `lucid.ops` and return a new tensor or a view."""
+
+from __future__ import annotations
+
+from lucid.ops import (
+    addmm,
+    axes,
+    broadcasting,
+    closeness,
+    combination,
+    comparison,
+    cumulative,
+    diagonal,
+    division,
+    elementwise,
+    exponential,
+    extremes,
+    gathering,
+    hyperbolic,
+    indexing,
+    linalg,
+    logic,
+    masking,
+    nonfinite,
+    norms,
+    picking,
+    power,
+    reduction,
+    repeating,
+    rounding,
+    selection,
+    shape,
+    slices,
+    softmax,
+    splitting,
+    statistics,
+    trigonometry,
+)
+from lucid.ops import complex as parts
+from lucid.tensor import operators
+from lucid.tensor.attributes import Attributes
+
+
+class Methods(Attributes):
+    """The functions of `lucid` whose first argument is a tensor, as its methods."""
+
+    __slots__ = ()
+
+    # ---- elementwise ----
+
+    add = elementwise.add
+    sub = subtract = elementwise.sub
+    mul = multiply = elementwise.mul
+    neg = negative = elementwise.neg
+    positive = operators.itself
+    div = divide = true_divide = division.div
+    floor_divide = division.floor_divide
+    remainder = division.remainder
+    fmod = division.fmod
+    reciprocal = division.reciprocal
+    pow = power.pow
+    square = power.square
+    sqrt = power.sqrt
+    rsqrt = power.rsqrt
+    exp = exponential.exp
+    exp2 = exponential.exp2
+    expm1 = exponential.expm1
+    log = exponential.log
+    log2 = exponential.log2
+    log10 = exponential.log10
+    log1p = exponential.log1p
+    logaddexp = exponential.logaddexp
+    sin = trigonometry.sin
+    cos = trigonometry.cos
+    tan = trigonometry.tan
+    asin = arcsin = trigonometry.asin
+    acos = arccos = trigonometry.acos
+    atan = arctan = trigonometry.atan
+    atan2 = arctan2 = trigonometry.atan2
+    sinh = hyperbolic.sinh
+    cosh = hyperbolic.cosh
+    asinh = arcsinh = hyperbolic.asinh
+    acosh = arccosh = hyperbolic.acosh
+    atanh = arctanh = hyperbolic.atanh
+    abs = absolute = parts.abs
+    sign = parts.sign
+    sgn = parts.sgn
+    conj = parts.conj
+    angle = parts.angle
+    floor = rounding.floor
+    ceil = rounding.ceil
+    trunc = fix = rounding.trunc
+    round = rounding.round
+    frac = rounding.frac
+    clamp = selection.clamp
+    clip = selection.clip
+    clamp_min = selection.clamp_min
+    clamp_max = selection.clamp_max
+    maximum = comparison.maximum
+    minimum = comparison.minimum
+    where = operators.where
+    nan_to_num = nonfinite.nan_to_num
+    lerp = combination.lerp
+    addcmul = combination.addcmul
+    addcdiv = combination.addcdiv
+    eq = comparison.eq
+    ne = not_equal = comparison.ne
+    lt = less = comparison.lt
+    le = less_equal = comparison.le
+    gt = greater = comparison.gt
+    ge = greater_equal = comparison.ge
+    isnan = nonfinite.isnan
+    isinf = nonfinite.isinf
+    isfinite = nonfinite.isfinite
+    isclose = closeness.isclose
+    allclose = closeness.allclose
+    equal = closeness.equal
+    logical_and = logic.logical_and
+    logical_or = logic.logical_or
+    logical_xor = logic.logical_xor
+    logical_not = logic.logical_not
+    bitwise_and = logic.bitwise_and
+    bitwise_or = logic.bitwise_or
+    bitwise_xor = logic.bitwise_xor
+    bitwise_not = logic.bitwise_not
+    bitwise_left_shift = logic.bitwise_left_shift
+    bitwise_right_shift = logic.bitwise_right_shift
+
+    # ---- reductions ----
+
+    sum = reduction.sum
+    nansum = reduction.nansum
+    mean = reduction.mean
+    any = reduction.any
+    all = reduction.all
+    count_nonzero = reduction.count_nonzero
+    prod = cumulative.prod
+    cumsum = cumulative.cumsum
+    cumprod = cumulative.cumprod
+    max = extremes.max
+    min = extremes.min
+    amax = extremes.amax
+    amin = extremes.amin
+    argmax = extremes.argmax
+    argmin = extremes.argmin
+    var = statistics.var
+    std = statistics.std
+    median = statistics.median
+    norm = norms.norm
+    logsumexp = norms.logsumexp
+    log_softmax = softmax.log_softmax
+    softmax = softmax.softmax
+
+    # ---- products ----
+
+    matmul = linalg.matmul
+    mm = linalg.mm
+    bmm = linalg.bmm
+    mv = linalg.mv
+    dot = linalg.dot
+    outer = linalg.outer
+    baddbmm = addmm.baddbmm
+    addmm = addmm.addmm
+
+    # ---- shapes ----
+
+    reshape = shape.reshape
+    view = shape.view
+    view_as = shape.view_as
+    reshape_as = shape.reshape_as
+    flatten = shape.flatten
+    unflatten = shape.unflatten
+    ravel = shape.ravel
+    squeeze = shape.squeeze
+    unsqueeze = shape.unsqueeze
+    contiguous = shape.contiguous
+    clone = shape.clone
+    permute = axes.permute
+    transpose = swapaxes = swapdims = axes.transpose
+    t = axes.t
+    movedim = moveaxis = axes.movedim
+    flip = axes.flip
+    fliplr = axes.fliplr
+    flipud = axes.flipud
+    roll = axes.roll
+    rot90 = axes.rot90
+    expand = broadcasting.expand
+    expand_as = broadcasting.expand_as
+    broadcast_to = broadcasting.broadcast_to
+    split = splitting.split
+    chunk = splitting.chunk
+    tensor_split = splitting.tensor_split
+    unbind = splitting.unbind
+    repeat = repeating.repeat
+    repeat_interleave = repeating.repeat_interleave
+    tile = repeating.tile
+    tril = diagonal.tril
+    triu = diagonal.triu
+    diag = diagonal.diag
+    diag_embed = diagonal.diag_embed
+    diagonal = diagonal.diagonal
+
+    # ---- elements by place ----
+
+    gather = gathering.gather
+    scatter = gathering.scatter
+    scatter_add = gathering.scatter_add
+    take = gathering.take
+    take_along_dim = gathering.take_along_dim
+    select = picking.select
+    narrow = picking.narrow
+    unfold = picking.unfold
+    index_put = indexing.index_put
+    index_select = slices.index_select
+    index_add = slices.index_add
+    index_copy = slices.index_copy
+    index_fill = slices.index_fill
+    masked_fill = masking.masked_fill
+    masked_select = masking.masked_select
+    masked_scatter = masking.masked_scatter
+    nonzero = masking.nonzero
+    argwhere = masking.argwhere
