@@ -73,7 +73,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.permute(lucid.zeros(2, 3, 4), (2, 0, 1)).shape
-    lucid.Size([4, 2, 3])
+    (4, 2, 3)
     """
     order = sizes_in(dims)
     ndim = input.array.ndim
@@ -141,7 +141,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.swapaxes(lucid.zeros(2, 3, 4), 0, -1).shape
-    lucid.Size([4, 3, 2])
+    (4, 3, 2)
     """
     return transpose(input, axis0, axis1)
 
@@ -168,7 +168,7 @@ def t(input: Tensor) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.t(lucid.zeros(2, 3)).shape
-    lucid.Size([3, 2])
+    (3, 2)
     """
     ndim = input.array.ndim
     if ndim > 2:
@@ -204,7 +204,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.movedim(lucid.zeros(2, 3, 4), 0, -1).shape
-    lucid.Size([3, 4, 2])
+    (3, 4, 2)
     """
     ndim = input.array.ndim
     taken, places = dims_in(source, ndim), dims_in(destination, ndim)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
+from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.primitive import primitive
-from lucid.backend.arrays import asarray
+from lucid.backend.arrays import asarray, namespace
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.accumulation import add_at, sums_at
 from lucid.ops.core import expand
@@ -386,3 +386,47 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     x = expand(input, shape=tuple(common))
     common[axis] = along
     return gather(x, axis, expand(indices, shape=tuple(common)))
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Return for each class number a row of zeros with a one at its place.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Integers of zero or more.
+    num_classes : int
+        The length of the rows; if -1, one more than the largest number, for which the call waits on CUDA.
+
+    Returns
+    -------
+    Tensor
+        int64, of the shape of `tensor` and a new last dimension.
+
+    Raises
+    ------
+    DtypeError
+        If `tensor` does not hold integers.
+    IndexOutOfRangeError
+        If a number is negative or not below `num_classes`; numbers on CUDA are not checked.
+    ShapeError
+        If the number of classes cannot be told from an empty tensor.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.one_hot(lucid.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    check_index(tensor, "one_hot")
+    array = tensor.array
+    if num_classes == -1:
+        if not array.size:
+            raise ShapeError("one_hot: expected num_classes for a tensor without elements")
+        num_classes = int(array.max()) + 1
+    if num_classes <= 0:
+        raise ShapeError(f"one_hot: expected num_classes above zero, or -1, got {num_classes}")
+    check_places(tensor, num_classes, "one_hot", array.ndim)
+    xp = namespace(array)
+    return wrap((array[..., None] == xp.arange(num_classes, dtype=array.dtype)).astype(xp.int64))

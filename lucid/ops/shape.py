@@ -130,7 +130,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     >>> import lucid
     >>> x = lucid.zeros(2, 3)
     >>> lucid.view(x, -1).shape
-    lucid.Size([6])
+    (6,)
     """
     if len(shape) == 1 and not isinstance(shape[0], int | tuple | list) and not hasattr(shape[0], "__index__"):
         raise DtypeError(
@@ -221,7 +221,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.flatten(lucid.zeros(2, 3, 4), 1).shape
-    lucid.Size([2, 12])
+    (2, 12)
     """
     shape = input.array.shape
     start, end = dim_in(start_dim, len(shape)), dim_in(end_dim, len(shape))
@@ -259,7 +259,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.unflatten(lucid.zeros(2, 6), 1, (3, -1)).shape
-    lucid.Size([2, 3, 2])
+    (2, 3, 2)
     """
     shape = input.array.shape
     place = dim_in(dim, len(shape))
@@ -316,7 +316,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.squeeze(lucid.zeros(1, 2, 1)).shape, lucid.squeeze(lucid.zeros(1, 2, 1), 0).shape
-    (lucid.Size([2]), lucid.Size([2, 1]))
+    ((2,), (2, 1))
     """
     shape = input.array.shape
     named = range(len(shape)) if dim is None else dims_in(dim, len(shape))
@@ -347,7 +347,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.unsqueeze(lucid.zeros(2), -1).shape
-    lucid.Size([2, 1])
+    (2, 1)
     """
     return _unsqueeze(input, dim=dim_in(dim, input.array.ndim + 1))
 
