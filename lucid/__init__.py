@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib as _importlib
-import pkgutil as _pkgutil
-from typing import Any as _Any
+from math import e, inf, nan, pi
 
-from lucid import autograd, cuda, ops
+from lucid import autograd, cuda, nn, optim
 from lucid.autograd.mode import (
     enable_grad,
     inference_mode,
@@ -15,53 +13,327 @@ from lucid.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
-from lucid.backend.arrays import asarray as _asarray
 from lucid.backend.device import device, get_default_device, set_default_device
-from lucid.backend.dtype import ALIASES as _ALIASES
-from lucid.backend.dtype import DTYPES as _DTYPES
-from lucid.backend.dtype import can_cast, dtype, get_default_dtype, promote_types, result_type, set_default_dtype
-from lucid.backend.generator import Generator, manual_seed
+from lucid.backend.dtype import (
+    bfloat16,
+    can_cast,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    result_type,
+    set_default_dtype,
+    uint8,
+)
+from lucid.backend.dtype import bool_ as bool
+from lucid.backend.dtype import complex64 as cfloat
+from lucid.backend.dtype import complex128 as cdouble
+from lucid.backend.dtype import float16 as half
+from lucid.backend.dtype import float32 as float
+from lucid.backend.dtype import float64 as double
+from lucid.backend.dtype import int16 as short
+from lucid.backend.dtype import int32 as int
+from lucid.backend.dtype import int64 as long
+from lucid.backend.generator import Generator, default_generator, get_rng_state, manual_seed, set_rng_state
+from lucid.ops.addmm import addmm, baddbmm
+from lucid.ops.axes import flip, fliplr, flipud, movedim, permute, roll, rot90, swapaxes, t, transpose
+from lucid.ops.broadcasting import broadcast_tensors, broadcast_to, meshgrid
+from lucid.ops.closeness import allclose, equal, isclose
+from lucid.ops.combination import addcdiv, addcmul, lerp
+from lucid.ops.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
+from lucid.ops.complex import abs, angle, complex, conj, imag, real, sgn, sign
+from lucid.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.creation import as_tensor, asarray, from_numpy, tensor
+from lucid.ops.cumulative import cumprod, cumsum, prod
+from lucid.ops.diagonal import diag, diag_embed, diagonal, tril, tril_indices, triu, triu_indices
+from lucid.ops.division import div, floor_divide, fmod, reciprocal, remainder
+from lucid.ops.elementwise import add, mul, neg, rsub, sub
+from lucid.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp
+from lucid.ops.extremes import amax, amin, argmax, argmin, max, min
+from lucid.ops.gathering import gather, scatter, scatter_add, take, take_along_dim
+from lucid.ops.hyperbolic import acosh, asinh, atanh, cosh, sinh
+from lucid.ops.indexing import index_put
+from lucid.ops.joining import cat, concat, hstack, stack, vstack
+from lucid.ops.linalg import bmm, dot, matmul, mm, mv, outer
+from lucid.ops.logic import (
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+)
+from lucid.ops.masking import argwhere, masked_fill, masked_scatter, masked_select, nonzero
+from lucid.ops.nonfinite import isfinite, isinf, isnan, nan_to_num
+from lucid.ops.norms import cosine_similarity, logsumexp, norm
+from lucid.ops.picking import narrow, select
+from lucid.ops.power import pow, rsqrt, sqrt, square
+from lucid.ops.reduction import all, any, count_nonzero, mean, nansum, sum
+from lucid.ops.repeating import repeat_interleave, tile
+from lucid.ops.rounding import ceil, floor, frac, round, trunc
+from lucid.ops.selection import clamp, clamp_max, clamp_min, clip, where
+from lucid.ops.shape import clone, flatten, ravel, reshape, squeeze, unflatten, unsqueeze
+from lucid.ops.slices import index_add, index_copy, index_fill, index_select
+from lucid.ops.softmax import log_softmax, softmax
+from lucid.ops.sorting import argsort, bincount, searchsorted, sort, topk, unique
+from lucid.ops.special import erf, erfc, erfinv
+from lucid.ops.splitting import chunk, split, tensor_split, unbind
+from lucid.ops.statistics import median, std, std_mean, var, var_mean
+from lucid.ops.trigonometry import acos, asin, atan, atan2, cos, sin, tan
 from lucid.tensor import Tensor
 from lucid.tensor.interop import from_dlpack
 from lucid.tensor.printing import set_printoptions
 
-for _name, _value in (*_DTYPES.items(), *_ALIASES.items()):
-    globals()[_name] = _value
-
-# For the time in which the families of ops land.
-for _info in _pkgutil.iter_modules(ops.__path__):
-    try:
-        _module = _importlib.import_module(f"lucid.ops.{_info.name}")
-    except Exception as _error:  # noqa: BLE001
-        print(f"lucid.ops.{_info.name} does not load yet: {_error!r}", file=__import__("sys").stderr)
-        continue
-    for _name, _value in vars(_module).items():
-        if (
-            callable(_value)
-            and not _name.startswith("_")
-            and getattr(_value, "__module__", "") == _module.__name__
-            and not isinstance(_value, type)
-        ):
-            globals()[_name] = _value
-
-if not callable(globals().get("tensor")):
-
-    def tensor(data: _Any, *, dtype: _Any = None, device: _Any = None, requires_grad: bool = False) -> _Any:
-        """Return a tensor with the elements of `data`."""
-        made = autograd.base.wrap(_asarray(data, dtype, device, copy=True))
-        made.requires_grad = requires_grad
-        return made
-
-    def ones(*size: _Any, dtype: _Any = None, device: _Any = None, requires_grad: bool = False) -> _Any:
-        """Return ones."""
-        import numpy
-
-        return tensor(numpy.ones(size, (dtype or get_default_dtype()).numpy), device=device, requires_grad=requires_grad)
-
-
-for _name in ("nn", "optim"):
-    if _importlib.util.find_spec(f"lucid.{_name}.__init__") is not None:
-        _importlib.import_module(f"lucid.{_name}")
-
 __version__ = "0.1.0"
-__all__ = [_name for _name in list(globals()) if not _name.startswith("_")]
+
+__all__ = [
+    "Generator",
+    "Tensor",
+    "__version__",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "addcdiv",
+    "addcmul",
+    "addmm",
+    "all",
+    "allclose",
+    "amax",
+    "amin",
+    "angle",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "argwhere",
+    "as_tensor",
+    "asarray",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "autograd",
+    "baddbmm",
+    "bfloat16",
+    "bincount",
+    "bitwise_and",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "bmm",
+    "bool",
+    "broadcast_tensors",
+    "broadcast_to",
+    "can_cast",
+    "cat",
+    "cdouble",
+    "ceil",
+    "cfloat",
+    "chunk",
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "clip",
+    "clone",
+    "complex",
+    "complex64",
+    "complex128",
+    "concat",
+    "conj",
+    "conv1d",
+    "conv2d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "cos",
+    "cosh",
+    "cosine_similarity",
+    "count_nonzero",
+    "cuda",
+    "cumprod",
+    "cumsum",
+    "default_generator",
+    "device",
+    "diag",
+    "diag_embed",
+    "diagonal",
+    "div",
+    "dot",
+    "double",
+    "dtype",
+    "e",
+    "enable_grad",
+    "eq",
+    "equal",
+    "erf",
+    "erfc",
+    "erfinv",
+    "exp",
+    "exp2",
+    "expm1",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "floor",
+    "floor_divide",
+    "fmod",
+    "frac",
+    "from_dlpack",
+    "from_numpy",
+    "gather",
+    "ge",
+    "get_default_device",
+    "get_default_dtype",
+    "get_rng_state",
+    "gt",
+    "half",
+    "hstack",
+    "imag",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
+    "index_select",
+    "inf",
+    "inference_mode",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "le",
+    "lerp",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "log_softmax",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logsumexp",
+    "long",
+    "lt",
+    "manual_seed",
+    "masked_fill",
+    "masked_scatter",
+    "masked_select",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "median",
+    "meshgrid",
+    "min",
+    "minimum",
+    "mm",
+    "movedim",
+    "mul",
+    "mv",
+    "nan",
+    "nan_to_num",
+    "nansum",
+    "narrow",
+    "ne",
+    "neg",
+    "nn",
+    "no_grad",
+    "nonzero",
+    "norm",
+    "optim",
+    "outer",
+    "permute",
+    "pi",
+    "pow",
+    "prod",
+    "promote_types",
+    "ravel",
+    "real",
+    "reciprocal",
+    "remainder",
+    "repeat_interleave",
+    "reshape",
+    "result_type",
+    "roll",
+    "rot90",
+    "round",
+    "rsqrt",
+    "rsub",
+    "scatter",
+    "scatter_add",
+    "searchsorted",
+    "select",
+    "set_default_device",
+    "set_default_dtype",
+    "set_grad_enabled",
+    "set_printoptions",
+    "set_rng_state",
+    "sgn",
+    "short",
+    "sign",
+    "sin",
+    "sinh",
+    "softmax",
+    "sort",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "std_mean",
+    "sub",
+    "sum",
+    "swapaxes",
+    "t",
+    "take",
+    "take_along_dim",
+    "tan",
+    "tensor",
+    "tensor_split",
+    "tile",
+    "topk",
+    "transpose",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+    "trunc",
+    "uint8",
+    "unbind",
+    "unflatten",
+    "unique",
+    "unsqueeze",
+    "var",
+    "var_mean",
+    "vstack",
+    "where",
+]
