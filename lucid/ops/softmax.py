@@ -9,11 +9,11 @@ import numpy as np
 from lucid.autograd.primitive import primitive
 from lucid.backend.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError
-from lucid.ops.blocks import row_blocks
 from lucid.ops.dims import dim_in
 from lucid.ops.elementwise import neg, tensor_operand
 from lucid.ops.promotion import accumulation_dtype, cast_to
 from lucid.ops.reduction import kept_shape
+from lucid.ops.rows import row_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
