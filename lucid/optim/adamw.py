@@ -1,0 +1,74 @@
+"""AdamW."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.optim.adam import Adam
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lucid.optim.optimizer import Params
+
+
+class AdamW(Adam):
+    r"""Adam whose weight decay is apart from the gradient: first :math:`p \leftarrow (1 - lr \cdot decay) p`.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (str, Tensor), or of dict
+        What to optimise; dicts are parameter groups with settings of their own.
+    lr : float
+        Learning rate, at least 0.
+    betas : tuple of float
+        Decay of the two running means, each in [0, 1).
+    eps : float
+        Keeps the divisor from zero, at least 0.
+    weight_decay : float
+        Share of itself, times `lr`, by which a parameter shrinks in a step; at least 0.
+    amsgrad : bool
+        Whether the largest mean square so far divides.
+    maximize : bool
+        Whether to go uphill.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or `params` is empty.
+    TypeError
+        If `params` holds something else than tensors.
+
+    References
+    ----------
+    Loshchilov and Hutter, "Decoupled weight decay regularization", https://arxiv.org/abs/1711.05101
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = lucid.optim.AdamW([x], lr=0.1, weight_decay=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([ 0.8500, -1.8000])
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from a state that `state_dict` returned; that of an `Adam` fits too and goes on as AdamW."""
+        super().load_state_dict(state_dict)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True

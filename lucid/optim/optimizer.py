@@ -1,0 +1,382 @@
+"""Optimizer: parameter groups, the state of each parameter, and the hooks around a step."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
+from typing import Any, TypeAlias, cast
+
+from lucid.autograd.base import TensorBase, grad_of, wrap
+from lucid.autograd.hooks import RemovableHandle, add_hook_note, check_callable, hook_name
+from lucid.autograd.mode import enable_grad, no_grad
+from lucid.backend import gpu
+from lucid.backend.arrays import namespace
+from lucid.errors import HookError
+from lucid.optim.state import loaded, packed
+from lucid.tensor import Tensor
+
+Group: TypeAlias = dict[str, Any]
+"""The parameters of a group under ``"params"``, and its settings under their names."""
+
+Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Mapping[str, Any]]
+
+
+def check_at_least_zero(value: Any, name: str) -> None:
+    """Raise unless `value` is a number of at least 0."""
+    if not isinstance(value, Real):
+        raise TypeError(f"Invalid {name}: expected a Python number, got {type(value).__name__}: {value!r}")
+    if not float(value) >= 0:
+        raise ValueError(f"Invalid {name}: {value}: expected a number of at least 0")
+
+
+def zeros_like(param: Tensor) -> Tensor:
+    """Return zeros of the shape, dtype and device of a parameter, in no graph."""
+    array = param.array
+    xp = namespace(array)
+    if not param.is_cuda:
+        return wrap(xp.zeros(array.shape, array.dtype))
+    with gpu.use_device(gpu.device_index(array)):
+        return wrap(xp.zeros(array.shape, array.dtype))
+
+
+def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a `step` around which the step hooks of its optimizer fire, once also where it calls its base's."""
+
+    @functools.wraps(step)
+    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if self._stepping:  # pyright: ignore[reportPrivateUsage]
+            return step(self, *args, **kwargs)
+        return self._step_with_hooks(step, args, kwargs)  # pyright: ignore[reportPrivateUsage]
+
+    return hooked
+
+
+class Optimizer:
+    """The base of all optimisers: it holds the parameters in groups, and the state that belongs to each parameter.
+
+    A subclass gives `update`, which changes the parameters of one group. One that is written as for PyTorch, with a
+    `step` of its own, works too, hooks included.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (str, Tensor), or of dict
+        What to optimise; dicts are parameter groups: the tensors under ``"params"``, and settings that differ from the
+        defaults.
+    defaults : dict
+        Settings of groups that do not name them.
+
+    Attributes
+    ----------
+    param_groups : list of dict
+        The groups; settings may be changed between steps.
+    state : dict
+        By parameter, a dict of what the optimiser keeps for it.
+    defaults : dict
+        As given.
+
+    Raises
+    ------
+    ValueError
+        If there are no parameters, one is in two groups or no leaf, or only some have names.
+    TypeError
+        If a parameter is no tensor.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> class SignDescent(lucid.optim.Optimizer):
+    ...     def __init__(self, params, lr):
+    ...         super().__init__(params, {"lr": lr})
+    ...
+    ...     def update(self, params, group):
+    ...         for param in params:
+    ...             param.sub_(param.grad.sign() * group["lr"])
+    >>> x = lucid.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = SignDescent([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.tolist()
+    [0.5, -1.5]
+    """
+
+    state: defaultdict[Tensor, dict[str, Any]]
+    param_groups: list[Group]
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        if isinstance(params, TensorBase):
+            raise TypeError(
+                "params: expected an iterable of Tensors or dicts, got a Tensor: put it into a list, as in [tensor]"
+            )
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        self._stepping = False
+        self._step_pre_hooks: list[Callable[..., Any]] = []
+        self._step_post_hooks: list[Callable[..., Any]] = []
+        self._state_dict_pre_hooks: list[Callable[..., Any]] = []
+        self._state_dict_post_hooks: list[Callable[..., Any]] = []
+        self._load_state_dict_pre_hooks: list[Callable[..., Any]] = []
+        self._load_state_dict_post_hooks: list[Callable[..., Any]] = []
+        given: list[Any] = list(params)
+        if not given:
+            raise ValueError("optimizer got an empty parameter list: pass model.parameters() of a model that has some")
+        for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
+            self.add_param_group(group)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_step_hooks(cls.__dict__["step"])
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join([*lines, ")"])
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Add a group of parameters.
+
+        Parameters
+        ----------
+        param_group : dict
+            A tensor, or an ordered collection of tensors or of (name, tensor), under ``"params"``; settings that differ
+            from the defaults under their names. The dict itself is left as it is.
+
+        Raises
+        ------
+        TypeError
+            If it is no dict, or a parameter is no tensor, or the parameters are a set.
+        ValueError
+            If a parameter is no leaf or is in another group, only some have names, or a setting is out of its range.
+        """
+        if not isinstance(param_group, Mapping):
+            raise TypeError(f"param_group: expected a dict, got {type(param_group).__name__}")
+        if "params" not in param_group:
+            raise ValueError(f"param_group: expected the parameters under 'params', got the keys {[*param_group]}")
+        given = param_group["params"]
+        if isinstance(given, set | frozenset):
+            raise TypeError(
+                "param_group: expected the parameters in an ordered collection, got a set, whose order changes from "
+                "run to run: use a list"
+            )
+        entries: list[Any] = [given] if isinstance(given, TensorBase) else list(given)
+        named: list[tuple[str, Any]] = [entry for entry in entries if isinstance(entry, tuple)]
+        if named and len(named) != len(entries):
+            raise ValueError(
+                f"param_group: expected all parameters with names or all without, got {len(named)} of {len(entries)} "
+                "with one"
+            )
+        params: list[Any] = [entry[1] for entry in named] or entries
+        group: Group = {**self.defaults, **param_group, "params": params}
+        if named:
+            group["param_names"] = [entry[0] for entry in named]
+        self._check_params(group)
+        self.check_group(group)
+        self.param_groups.append(group)
+
+    def _check_params(self, group: Group) -> None:
+        params = group["params"]
+        for place, param in enumerate(params):
+            if not isinstance(param, Tensor):
+                raise TypeError(
+                    f"parameter {place}: an optimizer can only optimize Tensors, got {type(param).__name__}"
+                )
+            if not (param.is_leaf or param.retains_grad):
+                raise ValueError(
+                    f"parameter {place}: can't optimize a non-leaf Tensor: it is the result of {param.grad_fn}; pass "
+                    "the tensor that it was computed from, or detach() it"
+                )
+        if len(set(params)) != len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters: each step changes them twice",
+                UserWarning,
+                stacklevel=4,
+            )
+        for number, other in enumerate(self.param_groups):
+            if not set(params).isdisjoint(other["params"]):
+                raise ValueError(f"some parameters appear in more than one parameter group: also in group {number}")
+            if ("param_names" in group) != ("param_names" in other):
+                raise ValueError("expected all parameter groups with names or all without")
+
+    def check_group(self, group: Group) -> None:
+        """Raise if the settings of a group are wrong: a subclass says how, and may assume that all are there."""
+
+    def state_names(self, group: Group) -> tuple[str, ...] | None:  # noqa: ARG002 - a subclass uses it
+        """Return the names of the state that each parameter of `group` has once it has been changed.
+
+        What is named ``"step"`` is one number, and the rest is shaped like the parameter; `load_state_dict` checks
+        that. None, here, says nothing about the state.
+        """
+        return None
+
+    def update(self, params: list[Tensor], group: Group) -> None:
+        """Change `params`, those of one group that have a gradient; called with gradients off.
+
+        Raises
+        ------
+        NotImplementedError
+            Here: every subclass defines it, or `step`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} defines neither update(self, params, group) nor step")
+
+    @_with_step_hooks
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Return what `closure` returns, after every parameter with a gradient has been changed.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Called first, with gradients on: computes the loss anew, runs backward and returns the loss.
+
+        Returns
+        -------
+        object
+            The loss, or None without a closure.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                params = [param for param in group["params"] if grad_of(param) is not None]
+                if params:
+                    self.update(params, group)
+        return loss
+
+    def _step_with_hooks(self, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for index, hook in enumerate(tuple(self._step_pre_hooks)):
+            replacement = self._fire(hook, "step pre-hook", index, args, kwargs)
+            if replacement is None:
+                continue
+            pair = cast("tuple[Any, Any]", replacement)
+            if not (isinstance(replacement, tuple) and len(pair) == 2):
+                raise HookError(
+                    f"step pre-hook {hook_name(hook)}: expected None or a tuple (args, kwargs), got {replacement!r}"
+                )
+            args, kwargs = pair
+        self._stepping = True
+        try:
+            result = step(self, *args, **kwargs)
+        finally:
+            self._stepping = False
+        for index, hook in enumerate(tuple(self._step_post_hooks)):
+            self._fire(hook, "step post-hook", index, args, kwargs)
+        return result
+
+    def _fire(self, hook: Callable[..., Any], kind: str, index: int, *args: Any) -> Any:
+        try:
+            return hook(self, *args)
+        except Exception as error:
+            add_hook_note(error, hook, kind, type(self).__name__, index)
+            raise
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters.
+
+        Parameters
+        ----------
+        set_to_none : bool
+            Whether `.grad` becomes None, which frees it; otherwise it is filled with zeros and leaves its graph.
+        """
+        for group in self.param_groups:
+            for param in group["params"]:
+                grad = grad_of(param)
+                if grad is None:
+                    continue
+                if set_to_none:
+                    param.stored_grad = None
+                else:
+                    if grad.grad_fn is not None:
+                        grad.detach_()
+                    else:
+                        grad.requires_grad = False
+                    grad.zero_()
+
+    # ---- state dicts ----
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state and the settings, in PyTorch's form.
+
+        Returns
+        -------
+        dict
+            ``"state"``: by the number of a parameter, counted through all groups, a dict of its state, whose tensors
+            are not copied. ``"param_groups"``: of each group a dict of its settings, with the numbers of its parameters
+            under ``"params"``.
+        """
+        for index, hook in enumerate(tuple(self._state_dict_pre_hooks)):
+            self._fire(hook, "state-dict pre-hook", index)
+        state_dict = packed(self.state, self.param_groups)
+        for index, hook in enumerate(tuple(self._state_dict_post_hooks)):
+            replacement = self._fire(hook, "state-dict post-hook", index, state_dict)
+            if replacement is not None:
+                state_dict = replacement
+        return state_dict
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from a state that `state_dict` returned, here or in PyTorch.
+
+        Parameters
+        ----------
+        state_dict : dict
+            Its tensors, or arrays, are copied to the device and the floating dtype of their parameter.
+
+        Raises
+        ------
+        StateDictError
+            If groups, parameters, settings or state do not fit this optimiser; the message names group and parameter.
+            Nothing is changed then.
+        """
+        state_dict = dict(state_dict)
+        for index, hook in enumerate(tuple(self._load_state_dict_pre_hooks)):
+            replacement = self._fire(hook, "load-state-dict pre-hook", index, state_dict)
+            if replacement is not None:
+                state_dict = replacement
+        state, groups = loaded(self, state_dict)
+        self.state = defaultdict(dict, state)
+        self.param_groups = groups
+        for index, hook in enumerate(tuple(self._load_state_dict_post_hooks)):
+            self._fire(hook, "load-state-dict post-hook", index)
+
+    # ---- registration of hooks ----
+
+    def _register(self, hooks: list[Callable[..., Any]], hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
+        check_callable(hook, f"{type(self).__name__} hook")
+        hooks.insert(0 if prepend else len(hooks), hook)
+        return RemovableHandle(hooks, hook)
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Return the handle of ``hook(optimizer, args, kwargs)``, called before `step`.
+
+        What it returns is None, or a tuple ``(args, kwargs)`` that replaces the arguments of `step`.
+        """
+        return self._register(self._step_pre_hooks, hook, prepend=False)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Return the handle of ``hook(optimizer, args, kwargs)``, called after `step`."""
+        return self._register(self._step_post_hooks, hook, prepend=False)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Return the handle of ``hook(optimizer)``, called before `state_dict` reads the state."""
+        return self._register(self._state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Return the handle of ``hook(optimizer, state_dict)``, which may change the dict or return another."""
+        return self._register(self._state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Return the handle of ``hook(optimizer, state_dict)``, called before `load_state_dict`.
+
+        It may change the dict, a shallow copy of the caller's, or return another.
+        """
+        return self._register(self._load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Return the handle of ``hook(optimizer)``, called once `load_state_dict` is done."""
+        return self._register(self._load_state_dict_post_hooks, hook, prepend)

@@ -1,0 +1,142 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import version_of
+from lucid.optim.blocks import descent, update_in_blocks
+from lucid.optim.optimizer import Optimizer, check_at_least_zero, zeros_like
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.optim.optimizer import Group, Params
+    from lucid.tensor import Tensor
+
+
+class SGD(Optimizer):
+    r"""Stochastic gradient descent, with momentum as an option: :math:`p \leftarrow p - lr \cdot d`.
+
+    The direction `d` is the gradient plus ``weight_decay * p``. With momentum, a buffer
+    :math:`b \leftarrow momentum \cdot b + (1 - dampening) \cdot d`, which begins as the first `d`, stands in for `d`;
+    with Nesterov's, :math:`d + momentum \cdot b`.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (str, Tensor), or of dict
+        What to optimise; dicts are parameter groups with settings of their own.
+    lr : float
+        Learning rate, at least 0.
+    momentum : float
+        At least 0; 0 keeps no buffer.
+    dampening : float
+        What momentum leaves out of each new direction.
+    weight_decay : float
+        Coefficient of the L2 penalty, at least 0.
+    nesterov : bool
+        Nesterov momentum; it requires a momentum and no dampening.
+    maximize : bool
+        Whether to go uphill.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or `params` is empty.
+    TypeError
+        If `params` holds something else than tensors.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = lucid.optim.SGD([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.8000, 1.6000])
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+            },
+        )
+
+    def check_group(self, group: Group) -> None:
+        """Raise ValueError if a number of `group` is out of its range."""
+        check_at_least_zero(group["lr"], "learning rate")
+        check_at_least_zero(group["momentum"], "momentum value")
+        check_at_least_zero(group["weight_decay"], "weight_decay value")
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise ValueError(
+                "Nesterov momentum requires a momentum and zero dampening: got momentum "
+                f"{group['momentum']} and dampening {group['dampening']}"
+            )
+
+    def state_names(self, group: Group) -> tuple[str, ...]:
+        """Return the names of the state that a parameter of `group` has."""
+        return ("momentum_buffer",) if group["momentum"] else ()
+
+    def update(self, params: list[Tensor], group: Group) -> None:
+        """Change the parameters of one group; each has a gradient."""
+        momentum, dampening = group["momentum"], group["dampening"]
+        for param in params:
+            targets = [param.array]
+            kept = dampening
+            if momentum:
+                state = self.state[param]
+                if "momentum_buffer" not in state:
+                    state["momentum_buffer"] = zeros_like(param)
+                    kept = 0
+                targets.append(state["momentum_buffer"].array)
+            version_of(param)[0] += 1
+            update_in_blocks(
+                _descend,
+                param.stored_grad.array,
+                *targets,
+                lr=group["lr"],
+                momentum=momentum,
+                fresh=1 - kept,
+                weight_decay=group["weight_decay"],
+                nesterov=group["nesterov"],
+                maximize=group["maximize"],
+            )
+
+
+def _descend(
+    xp: Any,
+    grad: Array,
+    param: Array,
+    *rest: Array,
+    lr: float,
+    momentum: float,
+    fresh: float,
+    weight_decay: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    *buffers, direction, temporary = rest
+    grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
+    if momentum:
+        (buffer,) = buffers
+        xp.multiply(buffer, momentum, out=buffer)
+        xp.add(buffer, grad if fresh == 1 else xp.multiply(grad, fresh, out=temporary), out=buffer)
+        grad = xp.add(grad, xp.multiply(buffer, momentum, out=temporary), out=temporary) if nesterov else buffer
+    xp.subtract(param, xp.multiply(grad, lr, out=temporary), out=param)

@@ -1,0 +1,159 @@
+"""State dicts of optimisers: packed in PyTorch's form, and read with everything checked before anything changes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend.arrays import asarray, astype, to_device
+from lucid.backend.device import CPU, device_of
+from lucid.backend.dtype import can_cast, dtype_of, float32
+from lucid.errors import LucidError, StateDictError
+
+if TYPE_CHECKING:
+    from lucid.optim.optimizer import Group, Optimizer
+    from lucid.tensor import Tensor
+
+
+def packed(state: Mapping[Tensor, dict[str, Any]], groups: list[Group]) -> dict[str, Any]:
+    """Return the state dict: parameters are numbers, counted through all groups."""
+    numbers: dict[Tensor, int] = {}
+    packed_groups: list[Group] = []
+    start = 0
+    for group in groups:
+        params = group["params"]
+        for number, param in enumerate(params, start):
+            numbers.setdefault(param, number)
+        start += len(params)
+        packed_groups.append({**group, "params": [numbers[param] for param in params]})
+    return {"state": {numbers[param]: entry for param, entry in state.items()}, "param_groups": packed_groups}
+
+
+class _Place(NamedTuple):
+    """A parameter, its group, and where it stands, in words."""
+
+    param: Tensor
+    group: Group
+    name: str
+
+
+def loaded(optimizer: Optimizer, state_dict: Mapping[str, Any]) -> tuple[dict[Any, dict[str, Any]], list[Group]]:
+    """Return state and groups as `state_dict` says, for the parameters of `optimizer`, which stays as it is.
+
+    Raises
+    ------
+    StateDictError
+        If something does not fit; the message names group and parameter.
+    """
+    if not (isinstance(state_dict.get("state"), Mapping) and isinstance(state_dict.get("param_groups"), list | tuple)):
+        raise StateDictError(
+            "load_state_dict: expected a dict 'state' and a list 'param_groups', as an optimizer's state_dict() has "
+            f"them, got the keys {[*state_dict]}"
+        )
+    groups, places = _groups(optimizer, state_dict["param_groups"])
+    state: dict[Any, dict[str, Any]] = {}
+    for number, entries in state_dict["state"].items():
+        if number not in places:
+            raise StateDictError(
+                f"load_state_dict: expected state of the parameters {sorted(places)} that the groups name, got state "
+                f"of {number!r}"
+            )
+        place = places[number]
+        state[place.param] = _entries(entries, optimizer.state_names(place.group), place)
+    return state, groups
+
+
+def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[Any, _Place]]:
+    """Return the saved groups with this optimiser's parameters, and what each saved number stands for."""
+    if len(saved_groups) != len(optimizer.param_groups):
+        raise StateDictError(
+            "loaded state dict has a different number of parameter groups: expected "
+            f"{len(optimizer.param_groups)}, got {len(saved_groups)}"
+        )
+    groups: list[Group] = []
+    places: dict[Any, _Place] = {}
+    for number, (own, saved) in enumerate(zip(optimizer.param_groups, saved_groups, strict=True)):
+        where = f"parameter group {number}"
+        missing = sorted({"params", *optimizer.defaults}.difference(saved))
+        if missing:
+            raise StateDictError(
+                f"load_state_dict: {where} lacks {missing}: expected the state of {type(optimizer).__name__}, got the "
+                f"keys {[*saved]}"
+            )
+        if len(saved["params"]) != len(own["params"]):
+            raise StateDictError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: "
+                f"{where} has {len(own['params'])} parameters, got {len(saved['params'])}"
+            )
+        group = copy.deepcopy({key: value for key, value in saved.items() if key != "params"})
+        group["params"] = own["params"]
+        if "param_names" in own:
+            group.setdefault("param_names", own["param_names"])
+        try:
+            optimizer.check_group(group)
+        except (TypeError, ValueError) as error:
+            raise StateDictError(f"load_state_dict: {where}: {error}") from error
+        groups.append(group)
+        names = group.get("param_names")
+        for place, (saved_number, param) in enumerate(zip(saved["params"], own["params"], strict=True)):
+            name = f"{where}, parameter {place}" + (f" ({names[place]})" if names else "")
+            if saved_number in places and places[saved_number].param is not param:
+                raise StateDictError(f"load_state_dict: {name}: number {saved_number} stands for another one already")
+            places[saved_number] = _Place(param, group, name)
+    return groups, places
+
+
+def _entries(entries: Any, names: tuple[str, ...] | None, place: _Place) -> dict[str, Any]:
+    """Return the state of one parameter, copied and checked."""
+    if not isinstance(entries, Mapping):
+        raise StateDictError(f"load_state_dict: {place.name}: expected a dict of state, got {type(entries).__name__}")
+    given = cast("Mapping[str, Any]", entries)
+    values = {name: _value(name, value, place) for name, value in given.items() if value is not None}
+    if names is None or not values:
+        return values
+    missing = sorted(set(names).difference(values))
+    if missing:
+        raise StateDictError(f"load_state_dict: {place.name} lacks {missing}: got the state {sorted(values)}")
+    shape = tuple(place.param.shape)
+    for name in names:
+        value = values[name]
+        if not isinstance(value, TensorBase):
+            raise StateDictError(
+                f"load_state_dict: {place.name}: expected {name} as a tensor, got {type(value).__name__}"
+            )
+        expected = () if name == "step" else shape
+        if value.array.shape != expected:
+            raise StateDictError(
+                f"load_state_dict: {place.name}: expected {name} of shape {expected}, got {tuple(value.array.shape)}"
+            )
+    return values
+
+
+def _value(name: str, value: Any, place: _Place) -> Any:
+    """Return one entry of a parameter's state: a tensor beside the parameter, or a copy of something else."""
+    if name == "step" and isinstance(value, int | float):
+        return wrap(np.array(value, np.float32))
+    if isinstance(value, TensorBase):
+        array = value.array
+    elif hasattr(value, "__array__") or hasattr(value, "__cuda_array_interface__"):
+        array = asarray(value)
+    else:
+        return copy.deepcopy(value)
+    dtype, device = dtype_of(array), CPU
+    if name == "step":
+        dtype = float32
+    else:
+        device = device_of(place.param.array)
+        if dtype.is_floating_point or dtype.is_complex:
+            dtype = dtype_of(place.param.array)
+    if not can_cast(dtype_of(array), dtype):
+        raise StateDictError(f"load_state_dict: {place.name}: expected {name} that fits {dtype}, got {dtype_of(array)}")
+    try:
+        moved = to_device(array, device)
+        return wrap(astype(moved, dtype, copy=moved is array))
+    except LucidError as error:
+        raise StateDictError(f"load_state_dict: {place.name}: {name}: {error}") from error
