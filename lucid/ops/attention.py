@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import wrap
 from lucid.autograd.primitive import GRAPH, primitive
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
