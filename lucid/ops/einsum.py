@@ -18,7 +18,7 @@ from lucid.ops.reduction import sum as sum_over
 from lucid.ops.shape import squeeze
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
@@ -102,7 +102,7 @@ def simplified(x: Any, labels: Labels, size: dict[int, int]) -> tuple[Any, Label
     return squeeze(x, tuple(flat)), tuple([label for place, label in enumerate(labels) if place not in flat])
 
 
-def contraction_path(terms: list[Labels], out: Labels, size: dict[int, int]) -> Sequence[tuple[int, ...]]:
+def contraction_path(terms: list[Labels], out: Labels, size: dict[int, int]) -> Collection[tuple[int, ...]]:
     """Return which terms to contract, step by step; what a step gives comes last in the list of terms."""
     if len(terms) <= 2:
         return [tuple(range(len(terms)))]
@@ -239,8 +239,9 @@ def einsum(*args: Any) -> Tensor:
     *args : str, then Tensor, ...
         The equation, then its operands, also as one list. Terms are separated by commas; ``...`` stands for the
         dimensions that are not named, which broadcast; a letter twice in a term takes the diagonal; dimensions of
-        size 1 broadcast. Without ``->`` the result has the dimensions of the ellipsis, then the letters that occur once, in
-        the order of their codes. Or operands and lists of numbers from 0 to 51 in turn, and for the result a list more.
+        size 1 broadcast. Without ``->`` the result has the dimensions of the ellipsis, then the letters that occur
+        once, in the order of their codes. Instead of an equation: operands and lists of numbers from 0 to 51 in turn,
+        and for the result a list more.
         The operands are of one dtype.
 
     Returns
