@@ -45,7 +45,7 @@ class TensorBase:
         `live_edge`.
     version : list of int
         One entry, the number of in-place changes, shared by all tensors on the same memory.
-    view : View or None
+    origin : View or None
         How this tensor was taken from its base.
     stored_grad : TensorBase or None
         What the `grad` property gives.
@@ -53,14 +53,14 @@ class TensorBase:
         A leaf's end of the graph, made on first need; it holds the leaf's hooks.
     """
 
-    # `array`, `edge` and `view` are set by whoever makes a tensor. The others may be unset, which costs an op's result
+    # `array`, `edge` and `origin` are set by whoever makes a tensor. The others may be unset, which costs an op's result
     # nothing: read them with `version_of`, `grad_of` and `accumulator_of`.
-    __slots__ = ("__weakref__", "accumulator", "array", "edge", "stored_grad", "version", "view")
+    __slots__ = ("__weakref__", "accumulator", "array", "edge", "stored_grad", "origin", "version")
 
     array: Array
     edge: Edge | None
     version: list[int]
-    view: View | None
+    origin: View | None
     stored_grad: Any
     accumulator: AccumulateGrad
 
@@ -82,7 +82,7 @@ def wrap(array: Array) -> Any:
     tensor = _new(registered.tensor)
     tensor.array = array
     tensor.edge = None
-    tensor.view = None
+    tensor.origin = None
     if unusual:
         mark_inference(tensor)
     return tensor
@@ -94,7 +94,7 @@ def wrap_on_graph(array: Array, edge: Edge | None, version: list[int]) -> Any:
     tensor.array = array
     tensor.edge = edge
     tensor.version = version
-    tensor.view = None
+    tensor.origin = None
     return tensor
 
 

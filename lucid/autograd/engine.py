@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from lucid.autograd.mode import ThreadState
 
 
+NOTHING: Any = {}
+
+
 class Pass:
     """What one backward pass knows beside its gradients.
 
@@ -54,12 +57,13 @@ class Pass:
         self.roots = roots
         self.counts = reachable(roots)
         self.needed: set[Node] | None = None
-        self.captures: dict[Node, dict[int, int]] = {}
+        self.captures: dict[Node, dict[int, int]] = NOTHING
         self.captured: list[Any] = []
 
     def want(self, edges: Sequence[Edge], *, accumulate: bool) -> None:
         """Leave out everything off the way to `edges`, and capture their gradients unless leaves accumulate."""
         targets = {edge[0] for edge in edges}
+        self.captures = {}
         self.needed = needed_nodes({*self.roots, *self.counts}, targets)
         if accumulate:
             for node in targets:
@@ -189,6 +193,11 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     while True:
         if leaves:
             node = leaves.pop(0)
+            if not watched and node.extra is None and type(buffers.get(node)) is ndarray:
+                # the same as below for the many leaves that nothing hangs on
+                state.node = node
+                node.backward(CPU, buffers.pop(node), quiet)
+                continue
         elif newest is not None:
             node = newest
             newest = heappop(ready)[1] if ready else None
@@ -203,7 +212,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             # Nothing but hooks of its only output hangs on this node: what `_run_watched` does, in line.
             tensor = new_tensor()
             tensor.array = grad
-            tensor.edge = tensor.view = None
+            tensor.edge = tensor.origin = None
             hook = None
             try:
                 for hook in extra.light[:]:

@@ -450,10 +450,10 @@ class Function(metaclass=_FunctionMeta):
                 continue
             if known:
                 alias = wrap_on_graph(output.array, None, version_of(output))
-                alias.view = View.fixed(output, f"it is an input that {cls.__qualname__} returned as it is")
+                alias.origin = View.fixed(output, f"it is an input that {cls.__qualname__} returned as it is")
                 output = alias  # noqa: PLW2901
-            elif output.view is not None and differentiable:
-                output.view = View.fixed(output.view.parent, f"it is a view that was made inside {cls.__qualname__}")
+            elif output.origin is not None and differentiable:
+                output.origin = View.fixed(output.origin.parent, f"it is a view that was made inside {cls.__qualname__}")
             output.edge = (node, index) if differentiable else None
             final.append(output)
         if not recording:
@@ -478,7 +478,7 @@ class Function(metaclass=_FunctionMeta):
 
 def _move(tensor: TensorBase, edge: Edge) -> None:
     """Give a tensor that a forward changed in place its new place in the graph."""
-    view = tensor.view
+    view = tensor.origin
     if view is None:
         rebase(tensor, edge)
         return

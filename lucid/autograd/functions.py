@@ -142,7 +142,7 @@ def backward(
     keep = create_graph if retain_graph is None else retain_graph
     if grad_tensors is None and inputs is None and isinstance(tensors, TensorBase):
         # what nearly every training step does: one scalar root, all leaves
-        edge = tensors.edge if tensors.view is None else live_edge(tensors)
+        edge = tensors.edge if tensors.origin is None else live_edge(tensors)
         array = tensors.array
         if edge is not None and array.size == 1 and array.dtype.kind in "fV":
             one = one_like(array)

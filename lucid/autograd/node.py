@@ -209,18 +209,17 @@ class AccumulateGrad(Node):
         if edge[0] is not self:
             raise GraphError("a leaf was moved into the graph's interior by an in-place op after it had been used")
         if isinstance(grad, TensorBase):
-            old = grad_of(leaf)
+            old = leaf.stored_grad
             leaf.stored_grad = grad if old is None else m.add(old, grad)
             return ()
         if grad.dtype is not leaf.array.dtype or type(grad) is not type(leaf.array):
             grad = as_array(grad).astype(leaf.array.dtype, copy=False)
         with _accumulation:
-            old = grad_of(leaf)
+            old = leaf.stored_grad
             if old is None:
-                # The engine's variable, this function's and getrefcount's argument: anything above means that a hook,
-                # another leaf, a saved tensor or the user holds the buffer too.
-                flags = grad.flags
-                if not (flags.owndata and flags.c_contiguous and getrefcount(grad) <= ENGINE_REFERENCES):
+                # a buffer that nobody else holds is taken over
+                alone = getrefcount(grad) == LONE_REFERENCES
+                if not (alone and (flags := grad.flags).owndata and flags.c_contiguous):
                     grad = grad.copy()
                 leaf.stored_grad = wrap(grad)
                 return ()
@@ -230,20 +229,25 @@ class AccumulateGrad(Node):
             into = old.array
             if type(into) is not np.ndarray:
                 m.add_into(into, grad)
-            elif into.nbytes >= SMALL_BYTES or not into.ndim:
+            elif into.nbytes >= SMALL_BYTES:
                 quiet(np.add, into, grad, into)
-            elif getrefcount(into) == UNSHARED_REFERENCES:
-                # nobody but `.grad` holds the array, so that nobody sees it replaced
-                old.array = quiet(np.add, into, grad)
             else:
-                into[...] = quiet(np.add, into, grad)
+                total = quiet(np.add, into, grad)
+                if getrefcount(into) == UNSHARED_REFERENCES and type(total) is np.ndarray:
+                    # nobody but `.grad` holds the array, so that nobody sees it replaced
+                    old.array = total
+                else:
+                    into[...] = total
             version_of(old)[0] += 1
         return ()
 
 
+# This function's variable and getrefcount's argument: anything above means that a hook, another leaf, a saved tensor or
+# the user holds the gradient too.
+LONE_REFERENCES = 2
+
 # The slot of `.grad`, this function's variable and getrefcount's argument.
 UNSHARED_REFERENCES = 3
-ENGINE_REFERENCES = 3
 
 
 def accumulator_of(leaf: TensorBase) -> AccumulateGrad:
@@ -251,5 +255,6 @@ def accumulator_of(leaf: TensorBase) -> AccumulateGrad:
     try:
         return leaf.accumulator
     except AttributeError:
+        grad_of(leaf)  # from now on `stored_grad` is set
         leaf.accumulator = AccumulateGrad(leaf)
         return leaf.accumulator

@@ -455,7 +455,7 @@ class Primitive:
                     kind, first = type(array), array
                 elif type(array) is not kind or (kind is not np.ndarray and array.device != first.device):
                     raise self.device_error(operands)
-                edge = operand.edge if operand.view is None else live_edge(operand)
+                edge = operand.edge if operand.origin is None else live_edge(operand)
                 if edge is not None:
                     needs_grad = True
                 arrays.append(array)
@@ -477,7 +477,7 @@ class Primitive:
             node = self.record(operands, arrays, edges, (out,), (tensor,), settings)
             tensor.edge = (node, 0)
         if self.view and tensor.version is not INFERENCE:
-            tensor.view = View(operands[0], self, settings, 0)
+            tensor.origin = View(operands[0], self, settings, 0)
         return tensor
 
     def finish_several(
@@ -497,7 +497,7 @@ class Primitive:
                     tensor.edge = (node, index)
         if self.view and tensors and tensors[0].version is not INFERENCE:
             for index, tensor in enumerate(tensors):
-                tensor.view = View(operands[0], self, settings, index, several=True)
+                tensor.origin = View(operands[0], self, settings, index, several=True)
         return tuple(tensors)
 
     def record(

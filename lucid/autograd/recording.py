@@ -51,7 +51,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
         if type(array) is not ndarray or (dtype is not F32 and dtype is not F64):
             return general(x)
         state = thread.state
-        edge = x.edge if x.view is None else live_edge(x)
+        edge = x.edge if x.origin is None else live_edge(x)
         recording = edge is not None and plan is not None and state.recording
         if recording and recording != PLAIN:
             return general(x)
@@ -60,7 +60,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
             out = np.asarray(out)
         tensor = registered.tensor()
         tensor.array = out
-        tensor.view = None
+        tensor.origin = None
         if not recording:
             tensor.edge = None
             if unusual:
@@ -125,14 +125,14 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             return general(a, b)
         tensor = registered.tensor()
         tensor.array = out if type(out) is ndarray else np.asarray(out)
-        tensor.view = None
-        if a.edge is b.edge is a.view is b.view is None:
+        tensor.origin = None
+        if a.edge is b.edge is a.origin is b.origin is None:
             tensor.edge = None
             if unusual:
                 mark_inference(tensor)
             return tensor
-        first = a.edge if a.view is None else live_edge(a)
-        second = b.edge if b.view is None else live_edge(b)
+        first = a.edge if a.origin is None else live_edge(a)
+        second = b.edge if b.origin is None else live_edge(b)
         needed = (first is not None) + 2 * (second is not None)
         if unusual and (recording := thread.state.recording) != PLAIN:
             if recording:
@@ -190,7 +190,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         dtype = array.dtype
         if type(array) is not ndarray or (dtype is not F32 and dtype is not F64):
             return general(a, b)
-        edge = operand.edge if operand.view is None else live_edge(operand)
+        edge = operand.edge if operand.origin is None else live_edge(operand)
         state = thread.state
         recording = edge is not None and differentiable and state.recording
         if recording and recording != PLAIN:
@@ -198,7 +198,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         out = state.quiet(cpu, x, y)
         tensor = registered.tensor()
         tensor.array = out if type(out) is ndarray else np.asarray(out)
-        tensor.view = None
+        tensor.origin = None
         if not recording:
             tensor.edge = None
             if unusual:

@@ -45,7 +45,7 @@ class View:
     def __init__(
         self, parent: TensorBase, primitive: Primitive, settings: dict[str, Any], output: int, *, several: bool = False
     ) -> None:
-        outer = parent.view
+        outer = parent.origin
         self.parent = parent
         self.base = parent if outer is None else outer.base
         self.primitive: Primitive | None = primitive
@@ -64,7 +64,7 @@ class View:
         """Return the record of a view that no op can take again: it keeps its edge and refuses in-place changes."""
         view = cls.__new__(cls)
         view.parent = parent
-        view.base = parent if parent.view is None else parent.view.base
+        view.base = parent if parent.origin is None else parent.origin.base
         view.primitive = None
         view.settings = {}
         view.output = 0
@@ -77,9 +77,9 @@ class View:
         """Return the steps from the base to this view, first step first."""
         steps: list[View] = [self]
         parent = self.parent
-        while parent.view is not None:
-            steps.append(parent.view)
-            parent = parent.view.parent
+        while parent.origin is not None:
+            steps.append(parent.origin)
+            parent = parent.origin.parent
         steps.reverse()
         return steps
 
@@ -100,7 +100,7 @@ def replay(steps: list[View], value: Any) -> Any:
 
 def live_edge(tensor: TensorBase) -> Edge | None:
     """Return the edge of a tensor that may be a view of a base changed since the view was taken."""
-    view = tensor.view
+    view = tensor.origin
     if view is None or view.seen == version_of(tensor)[0]:
         return tensor.edge
     view.seen = version_of(tensor)[0]
@@ -147,7 +147,7 @@ def check_change(target: TensorBase, *, recording: bool) -> None:
     InplaceError
         For a leaf that requires grad, a view of one, and a view whose kind refuses, while the change is recorded.
     """
-    view = target.view
+    view = target.origin
     if version_of(target) is INFERENCE and not thread.state.inference:
         INFERENCE[0]
     if not recording:
@@ -202,8 +202,8 @@ def change_in_place(target: Any, value: Any) -> Any:
         )
     if type(source) is not type(array):
         raise DeviceError(f"in-place op: target has {describe(target)}, value has {describe(value)}")
-    view = target.view
-    new_edge = value.edge if value.view is None else live_edge(value)
+    view = target.origin
+    new_edge = value.edge if value.origin is None else live_edge(value)
     old_edge = target.edge if view is None else live_edge(target)
     recording = bool(thread.state.recording) and (new_edge is not None or old_edge is not None)
     check_change(target, recording=recording)
