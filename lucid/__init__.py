@@ -55,6 +55,7 @@ from lucid.ops.creation import as_tensor, asarray, from_numpy, tensor
 from lucid.ops.cumulative import cumprod, cumsum, prod
 from lucid.ops.diagonal import diag, diag_embed, diagonal, tril, tril_indices, triu, triu_indices
 from lucid.ops.division import div, floor_divide, fmod, reciprocal, remainder
+from lucid.ops.einsum import einsum
 from lucid.ops.elementwise import add, mul, neg, rsub, sub
 from lucid.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp
 from lucid.ops.extremes import amax, amin, argmax, argmin, max, min
@@ -177,6 +178,7 @@ __all__ = [
     "double",
     "dtype",
     "e",
+    "einsum",
     "enable_grad",
     "eq",
     "equal",

@@ -168,7 +168,7 @@ class BoundaryView(View):
     __slots__ = ()
 
     def __init__(self, parent: TensorBase, refusal: Refusal) -> None:
-        outer = parent.view
+        outer = parent.origin
         self.parent = parent
         self.base = parent if outer is None else outer.base
         self.primitive: Any = refusal
@@ -264,7 +264,7 @@ class Boundary:
 
     def _views(self, tensors: list[Any], kind: type[Frontier], refusal: Refusal) -> list[Any] | None:
         """Return a view of each tensor, joined to a new node; None if no tensor requires grad."""
-        edges = [t.edge if t.view is None else live_edge(t) for t in tensors]
+        edges = [t.edge if t.origin is None else live_edge(t) for t in tensors]
         if not any(edges):
             return None
         node = kind(self, edges)
@@ -275,7 +275,7 @@ class Boundary:
                 views.append(tensor)
                 continue
             view = wrap_on_graph(tensor.array, None if edge is None else (node, number), version)
-            view.view = BoundaryView(tensor, refusal)
+            view.origin = BoundaryView(tensor, refusal)
             views.append(view)
         return views
 

@@ -22,7 +22,7 @@ def share(kind: type[Any], data: Any, requires_grad: bool) -> Any:
     """Return a leaf of class `kind` on the memory of `data`."""
     if data is None:
         data = Tensor.__new__(Tensor)
-        data.array, data.edge, data.view = np.empty((0,), np.float32), None, None
+        data.array, data.edge, data.origin = np.empty((0,), np.float32), None, None
     if not isinstance(data, TensorBase):
         raise DtypeError(f"{kind.__name__}: expected a Tensor, got {type(data).__name__}: make one with lucid.tensor()")
     if requires_grad and data.array.dtype.kind not in "fcV":
@@ -33,7 +33,7 @@ def share(kind: type[Any], data: Any, requires_grad: bool) -> Any:
     made: Any = object.__new__(kind)
     made.array = data.array
     made.version = version_of(data)
-    made.view = None
+    made.origin = None
     made.edge = (accumulator_of(made), 0) if requires_grad else None
     return made
 

@@ -85,7 +85,7 @@ class Attributes(TensorBase):
         >>> (x * 2).requires_grad
         True
         """
-        return (self.edge if self.view is None else live_edge(self)) is not None
+        return (self.edge if self.origin is None else live_edge(self)) is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -248,7 +248,7 @@ class Attributes(TensorBase):
                 f"data set to a tensor that requires gradients must be floating point or complex, got {describe(value)}"
             )
         self.array = value.array
-        self.view = None
+        self.origin = None
         if edge is not None and edge[0].extra is not None and edge[1] in edge[0].extra.expected:
             edge[0].extra.expected[edge[1]] = (value.array.shape, value.array.dtype)
 
@@ -258,7 +258,7 @@ class Attributes(TensorBase):
 
     @property
     def _base(self) -> Any:
-        return None if self.view is None else self.view.base
+        return None if self.origin is None else self.origin.base
 
     def is_inference(self) -> bool:
         """Return whether this tensor was made in inference mode, and so can never enter a graph."""

@@ -28,7 +28,7 @@ def rebuild(kind: type[Any], array: Any, device: str, requires_grad: bool, attri
     """Return a leaf of class `kind`, from what pickle kept of it."""
     tensor: Any = object.__new__(kind)
     tensor.array = to_device(array, device)
-    tensor.view = None
+    tensor.origin = None
     tensor.edge = (accumulator_of(tensor), 0) if requires_grad else None
     for name, value in attributes.items():
         setattr(tensor, name, value)

@@ -129,7 +129,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         source = cast_to(move(source, device_of(self.array), non_blocking=non_blocking), dtype_of(self.array))
     else:
         source = wrap(asarray(source, dtype_of(self.array), device_of(self.array)))
-    if recording and self.view is None:
+    if recording and self.origin is None:
         return change_in_place(self, _copy(self, source))
     if source.array.shape != self.array.shape:
         source = expand(source, shape=self.array.shape)
@@ -184,7 +184,7 @@ def reshaped_in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Cal
 
     def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
         # the attribute, and the argument of getrefcount
-        if self.view is not None or getrefcount(version_of(self)) > 2:
+        if self.origin is not None or getrefcount(version_of(self)) > 2:
             raise InplaceError(
                 f"{name}: this tensor of {describe(self)} is a view, has views, or is saved for backward: use "
                 f"{name[:-1]}(), which returns a view"

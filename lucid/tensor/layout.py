@@ -124,7 +124,7 @@ def storage_offset(self: Tensor) -> int:
     >>> lucid.zeros(2, 3)[1].storage_offset()
     3
     """
-    base: Any = self if self.view is None else self.view.base
+    base: Any = self if self.origin is None else self.origin.base
     return (data_ptr(self) - data_ptr(base)) // self.array.dtype.itemsize
 
 

@@ -202,7 +202,7 @@ def detach_(self: Tensor) -> Tensor:
     >>> y.detach_().is_leaf
     True
     """
-    if self.view is not None and live_edge(self) is not None:
+    if self.origin is not None and live_edge(self) is not None:
         raise InplaceError("detach_: a view cannot be detached in place, its base stays in the graph: use detach()")
     self.edge = None
     return self

@@ -13,7 +13,7 @@ from lucid.ops import (
     power,
 )
 from lucid.ops import complex as parts
-from lucid.tensor import conversion, copying, interop, layout, operators, printing, recording
+from lucid.tensor import conversion, copying, interop, layout, numpy_calls, operators, printing, recording
 from lucid.tensor.inplace import in_place
 from lucid.tensor.inplace_methods import InPlaceMethods
 from lucid.tensor.methods import Methods
@@ -117,6 +117,8 @@ class Tensor(Methods, InPlaceMethods):
     # ---- other libraries ----
 
     __array__ = interop.to_array
+    __array_ufunc__ = numpy_calls.ufunc_call
+    __array_function__ = numpy_calls.function_call
     __dlpack__ = interop.dlpack
     __dlpack_device__ = interop.dlpack_device
     __cuda_array_interface__ = property(interop.cuda_array_interface)

@@ -1,0 +1,328 @@
+"""NumPy's functions called with tensors: those that lucid has too stay on the graph, the others raise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.errors import LucidError
+from lucid.ops import (
+    axes,
+    broadcasting,
+    cumulative,
+    diagonal,
+    division,
+    elementwise,
+    exponential,
+    extremes,
+    gathering,
+    hyperbolic,
+    joining,
+    linalg,
+    logic,
+    nonfinite,
+    norms,
+    power,
+    reduction,
+    repeating,
+    rounding,
+    selection,
+    shape,
+    sorting,
+    splitting,
+    statistics,
+    trigonometry,
+)
+from lucid.ops import complex as parts
+from lucid.ops.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
+from lucid.ops.promotion import OperandTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class NumpyCallError(LucidError, TypeError):
+    """A NumPy function was called with a tensor that lucid cannot follow."""
+
+
+def ufunc_call(_self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """Return what NumPy's `ufunc` gives, by lucid's op of the same meaning.
+
+    Raises
+    ------
+    NumpyCallError
+        If lucid has no such op, or it is asked for with a method or option that the op has not.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> import numpy as np
+    >>> x = lucid.tensor([0.0, 1.0], requires_grad=True)
+    >>> np.exp(x) * np.float64(2)
+    tensor([2.0000, 5.4366], grad_fn=<MulBackward0>)
+    """
+    name = f"numpy.{ufunc.__name__}"
+    if method != "__call__":
+        raise NumpyCallError(f"{name}.{method} cannot be recorded: use lucid's function, or tensor.detach().numpy()")
+    if options:
+        raise NumpyCallError(
+            f"{name}: {', '.join(options)} cannot be used with a Tensor: NumPy does not record; assign the result, or "
+            "use tensor.detach().numpy()"
+        )
+    op = UFUNCS.get(ufunc.__name__)
+    if op is None:
+        raise NumpyCallError(f"{name} has no op in lucid: use tensor.detach().numpy(), or lucid.autograd.Function")
+    try:
+        return op(*inputs)
+    except OperandTypeError:
+        return NotImplemented
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A function of lucid under the parameters that NumPy gives it.
+
+    Attributes
+    ----------
+    function : callable
+        The one of lucid.
+    names : dict of str to str
+        NumPy's parameters, in order, and what lucid calls each.
+    constants : dict
+        What is passed besides, because the defaults differ.
+    """
+
+    function: Callable[..., Any]
+    names: dict[str, str]
+    constants: dict[str, Any]
+
+    def arguments(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call of NumPy's function as lucid names them."""
+        given = {**dict(zip(self.names, args, strict=False)), **kwargs}
+        unknown = [key for key in given if key not in self.names]
+        if unknown or len(args) > len(self.names):
+            raise NumpyCallError(
+                f"{name}: with a Tensor only {', '.join(self.names)} can be used, got {unknown or len(args)}"
+            )
+        return {**self.constants, **{self.names[key]: value for key, value in given.items()}}
+
+
+def function_call(_self: Any, func: Any, _types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what NumPy's function `func` gives, by lucid's function of the same meaning.
+
+    Raises
+    ------
+    NumpyCallError
+        If lucid has none, or it is asked for with a parameter that lucid's has not.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> import numpy as np
+    >>> x = lucid.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    >>> np.sum(x, axis=1)
+    tensor([3., 7.], grad_fn=<SumBackward0>)
+    """
+    name = f"{func.__module__}.{func.__name__}"
+    if func in ABOUT:
+        return func(*map(as_plain, args), **{key: as_plain(value) for key, value in kwargs.items()})
+    form = FUNCTIONS.get(func)
+    if form is None:
+        raise NumpyCallError(
+            f"{name} has no counterpart here that keeps a Tensor on the graph: use lucid's functions, or "
+            "tensor.detach().numpy()"
+        )
+    return form.function(**form.arguments(name, args, kwargs))
+
+
+def as_plain(value: Any) -> Any:
+    """Return tensors as NumPy arrays, also inside lists and tuples."""
+    if isinstance(value, TensorBase):
+        return cast("Any", value).numpy(force=True)
+    if isinstance(value, list | tuple):
+        return [as_plain(entry) for entry in cast("Any", value)]
+    return value
+
+
+def transposed(input: Any, order: Any = None) -> Any:
+    """Return ``numpy.transpose``: without axes, all dimensions in reverse order."""
+    return axes.permute(input, *(reversed(range(input.array.ndim)) if order is None else order))
+
+
+def product(a: Any, b: Any) -> Any:
+    """Return ``numpy.dot`` of operands of at most two dimensions."""
+    dimensions = [x.array.ndim if isinstance(x, TensorBase) else np.ndim(x) for x in (a, b)]
+    if max(dimensions) > 2:
+        raise NumpyCallError("numpy.dot: expected at most two dimensions with a Tensor: use lucid.matmul or einsum")
+    return linalg.matmul(a, b) if min(dimensions) else elementwise.mul(a, b)
+
+
+def flipped(input: Any, dims: Any = None) -> Any:
+    """Return ``numpy.flip``: without dimensions, along all."""
+    return axes.flip(input, tuple(range(input.array.ndim)) if dims is None else dims)
+
+
+def reshaped(input: Any, wanted: Any) -> Any:
+    """Return ``numpy.reshape``."""
+    return shape.reshape(input, wanted)
+
+
+def tiled(input: Any, reps: Any) -> Any:
+    """Return ``numpy.tile``."""
+    return repeating.tile(input, reps)
+
+
+def running_sum(input: Any, dim: int | None = None) -> Any:
+    """Return ``numpy.cumsum``: without a dimension, over all elements in a row."""
+    return cumulative.cumsum(shape.ravel(input), 0) if dim is None else cumulative.cumsum(input, dim)
+
+
+def sorted_values(input: Any, dim: int = -1) -> Any:
+    """Return ``numpy.sort``."""
+    return sorting.sort(input, dim)[0]
+
+
+def form(function: Callable[..., Any], names: str, **constants: Any) -> Form:
+    """Return a form from ``"numpy_name:lucid_name ..."``; a name alone is the same for both."""
+    pairs = [entry.partition(":") for entry in names.split()]
+    return Form(function, {theirs: ours or theirs for theirs, _, ours in pairs}, constants)
+
+
+REDUCTION = "a:input axis:dim"
+FUNCTIONS: dict[Any, Form] = {
+    np.all: form(reduction.all, REDUCTION + " keepdims:keepdim"),
+    np.any: form(reduction.any, REDUCTION + " keepdims:keepdim"),
+    np.sum: form(reduction.sum, REDUCTION + " dtype keepdims:keepdim"),
+    np.mean: form(reduction.mean, REDUCTION + " dtype keepdims:keepdim"),
+    np.var: form(statistics.var, REDUCTION + " ddof:correction keepdims:keepdim", correction=0),
+    np.std: form(statistics.std, REDUCTION + " ddof:correction keepdims:keepdim", correction=0),
+    np.max: form(extremes.amax, REDUCTION + " keepdims:keepdim"),
+    np.min: form(extremes.amin, REDUCTION + " keepdims:keepdim"),
+    np.argmax: form(extremes.argmax, REDUCTION + " keepdims:keepdim"),
+    np.argmin: form(extremes.argmin, REDUCTION + " keepdims:keepdim"),
+    np.prod: form(cumulative.prod, REDUCTION + " dtype keepdims:keepdim"),
+    np.cumsum: form(running_sum, REDUCTION),
+    np.count_nonzero: form(reduction.count_nonzero, REDUCTION),
+    np.linalg.norm: form(norms.norm, "x:input ord:p axis:dim keepdims:keepdim", p=None),
+    np.reshape: form(reshaped, "a:input shape:wanted"),
+    np.ravel: form(shape.ravel, "a:input"),
+    np.squeeze: form(shape.squeeze, REDUCTION),
+    np.expand_dims: form(shape.unsqueeze, REDUCTION),
+    np.copy: form(shape.clone, "a:input"),
+    np.transpose: form(transposed, "a:input axes:order"),
+    np.swapaxes: form(axes.transpose, "a:input axis1:dim0 axis2:dim1"),
+    np.moveaxis: form(axes.movedim, "a:input source destination"),
+    np.flip: form(flipped, "m:input axis:dims"),
+    np.roll: form(axes.roll, "a:input shift:shifts axis:dims"),
+    np.broadcast_to: form(broadcasting.broadcast_to, "array:input shape:size"),
+    np.concatenate: form(joining.cat, "arrays:tensors axis:dim"),
+    np.stack: form(joining.stack, "arrays:tensors axis:dim"),
+    np.hstack: form(joining.hstack, "tup:tensors"),
+    np.vstack: form(joining.vstack, "tup:tensors"),
+    np.array_split: form(splitting.tensor_split, "ary:input indices_or_sections axis:dim"),
+    np.tile: form(tiled, "A:input reps"),
+    np.repeat: form(repeating.repeat_interleave, "a:input repeats axis:dim"),
+    np.tril: form(diagonal.tril, "m:input k:diagonal"),
+    np.triu: form(diagonal.triu, "m:input k:diagonal"),
+    np.diagonal: form(diagonal.diagonal, "a:input offset axis1:dim1 axis2:dim2"),
+    np.take_along_axis: form(gathering.take_along_dim, "arr:input indices axis:dim"),
+    np.where: form(selection.where, "condition x:input y:other"),
+    np.clip: form(selection.clamp, "a:input a_min:min a_max:max"),
+    np.dot: form(product, "a b"),
+    np.outer: form(linalg.outer, "a:input b:vec2"),
+    np.sort: form(sorted_values, REDUCTION),
+    np.argsort: form(sorting.argsort, REDUCTION),
+    np.real: form(parts.real, "val:input"),
+    np.imag: form(parts.imag, "val:input"),
+    np.nan_to_num: form(nonfinite.nan_to_num, "x:input nan posinf neginf"),
+}
+"""NumPy's functions and lucid's."""
+
+ABOUT = frozenset(
+    (
+        np.allclose,
+        np.array2string,
+        np.array_equal,
+        np.array_equiv,
+        np.array_repr,
+        np.array_str,
+        np.may_share_memory,
+        np.ndim,
+        np.save,
+        np.savetxt,
+        np.savez,
+        np.savez_compressed,
+        np.shape,
+        np.shares_memory,
+        np.size,
+    )
+)
+"""NumPy's functions that say something about arrays or store them: they get the plain values."""
+
+UFUNCS: dict[str, Callable[..., Any]] = {
+    "absolute": parts.abs,
+    "add": elementwise.add,
+    "arccos": trigonometry.acos,
+    "arccosh": hyperbolic.acosh,
+    "arcsin": trigonometry.asin,
+    "arcsinh": hyperbolic.asinh,
+    "arctan": trigonometry.atan,
+    "arctan2": trigonometry.atan2,
+    "arctanh": hyperbolic.atanh,
+    "bitwise_and": logic.bitwise_and,
+    "bitwise_or": logic.bitwise_or,
+    "bitwise_xor": logic.bitwise_xor,
+    "ceil": rounding.ceil,
+    "conjugate": parts.conj,
+    "cos": trigonometry.cos,
+    "cosh": hyperbolic.cosh,
+    "divide": division.div,
+    "equal": eq,
+    "exp": exponential.exp,
+    "exp2": exponential.exp2,
+    "expm1": exponential.expm1,
+    "floor": rounding.floor,
+    "floor_divide": division.floor_divide,
+    "fmod": division.fmod,
+    "greater": gt,
+    "greater_equal": ge,
+    "invert": logic.bitwise_not,
+    "isfinite": nonfinite.isfinite,
+    "isinf": nonfinite.isinf,
+    "isnan": nonfinite.isnan,
+    "left_shift": logic.bitwise_left_shift,
+    "less": lt,
+    "less_equal": le,
+    "log": exponential.log,
+    "log10": exponential.log10,
+    "log1p": exponential.log1p,
+    "log2": exponential.log2,
+    "logaddexp": exponential.logaddexp,
+    "logical_and": logic.logical_and,
+    "logical_not": logic.logical_not,
+    "logical_or": logic.logical_or,
+    "logical_xor": logic.logical_xor,
+    "matmul": linalg.matmul,
+    "maximum": maximum,
+    "minimum": minimum,
+    "multiply": elementwise.mul,
+    "negative": elementwise.neg,
+    "not_equal": ne,
+    "power": power.pow,
+    "reciprocal": division.reciprocal,
+    "remainder": division.remainder,
+    "right_shift": logic.bitwise_right_shift,
+    "rint": rounding.round,
+    "sign": parts.sign,
+    "sin": trigonometry.sin,
+    "sinh": hyperbolic.sinh,
+    "sqrt": power.sqrt,
+    "square": power.square,
+    "subtract": elementwise.sub,
+    "tan": trigonometry.tan,
+    "trunc": rounding.trunc,
+}
+"""By the name of a ufunc, the op that it is in lucid."""
