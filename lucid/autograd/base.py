@@ -53,8 +53,8 @@ class TensorBase:
         A leaf's end of the graph, made on first need; it holds the leaf's hooks.
     """
 
-    # `array`, `edge` and `origin` are set by whoever makes a tensor. The others may be unset, which costs an op's result
-    # nothing: read them with `version_of`, `grad_of` and `accumulator_of`.
+    # `array`, `edge` and `origin` are set by whoever makes a tensor. The others may be unset, which costs an op's
+    # result nothing: read them with `version_of`, `grad_of` and `accumulator_of`.
     __slots__ = ("__weakref__", "accumulator", "array", "edge", "origin", "stored_grad", "version")
 
     array: Array

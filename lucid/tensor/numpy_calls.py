@@ -206,7 +206,7 @@ FUNCTIONS: dict[Any, Form] = {
     np.prod: form(cumulative.prod, REDUCTION + " dtype keepdims:keepdim"),
     np.cumsum: form(running_sum, REDUCTION),
     np.count_nonzero: form(reduction.count_nonzero, REDUCTION),
-    np.linalg.norm: form(norms.norm, "x:input ord:p axis:dim keepdims:keepdim", p=None),
+    np.linalg.norm: form(norms.norm, "x:input axis:dim keepdims:keepdim"),
     np.reshape: form(reshaped, "a:input shape:wanted"),
     np.ravel: form(shape.ravel, "a:input"),
     np.squeeze: form(shape.squeeze, REDUCTION),
