@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.autograd.base import TensorBase
 from lucid.autograd.primitive import primitive
 from lucid.backend.dtype import bfloat16, result_type
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.elementwise import refuse, tensor_operand
+from lucid.ops.fused import drop_where, in_blocks, keep_where
 from lucid.ops.promotion import cast_to, promote, tensor_dtype
 
 if TYPE_CHECKING:
@@ -25,7 +28,28 @@ def _typed(a: Any, b: Any) -> Any:
     return b.dtype.type(a) if isinstance(a, int | float) and getattr(b, "dtype", None) == bfloat16.numpy else a
 
 
-@primitive
+def _where_cpu(condition: Array, a: Array, b: Array) -> Array:
+    # the case of the derivatives: one side is zero
+    if type(b) is int and b == 0 and _is_plain(a) and a.shape == condition.shape:
+        return in_blocks(np, _kept_into, 0, condition, a)
+    if type(a) is int and a == 0 and _is_plain(b) and b.shape == condition.shape:
+        return in_blocks(np, _dropped_into, 0, condition, b)
+    return np.where(condition, _typed(a, b), _typed(b, a))
+
+
+def _is_plain(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.dtype.itemsize > 2  # pyright: ignore[reportUnknownMemberType]
+
+
+def _kept_into(xp: Any, out: Array, condition: Array, a: Array) -> None:
+    keep_where(xp, out, a, condition)
+
+
+def _dropped_into(xp: Any, out: Array, condition: Array, b: Array) -> None:
+    drop_where(xp, out, b, condition)
+
+
+@primitive(cpu=_where_cpu)
 def _where(xp: Any, condition: Array, a: Array, b: Array) -> Array:
     return xp.where(condition, _typed(a, b), _typed(b, a))
 

@@ -1,0 +1,176 @@
+"""Gelu, exact and by tanh, elementwise, with fused backwards."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.primitive import primitive
+from lucid.errors import LucidError
+from lucid.ops.activation import of_floating
+from lucid.ops.fused import in_blocks
+from lucid.ops.normal_tail import tail_into
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+# the height of the normal density
+PEAK = 1 / math.sqrt(2 * math.pi)
+# the argument of tanh: RISE * (x + CUBIC * x**3)
+RISE, CUBIC = math.sqrt(2 / math.pi), 0.044715
+
+
+class ApproximationError(LucidError, RuntimeError, ValueError):
+    """An approximation is unknown."""
+
+
+def _gelu_into(xp: Any, out: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
+    # max(x, 0) - |x| * Q(|x|) with the upper tail Q: no difference of nearly equal numbers far below zero
+    tail_into(xp, out, density, size, x, spare)
+    xp.multiply(out, size, out=size)
+    xp.maximum(x, 0, out=out)
+    xp.subtract(out, size, out=out)
+
+
+@primitive
+def _gelu(xp: Any, x: Array) -> Array:
+    return in_blocks(xp, _gelu_into, 3, x)
+
+
+def _gelu_grad_into(xp: Any, out: Array, g: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
+    # 1/2 + sign(x) * (1/2 - Q(|x|) + |x| * density(x))
+    tail_into(xp, out, density, size, x, spare)
+    xp.multiply(density, size, out=density)
+    xp.multiply(density, PEAK, out=density)
+    xp.subtract(density, out, out=out)
+    xp.add(out, 0.5, out=out)
+    xp.multiply(out, xp.sign(x, out=spare), out=out)
+    xp.add(out, 0.5, out=out)
+    xp.multiply(out, g, out=out)
+
+
+@primitive
+def _gelu_grad(xp: Any, g: Array, x: Array) -> Array:
+    return in_blocks(xp, _gelu_grad_into, 3, g, x)
+
+
+@_gelu.vjp
+def _gelu_vjp(m: Any, grad: Any, x: Any) -> Any:
+    return m.gelu_grad(grad, x)
+
+
+@_gelu_grad.vjp("g")
+def _gelu_grad_g(m: Any, grad: Any, x: Any) -> Any:
+    return m.gelu_grad(grad, x)
+
+
+@_gelu_grad.vjp("x")
+def _gelu_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+    square = m.square(x)
+    bend = m.mul(m.exp(m.mul(square, -0.5)), m.mul(m.sub(2, square), PEAK))
+    return m.mul(m.mul(grad, g), bend)
+
+
+of_floating(_gelu)
+
+
+def _tanh_of_cubic_into(xp: Any, out: Array, x: Array) -> None:
+    xp.square(x, out=out)
+    xp.multiply(out, RISE * CUBIC, out=out)
+    xp.add(out, RISE, out=out)
+    xp.multiply(out, x, out=out)
+    xp.tanh(out, out=out)
+
+
+def _gelu_tanh_into(xp: Any, out: Array, x: Array) -> None:
+    _tanh_of_cubic_into(xp, out, x)
+    xp.add(out, 1, out=out)
+    xp.multiply(out, x, out=out)
+    xp.multiply(out, 0.5, out=out)
+
+
+@primitive
+def _gelu_tanh(xp: Any, x: Array) -> Array:
+    return in_blocks(xp, _gelu_tanh_into, 0, x)
+
+
+def _gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, t: Array, rise: Array) -> None:
+    # ((1 + t) + x * (1 - t**2) * RISE * (1 + 3 * CUBIC * x**2)) / 2
+    _tanh_of_cubic_into(xp, t, x)
+    xp.square(x, out=rise)
+    xp.multiply(rise, 3 * RISE * CUBIC, out=rise)
+    xp.add(rise, RISE, out=rise)
+    xp.multiply(rise, x, out=rise)
+    xp.subtract(1, t, out=out)
+    xp.multiply(rise, out, out=rise)
+    xp.add(rise, 1, out=rise)
+    xp.add(t, 1, out=t)
+    # (1 + t) * (1 + x * (1 - t) * ...)
+    xp.multiply(rise, t, out=out)
+    xp.multiply(out, 0.5, out=out)
+    xp.multiply(out, g, out=out)
+
+
+@primitive
+def _gelu_tanh_grad(xp: Any, g: Array, x: Array) -> Array:
+    return in_blocks(xp, _gelu_tanh_grad_into, 2, g, x)
+
+
+@_gelu_tanh.vjp
+def _gelu_tanh_vjp(m: Any, grad: Any, x: Any) -> Any:
+    return m.gelu_tanh_grad(grad, x)
+
+
+@_gelu_tanh_grad.vjp("g")
+def _gelu_tanh_grad_g(m: Any, grad: Any, x: Any) -> Any:
+    return m.gelu_tanh_grad(grad, x)
+
+
+@_gelu_tanh_grad.vjp("x")
+def _gelu_tanh_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+    # t' * (u' + x * u'' / 2 - x * t * u'**2) with t = tanh(u), t' = 1 - t**2
+    square = m.square(x)
+    t = m.tanh(m.mul(m.add(m.mul(square, RISE * CUBIC), RISE), x))
+    rise = m.add(m.mul(square, 3 * RISE * CUBIC), RISE)
+    bend = m.add(rise, m.mul(square, 3 * RISE * CUBIC))
+    bend = m.sub(bend, m.mul(m.mul(x, t), m.square(rise)))
+    return m.mul(m.tanh_grad(m.mul(grad, g), t), bend)
+
+
+of_floating(_gelu_tanh)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """Return `input` times the share of the normal distribution below it, elementwise.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating point.
+    approximate : ``"none"`` or ``"tanh"``
+        ``"tanh"`` takes ``0.5 * input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input**3)))``.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    DtypeError
+        If `input` is not floating point.
+    ApproximationError
+        If `approximate` is something else.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.nn.functional.gelu(lucid.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.1587,  0.0000,  1.9545])
+    """
+    if approximate == "none":
+        return _gelu.call(input)
+    if approximate == "tanh":
+        return _gelu_tanh.call(input)
+    raise ApproximationError(f"gelu: expected approximate to be 'none' or 'tanh', got {approximate!r}")
