@@ -5,6 +5,7 @@ from __future__ import annotations
 from lucid.autograd import base, graph
 from lucid.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from lucid.autograd.functions import backward, grad
+from lucid.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from lucid.autograd.hooks import RemovableHandle
 from lucid.autograd.mode import (
     enable_grad,

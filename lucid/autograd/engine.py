@@ -179,7 +179,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         else:
             contribute(buffers, owned, node, output, grad, graph=graph)
     for node in this.roots:
-        if node in counts:
+        if node in counts or not this.will_run(node):
             continue
         if type(node) is AccumulateGrad:
             leaves.append(node)

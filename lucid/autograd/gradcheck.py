@@ -411,5 +411,4 @@ def _leaf(values: Any, *, like: Any) -> Any:
 
 
 def _inner(a: Any, b: Any) -> float:
-    product: Any = np.vdot(a, b)
-    return float(product.real)
+    return float(np.sum(a.real * b.real + a.imag * b.imag))

@@ -5,13 +5,17 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.autograd.base import TensorBase, describe, version_of
+from lucid.autograd.base import TensorBase, describe, version_of, wrap
 from lucid.autograd.hooks import RemovableHandle, add_hook_note, check_callable
 from lucid.autograd.mode import thread
+from lucid.autograd.mutation import allow_mutation_on_saved_tensors
 from lucid.autograd.node import Node
 from lucid.autograd.retain import hooks_of
 from lucid.autograd.saved import disable_saved_tensors_hooks, saved_tensors_hooks
 from lucid.autograd.views import live_edge
+from lucid.backend.arrays import to_device
+from lucid.backend.device import CPU, device_of
+from lucid.backend.gpu import pinned_copy
 from lucid.errors import GraphError, HookError, HookTypeError
 
 if TYPE_CHECKING:
@@ -20,10 +24,12 @@ if TYPE_CHECKING:
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
     "register_multi_grad_hook",
+    "save_on_cpu",
     "saved_tensors_hooks",
 ]
 
@@ -33,6 +39,44 @@ class GradientEdge(NamedTuple):
 
     node: Node
     output_nr: int
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Inside, tensors saved for backward wait in host memory and go back to their device when they are needed.
+
+    Parameters
+    ----------
+    pin_memory : bool
+        Whether the host memory is page-locked, which makes the copies faster; only for CUDA tensors.
+
+    Notes
+    -----
+    Tensors that are on the CPU are copied too, so that the result does not depend on the device.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(2, requires_grad=True)
+    >>> with lucid.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+
+    def __init__(self, pin_memory: bool = False) -> None:
+        def pack(tensor: TensorBase) -> tuple[Any, Any]:
+            array = tensor.array
+            device = device_of(array)
+            if device is CPU:
+                return device, array.copy()
+            return device, pinned_copy(array) if pin_memory else to_device(array, CPU)
+
+        def unpack(packed: tuple[Any, Any]) -> TensorBase:
+            device, array = packed
+            return wrap(array if device is CPU else to_device(array, device, non_blocking=pin_memory))
+
+        super().__init__(pack, unpack)
 
 
 def get_gradient_edge(tensor: TensorBase) -> GradientEdge:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from lucid.autograd.engine import Pass
+    from lucid.autograd.mutation import allow_mutation_on_saved_tensors
     from lucid.autograd.node import Node
     from lucid.autograd.saved import SavedTensorHooks
 
@@ -42,6 +43,7 @@ class ThreadState:
         "check_nan",
         "grad_enabled",
         "inference",
+        "mutable",
         "node",
         "passes",
         "quiet",
@@ -57,6 +59,7 @@ class ThreadState:
         self.check_nan = True
         self.saved_hooks: list[SavedTensorHooks] = []
         self.saved_hooks_disabled: str | None = None
+        self.mutable: list[allow_mutation_on_saved_tensors] = []
         self.passes: list[Pass] = []
         self.node: Node | None = None
         self.recording = PLAIN

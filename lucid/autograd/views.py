@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.mode import enable_grad, thread
+from lucid.autograd.mutation import keep_saved
 from lucid.autograd.node import AccumulateGrad, Node, next_sequence
 from lucid.backend import gpu
 from lucid.backend.dtype import can_cast, dtype_of
@@ -207,6 +208,7 @@ def change_in_place(target: Any, value: Any) -> Any:
     old_edge = target.edge if view is None else live_edge(target)
     recording = bool(thread.state.recording) and (new_edge is not None or old_edge is not None)
     check_change(target, recording=recording)
+    keep_saved(version_of(target))
     if not array.size:
         pass
     elif type(array) is np.ndarray:

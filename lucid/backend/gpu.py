@@ -176,3 +176,12 @@ def _between(module: Any, array: Any, source: int, target: int) -> Any:
         # Without this the source could be freed and overwritten while the copy still reads it.
         giver.wait_event(taken)
     return moved
+
+
+def pinned_copy(array: Any) -> Any:
+    """Copy of a CuPy array in page-locked host memory, complete when it is returned."""
+    import cupyx  # noqa: PLC0415  comes with CuPy, which is only imported on need
+
+    host = cupyx.empty_pinned(array.shape, array.dtype)
+    with use_device(device_index(array)):
+        return array.get(out=host)

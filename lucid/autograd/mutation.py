@@ -1,0 +1,106 @@
+"""Tensors saved for backward that may be changed in place: copied at the moment before the change."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import TensorBase, version_of, wrap
+from lucid.autograd.mode import thread
+from lucid.autograd.saved import saved_tensors_hooks
+from lucid.errors import GraphError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from lucid.backend.arrays import Array
+
+
+class _Kept:
+    """A saved array, shared with the tensor until that is changed."""
+
+    __slots__ = ("__weakref__", "array")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Inside, a tensor that was saved for backward may be changed in place: backward uses its values at saving.
+
+    The values are copied just before the first change, and only then.
+
+    Raises
+    ------
+    GraphError
+        When backward needs a saved tensor after the block was left.
+
+    Notes
+    -----
+    Leaves that require grad still refuse in-place changes. The block belongs to the thread.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(2, requires_grad=True)
+    >>> with lucid.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x * 3
+    ...     z = (y * y).sum()
+    ...     _ = y.zero_()
+    ...     z.backward()
+    >>> x.grad
+    tensor([18., 18.])
+    """
+
+    def __init__(self) -> None:
+        # the hooks outlive the block in the nodes; through a weak reference they do not keep it alive
+        block = weakref.ref(self)
+
+        def pack(tensor: TensorBase) -> _Kept:
+            kept = _Kept(tensor.array)
+            counter = version_of(tensor)
+            inside = block()
+            if inside is not None:
+                inside._kept.setdefault(id(counter), (counter, []))[1].append(weakref.ref(kept))
+            return kept
+
+        def unpack(kept: _Kept) -> Any:
+            inside = block()
+            if inside is None or not inside._inside:
+                raise GraphError(
+                    "backward needs a tensor saved under allow_mutation_on_saved_tensors, but that block was left: "
+                    "call backward inside of it"
+                )
+            return wrap(kept.array)
+
+        super().__init__(pack, unpack)
+        # by identity of a version counter, which stands for the memory: the counter itself and what shares its memory
+        self._kept: dict[int, tuple[list[int], list[weakref.ref[_Kept]]]] = {}
+        self._inside = False
+
+    def keep(self, counter: list[int]) -> None:
+        """Copy what is saved of the memory that `counter` stands for, before it changes."""
+        _, references = self._kept.pop(id(counter), (counter, []))
+        for reference in references:
+            kept = reference()
+            if kept is not None:
+                kept.array = kept.array.copy()
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._inside = True
+        thread.state.mutable.append(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._inside = False
+        self._kept.clear()
+        thread.state.mutable.remove(self)
+        super().__exit__(kind, error, traceback)
+
+
+def keep_saved(counter: list[int]) -> None:
+    """Let every :class:`allow_mutation_on_saved_tensors` of this thread keep what is about to change."""
+    for block in thread.state.mutable:
+        block.keep(counter)
