@@ -58,7 +58,7 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
-    """A test that leaves grad mode or the default dtype changed fails itself, rather than a later one."""
+    """Fail a test that leaves grad mode or the default dtype changed, rather than a later one."""
     yield
     left = lucid.is_grad_enabled(), lucid.get_default_dtype()
     lucid.set_grad_enabled(True)

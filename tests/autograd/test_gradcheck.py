@@ -1,0 +1,239 @@
+"""gradcheck and gradgradcheck: they accept what is right, and say precisely what is wrong."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.autograd import GradcheckError, gradcheck, gradgradcheck
+from lucid.autograd.function import Function
+
+
+def double(rng, *shape):
+    """Return a random float64 tensor that requires grad."""
+    return lucid.tensor(rng.uniform(0.5, 1.5, shape), requires_grad=True)
+
+
+def complex_double(rng, *shape):
+    """Return a random complex128 tensor that requires grad."""
+    return lucid.tensor(rng.uniform(0.5, 1.5, shape) + 1j * rng.uniform(0.5, 1.5, shape), requires_grad=True)
+
+
+def without_half(x):
+    """Return x * x with half of its gradient."""
+    return x * x.detach()
+
+
+@pytest.mark.parametrize("fast_mode", [None, False, True])
+def test_right_gradients_pass(rng, fast_mode):
+    """A function of several inputs, one that needs no gradient, and several outputs passes in every mode."""
+
+    def func(x, y, number):
+        return x * y + number, (x * x).sum(), x > 1
+
+    assert gradcheck(func, (double(rng, 2, 3), double(rng, 3), 2.0), fast_mode=fast_mode)
+    assert gradcheck(func, (double(rng, 2, 3), double(rng, 3).detach(), 2.0), fast_mode=fast_mode)
+
+
+@pytest.mark.parametrize("fast_mode", [None, False, True])
+def test_wrong_gradients_fail(rng, fast_mode):
+    """A gradient that misses a term raises, or gives False on request."""
+    x = double(rng, 2, 3)
+    with pytest.raises(GradcheckError):
+        gradcheck(without_half, x, fast_mode=fast_mode)
+    assert gradcheck(without_half, x, fast_mode=fast_mode, raise_exception=False) is False
+
+
+def test_the_message_names_what_is_wrong(rng):
+    """The error says which output, which input, which element, and gives both values."""
+    x, y = double(rng, 2), lucid.tensor([1.0, 3.0], dtype=lucid.float64, requires_grad=True)
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(lambda x, y: (x * 2.0, without_half(y)), (x, y))
+    text = str(caught.value)
+    assert "output 1, element [0]" in text
+    assert "with respect to input 1 (shape (2,), float64 on cpu), element [0]" in text
+    assert re.search(r"numerical 2\.0+\d*|numerical 1\.9999\d*", text)
+    assert "analytical 1.0" in text
+
+
+def test_one_wrong_element_is_found(rng):
+    """One element that is wrong by one part in a hundred, among many, fails the comparison element by element."""
+    weights = np.ones((4, 5))
+    weights[2, 3] = 1.01
+
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 3.0
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 3.0 * lucid.tensor(weights)
+
+    with pytest.raises(GradcheckError, match=r"output 0, element \[2, 3\]"):
+        gradcheck(Wrong.apply, double(rng, 4, 5))
+
+
+def test_complex_gradients_have_pytorchs_convention(rng):
+    """Holomorphic and other functions of complex numbers pass, from complex to real and from real to complex too."""
+    z, x = complex_double(rng, 3), double(rng, 3)
+    assert gradcheck(lambda z: z * z, z)
+    assert gradcheck(lambda z: lucid.abs(z), z)
+    assert gradcheck(lambda z: z * lucid.conj(z), z)
+    assert gradcheck(lambda x, z: x * z, (x, z))
+    assert gradcheck(lambda z: z * lucid.conj(z), z, fast_mode=True)
+    assert gradgradcheck(lambda z: z * z * lucid.conj(z), z)
+
+
+def test_a_complex_gradient_without_its_conjugate_fails(rng):
+    """The gradient of z * w by z is grad * conj(w): without the conjugate it is wrong in its imaginary part only."""
+
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, z, w):
+            ctx.w = w.detach()
+            return z * w
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.w, None
+
+    inputs = complex_double(rng, 2), complex_double(rng, 2).detach()
+    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
+        gradcheck(Wrong.apply, inputs)
+    with pytest.raises(GradcheckError, match="slope"):
+        gradcheck(Wrong.apply, inputs, fast_mode=True)
+
+
+def test_second_derivatives(rng):
+    """A right first and a wrong second derivative passes gradcheck and fails gradgradcheck."""
+
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * 2.0 * x.detach()
+
+    x = double(rng, 3)
+    assert gradcheck(Square.apply, x)
+    with pytest.raises(GradcheckError):
+        gradgradcheck(Square.apply, x)
+    assert gradgradcheck(lambda x: x * x, x)
+    upstream = lucid.tensor(rng.standard_normal(3))
+    assert gradgradcheck(lambda x: x * x * x, x, upstream)
+
+
+def test_inputs_are_as_before(rng):
+    """Checking moves the inputs and puts them back, even when the function raises; their grad and version stay."""
+    x = double(rng, 3)
+    before = x.detach().clone()
+    gradcheck(lambda x: x * x, x)
+    calls = []
+
+    def failing(x):
+        calls.append(x)
+        if len(calls) > 2:
+            raise KeyError("stop")
+        return x * x
+
+    with pytest.raises(KeyError):
+        gradcheck(failing, x)
+    assert lucid.equal(x.detach(), before)
+    assert x.grad is None
+    assert x._version == 0
+
+
+def test_a_closure_over_its_inputs_is_checked(rng):
+    """The inputs are moved in place, so that a function may ignore its arguments and use parameters it knows."""
+    weight = double(rng, 3)
+    assert gradcheck(lambda _: weight * weight, weight)
+    with pytest.raises(GradcheckError):
+        gradcheck(lambda _: weight * weight.detach(), weight)
+
+
+def test_views_as_outputs(rng):
+    """An output that shares the input's memory is compared as it was, not as it became."""
+    assert gradcheck(lambda x: x.reshape(-1), double(rng, 2, 3))
+    assert gradcheck(lambda x: x[0], double(rng, 2, 3), fast_mode=True)
+
+
+def test_what_changes_without_gradient_is_reported(rng):
+    """A function whose outputs do not require grad must not depend on the input."""
+    x = double(rng, 3)
+    with pytest.raises(GradcheckError, match="expected to be zero"):
+        gradcheck(lambda x: x.detach() * 2.0, x)
+    assert gradcheck(lambda x: x.detach() * 0.0, x)
+
+
+def test_backward_must_be_deterministic(rng):
+    """Two passes that differ fail, unless nondet_tol allows as much."""
+
+    class Noisy(Function):
+        passes = 0
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, grad):
+            Noisy.passes += 1
+            return grad * (2.0 + 1e-7 * Noisy.passes)
+
+    x = double(rng, 3)
+    with pytest.raises(GradcheckError, match="not reentrant"):
+        gradcheck(Noisy.apply, x)
+    assert gradcheck(Noisy.apply, x, nondet_tol=1e-5)
+
+
+def test_undefined_gradients_count_as_zeros(rng):
+    """A backward that takes None for something else than zeros fails."""
+
+    class Two(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2.0, x * 3.0
+
+        @staticmethod
+        def backward(ctx, first, second):
+            if first is None:
+                return second
+            return first * 2.0 + (0.0 if second is None else second * 3.0)
+
+    x = double(rng, 3)
+    with pytest.raises(GradcheckError, match="must take None for zeros"):
+        gradcheck(Two.apply, x)
+
+
+def test_misuse_is_refused(rng):
+    """No input that requires grad and one that cannot be moved are errors; a lower precision is a warning."""
+    with pytest.raises(ValueError, match="at least one input that requires grad"):
+        gradcheck(lambda x: x * 2.0, double(rng, 2).detach())
+    with pytest.raises(ValueError, match=r"overlapping or read-only memory.*clone"):
+        gradcheck(lambda x: x * 2.0, double(rng, 1).expand(3))
+    with pytest.warns(UserWarning, match="float64"):
+        gradcheck(lambda x: x * 2.0, double(rng, 2).detach().float().requires_grad_(), raise_exception=False)
+
+
+def test_large_jacobians_are_projected(rng):
+    """Above ten thousand elements of the Jacobian the default is one random direction, which still sees an error."""
+    x = double(rng, 200)
+    calls = []
+
+    def func(x):
+        calls.append(x)
+        return x * x
+
+    assert gradcheck(func, x)
+    assert len(calls) < 10
+    with pytest.raises(GradcheckError, match="slope"):
+        gradcheck(without_half, x)
