@@ -1,0 +1,113 @@
+"""Convolutions and transposed convolutions."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from lucid.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from tests.sample_rows.linalg import normal
+from tests.samples import Sample
+
+
+def images(x, stride=1, padding=0, dilation=1):
+    """Return the batch of images of `x`, and the settings as one number for each of two dimensions."""
+    pair = [(value, value) if isinstance(value, int) else value for value in (stride, padding, dilation)]
+    return (x if x.ndim == 4 else x[None]), *pair
+
+
+def convolved(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
+    """Return the cross-correlation by its definition: one product of numbers at a time, window by window."""
+    batch, stride, padding, dilation = images(x, stride, padding, dilation)
+    padded = np.pad(batch, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2))
+    sizes = [(padded.shape[2 + d] - dilation[d] * (w.shape[2 + d] - 1) - 1) // stride[d] + 1 for d in range(2)]
+    out = np.zeros((len(batch), len(w), *sizes), np.result_type(x, w))
+    per_group, made = w.shape[1], len(w) // groups
+    for o in range(len(w)):
+        channels = padded[:, o // made * per_group : (o // made + 1) * per_group]
+        for i, j in np.ndindex(*sizes):
+            rows = slice(i * stride[0], i * stride[0] + dilation[0] * (w.shape[2] - 1) + 1, dilation[0])
+            columns = slice(j * stride[1], j * stride[1] + dilation[1] * (w.shape[3] - 1) + 1, dilation[1])
+            out[:, o, i, j] = (channels[:, :, rows, columns] * w[o]).sum((1, 2, 3)) + (0 if b is None else b[o])
+    return out if x.ndim == 4 else out[0]
+
+
+def spread(x, w, b=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """Return the transposed convolution by its definition: each element adds a scaled kernel."""
+    batch, stride, padding, dilation = images(x, stride, padding, dilation)
+    more = (output_padding,) * 2 if isinstance(output_padding, int) else output_padding
+    spans = [dilation[d] * (w.shape[2 + d] - 1) + 1 for d in range(2)]
+    full = [(batch.shape[2 + d] - 1) * stride[d] + spans[d] + more[d] for d in range(2)]
+    per_group, made = len(w) // groups, w.shape[1]
+    out = np.zeros((len(batch), made * groups, *full), np.result_type(x, w))
+    for c in range(len(w)):
+        target = out[:, c // per_group * made : (c // per_group + 1) * made]
+        for i, j in np.ndindex(*batch.shape[2:]):
+            rows = slice(i * stride[0], i * stride[0] + spans[0], dilation[0])
+            columns = slice(j * stride[1], j * stride[1] + spans[1], dilation[1])
+            target[:, :, rows, columns] += batch[:, c, i, j][:, None, None, None] * w[c]
+    out = out[:, :, padding[0] : full[0] - padding[0], padding[1] : full[1] - padding[1]]
+    out = out if b is None else out + b[:, None, None]
+    return out if x.ndim == 4 else out[0]
+
+
+def flat(reference):
+    """Return the reference over one dimension: images of height 1."""
+
+    def one(x, w, b=None, **settings):
+        settings = {
+            name: (1 if name in {"stride", "dilation"} else 0, value) if name != "groups" else value
+            for name, value in settings.items()
+        }
+        return reference(x[..., None, :], w[:, :, None], b, **settings)[..., 0, :]
+
+    return one
+
+
+def row(name, op, reference, *shapes, kind=float, empty=None, expected=None, **settings):
+    """Return the row of a convolution with settings."""
+    public = op.__name__
+    return Sample(
+        f"{public}:{name}",
+        functools.partial(op, **settings),
+        normal(*shapes, kind=kind),
+        functools.partial(reference, **(settings if expected is None else expected)),
+        lambda torch, *operands: getattr(torch.nn.functional, public)(*operands, **settings),
+        empty=None if empty is None else normal(*empty),
+    )
+
+
+X, W, B = (2, 4, 6, 7), (6, 4, 3, 2), (6,)
+ROWS = [
+    row("plain", conv2d, convolved, X, W, B, empty=((0, 4, 6, 7), W, B)),
+    row("without bias", conv2d, convolved, X, W),
+    row("stride", conv2d, convolved, X, W, B, stride=2),
+    row("padding", conv2d, convolved, X, W, B, padding=1),
+    row("everything", conv2d, convolved, X, (6, 2, 3, 2), B, stride=(2, 3), padding=(2, 1), dilation=(1, 2), groups=2),
+    row("padding larger than the image", conv2d, convolved, (1, 1, 2, 2), (1, 1, 2, 2), padding=4),
+    row("windows that miss elements", conv2d, convolved, X, (6, 4, 1, 2), B, stride=3),
+    row("valid", conv2d, convolved, X, W, padding="valid", expected={}),
+    row(
+        "same", conv2d, convolved, X, (6, 4, 3, 3), B,
+        padding="same", dilation=2, expected={"padding": 2, "dilation": 2},
+    ),
+    row("depthwise", conv2d, convolved, X, (8, 1, 3, 2), groups=4),
+    row("pointwise", conv2d, convolved, X, (6, 4, 1, 1), B),
+    row("pointwise groups", conv2d, convolved, X, (6, 2, 1, 1), B, groups=2),
+    row("pointwise steps", conv2d, convolved, X, (6, 4, 1, 1), B, stride=2, padding=1),
+    row("one image", conv2d, convolved, (4, 6, 7), W, B),
+    row("complex", conv2d, convolved, X, W, B, kind=complex, padding=1),
+    row("plain", conv1d, flat(convolved), (3, 4, 9), (6, 4, 3), B),
+    row("everything", conv1d, flat(convolved), (3, 4, 9), (6, 2, 3), B, stride=2, padding=1, dilation=2, groups=2),
+    row("one sequence", conv1d, flat(convolved), (4, 9), (6, 4, 3), B),
+    row("plain", conv_transpose2d, spread, (2, 4, 5, 4), (4, 3, 3, 2), (3,)),
+    row("stride", conv_transpose2d, spread, (2, 4, 5, 4), (4, 3, 3, 2), (3,), stride=2, output_padding=1),
+    row(
+        "everything", conv_transpose2d, spread, (2, 4, 5, 4), (4, 3, 3, 3), (6,),
+        stride=(2, 3), padding=(2, 1), dilation=(1, 2), output_padding=(1, 2), groups=2,
+    ),
+    row("one image", conv_transpose2d, spread, (4, 5, 4), (4, 3, 3, 2)),
+    row("plain", conv_transpose1d, flat(spread), (2, 4, 5), (4, 3, 3), (3,)),
+    row("stride", conv_transpose1d, flat(spread), (4, 5), (4, 3, 1), (3,), stride=2, output_padding=1),
+]  # fmt: skip
