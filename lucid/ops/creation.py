@@ -46,7 +46,7 @@ def pinned(array: Array) -> Array:
     CudaUnavailableError
         If there is no CUDA device.
     """
-    if not isinstance(array, np.ndarray):
+    if gpu.is_gpu_array(array):
         raise DeviceError("pin_memory: expected a tensor on the CPU, got one on a CUDA device")
     memory = gpu.cupy().cuda.alloc_pinned_memory(max(array.nbytes, 1))
     copy: Array = np.ndarray(array.shape, array.dtype, memory)

@@ -172,7 +172,8 @@ def full(
     fill_value : number
         The value.
     dtype : dtype, optional
-        If None, bool for a bool, int64 for an int, the default dtype for a float, its complex type for a complex number.
+        If None, bool for a bool, int64 for an int, the default dtype for a float, its complex type for a complex
+        number.
     device, requires_grad, pin_memory : optional
         As for :func:`zeros`.
 
@@ -203,7 +204,7 @@ def full(
 
 def plain_number(value: Any) -> Any:
     """Return a NumPy scalar as a Python number, and anything else unchanged."""
-    return value.item() if isinstance(value, np.generic) else value
+    return value.item() if hasattr(value, "item") else value
 
 
 def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
