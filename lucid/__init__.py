@@ -43,6 +43,7 @@ from lucid.backend.dtype import int16 as short
 from lucid.backend.dtype import int32 as int
 from lucid.backend.dtype import int64 as long
 from lucid.backend.generator import Generator, default_generator, get_rng_state, manual_seed, set_rng_state
+from lucid.ops.activation import relu
 from lucid.ops.addmm import addmm, baddbmm
 from lucid.ops.axes import flip, fliplr, flipud, movedim, permute, roll, rot90, swapaxes, t, transpose
 from lucid.ops.broadcasting import broadcast_tensors, broadcast_to, meshgrid
@@ -51,14 +52,15 @@ from lucid.ops.combination import addcdiv, addcmul, lerp
 from lucid.ops.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
 from lucid.ops.complex import abs, angle, complex, conj, imag, real, sgn, sign
 from lucid.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from lucid.ops.creation import as_tensor, asarray, from_numpy, tensor
+from lucid.ops.creation import as_tensor, asarray, from_numpy, scalar_tensor, tensor
 from lucid.ops.cumulative import cumprod, cumsum, prod
 from lucid.ops.diagonal import diag, diag_embed, diagonal, tril, tril_indices, triu, triu_indices
 from lucid.ops.division import div, floor_divide, fmod, reciprocal, remainder
-from lucid.ops.einsum import einsum
+from lucid.ops.einsum import einsum, inner, tensordot
 from lucid.ops.elementwise import add, mul, neg, rsub, sub
 from lucid.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp
 from lucid.ops.extremes import amax, amin, argmax, argmin, max, min
+from lucid.ops.filling import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from lucid.ops.gathering import gather, scatter, scatter_add, take, take_along_dim
 from lucid.ops.hyperbolic import acosh, asinh, atanh, cosh, sinh
 from lucid.ops.indexing import index_put
@@ -81,11 +83,13 @@ from lucid.ops.nonfinite import isfinite, isinf, isnan, nan_to_num
 from lucid.ops.norms import cosine_similarity, logsumexp, norm
 from lucid.ops.picking import narrow, select
 from lucid.ops.power import pow, rsqrt, sqrt, square
+from lucid.ops.ranges import arange, eye, linspace, logspace
 from lucid.ops.reduction import all, any, count_nonzero, mean, nansum, sum
 from lucid.ops.repeating import repeat_interleave, tile
 from lucid.ops.rounding import ceil, floor, frac, round, trunc
 from lucid.ops.selection import clamp, clamp_max, clamp_min, clip, where
 from lucid.ops.shape import clone, flatten, ravel, reshape, squeeze, unflatten, unsqueeze
+from lucid.ops.sigmoid import sigmoid, tanh
 from lucid.ops.slices import index_add, index_copy, index_fill, index_select
 from lucid.ops.softmax import log_softmax, softmax
 from lucid.ops.sorting import argsort, bincount, searchsorted, sort, topk, unique
@@ -93,6 +97,7 @@ from lucid.ops.special import erf, erfc, erfinv
 from lucid.ops.splitting import chunk, split, tensor_split, unbind
 from lucid.ops.statistics import median, std, std_mean, var, var_mean
 from lucid.ops.trigonometry import acos, asin, atan, atan2, cos, sin, tan
+from lucid.serialization import load, save
 from lucid.tensor import Tensor
 from lucid.tensor.interop import from_dlpack
 from lucid.tensor.printing import set_printoptions
@@ -116,6 +121,7 @@ __all__ = [
     "amin",
     "angle",
     "any",
+    "arange",
     "argmax",
     "argmin",
     "argsort",
@@ -179,6 +185,8 @@ __all__ = [
     "dtype",
     "e",
     "einsum",
+    "empty",
+    "empty_like",
     "enable_grad",
     "eq",
     "equal",
@@ -188,6 +196,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "eye",
     "flatten",
     "flip",
     "fliplr",
@@ -202,6 +211,8 @@ __all__ = [
     "frac",
     "from_dlpack",
     "from_numpy",
+    "full",
+    "full_like",
     "gather",
     "ge",
     "get_default_device",
@@ -218,6 +229,7 @@ __all__ = [
     "index_select",
     "inf",
     "inference_mode",
+    "inner",
     "int",
     "int8",
     "int16",
@@ -231,6 +243,8 @@ __all__ = [
     "isnan",
     "le",
     "lerp",
+    "linspace",
+    "load",
     "log",
     "log1p",
     "log2",
@@ -241,6 +255,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logspace",
     "logsumexp",
     "long",
     "lt",
@@ -270,6 +285,8 @@ __all__ = [
     "no_grad",
     "nonzero",
     "norm",
+    "ones",
+    "ones_like",
     "optim",
     "outer",
     "permute",
@@ -280,6 +297,7 @@ __all__ = [
     "ravel",
     "real",
     "reciprocal",
+    "relu",
     "remainder",
     "repeat_interleave",
     "reshape",
@@ -289,6 +307,8 @@ __all__ = [
     "round",
     "rsqrt",
     "rsub",
+    "save",
+    "scalar_tensor",
     "scatter",
     "scatter_add",
     "searchsorted",
@@ -300,6 +320,7 @@ __all__ = [
     "set_rng_state",
     "sgn",
     "short",
+    "sigmoid",
     "sign",
     "sin",
     "sinh",
@@ -319,8 +340,10 @@ __all__ = [
     "take",
     "take_along_dim",
     "tan",
+    "tanh",
     "tensor",
     "tensor_split",
+    "tensordot",
     "tile",
     "topk",
     "transpose",
@@ -338,4 +361,6 @@ __all__ = [
     "var_mean",
     "vstack",
     "where",
+    "zeros",
+    "zeros_like",
 ]

@@ -79,7 +79,11 @@ class HookTypeError(LucidError, TypeError):
 
 
 class CheckpointError(LucidError, RuntimeError, ValueError):
-    """A recomputation did not repeat what the first run saved, or its settings exclude each other."""
+    """A checkpoint cannot be used.
+
+    A file is truncated, corrupt, of another program, or was to hold what it cannot; or a recomputation did not repeat
+    what the first run saved, or its settings exclude each other.
+    """
 
 
 class StateDictError(LucidError, RuntimeError, KeyError):
