@@ -46,7 +46,7 @@ class _Writer:
 
     def tree(self, value: Any, path: tuple[str, ...]) -> Any:
         """Return the tree of one value; `path` names its place."""
-        kind: type[Any] = type(value)
+        kind = cast("type[Any]", type(value))
         if value is None or kind is bool or kind is int or kind is str:
             return value
         if kind is float:

@@ -44,8 +44,11 @@ def as_operand(value: Any) -> Any:
     OperandTypeError
         For anything else.
     """
-    if isinstance(value, TensorBase | bool | int | float | complex):
+    if isinstance(value, TensorBase):
         return value
+    if isinstance(value, bool | int | float | complex):
+        # NumPy's float64 and complex128 are Python's numbers too, but would not be weak beside an array
+        return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, np.ndarray | np.generic) or gpu.is_gpu_array(value):
         return wrap(asarray(value))
     raise OperandTypeError(f"expected a Tensor, an array or a number, got {type(value).__name__}: {value!r}")
