@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def _softmax_into(xp: Any, out: Array, x: Array, axis: int) -> None:
+def _softmax_into(xp: Any, out: Array, spare: Any, x: Array, axis: int) -> None:
     xp.subtract(x, xp.max(x, axis, None, True), out=out)
     xp.exp(out, out=out)
     xp.multiply(out, xp.reciprocal(xp.sum(out, axis, None, None, True)), out=out)
 
 
-def _softmax_grad_into(xp: Any, out: Array, grad: Array, y: Array, axis: int) -> None:
+def _softmax_grad_into(xp: Any, out: Array, spare: Any, grad: Array, y: Array, axis: int) -> None:
     if xp is np and y.ndim == 2 and axis == 1:
         total = np.einsum("ij,ij->i", grad, y)[:, None]
     else:
@@ -37,27 +37,27 @@ def _softmax_grad_into(xp: Any, out: Array, grad: Array, y: Array, axis: int) ->
     xp.multiply(out, y, out=out)
 
 
-def _log_softmax_into(xp: Any, out: Array, x: Array, axis: int) -> None:
+def _log_softmax_into(xp: Any, out: Array, spare: Any, x: Array, axis: int) -> None:
     xp.subtract(x, xp.max(x, axis, None, True), out=out)
-    total = xp.sum(xp.exp(out), axis, None, None, True)
+    total = xp.sum(xp.exp(out, out=spare), axis, None, None, True)
     xp.subtract(out, xp.log(total), out=out)
 
 
-def _log_softmax_grad_into(xp: Any, out: Array, grad: Array, y: Array, axis: int) -> None:
+def _log_softmax_grad_into(xp: Any, out: Array, spare: Any, grad: Array, y: Array, axis: int) -> None:
     xp.exp(y, out=out)
     xp.multiply(out, xp.sum(grad, axis, None, None, True), out=out)
     xp.subtract(grad, out, out=out)
 
 
 def _whole(xp: Any, into: Callable[..., None], dim: int, *arrays: Array) -> Array:
-    """Return what `into` writes for whole arrays, computed in float32 for half types."""
+    """Return what ``into(xp, out, spare, *arrays, axis)`` writes for whole arrays, half types in float32."""
     first = arrays[0]
     if not first.size:
         return xp.empty(first.shape, first.dtype)
     work = accumulation_dtype(first.dtype)
     shape = first.shape or (1,)
     out = xp.empty(shape, work)
-    into(xp, out, *[a.reshape(shape).astype(work, copy=False) for a in arrays], dim)
+    into(xp, out, None, *[a.reshape(shape).astype(work, copy=False) for a in arrays], dim)
     return out.reshape(first.shape).astype(first.dtype, copy=False)
 
 
@@ -69,9 +69,11 @@ def _by_rows(into: Callable[..., None], dim: int, *arrays: Array) -> Array:
     columns = first.shape[-1]
     flat = [a.reshape(-1, columns) for a in arrays]
     out: Array = np.empty(flat[0].shape, first.dtype)
-    for block in row_blocks(len(out), columns):
+    blocks = list(row_blocks(len(out), columns))
+    spare = np.empty(out[blocks[0]].shape, first.dtype)
+    for block in blocks:
         if first.dtype.itemsize > 2:
-            into(np, out[block], *[a[block] for a in flat], 1)
+            into(np, out[block], spare[: block.stop - block.start], *[a[block] for a in flat], 1)
         else:
             out[block] = _whole(np, into, 1, *[a[block] for a in flat])
     return out.reshape(first.shape)

@@ -66,13 +66,16 @@ def _forward(
 
 
 def _backward(
-    xp: Any, out: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any, dim: tuple[int, ...], eps: float,
-    center: bool, broadcast: tuple[int, ...], wants: tuple[bool, ...],
+    xp: Any, out: Any, known: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any,
+    dim: tuple[int, ...], eps: float, center: bool, broadcast: tuple[int, ...], wants: tuple[bool, ...],
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Write the gradient of `x` into `out` and return those of weight and bias, zeros where they are not wanted."""
+    """Write the gradient of `x` into `out` and return those of weight and bias, zeros where they are not wanted.
+
+    `known` is room for the standardised values.
+    """
     count = count_of(x.shape, dim)
     scale = 1 / xp.sqrt(variance + eps)
-    known = xp.multiply(xp.subtract(x, mean) if center else x, scale)
+    xp.multiply(xp.subtract(x, mean, out=known) if center else x, scale, out=known)
     none = xp.zeros(broadcast, grad.dtype)
     to_bias = sum_to_array(xp, grad, broadcast) if wants[2] else none
     if not wants[0]:
@@ -193,16 +196,22 @@ def _normalise_grad_on(
     if xp is not np or 0 in axes or not x.size:
         whole = out if work == x.dtype or not wants[0] else xp.empty(shape, work)
         grad, rows = grad.astype(work, copy=False), rows.astype(work, copy=False)
-        to_weight, to_bias = _backward(xp, whole, grad, rows, weight, mean, variance, *settings)
+        known = xp.empty(shape, work)
+        to_weight, to_bias = _backward(xp, whole, known, grad, rows, weight, mean, variance, *settings)
         if whole is not out:
             out[...] = whole
     else:
         to_weight, to_bias = np.zeros(affine, work), np.zeros(affine, work)
-        for block in row_blocks(shape[0], x.size // shape[0]):
-            part: Any = np.empty(rows[block].shape, work) if work != x.dtype or not wants[0] else out[block]
+        blocks = list(row_blocks(shape[0], x.size // shape[0]))
+        # fresh memory for every block would cost more than the work on it
+        spare: Any = np.empty(rows[blocks[0]].shape, work)
+        known: Any = np.empty_like(spare)
+        for block in blocks:
+            size = block.stop - block.start
+            part = out[block] if wants[0] and work == x.dtype else spare[:size]
             some_weight, some_bias = _backward(
-                np, part, grad[block].astype(work, copy=False), rows[block].astype(work, copy=False), weight,
-                mean[block], variance[block], *settings,
+                np, part, known[:size], grad[block].astype(work, copy=False), rows[block].astype(work, copy=False),
+                weight, mean[block], variance[block], *settings,
             )  # fmt: skip
             if wants[1]:
                 to_weight += some_weight
