@@ -12,7 +12,7 @@ from lucid.autograd.mode import thread
 from lucid.autograd.retain import register_hook
 from lucid.autograd.views import live_edge
 from lucid.errors import HookError
-from lucid.nn.boundary import FULL, PRE, Boundary
+from lucid.nn.boundary import ModuleInputBackward
 from lucid.nn.paths import calling_root, module_path
 from lucid.nn.tables import everywhere, global_tables
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.nn.module import Module
-
-
-BACKWARD = frozenset({"_backward_hooks", "_backward_pre_hooks"})
+    from lucid.nn.tables import ActiveHooks
 
 
 class Progress:
@@ -30,68 +28,110 @@ class Progress:
 
     Attributes
     ----------
-    args, kwargs, result
+    args, kwargs, output
         What such a hook is given: the arguments after the pre-hooks, and the output, None until there is one.
     called : set of int
         The handle ids of the always-called hooks that have been called.
     """
 
-    __slots__ = ("args", "called", "kwargs", "result")
+    __slots__ = ("args", "called", "kwargs", "output")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args = args
         self.kwargs = kwargs
-        self.result: Any = None
+        self.output: Any = None
         self.called: set[int] = set()
 
 
-def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_hooks(module: Module, own: ActiveHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what ``module(*args, **kwargs)`` gives, with every hook fired at its moment."""
-    own = module._active_hooks  # noqa: SLF001  one class in several files
+    if own.special or everywhere:
+        return _call_in_full(module, own, args, kwargs)
+    # what most hooks are, in straight-line code
+    if "_forward_pre_hooks" in own:
+        hooks = own["_forward_pre_hooks"] or module._forward_pre_hooks.snapshot()  # noqa: SLF001  one class in several files
+        at = 0
+        try:
+            for at in hooks:
+                result = at[1](module, args)
+                if result is not None:
+                    args = result if isinstance(result, tuple) else (result,)
+        except Exception as error:
+            _note(error, module, "forward pre-hook", hooks, at)
+            raise
+    output = module.forward(*args, **kwargs)
+    if "_forward_hooks" in own:
+        if own.special or everywhere:
+            # a hook or forward itself has registered something
+            return _fire_forward_hooks(module, args, kwargs, output, None)
+        hooks = own["_forward_hooks"] or module._forward_hooks.snapshot()  # noqa: SLF001
+        at = 0
+        try:
+            for at in hooks:
+                result = at[1](module, args, output)
+                if result is not None:
+                    output = result
+        except Exception as error:
+            _note(error, module, "forward hook", hooks, at)
+            raise
+    return output
+
+
+def _call_in_full(module: Module, own: ActiveHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if "_forward_hooks_always_called" not in own and "_forward_hooks_always_called" not in everywhere:
-        return _call(module, args, kwargs, own, None)
+        return _call(module, own, args, kwargs, None)
     progress = Progress(args, kwargs)
     try:
-        return _call(module, args, kwargs, own, progress)
+        return _call(module, own, args, kwargs, progress)
     except Exception:
         _call_after_error(module, progress)
         raise
 
 
 def _call(
-    module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], own: set[str], progress: Progress | None
+    module: Module, own: ActiveHooks, args: tuple[Any, ...], kwargs: dict[str, Any], progress: Progress | None
 ) -> Any:
-    boundary = None
-    if not (BACKWARD.isdisjoint(own) and BACKWARD.isdisjoint(everywhere)) and thread.state.recording:
-        boundary = _boundary(module)
+    call = None
+    if thread.state.recording and (
+        "_backward_hooks" in own
+        or "_backward_pre_hooks" in own
+        or "_backward_hooks" in everywhere
+        or "_backward_pre_hooks" in everywhere
+    ):
+        # the hooks as they are before any hook of this call has run
+        call = ModuleInputBackward(
+            module,
+            global_tables.backward_pre.snapshot() + module._backward_pre_hooks.snapshot(),  # noqa: SLF001
+            global_tables.backward.snapshot() + module._backward_hooks.snapshot(),  # noqa: SLF001
+        )
     if "_forward_pre_hooks" in own or "_forward_pre_hooks" in everywhere:
         args, kwargs = _fire_pre_hooks(module, args, kwargs)
-    if boundary is not None:
-        args, kwargs = boundary.enter(args, kwargs)
+    if call is not None:
+        args, kwargs = call.enter(args, kwargs)
     if progress is not None:
         progress.args, progress.kwargs = args, kwargs
-    result = module.forward(*args, **kwargs)
+    output = module.forward(*args, **kwargs)
     if "_forward_hooks" in own or "_forward_hooks" in everywhere:
-        result = _fire_forward_hooks(module, args, kwargs, result, progress)
-    if boundary is not None:
-        result = boundary.leave(result)
+        output = _fire_forward_hooks(module, args, kwargs, output, progress)
+    if call is not None:
+        output = call.leave(output)
     if "_output_hooks" in own:
-        _hook_output(module, result)
-    return result
+        _hook_output(module, output)
+    return output
 
 
 def _fire_pre_hooks(
     module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments after the forward pre-hooks."""
-    hooks = module._forward_pre_hooks.snapshot()  # noqa: SLF001
-    if global_tables.forward_pre:
-        hooks = global_tables.forward_pre.snapshot() + hooks
-    with_kwargs = module._forward_pre_hooks_with_kwargs  # noqa: SLF001
-    hook_id, hook = -1, None
+    hooks = global_tables.forward_pre.snapshot() + module._forward_pre_hooks.snapshot()  # noqa: SLF001
+    # a copy: a hook taken off by another one still fires in this call, as it was registered
+    with_kwargs = set(module._forward_pre_hooks_with_kwargs)  # noqa: SLF001
+    at = 0
     try:
-        for hook_id, hook in hooks:
-            if hook_id in with_kwargs:
+        for at in hooks:
+            hook = at[1]
+            if at[0] in with_kwargs:
                 result = hook(module, args, kwargs)
                 if result is not None:
                     if not isinstance(result, tuple) or len(result) != 2:  # pyright: ignore[reportUnknownArgumentType]
@@ -105,7 +145,7 @@ def _fire_pre_hooks(
                 if result is not None:
                     args = result if isinstance(result, tuple) else (result,)
     except Exception as error:
-        _note(error, module, hook, "forward pre-hook", hooks, hook_id)
+        _note(error, module, "forward pre-hook", hooks, at)
         raise
     return args, kwargs
 
@@ -114,50 +154,42 @@ def _fire_forward_hooks(
     module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, progress: Progress | None
 ) -> Any:
     """Return the output after the forward hooks."""
-    hooks = module._forward_hooks.snapshot()  # noqa: SLF001
-    if global_tables.forward:
-        hooks = global_tables.forward.snapshot() + hooks
-    with_kwargs = module._forward_hooks_with_kwargs  # noqa: SLF001
-    everyones_with_kwargs = global_tables.forward_with_kwargs
-    hook_id, hook = -1, None
+    hooks = global_tables.forward.snapshot() + module._forward_hooks.snapshot()  # noqa: SLF001
+    with_kwargs = {*global_tables.forward_with_kwargs, *module._forward_hooks_with_kwargs}  # noqa: SLF001
+    at = 0
     try:
-        for hook_id, hook in hooks:
+        for at in hooks:
             if progress is not None:
-                progress.result = output
-                progress.called.add(hook_id)
-            if hook_id in with_kwargs or hook_id in everyones_with_kwargs:
-                result = hook(module, args, kwargs, output)
+                progress.output = output
+                progress.called.add(at[0])
+            if at[0] in with_kwargs:
+                result = at[1](module, args, kwargs, output)
             else:
-                result = hook(module, args, output)
+                result = at[1](module, args, output)
             if result is not None:
                 output = result
     except Exception as error:
-        _note(error, module, hook, "forward hook", hooks, hook_id)
+        _note(error, module, "forward hook", hooks, at)
         raise
     if progress is not None:
-        progress.result = output
+        progress.output = output
     return output
 
 
 def _call_after_error(module: Module, progress: Progress) -> None:
     """Call the always-called forward hooks that have not been called, after the call has raised."""
-    hooks = [
-        *((hook_id, hook, "global") for hook_id, hook in global_tables.forward.snapshot()),
-        *((hook_id, hook, "own") for hook_id, hook in module._forward_hooks.snapshot()),  # noqa: SLF001
-    ]
-    for hook_id, hook, whose in hooks:
-        everyones = whose == "global"
-        always = global_tables.forward_always_called if everyones else module._forward_hooks_always_called  # noqa: SLF001
+    always = {*global_tables.forward_always_called, *module._forward_hooks_always_called}  # noqa: SLF001
+    with_kwargs = {*global_tables.forward_with_kwargs, *module._forward_hooks_with_kwargs}  # noqa: SLF001
+    for hook_id, hook, _ in global_tables.forward.snapshot() + module._forward_hooks.snapshot():  # noqa: SLF001
         if hook_id not in always or hook_id in progress.called:
             continue
-        with_kwargs = global_tables.forward_with_kwargs if everyones else module._forward_hooks_with_kwargs  # noqa: SLF001
         try:
             if hook_id in with_kwargs:
-                result = hook(module, progress.args, progress.kwargs, progress.result)
+                result = hook(module, progress.args, progress.kwargs, progress.output)
             else:
-                result = hook(module, progress.args, progress.result)
+                result = hook(module, progress.args, progress.output)
             if result is not None:
-                progress.result = result
+                progress.output = result
         except Exception as error:  # noqa: BLE001  the first error is the one to raise
             warnings.warn(
                 f"forward hook {hook_name(hook)} of {module_path(module, calling_root(module))}, registered with "
@@ -167,26 +199,9 @@ def _call_after_error(module: Module, progress: Progress) -> None:
             )
 
 
-def _note(
-    error: Exception, module: Module, hook: Any, kind: str, hooks: tuple[tuple[int, Any], ...], hook_id: int
-) -> None:
-    index = [each for each, _ in hooks].index(hook_id)
-    add_hook_note(error, hook, kind, module_path(module, calling_root(module)), index)
-
-
-def _boundary(module: Module) -> Boundary:
-    """Return the boundary with the backward hooks as they are now."""
-    pre_hooks = [(hook, PRE) for _, hook in global_tables.backward_pre.snapshot()]
-    hooks = [(hook, FULL) for _, hook in global_tables.backward.snapshot()]
-    own = module._backward_pre_hooks.snapshot()  # noqa: SLF001
-    if own:
-        forms = module._backward_pre_hooks_form  # noqa: SLF001
-        pre_hooks += [(hook, forms.get(hook_id, PRE)) for hook_id, hook in own]
-    own = module._backward_hooks.snapshot()  # noqa: SLF001
-    if own:
-        forms = module._backward_hooks_form  # noqa: SLF001
-        hooks += [(hook, forms.get(hook_id, FULL)) for hook_id, hook in own]
-    return Boundary(module, pre_hooks, hooks)
+def _note(error: Exception, module: Module, kind: str, hooks: tuple[tuple[int, Any, Any], ...], at: Any) -> None:
+    """Note on `error` which of `hooks` raised it: the one that stands at the entry `at`."""
+    add_hook_note(error, at[1], kind, module_path(module, calling_root(module)), hooks.index(at))
 
 
 def _hook_output(module: Module, output: Any) -> None:
@@ -195,7 +210,7 @@ def _hook_output(module: Module, output: Any) -> None:
         return
     # the node holds its hooks: a strong reference to the tensor would be a cycle
     ref = weakref.ref(output)
-    for _, hook in module._output_hooks.snapshot():  # noqa: SLF001
+    for _, hook, _ in module._output_hooks.snapshot():  # noqa: SLF001
         register_hook(output, _OutputHook(hook, ref))
 
 

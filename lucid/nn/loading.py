@@ -109,9 +109,9 @@ class Loading:
     def _fire_pre_hooks(
         self, module: Any, entries: dict[str, Any], prefix: str, local_metadata: dict[str, Any]
     ) -> None:
-        for index, (hook_id, hook) in enumerate(module._load_state_dict_pre_hooks.snapshot()):  # noqa: SLF001
+        for index, (_, hook, option) in enumerate(module._load_state_dict_pre_hooks.snapshot()):  # noqa: SLF001
             try:
-                if hook_id in module._load_state_dict_pre_hooks_own_keys:  # noqa: SLF001
+                if option == "own keys":
                     own = {key[len(prefix) :]: value for key, value in entries.items() if key.startswith(prefix)}
                     hook(module, own, self.strict)
                     others = {key: value for key, value in entries.items() if not key.startswith(prefix)}
@@ -119,7 +119,7 @@ class Loading:
                     entries.update(others)
                     entries.update((prefix + key, value) for key, value in own.items())
                     continue
-                first = (module,) if hook_id in module._load_state_dict_pre_hooks_with_module else ()  # noqa: SLF001
+                first = (module,) if option == "with module" else ()
                 hook(*first, entries, prefix, local_metadata, self.strict, self.missing, self.unexpected, self.errors)
             except Exception as error:
                 module._note(error, hook, "load-state-dict pre-hook", prefix, index)  # noqa: SLF001
@@ -175,9 +175,9 @@ class Loading:
 
     def _fire_post_hooks(self) -> None:
         for module, prefix in self._hooked:
-            for index, (hook_id, hook) in enumerate(module._load_state_dict_post_hooks.snapshot()):  # noqa: SLF001
+            for index, (_, hook, option) in enumerate(module._load_state_dict_post_hooks.snapshot()):  # noqa: SLF001
                 try:
-                    if hook_id in module._load_state_dict_post_hooks_own_keys:  # noqa: SLF001
+                    if option == "own keys":
                         missing = self._take(self.missing, prefix)
                         unexpected = self._take(self.unexpected, prefix)
                         hook(module, missing, unexpected, self.strict)

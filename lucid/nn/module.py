@@ -11,7 +11,7 @@ from lucid.nn.module_conversion import Conversion
 from lucid.nn.module_state import StateMethods
 from lucid.nn.parameter import Buffer, Parameter
 from lucid.nn.paths import calls
-from lucid.nn.tables import KINDS, HookTable, everywhere, global_tables
+from lucid.nn.tables import KINDS, ActiveHooks, HookTable, everywhere, global_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ class Module(Conversion, StateMethods):
     _buffers: dict[str, Any]
     _non_persistent_buffers_set: set[str]
     _modules: dict[str, Module | None]
-    _active_hooks: set[str]
+    _active_hooks: ActiveHooks
 
     def __init__(self) -> None:
         # past __setattr__, which looks all of these up
@@ -65,13 +65,14 @@ class Module(Conversion, StateMethods):
             _buffers=OrderedDict(),
             _non_persistent_buffers_set=set(),
             _modules=OrderedDict(),
-            _active_hooks=set(),
+            _active_hooks=ActiveHooks(),
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return ``forward(*args, **kwargs)`` after every hook has had its say."""
-        if self._active_hooks or everywhere:
-            return call_with_hooks(self, args, kwargs)
+        hooks = self._active_hooks
+        if hooks or everywhere:
+            return call_with_hooks(self, hooks, args, kwargs)
         return self.forward(*args, **kwargs)
 
     if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.hooks import check_callable
 from lucid.nn.boundary import FULL, PRE, Form
 from lucid.nn.tables import RemovableHandle, TableAttribute, register, takes_pytorch_form
 
@@ -23,24 +22,17 @@ class HookMethods:
     """
 
     _forward_pre_hooks = TableAttribute(counted=True)
-    _forward_pre_hooks_with_kwargs = TableAttribute()
+    _forward_pre_hooks_with_kwargs = TableAttribute(counted=True)
     _forward_hooks = TableAttribute(counted=True)
-    _forward_hooks_with_kwargs = TableAttribute()
+    _forward_hooks_with_kwargs = TableAttribute(counted=True)
     _forward_hooks_always_called = TableAttribute(counted=True)
     _backward_pre_hooks = TableAttribute(counted=True)
-    _backward_pre_hooks_form = TableAttribute()
     _backward_hooks = TableAttribute(counted=True)
-    _backward_hooks_form = TableAttribute()
     _output_hooks = TableAttribute(counted=True)
     _state_dict_pre_hooks = TableAttribute()
     _state_dict_hooks = TableAttribute()
-    _state_dict_hooks_with_keep_vars = TableAttribute()
-    _state_dict_hooks_without_result = TableAttribute()
     _load_state_dict_pre_hooks = TableAttribute()
-    _load_state_dict_pre_hooks_with_module = TableAttribute()
-    _load_state_dict_pre_hooks_own_keys = TableAttribute()
     _load_state_dict_post_hooks = TableAttribute()
-    _load_state_dict_post_hooks_own_keys = TableAttribute()
 
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
@@ -71,8 +63,8 @@ class HookMethods:
         >>> module(lucid.zeros(2))
         tensor([1., 1.])
         """
-        options = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
-        return register(self._forward_pre_hooks, hook, "register_forward_pre_hook", prepend=prepend, options=options)
+        marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
+        return register(self._forward_pre_hooks, hook, "register_forward_pre_hook", prepend=prepend, marks=marks)
 
     def register_forward_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -106,10 +98,10 @@ class HookMethods:
         >>> module(lucid.ones(2))
         tensor([3., 3.])
         """
-        options = [self._forward_hooks_with_kwargs] if with_kwargs else []
+        marks = [self._forward_hooks_with_kwargs] if with_kwargs else []
         if always_call:
-            options.append(self._forward_hooks_always_called)
-        return register(self._forward_hooks, hook, "register_forward_hook", prepend=prepend, options=options)
+            marks.append(self._forward_hooks_always_called)
+        return register(self._forward_hooks, hook, "register_forward_hook", prepend=prepend, marks=marks)
 
     def register_full_backward_pre_hook(
         self, hook: Hook, prepend: bool = False, *, aligned: bool = False, structured: bool = False
@@ -145,9 +137,10 @@ class HookMethods:
         >>> x.grad
         tensor([10., 10.])
         """
-        return _with_form(
+        form = Form(structured=structured, aligned=aligned)
+        return register(
             self._backward_pre_hooks, hook, "register_full_backward_pre_hook", prepend=prepend,
-            forms=self._backward_pre_hooks_form, form=Form(structured=structured, aligned=aligned), default=PRE,
+            option=None if form == PRE else form,
         )  # fmt: skip
 
     def register_full_backward_hook(
@@ -204,9 +197,10 @@ class HookMethods:
         >>> module(x).sum().backward()
         (tensor([1., 1.]),)
         """
-        return _with_form(
+        form = Form(structured, with_kwargs, aligned)
+        return register(
             self._backward_hooks, hook, "register_full_backward_hook", prepend=prepend,
-            forms=self._backward_hooks_form, form=Form(structured, with_kwargs, aligned), default=FULL,
+            option=None if form == FULL else form,
         )  # fmt: skip
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
@@ -278,9 +272,7 @@ class HookMethods:
         >>> dict(module.state_dict())
         {'note': 'custom'}
         """
-        return register(
-            self._state_dict_hooks, hook, "register_state_dict_hook", options=[self._state_dict_hooks_with_keep_vars]
-        )
+        return register(self._state_dict_hooks, hook, "register_state_dict_hook", option="keep_vars")
 
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Return the handle of ``hook(module, state_dict, prefix, local_metadata)``, which must return None.
@@ -292,10 +284,7 @@ class HookMethods:
         TypeError
             If `hook` cannot be called.
         """
-        return register(
-            self._state_dict_hooks, hook, "register_state_dict_post_hook",
-            options=[self._state_dict_hooks_without_result],
-        )  # fmt: skip
+        return register(self._state_dict_hooks, hook, "register_state_dict_post_hook", option="no result")
 
     def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
         """Return the handle of ``hook(module, state_dict, prefix, local_metadata)``, which may return a new dictionary."""
@@ -317,15 +306,18 @@ class HookMethods:
         TypeError
             If `hook` cannot be called, or takes neither three nor eight arguments.
         """
-        options = [self._load_state_dict_pre_hooks_with_module]
-        if not takes_pytorch_form(hook, 8, 3, "register_load_state_dict_pre_hook"):
-            options.append(self._load_state_dict_pre_hooks_own_keys)
-        return register(self._load_state_dict_pre_hooks, hook, "register_load_state_dict_pre_hook", options=options)
+        theirs = takes_pytorch_form(hook, 8, 3, "register_load_state_dict_pre_hook")
+        return register(
+            self._load_state_dict_pre_hooks, hook, "register_load_state_dict_pre_hook",
+            option="with module" if theirs else "own keys",
+        )  # fmt: skip
 
     def _register_load_state_dict_pre_hook(self, hook: Hook, with_module: bool = False) -> RemovableHandle:
         """Return the handle of PyTorch's pre-hook, which is given the module only on request."""
-        options = [self._load_state_dict_pre_hooks_with_module] if with_module else []
-        return register(self._load_state_dict_pre_hooks, hook, "_register_load_state_dict_pre_hook", options=options)
+        return register(
+            self._load_state_dict_pre_hooks, hook, "_register_load_state_dict_pre_hook",
+            option="with module" if with_module else None,
+        )  # fmt: skip
 
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Return the handle of a hook that is called after the module has taken its part of a state dict.
@@ -343,21 +335,8 @@ class HookMethods:
         TypeError
             If `hook` cannot be called, or takes neither four nor two arguments.
         """
-        ours = not takes_pytorch_form(hook, 2, 4, "register_load_state_dict_post_hook")
-        options = [self._load_state_dict_post_hooks_own_keys] if ours else []
-        return register(self._load_state_dict_post_hooks, hook, "register_load_state_dict_post_hook", options=options)
-
-
-def _with_form(
-    table: Any, hook: Hook, where: str, *, prepend: bool, forms: Any, form: Form, default: Form
-) -> RemovableHandle:
-    """Return the handle of a backward hook, with its form kept beside it if it is not the usual one."""
-    check_callable(hook, where)
-    if form == default:
-        return register(table, hook, where, prepend=prepend)
-    handle = RemovableHandle(table, extra_dict=forms)
-    forms[handle.id] = form
-    table[handle.id] = hook
-    if prepend:
-        table.move_to_end(handle.id, last=False)
-    return handle
+        theirs = takes_pytorch_form(hook, 2, 4, "register_load_state_dict_post_hook")
+        return register(
+            self._load_state_dict_post_hooks, hook, "register_load_state_dict_post_hook",
+            option=None if theirs else "own keys",
+        )  # fmt: skip

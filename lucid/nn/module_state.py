@@ -117,7 +117,7 @@ class StateMethods(Tree, HookMethods):
         metadata = getattr(made, "_metadata", None)
         if metadata is not None:
             metadata[prefix[:-1]] = local_metadata
-        for index, (_, hook) in enumerate(self._state_dict_pre_hooks.snapshot()):
+        for index, (_, hook, _) in enumerate(self._state_dict_pre_hooks.snapshot()):
             try:
                 hook(self, prefix, keep_vars)
             except Exception as error:
@@ -127,15 +127,14 @@ class StateMethods(Tree, HookMethods):
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=made, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for index, (hook_id, hook) in enumerate(self._state_dict_hooks.snapshot()):
-            with_keep_vars = hook_id in self._state_dict_hooks_with_keep_vars
+        for index, (_, hook, option) in enumerate(self._state_dict_hooks.snapshot()):
             try:
-                result = hook(self, made, prefix, keep_vars if with_keep_vars else local_metadata)
+                result = hook(self, made, prefix, keep_vars if option == "keep_vars" else local_metadata)
                 if result is not None:
-                    if hook_id in self._state_dict_hooks_without_result or not isinstance(result, dict):
+                    if option == "no result" or not isinstance(result, dict):
                         raise HookTypeError(
-                            f"state-dict hook {hook_name(hook)}: expected None to be returned"
-                            f"{' or a dict' if with_keep_vars else ''}, got {type(result).__name__}"
+                            f"state-dict hook {hook_name(hook)}: expected None"
+                            f"{'' if option == 'no result' else ' or a dict'} to be returned, got {type(result).__name__}"
                         )
                     made = result
             except Exception as error:

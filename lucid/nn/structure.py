@@ -62,3 +62,51 @@ def rebuilt(like: tuple[Any, ...] | list[Any], entries: list[Any]) -> Any:
         made[:] = entries
         return made
     return kind(entries)
+
+
+class StructureError(Exception):
+    """One structure does not match another.
+
+    Attributes
+    ----------
+    other_type : bool
+        Whether something of another type stands in the place, rather than one of another length.
+    """
+
+    def __init__(self, message: str, *, other_type: bool) -> None:
+        super().__init__(message)
+        self.other_type = other_type
+
+
+def paired(pattern: Any, value: Any) -> list[tuple[Any, Any]]:
+    """Return each leaf of `pattern` with what stands in its place in `value`.
+
+    Raises
+    ------
+    StructureError
+        If `value` is of another structure; a list may stand for a tuple.
+    """
+    keys: Any
+    if isinstance(pattern, dict):
+        keys = list(cast("dict[Any, Any]", pattern))
+        if not isinstance(value, dict):
+            raise StructureError(f"expected a dict, got {type(value).__name__}", other_type=True)
+        given = list(cast("dict[Any, Any]", value))
+        if set(keys) != set(given):
+            raise StructureError(f"expected the keys {keys}, got {given}", other_type=False)
+    elif isinstance(pattern, tuple | list):
+        keys = range(len(cast("tuple[Any, ...]", pattern)))
+        if not isinstance(value, tuple | list):
+            raise StructureError(f"expected None or a tuple, got {type(value).__name__}", other_type=True)
+        length = len(cast("tuple[Any, ...]", value))
+        if length != len(keys):
+            raise StructureError(f"expected {len(keys)} entries, got {length}", other_type=False)
+    elif dataclasses.is_dataclass(pattern):
+        keys = [field.name for field in dataclasses.fields(pattern)]
+        if type(value) is not type(pattern):
+            raise StructureError(f"expected a {type(pattern).__name__}, got {type(value).__name__}", other_type=True)
+        pattern, value = vars(pattern), vars(value)
+    else:
+        return [(pattern, value)]
+    places, values = cast("Any", pattern), cast("Any", value)
+    return [pair for key in keys for pair in paired(places[key], values[key])]

@@ -25,6 +25,35 @@ class Fleeting:
     __slots__ = ()
 
 
+class ActiveHooks(dict[str, tuple[Any, ...]]):
+    """The hooks that wait for a module's calls, by kind: empty, and so false, while there are none.
+
+    An entry is a table's snapshot, or an empty tuple while none has been taken since the table changed.
+
+    Attributes
+    ----------
+    special : bool
+        Whether there are others than plain forward hooks and forward pre-hooks.
+    """
+
+    __slots__ = ("__weakref__", "special")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.special = False
+
+    # The tables enter themselves again wherever they are copied to.
+    def __deepcopy__(self, memo: dict[int, Any]) -> ActiveHooks:
+        memo[id(self)] = copied = ActiveHooks()
+        return copied
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return ActiveHooks, ()
+
+
+PLAIN = {"_forward_hooks", "_forward_pre_hooks"}
+
+
 class HookTable(OrderedDict[int, Any]):
     """Hooks by handle id, in the order in which they fire.
 
@@ -32,36 +61,37 @@ class HookTable(OrderedDict[int, Any]):
     ----------
     kind : str
         The name under which a module keeps the table.
-    active : set of str, optional
-        The kinds of non-empty tables of one module: the table enters its own kind there while it holds a hook, so
-        that a module call sees with one truth test whether any hook waits for it.
+    active : ActiveHooks, optional
+        Where the table enters itself while it holds a hook, so that a module call sees with one truth test whether any
+        hook waits for it.
 
     Attributes
     ----------
-    taken : tuple of (int, callable), or None
-        The snapshot since the last change, if `snapshot` has been called: what firing iterates, so that hooks may
-        come and go meanwhile.
+    options : dict of int to object
+        What a hook's registration asked for, by handle id, where that is not the usual.
     """
 
-    def __init__(self, kind: str = "", active: set[str] | None = None) -> None:
+    def __init__(self, kind: str = "", active: ActiveHooks | None = None) -> None:
         super().__init__()
         self.kind = kind
-        self.active: set[str] = set() if active is None else active
-        self.taken: tuple[tuple[int, Any], ...] | None = None
+        self.active = ActiveHooks() if active is None else active
+        self.options: dict[int, Any] = {}
 
-    def snapshot(self) -> tuple[tuple[int, Any], ...]:
-        """Return the entries as they are now."""
-        taken = self.taken
-        if taken is None:
-            taken = self.taken = tuple(self.items())
-        return taken
+    def snapshot(self) -> tuple[tuple[int, Any, Any], ...]:
+        """Return (id, hook, option) of all hooks as they are now: firing iterates it, so that hooks may come and go."""
+        taken = self.active.get(self.kind)
+        if not taken and self:
+            options = self.options
+            taken = self.active[self.kind] = tuple([(key, hook, options.get(key)) for key, hook in self.items()])
+        return taken or ()
 
     def _changed(self) -> None:
-        self.taken = None
+        active = self.active
         if self:
-            self.active.add(self.kind)
+            active[self.kind] = ()
         else:
-            self.active.discard(self.kind)
+            active.pop(self.kind, None)
+        active.special = not active.keys() <= PLAIN
 
     def __setitem__(self, key: int, value: Any) -> None:
         super().__setitem__(key, value)
@@ -69,11 +99,13 @@ class HookTable(OrderedDict[int, Any]):
 
     def __delitem__(self, key: int) -> None:
         super().__delitem__(key)
+        self.options.pop(key, None)
         self._changed()
 
     def clear(self) -> None:
         """Take all hooks off."""
         super().clear()
+        self.options.clear()
         self._changed()
 
     def move_to_end(self, key: int, last: bool = True) -> None:
@@ -81,17 +113,20 @@ class HookTable(OrderedDict[int, Any]):
         super().move_to_end(key, last)
         self._changed()
 
+    def _kept(self) -> list[tuple[int, Any]]:
+        """Return the entries that go along with a copy."""
+        return [(key, hook) for key, hook in self.items() if not isinstance(hook, Fleeting)]
+
     def __deepcopy__(self, memo: dict[int, Any]) -> HookTable:
         copied = HookTable(self.kind, deepcopy(self.active, memo))
         memo[id(self)] = copied
-        copied.active.discard(self.kind)
-        for key, hook in self.items():
-            if not isinstance(hook, Fleeting):
-                copied[deepcopy(key, memo)] = deepcopy(hook, memo)
+        copied.options = dict(self.options)
+        for key, hook in self._kept():
+            copied[key] = deepcopy(hook, memo)
         return copied
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        entries = [(key, hook) for key, hook in self.items() if not isinstance(hook, Fleeting)]
+        entries = self._kept()
         for _, hook in entries:
             if isinstance(hook, types.FunctionType) and (
                 "<locals>" in hook.__qualname__ or "<lambda>" in hook.__qualname__
@@ -100,11 +135,10 @@ class HookTable(OrderedDict[int, Any]):
                     f"hook {hook_name(hook)} in {self.kind} cannot be pickled: expected a function that can be imported "
                     "by its name; define it at the top level of a module, or remove it before pickling"
                 )
-        return HookTable, (self.kind,), (self.active, entries)
+        return HookTable, (self.kind,), (self.active, self.options, entries)
 
-    def __setstate__(self, state: tuple[set[str], list[tuple[int, Any]]]) -> None:
-        self.active, entries = state
-        self.active.discard(self.kind)
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.active, self.options, entries = state
         for key, hook in entries:
             self[key] = hook
         RemovableHandle.reserve(max(self, default=-1))
@@ -193,9 +227,15 @@ class RemovableHandle:
 
 
 def register(
-    table: HookTable, hook: Callable[..., Any], where: str, *, prepend: bool = False, options: Sequence[HookTable] = ()
+    table: HookTable,
+    hook: Callable[..., Any],
+    where: str,
+    *,
+    prepend: bool = False,
+    marks: Sequence[HookTable] = (),
+    option: Any = None,
 ) -> RemovableHandle:
-    """Return the handle of `hook`, put into `table` and marked in each of `options`.
+    """Return the handle of `hook`, put into `table` with its option, and marked in each of `marks`.
 
     Raises
     ------
@@ -203,9 +243,11 @@ def register(
         If `hook` is not callable; nothing is registered then.
     """
     check_callable(hook, where)
-    handle = RemovableHandle(table, extra_dict=options)
-    for option in options:
-        option[handle.id] = True
+    handle = RemovableHandle(table, extra_dict=marks)
+    for mark in marks:
+        mark[handle.id] = True
+    if option is not None:
+        table.options[handle.id] = option
     table[handle.id] = hook
     if prepend:
         table.move_to_end(handle.id, last=False)
@@ -266,14 +308,14 @@ class TableAttribute:
             return self
         state = vars(module)
         # no entry of its own yet: from now on the instance's dictionary answers before this descriptor does
-        active: set[str] | None = state["_active_hooks"] if self.counted else None
+        active: ActiveHooks | None = state["_active_hooks"] if self.counted else None
         return state.setdefault(self.name, HookTable(self.name, active))
 
 
 KINDS: set[str] = set()
 
-# The kinds of global tables that hold a hook.
-everywhere: set[str] = set()
+# The hooks that wait for the calls of all modules.
+everywhere = ActiveHooks()
 
 
 class GlobalTables:

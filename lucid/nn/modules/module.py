@@ -54,10 +54,10 @@ def register_module_forward_hook(
     TypeError
         If `hook` cannot be called.
     """
-    options = [global_tables.forward_with_kwargs] if with_kwargs else []
+    marks = [global_tables.forward_with_kwargs] if with_kwargs else []
     if always_call:
-        options.append(global_tables.forward_always_called)
-    return register(global_tables.forward, hook, "register_module_forward_hook", options=options)
+        marks.append(global_tables.forward_always_called)
+    return register(global_tables.forward, hook, "register_module_forward_hook", marks=marks)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
