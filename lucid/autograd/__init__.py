@@ -1,9 +1,10 @@
-"""Recording, backward, hooks and everything about gradients."""
+"""Reverse-mode differentiation: the graph, the engine that runs it backward, hooks, and functions of the user's own."""
 
 from __future__ import annotations
 
-from lucid.autograd import base, graph
-from lucid.autograd.anomaly import detect_anomaly, set_detect_anomaly
+from lucid.autograd import function, graph
+from lucid.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from lucid.autograd.function import Function, FunctionCtx
 from lucid.autograd.functions import backward, grad
 from lucid.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from lucid.autograd.hooks import RemovableHandle
@@ -15,3 +16,25 @@ from lucid.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
+
+__all__ = [
+    "Function",
+    "FunctionCtx",
+    "GradcheckError",
+    "RemovableHandle",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "function",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "is_anomaly_enabled",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]

@@ -12,7 +12,7 @@ import numpy as np
 from lucid.autograd.anomaly import check_grads, forward_of
 from lucid.autograd.base import TensorBase, as_array, describe, grad_of, registered, wrap
 from lucid.autograd.hooks import add_hook_note, check_replacement, fire_node_hooks, fire_tensor_hooks, hook_name, place_of
-from lucid.autograd.mode import thread
+from lucid.autograd.mode import NumPyComplaints, thread
 from lucid.autograd.node import SMALL_BYTES, AccumulateGrad, Extra, Node
 from lucid.autograd.primitive import CPU, CUDA, GRAPH, namespace_of
 from lucid.backend import gpu
@@ -251,7 +251,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 elif type(old := buffers[target]) is ndarray and old.nbytes < SMALL_BYTES:
                     try:
                         buffers[target] = add(old, grad)
-                    except RuntimeWarning:
+                    except NumPyComplaints:
                         buffers[target] = quiet(add, old, grad)
                 else:
                     contribute(buffers, owned, target, output, grad, graph=graph)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,9 +50,9 @@ def edge_of(tensor: Any, role: str) -> Edge:
 def _as_sequence(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
-    if isinstance(value, TensorBase | GradientEdge):
+    if isinstance(value, TensorBase | GradientEdge) or not isinstance(value, Iterable):
         return (value,)
-    return tuple(value)
+    return tuple(value)  # pyright: ignore[reportUnknownArgumentType]  users may pass anything here
 
 
 def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool) -> list[tuple[Edge, Any]]:

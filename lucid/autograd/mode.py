@@ -91,8 +91,9 @@ class _Thread(threading.local):
 thread = _Thread()
 
 # The hot path calls ufuncs outside of a quiet context. NumPy's warnings are attributed to the module that calls it, so
-# this silences lucid's own calls and nobody else's; where a filter turns warnings into errors instead, the callers
-# catch RuntimeWarning and run again in the quiet context.
+# this silences lucid's own calls and nobody else's; where a user's filter or error state turns them into errors, the
+# callers catch these and run again in the quiet context.
+NumPyComplaints = (RuntimeWarning, FloatingPointError)
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lucid\.(autograd|ops|tensor)\b")
 
 

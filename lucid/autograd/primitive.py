@@ -11,7 +11,7 @@ import numpy as np
 
 from lucid.autograd.anomaly import note_forward
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap, wrap_on_graph
-from lucid.autograd.mode import PLAIN, thread
+from lucid.autograd.mode import PLAIN, NumPyComplaints, thread
 from lucid.autograd.node import Node, next_sequence
 from lucid.autograd.saved import changed_error, freed_error, pack_saved, saved_tensor, unpacked_array
 from lucid.autograd.views import View, live_edge
@@ -255,8 +255,8 @@ class PrimitiveNode(Node):
             if plan.joint:
                 return plan.direct(m, grad, *saved, *values)
             return plan.run(m, grad, saved + values, self.edges)
-        except RuntimeWarning:
-            # infinities, under a filter that turns NumPy's warnings into errors
+        except NumPyComplaints:
+            # infinities, where NumPy's warnings are turned into errors
             return quiet(plan.run, m, grad, saved + values, self.edges)
 
     def check(self) -> tuple[Any, ...]:

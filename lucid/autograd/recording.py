@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, mark_inference, registered, version_of
-from lucid.autograd.mode import PLAIN, thread, unusual
+from lucid.autograd.mode import PLAIN, NumPyComplaints, thread, unusual
 from lucid.autograd.node import next_sequence
 from lucid.autograd.views import live_edge
 from lucid.errors import ShapeError
@@ -120,8 +120,8 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             out = cpu(x, y)
         except ValueError as error:
             raise broadcast_error(x, y) from error
-        except (TypeError, RuntimeWarning):
-            # operands of two devices; or infinities, under a filter that turns NumPy's warnings into errors
+        except (TypeError, *NumPyComplaints):
+            # operands of two devices; or infinities, where NumPy's warnings are turned into errors
             return general(a, b)
         tensor = registered.tensor()
         tensor.array = out if type(out) is ndarray else np.asarray(out)

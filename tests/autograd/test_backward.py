@@ -1,0 +1,264 @@
+"""backward, grad, modes and anomaly detection."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import lucid
+
+contract = pytest.mark.contract
+
+
+def leaf(*values: float) -> lucid.Tensor:
+    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
+
+
+@contract("2.5")
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1)])
+def test_one_element_of_any_shape_needs_no_gradient(shape: tuple[int, ...]) -> None:
+    """backward() of a tensor with one element begins with one."""
+    x = lucid.full(shape, 3.0, dtype=lucid.float64, requires_grad=True)
+    (x * x).backward()
+    assert x.grad.shape == shape
+    assert x.grad.item() == 6.0
+
+
+@contract("2.5")
+def test_more_elements_need_a_gradient_of_their_shape() -> None:
+    """The error says which shape is needed; another shape is refused; nothing is accumulated."""
+    x = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match=r"only for scalar outputs.*shape \(2,\)"):
+        (x * x).backward()
+    with pytest.raises(RuntimeError, match=r"gradient 0 has shape \(3,\) and its tensor has shape \(2,\)"):
+        (x * x).backward(lucid.ones(3, dtype=lucid.float64))
+    with pytest.raises(TypeError, match="expected a Tensor or None, got float"):
+        (x * x).backward(1.0)
+    with pytest.raises(RuntimeError, match="got 1 tensors and 2 gradients"):
+        lucid.autograd.backward([x * x], [lucid.ones(2), lucid.ones(2)])
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+        lucid.ones(1).backward()
+    assert x.grad is None
+
+
+def test_inputs_limit_what_is_accumulated() -> None:
+    """Only the named leaves and intermediates get a .grad."""
+    x, w = leaf(2.0), leaf(3.0)
+    y = x * w
+    (y * y).backward(inputs=[x, y])
+    assert x.grad.item() == 36.0
+    assert y.grad.item() == 12.0
+    assert w.grad is None
+    with pytest.raises(RuntimeError, match="inputs is empty"):
+        (x * w).backward(inputs=[])
+
+
+def test_grad_of_unused_inputs() -> None:
+    """An error, None with allow_unused, zeros with materialize_grads."""
+    x, w = leaf(2.0), leaf(3.0)
+    with pytest.raises(RuntimeError, match="element 1 of inputs was not used"):
+        lucid.autograd.grad(x * 2, (x, w))
+    assert lucid.autograd.grad(x * 2, (x, w), allow_unused=True)[1] is None
+    assert lucid.autograd.grad(x * 2, (x, w), materialize_grads=True)[1].item() == 0.0
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        lucid.autograd.grad(x * 2, lucid.ones(1))
+    with pytest.raises(TypeError, match="expected a Tensor"):
+        lucid.autograd.grad(x * 2, 3.0)
+
+
+def test_grad_of_the_root_of_one_input_twice_and_of_both_leaf_and_intermediate() -> None:
+    """Captures at any depth, also of the root itself, and the same input may be asked for twice."""
+    x = leaf(2.0)
+    y = x * 3
+    z = y * y
+    grads = lucid.autograd.grad(z, (x, y, z, x))
+    assert [g.item() for g in grads] == [36.0, 12.0, 1.0, 36.0]
+    assert x.grad is None
+
+
+def test_batched_gradients() -> None:
+    """is_grads_batched gives one row for each gradient: a Jacobian from an identity."""
+    x = leaf(1.0, 2.0, 3.0)
+    (jacobian,) = lucid.autograd.grad(x * x, x, lucid.eye(3, dtype=lucid.float64), is_grads_batched=True)
+    np.testing.assert_array_equal(jacobian.numpy(), np.diag([2.0, 4.0, 6.0]))
+
+
+def test_several_roots_share_one_pass() -> None:
+    """Gradients of two roots add up, also where one root lies upstream of the other."""
+    x = leaf(2.0)
+    y = x * 3
+    z = y * y
+    hooked = []
+    y.register_hook(lambda grad: hooked.append(grad.item()))
+    lucid.autograd.backward([z, y], [lucid.tensor([2.0], dtype=lucid.float64), lucid.tensor([5.0], dtype=lucid.float64)])
+    assert hooked == [2 * 12.0 + 5.0]
+    assert x.grad.item() == 3 * 29.0
+
+
+def test_create_graph_gives_higher_derivatives() -> None:
+    """The third derivative of x ** 4 through backward and grad."""
+    x = leaf(2.0)
+    y = x * x * x * x
+    for expected in (32.0, 48.0, 48.0):
+        (y,) = lucid.autograd.grad(y, x, create_graph=True)
+        assert y.item() == expected
+
+
+def test_a_leaf_as_root() -> None:
+    """A leaf's own backward adds its seed."""
+    x = leaf(2.0)
+    seed = lucid.tensor([3.0], dtype=lucid.float64)
+    x.backward(seed)
+    x.backward(seed)
+    assert x.grad.item() == 6.0
+    assert seed.item() == 3.0
+
+
+def test_backward_from_inside_a_hook() -> None:
+    """A pass may start another; the outer one goes on."""
+    x, w = leaf(2.0), leaf(5.0)
+    x.register_hook(lambda grad: _inner(w))
+    (x * 3).backward()
+    assert (x.grad.item(), w.grad.item()) == (3.0, 10.0)
+
+
+def _inner(w: lucid.Tensor) -> None:
+    with lucid.enable_grad():
+        (w * w).backward()
+
+
+@contract("10")
+def test_concurrent_passes_over_one_leaf_lose_nothing() -> None:
+    """8 threads x 200 passes give exactly 1600 hook calls and the exact sum."""
+    x = leaf(1.0)
+    calls = []
+    x.register_hook(lambda grad: calls.append(1))
+
+    def work() -> None:
+        for _ in range(200):
+            (x * 3).backward()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(calls) == 1600
+    assert x.grad.item() == 4800.0
+
+
+@contract("10")
+def test_modes_belong_to_the_thread() -> None:
+    """no_grad on one thread does not reach another."""
+    seen = []
+    with lucid.no_grad():
+        worker = threading.Thread(target=lambda: seen.append(lucid.is_grad_enabled()))
+        worker.start()
+        worker.join()
+    assert seen == [True]
+
+
+def test_modes_nest_restore_and_decorate() -> None:
+    """Context managers restore what stood before, also after exceptions; decorators hold during the call."""
+
+    @lucid.no_grad()
+    def off() -> bool:
+        return lucid.is_grad_enabled()
+
+    @lucid.no_grad
+    def also_off() -> bool:
+        return lucid.is_grad_enabled()
+
+    @lucid.set_grad_enabled(False)
+    def set_off() -> bool:
+        return lucid.is_grad_enabled()
+
+    assert [off(), also_off(), set_off(), lucid.is_grad_enabled()] == [False, False, False, True]
+    with pytest.raises(KeyError), lucid.no_grad():
+        with lucid.enable_grad():
+            assert lucid.is_grad_enabled()
+        assert not lucid.is_grad_enabled()
+        raise KeyError
+    assert lucid.is_grad_enabled()
+    lucid.set_grad_enabled(False)
+    try:
+        assert not (leaf(1.0) * 2).requires_grad
+    finally:
+        lucid.set_grad_enabled(True)
+    with lucid.set_grad_enabled(False):
+        assert not lucid.is_grad_enabled()
+    assert lucid.is_grad_enabled()
+
+
+def test_inference_mode() -> None:
+    """Results are inference tensors: no version, never saved, not changed in place outside."""
+    with lucid.inference_mode():
+        assert lucid.is_inference_mode_enabled()
+        y = lucid.ones(2, dtype=lucid.float64) * 2
+        y.add_(1)
+    assert y.is_inference()
+    with pytest.raises(RuntimeError, match="inference tensors"):
+        _ = y._version
+    with pytest.raises(RuntimeError, match="cannot be saved for backward"):
+        leaf(1.0, 2.0) * y
+    with pytest.raises(RuntimeError, match="inference tensors"):
+        y.add_(1)
+    assert (leaf(1.0, 2.0) + y).requires_grad
+
+
+def test_anomaly_names_the_forward_line() -> None:
+    """NaN in backward raises, naming the node and the line of the forward op that made it."""
+    x = leaf(0.0)
+    with lucid.autograd.detect_anomaly():
+        y = x / x  # the culprit
+        z = y * 2
+        with pytest.raises(RuntimeError, match="DivBackward0.*nan") as caught:
+            z.backward()
+    assert "y = x / x  # the culprit" in str(caught.value)
+    assert "test_backward.py" in str(caught.value)
+    assert x.grad is None
+    (x / x).backward()
+    assert np.isnan(x.grad.item())
+
+
+def test_anomaly_notes_the_forward_of_a_backward_that_raises() -> None:
+    """Another exception keeps its type and gets the forward line as a note."""
+
+    class Bad(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise KeyError("inside")
+
+    x = leaf(1.0)
+    with lucid.autograd.detect_anomaly(check_nan=False):
+        y = Bad.apply(x)  # made here
+        with pytest.raises(KeyError) as caught:
+            y.backward()
+    assert "made here" in "".join(caught.value.__notes__)
+
+
+def test_infinities_come_without_warnings() -> None:
+    """As in PyTorch: inf and nan are silent, whatever the user's NumPy error state is."""
+    with np.errstate(all="raise"):
+        x = leaf(0.0, 1.0, np.inf)
+        y = (1.0 / x) + (x - x) * np.inf + x.log()
+        y.sum().backward()
+    assert np.isnan(x.grad.numpy()).any()
+
+
+def test_gradients_have_the_dtype_of_their_tensor() -> None:
+    """Mixed dtypes: each leaf gets its own dtype, and so do hooks."""
+    a = lucid.ones(2, dtype=lucid.float16, requires_grad=True)
+    b = lucid.ones(2, dtype=lucid.float64, requires_grad=True)
+    c = lucid.ones(2, dtype=lucid.bfloat16, requires_grad=True)
+    seen = []
+    c.register_hook(lambda grad: seen.append(grad.dtype))
+    (a * b + (c * 3.0) * 0.5).sum().backward()
+    assert (a.grad.dtype, b.grad.dtype, c.grad.dtype) == (lucid.float16, lucid.float64, lucid.bfloat16)
+    assert seen == [lucid.bfloat16]

@@ -1,0 +1,170 @@
+"""Section 2 of the hooks contract: nodes, their hooks, and hooks over several tensors."""
+
+from __future__ import annotations
+
+import pytest
+
+import lucid
+from lucid.autograd.graph import GradientEdge, Node, get_gradient_edge, increment_version, register_multi_grad_hook
+
+contract = pytest.mark.contract
+
+
+def leaf(*values: float) -> lucid.Tensor:
+    return lucid.tensor(list(values), dtype=lucid.float64, requires_grad=True)
+
+
+@contract("2.1")
+def test_order_of_events_at_a_node_and_at_a_leaf() -> None:
+    """Tensor hooks, retain_grad, prehooks, the node, posthooks; at a leaf accumulation and its hooks between."""
+    x = leaf(2.0)
+    y = x * 3
+    events = []
+    y.grad_fn.register_hook(lambda given, received: events.append("node post"))
+    y.grad_fn.register_prehook(lambda received: events.append(("node pre", y.grad.item())))
+    y.register_hook(lambda grad: events.append("tensor"))
+    y.retain_grad()
+    node = get_gradient_edge(x).node
+    node.register_hook(lambda given, received: events.append("leaf post"))
+    node.register_prehook(lambda received: events.append(("leaf pre", x.grad)))
+    x.register_post_accumulate_grad_hook(lambda tensor: events.append(("accumulated", x.grad.item())))
+    x.register_hook(lambda grad: events.append("leaf tensor"))
+    (y * 5).backward()
+    assert events == [
+        "tensor",
+        ("node pre", 5.0),
+        "node post",
+        "leaf tensor",
+        ("leaf pre", None),
+        ("accumulated", 15.0),
+        "leaf post",
+    ]
+
+
+@contract("2.1")
+def test_node_hooks_replace_all_gradients() -> None:
+    """A prehook's tuple is what the node gets, a posthook's what goes on."""
+    x, w = leaf(2.0), leaf(3.0)
+    y = x * w
+    y.grad_fn.register_prehook(lambda received: (received[0] * 10,))
+    y.grad_fn.register_hook(lambda given, received: (given[0] + received[0], None))
+    y.backward()
+    assert x.grad.item() == 3.0 * 10 + 10
+    assert w.grad is None
+
+
+@contract("2.1")
+@pytest.mark.parametrize(
+    ("pre", "post", "error", "text"),
+    [
+        (lambda received: received[0], None, TypeError, "expected None or a tuple"),
+        (lambda received: (), None, RuntimeError, "expected a tuple of 1 gradients, got 0"),
+        (None, lambda given, received: [given[0], given[1]], TypeError, "expected None or a tuple"),
+        (None, lambda given, received: given[:1], RuntimeError, "expected a tuple of 2 gradients, got 1"),
+        (None, lambda given, received: (1.0, None), TypeError, "expected None or a Tensor"),
+    ],
+)
+def test_wrong_returns_of_node_hooks(pre: object, post: object, error: type[Exception], text: str) -> None:
+    """Something else than a tuple is a TypeError, another length a RuntimeError; nothing is accumulated."""
+    x, w = leaf(2.0), leaf(3.0)
+    y = x * w
+    if pre is not None:
+        y.grad_fn.register_prehook(pre)
+    if post is not None:
+        y.grad_fn.register_hook(post)
+    with pytest.raises(error, match=text):
+        y.backward()
+    assert x.grad is None
+    assert w.grad is None
+
+
+@contract("2.2")
+def test_what_a_node_tells() -> None:
+    """name, next_functions, metadata, _sequence_nr, grad_fn, output_nr, isinstance."""
+    x, w = leaf(2.0, 3.0), lucid.ones(2, dtype=lucid.float64)
+    y = x * w
+    a, b = y.split(1)
+    node = y.grad_fn
+    assert isinstance(node, Node)
+    assert node.name() == "MulBackward0"
+    assert node.next_functions[0][0] is get_gradient_edge(x).node
+    assert node.next_functions[1] == (None, 0)
+    node.metadata["note"] = 7
+    assert y.grad_fn.metadata == {"note": 7}
+    assert a.grad_fn is b.grad_fn
+    assert (a.output_nr, b.output_nr) == (0, 1)
+    assert a.grad_fn._sequence_nr() > node._sequence_nr()
+    assert x.grad_fn is None
+
+
+@contract("2.2")
+def test_ready_nodes_run_newest_first() -> None:
+    """Of several ready nodes the one recorded last runs first; a leaf runs as soon as it is complete."""
+    x, y = leaf(1.0), leaf(2.0)
+    order = []
+    a = x * 2
+    b = y * 3
+    c = x * 4
+    for name, tensor in (("a", a), ("b", b), ("c", c)):
+        tensor.grad_fn.register_hook(lambda given, received, name=name: order.append(name))
+    for name, tensor in (("x", x), ("y", y)):
+        tensor.register_hook(lambda grad, name=name: order.append(name))
+    (a + b + c).backward()
+    assert order == ["c", "b", "y", "a", "x"]
+
+
+@contract("2.3")
+def test_multi_grad_hook_all() -> None:
+    """One list, once per pass, None where this pass computes none; it does not wait for what the pass leaves out."""
+    x, y, z = leaf(1.0), leaf(2.0), leaf(3.0)
+    seen = []
+    with register_multi_grad_hook((x, y, z), seen.append):
+        (x * 2 + y * 3).backward()
+        lucid.autograd.grad(x * 5 + z * 7, z)
+    (x * 2).backward()
+    assert [[g if g is None else g.item() for g in grads] for grads in seen] == [[2.0, 3.0, None], [None, None, 7.0]]
+
+
+@contract("2.3")
+def test_multi_grad_hook_any_and_roots() -> None:
+    """mode="any" fires once with the first gradient; a root in the list counts."""
+    x, y = leaf(1.0), leaf(2.0)
+    root = x * y
+    every, first = [], []
+    register_multi_grad_hook((x, root), lambda grads: every.append([g.item() for g in grads]))
+    register_multi_grad_hook((x, y, root), lambda grad: first.append(grad.item()), mode="any")
+    for _ in range(2):
+        root.backward(retain_graph=True)
+    assert every == [[2.0, 1.0]] * 2
+    assert first == [1.0, 1.0]
+
+
+@contract("2.3")
+def test_multi_grad_hook_bad_input() -> None:
+    """A wrong mode, a non-callable and a tensor without grad are refused and nothing is registered."""
+    x = leaf(1.0)
+    with pytest.raises(ValueError, match="mode must be"):
+        register_multi_grad_hook((x,), print, mode="some")
+    with pytest.raises(TypeError, match="expected a callable"):
+        register_multi_grad_hook((x,), 3)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        register_multi_grad_hook((x, lucid.ones(1)), lambda grads: pytest.fail("registered"))
+    (x * 2).backward()
+
+
+@contract("2.4")
+def test_gradient_edges_stand_for_tensors() -> None:
+    """grad takes edges as inputs and, with a gradient, as roots; increment_version counts a change."""
+    x = leaf(2.0)
+    y = x * 3
+    edge = get_gradient_edge(y)
+    assert isinstance(edge, GradientEdge)
+    z = y * y
+    assert lucid.autograd.grad(z, edge, retain_graph=True)[0].item() == 12.0
+    (grad,) = lucid.autograd.grad(get_gradient_edge(z), x, lucid.ones(1, dtype=lucid.float64), retain_graph=True)
+    assert grad.item() == 36.0
+    increment_version(y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        get_gradient_edge(lucid.ones(1))
