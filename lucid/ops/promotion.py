@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +48,8 @@ def as_operand(value: Any) -> Any:
         return value
     if isinstance(value, bool | int | float | complex):
         # NumPy's float64 and complex128 are Python's numbers too, but would not be weak beside an array
-        return cast("Any", value).item() if isinstance(value, np.generic) else value
+        number: Any = value
+        return number.item() if isinstance(number, np.generic) else number
     if isinstance(value, np.ndarray | np.generic) or gpu.is_gpu_array(value):
         return wrap(asarray(value))
     raise OperandTypeError(f"expected a Tensor, an array or a number, got {type(value).__name__}: {value!r}")

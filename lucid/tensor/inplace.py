@@ -16,6 +16,7 @@ from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import can_cast, dtype_of
 from lucid.errors import InplaceError, ShapeError
+from lucid.ops import diagonal
 from lucid.ops.core import clone, expand
 from lucid.ops.promotion import as_operand, cast_to
 from lucid.tensor.conversion import move
@@ -174,6 +175,35 @@ def zero_(self: Tensor) -> Tensor:
     tensor([0., 0.])
     """
     return copy_(self, 0)
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
+    """Return this matrix after setting the elements of its main diagonal to `fill_value`.
+
+    Parameters
+    ----------
+    fill_value : number
+        The value.
+
+    Raises
+    ------
+    ShapeError
+        If this tensor has not two dimensions.
+    InplaceError
+        If it is a leaf that requires grad, or otherwise may not be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(2, 3).fill_diagonal_(1)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
+    if self.array.ndim != 2:
+        raise ShapeError(f"fill_diagonal_: expected a matrix, got {describe(self)}")
+    check_target(self)
+    fill_(diagonal.diagonal(self), fill_value)
+    return self
 
 
 def reshaped_in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Concatenate[Tensor, P], Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lucid.ops import (
+    activation,
     addmm,
     axes,
     combination,
@@ -22,11 +23,13 @@ from lucid.ops import (
     rounding,
     selection,
     shape,
+    sigmoid,
     slices,
+    special,
     trigonometry,
 )
 from lucid.ops import complex as parts
-from lucid.tensor import inplace
+from lucid.tensor import inplace, random_fill
 from lucid.tensor.attributes import Attributes
 from lucid.tensor.inplace import in_place, reshaped_in_place
 
@@ -39,6 +42,11 @@ class InPlaceMethods(Attributes):
     copy_ = inplace.copy_
     fill_ = inplace.fill_
     zero_ = inplace.zero_
+    normal_ = random_fill.normal_
+    uniform_ = random_fill.uniform_
+    exponential_ = random_fill.exponential_
+    bernoulli_ = random_fill.bernoulli_
+    random_ = random_fill.random_
     add_ = in_place(elementwise.add)
     sub_ = in_place(elementwise.sub)
     mul_ = in_place(elementwise.mul)
@@ -117,6 +125,13 @@ class InPlaceMethods(Attributes):
     index_fill_ = in_place(slices.index_fill)
     masked_fill_ = in_place(masking.masked_fill)
     masked_scatter_ = in_place(masking.masked_scatter)
+    fill_diagonal_ = inplace.fill_diagonal_
+    relu_ = in_place(activation.relu)
+    sigmoid_ = in_place(sigmoid.sigmoid)
+    tanh_ = in_place(sigmoid.tanh)
+    erf_ = in_place(special.erf)
+    erfc_ = in_place(special.erfc)
+    erfinv_ = in_place(special.erfinv)
     squeeze_ = reshaped_in_place(shape.squeeze)
     unsqueeze_ = reshaped_in_place(shape.unsqueeze)
     transpose_ = reshaped_in_place(axes.transpose)

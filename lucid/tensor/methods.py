@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lucid.ops import (
+    activation,
     addmm,
     axes,
     broadcasting,
@@ -12,6 +13,7 @@ from lucid.ops import (
     cumulative,
     diagonal,
     division,
+    einsum,
     elementwise,
     exponential,
     extremes,
@@ -30,8 +32,11 @@ from lucid.ops import (
     rounding,
     selection,
     shape,
+    sigmoid,
     slices,
     softmax,
+    sorting,
+    special,
     splitting,
     statistics,
     trigonometry,
@@ -126,6 +131,13 @@ class Methods(Attributes):
     bitwise_left_shift = logic.bitwise_left_shift
     bitwise_right_shift = logic.bitwise_right_shift
 
+    relu = activation.relu
+    tanh = sigmoid.tanh
+    sigmoid = sigmoid.sigmoid
+    erf = special.erf
+    erfc = special.erfc
+    erfinv = special.erfinv
+
     # ---- reductions ----
 
     sum = reduction.sum
@@ -151,6 +163,12 @@ class Methods(Attributes):
     log_softmax = softmax.log_softmax
     softmax = softmax.softmax
 
+    sort = sorting.sort
+    argsort = sorting.argsort
+    topk = sorting.topk
+    unique = sorting.unique
+    bincount = sorting.bincount
+
     # ---- products ----
 
     matmul = linalg.matmul
@@ -159,6 +177,7 @@ class Methods(Attributes):
     mv = linalg.mv
     dot = linalg.dot
     outer = linalg.outer
+    inner = einsum.inner
     baddbmm = addmm.baddbmm
     addmm = addmm.addmm
 

@@ -15,6 +15,7 @@ from lucid.ops import (
     cumulative,
     diagonal,
     division,
+    einsum,
     elementwise,
     exponential,
     extremes,
@@ -39,6 +40,7 @@ from lucid.ops import (
 from lucid.ops import complex as parts
 from lucid.ops.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
 from lucid.ops.promotion import OperandTypeError
+from lucid.ops.sigmoid import tanh
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +129,8 @@ def function_call(_self: Any, func: Any, _types: Any, args: tuple[Any, ...], kwa
     tensor([3., 7.], grad_fn=<SumBackward0>)
     """
     name = f"{func.__module__}.{func.__name__}"
+    if func is np.einsum and not kwargs:
+        return einsum.einsum(*args)
     if func in ABOUT:
         return func(*map(as_plain, args), **{key: as_plain(value) for key, value in kwargs.items()})
     form = FUNCTIONS.get(func)
@@ -232,6 +236,7 @@ FUNCTIONS: dict[Any, Form] = {
     np.where: form(selection.where, "condition x:input y:other"),
     np.clip: form(selection.clamp, "a:input a_min:min a_max:max"),
     np.dot: form(product, "a b"),
+    np.tensordot: form(einsum.tensordot, "a b axes:dims"),
     np.outer: form(linalg.outer, "a:input b:vec2"),
     np.sort: form(sorted_values, REDUCTION),
     np.argsort: form(sorting.argsort, REDUCTION),
@@ -323,6 +328,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "square": power.square,
     "subtract": elementwise.sub,
     "tan": trigonometry.tan,
+    "tanh": tanh,
     "trunc": rounding.trunc,
 }
 """By the name of a ufunc, the op that it is in lucid."""

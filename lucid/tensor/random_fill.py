@@ -1,0 +1,210 @@
+"""Random numbers written into a tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend import gpu
+from lucid.backend.arrays import namespace
+from lucid.backend.device import device_of
+from lucid.backend.dtype import dtype_of
+from lucid.backend.generator import default_generator_for
+from lucid.backend.random import bernoulli, exponential, normal, randint, uniform
+from lucid.errors import DtypeError
+from lucid.tensor.inplace import check_target, copy_
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.backend.arrays import Array
+    from lucid.backend.generator import Generator
+    from lucid.tensor import Tensor
+
+# The integers from 0 to here are all exact in a floating-point dtype.
+WHOLE = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
+
+
+def filled(self: Tensor, generator: Generator | None, draw: Callable[[Generator, Any], Array]) -> Tensor:
+    """Return the tensor after `draw`, given the generator and the array module, has made its new values."""
+    check_target(self)
+    array = self.array
+    chosen = default_generator_for(str(device_of(array))) if generator is None else generator
+    if type(array) is np.ndarray:
+        return copy_(self, wrap(draw(chosen, np)))
+    with gpu.use_device(gpu.device_index(array)):
+        return copy_(self, wrap(draw(chosen, namespace(array))))
+
+
+def check_float(self: Tensor, name: str) -> None:
+    """Raise `DtypeError` unless the tensor holds real floating-point numbers."""
+    if not dtype_of(self.array).is_floating_point:
+        raise DtypeError(f"{name}: expected a tensor of a floating-point dtype, got {dtype_of(self.array)}")
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Return this tensor after drawing its elements from the normal distribution.
+
+    Parameters
+    ----------
+    mean, std : float
+        Mean and standard deviation.
+    generator : Generator, optional
+        The device's default one if left out.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is not floating-point.
+    ValueError
+        If `std` is below zero.
+    InplaceError
+        If the tensor may not be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(2, 3).normal_(std=0.02).shape
+    (2, 3)
+    """
+    check_float(self, "normal_")
+    array = self.array
+    return filled(self, generator, lambda chosen, xp: normal(chosen, array.shape, array.dtype, mean, std, xp))
+
+
+def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Return this tensor after drawing its elements evenly from `low` to below `high`.
+
+    Parameters
+    ----------
+    low, high : float
+        The bounds.
+    generator : Generator, optional
+        The device's default one if left out.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is not floating-point.
+    ValueError
+        If `low` is above `high`.
+    InplaceError
+        If the tensor may not be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.zeros(100).uniform_(-1, 1)
+    >>> bool((x >= -1).all()), bool((x < 1).all())
+    (True, True)
+    """
+    check_float(self, "uniform_")
+    array = self.array
+    return filled(self, generator, lambda chosen, xp: uniform(chosen, array.shape, array.dtype, low, high, xp))
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Return this tensor after drawing its elements from the exponential distribution of rate `lambd`.
+
+    Parameters
+    ----------
+    lambd : float
+        The rate, above zero.
+    generator : Generator, optional
+        The device's default one if left out.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is not floating-point.
+    ValueError
+        If the rate is not above zero.
+    InplaceError
+        If the tensor may not be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> bool((lucid.zeros(100).exponential_() >= 0).all())
+    True
+    """
+    check_float(self, "exponential_")
+    array = self.array
+    return filled(self, generator, lambda chosen, xp: exponential(chosen, array.shape, array.dtype, lambd, xp))
+
+
+def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Return this tensor after setting each element to 1 with probability `p`, else to 0.
+
+    Parameters
+    ----------
+    p : float or Tensor
+        The probability; a tensor broadcasts to the shape of this one.
+    generator : Generator, optional
+        The device's default one if left out.
+
+    Raises
+    ------
+    ValueError
+        If a number `p` is not within 0 and 1.
+    InplaceError
+        If the tensor may not be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(3).bernoulli_(1.0)
+    tensor([1., 1., 1.])
+    """
+    shape = self.array.shape
+    if isinstance(p, TensorBase):
+        chance: Array = p.array
+        return filled(self, generator, lambda chosen, xp: uniform(chosen, shape, np.float32, xp=xp) < chance)
+    return filled(self, generator, lambda chosen, xp: bernoulli(chosen, p, shape, xp))
+
+
+def random_(self: Tensor, *bounds: int | None, generator: Generator | None = None) -> Tensor:
+    """Return this tensor after drawing whole numbers for its elements, all equally likely.
+
+    Parameters
+    ----------
+    *bounds : int
+        ``random_(to)`` draws from 0 to below `to`, ``random_(from, to)`` from `from`; ``random_()`` from 0 to the
+        largest whole number of the dtype, for floating-point dtypes up to which all are exact.
+    generator : Generator, optional
+        The device's default one if left out.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is complex.
+    ValueError
+        If there is no number between the bounds, or the dtype cannot hold one.
+    InplaceError
+        If the tensor may not be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.zeros(100, dtype=lucid.int64).random_(1, 7)
+    >>> int(x.min()) >= 1, int(x.max()) <= 6
+    (True, True)
+    """
+    array = self.array
+    dtype = dtype_of(array)
+    if dtype.is_complex:
+        raise DtypeError(f"random_: expected a real dtype, got {dtype}")
+    if len(bounds) > 2:
+        raise ValueError(f"random_: expected at most two bounds, got {len(bounds)}")
+    largest = WHOLE.get(dtype.name) or (1 if dtype.name == "bool" else int(np.iinfo(array.dtype).max))
+    low = bounds[0] if len(bounds) == 2 and bounds[0] is not None else 0
+    high = bounds[-1] if bounds and bounds[-1] is not None else largest + 1
+    if not (low < high and -largest - 1 <= low and high <= largest + 1):
+        raise ValueError(
+            f"random_: expected bounds low < high that {dtype} holds exactly, got {low} and {high}; its largest is "
+            f"{largest}"
+        )
+    whole = np.dtype(np.int64)
+    return filled(self, generator, lambda chosen, xp: randint(chosen, low, high, array.shape, whole, xp))
