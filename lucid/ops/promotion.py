@@ -44,12 +44,11 @@ def as_operand(value: Any) -> Any:
     OperandTypeError
         For anything else.
     """
-    if isinstance(value, TensorBase):
+    if isinstance(value, np.float64 | np.complex128):
+        # Python's float and complex by inheritance, but not weak beside an array as those are
+        return value.item()
+    if isinstance(value, TensorBase | bool | int | float | complex):
         return value
-    if isinstance(value, bool | int | float | complex):
-        # NumPy's float64 and complex128 are Python's numbers too, but would not be weak beside an array
-        number: Any = value
-        return number.item() if isinstance(number, np.generic) else number
     if isinstance(value, np.ndarray | np.generic) or gpu.is_gpu_array(value):
         return wrap(asarray(value))
     raise OperandTypeError(f"expected a Tensor, an array or a number, got {type(value).__name__}: {value!r}")
