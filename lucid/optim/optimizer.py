@@ -49,7 +49,7 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         if self._stepping:  # pyright: ignore[reportPrivateUsage]
             return step(self, *args, **kwargs)
-        return self._step_with_hooks(step, args, kwargs)  # pyright: ignore[reportPrivateUsage]
+        return self._step_with_hooks(step, (self, *args), kwargs)  # pyright: ignore[reportPrivateUsage]
 
     return hooked
 
@@ -132,11 +132,16 @@ class Optimizer:
             cls.step = _with_step_hooks(cls.__dict__["step"])
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} ("]
-        for number, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {number}")
-            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
-        return "\n".join([*lines, ")"])
+        groups = [
+            "\n".join(
+                [
+                    f"Parameter Group {number}",
+                    *(f"    {name}: {group[name]}" for name in sorted(group) if name != "params"),
+                ]
+            )
+            for number, group in enumerate(self.param_groups)
+        ]
+        return f"{type(self).__name__} (\n" + "\n\n".join(groups) + "\n)"
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add a group of parameters.
@@ -262,7 +267,7 @@ class Optimizer:
             args, kwargs = pair
         self._stepping = True
         try:
-            result = step(self, *args, **kwargs)
+            result = step(*args, **kwargs)
         finally:
             self._stepping = False
         for index, hook in enumerate(tuple(self._step_post_hooks)):
@@ -354,7 +359,8 @@ class Optimizer:
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Return the handle of ``hook(optimizer, args, kwargs)``, called before `step`.
 
-        What it returns is None, or a tuple ``(args, kwargs)`` that replaces the arguments of `step`.
+        What it returns is None, or a tuple ``(args, kwargs)`` that replaces the arguments of `step`. As in PyTorch, the
+        optimiser itself is the first of `args`.
         """
         return self._register(self._step_pre_hooks, hook, prepend=False)
 

@@ -1,0 +1,433 @@
+"""Optimizer: groups, state dicts, hooks, and that nothing changes where something is wrong."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import json
+import weakref
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import optim
+from lucid.errors import HookError, HookTypeError, StateDictError
+
+SETTINGS = {
+    "SGD": {"lr": 0.1, "momentum": 0.9},
+    "Adam": {"lr": 0.1},
+    "AdamW": {"lr": 0.1, "amsgrad": True},
+}
+each_optimizer = pytest.mark.parametrize("name", SETTINGS)
+
+
+def parameters(seed=0, shapes=((3, 2), (4,), ())):
+    random = np.random.default_rng(seed)
+    return [lucid.tensor(random.standard_normal(shape), requires_grad=True) for shape in shapes]
+
+
+def fill(params, seed):
+    random = np.random.default_rng(seed)
+    for param in params:
+        param.grad = lucid.tensor(random.standard_normal(param.shape), dtype=param.dtype)
+
+
+def make(name, seed=0, steps=2):
+    """Return (parameters, optimiser) after a few steps, the last parameter in a group of its own."""
+    params = parameters(seed)
+    optimizer = getattr(optim, name)([{"params": params[:2]}, {"params": params[2], "lr": 0.01}], **SETTINGS[name])
+    for step in range(steps):
+        fill(params, step)
+        optimizer.step()
+    return params, optimizer
+
+
+def picture(params, optimizer):
+    """Return all values, settings and state, as plain data."""
+    return copy.deepcopy(
+        (
+            [param.tolist() for param in params],
+            [{**group, "params": [id(param) for param in group["params"]]} for group in optimizer.param_groups],
+            [{key: value.tolist() for key, value in optimizer.state[param].items()} for param in params],
+        )
+    )
+
+
+# ---- the step ----
+
+
+@each_optimizer
+def test_a_step_counts_as_an_in_place_change(name):
+    """Backward through a value that a step has overwritten is an error, as after any in-place change."""
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    loss = (x * x).sum()
+    x.grad = lucid.tensor([0.5, -1.5])
+    getattr(optim, name)([x], **SETTINGS[name]).step()
+    with pytest.raises(RuntimeError, match="version"):
+        loss.backward()
+
+
+@each_optimizer
+def test_a_step_changes_neither_gradients_nor_what_has_none(name):
+    """Gradients are only read, and a parameter without one keeps its value and gets no state."""
+    params = parameters()
+    optimizer = getattr(optim, name)(params, **{**SETTINGS[name], "weight_decay": 0.1, "maximize": True})
+    fill(params, 1)
+    grads = [param.grad.tolist() for param in params]
+    params[1].grad = None
+    before = params[1].tolist()
+    optimizer.step()
+    assert params[1].tolist() == before
+    assert params[1] not in optimizer.state
+    assert params[0].grad.tolist() == grads[0]
+    assert params[2].grad.tolist() == grads[2]
+
+
+@each_optimizer
+@pytest.mark.parametrize("layout", ["transposed", "strided", "broadcast gradient"])
+def test_layout_does_not_matter(name, layout):
+    """A parameter or gradient of any strides gets the same step, in place, in its own memory."""
+    random = np.random.default_rng(5)
+    start, grad = random.standard_normal((2, 400, 300))
+    if layout == "broadcast gradient":
+        grad = np.broadcast_to(grad[:1], grad.shape)
+    memory = {"transposed": start.T.copy().T, "strided": np.repeat(start, 2, 1)[:, ::2]}.get(layout, start.copy())
+    plain, odd = lucid.tensor(start), lucid.from_numpy(memory)
+    plain.grad, odd.grad = lucid.tensor(grad.copy()), lucid.from_numpy(grad)
+    for param in (plain, odd):
+        getattr(optim, name)([param], **SETTINGS[name]).step()
+    assert np.array_equal(memory, plain.numpy())
+    assert not np.array_equal(memory, start)
+
+
+@each_optimizer
+def test_overflow_is_silent(name):
+    """A step that overflows gives infinities without a warning, as all arithmetic of tensors."""
+    x = lucid.full((3,), 3e38)
+    x.grad = lucid.full((3,), -3e38)
+    optimizer = getattr(optim, name)([x], **{**SETTINGS[name], "lr": 1e30})
+    optimizer.step()
+    touched = [x, *optimizer.state[x].values()]
+    assert any(np.isinf(tensor.numpy()).all() for tensor in touched)
+
+
+def test_a_closure_is_called_once_with_gradients_on():
+    """`step(closure)` returns the closure's loss, also where gradients are off around it."""
+    x = lucid.tensor([3.0], requires_grad=True)
+    optimizer = optim.SGD([x], lr=0.25)
+    calls = []
+
+    def closure():
+        calls.append(lucid.is_grad_enabled())
+        optimizer.zero_grad()
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+
+    with lucid.no_grad():
+        loss = optimizer.step(closure)
+    assert (loss.item(), calls, x.tolist()) == (9.0, [True], [1.5])
+
+
+def test_minimum_of_a_bowl():
+    """Each optimiser finds the minimum of a quadratic bowl with axes of different steepness."""
+    for name, lr, steps in (("SGD", 0.05, 300), ("Adam", 0.1, 500), ("AdamW", 0.1, 500)):
+        x = lucid.tensor([4.0, -3.0], requires_grad=True)
+        settings = {"weight_decay": 0} if name == "AdamW" else {"momentum": 0.9} if name == "SGD" else {}
+        optimizer = getattr(optim, name)([x], lr=lr, **settings)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            ((x - lucid.tensor([1.0, 2.0])) ** 2 * lucid.tensor([1.0, 5.0])).sum().backward()
+            optimizer.step()
+        np.testing.assert_allclose(x.tolist(), [1, 2], atol=1e-3)
+
+
+def test_zero_grad():
+    """Gradients become None, or zeros in the same tensor, out of their graph."""
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = optim.SGD([x])
+    (x**3).sum().backward(create_graph=True)
+    grad = x.grad
+    optimizer.zero_grad(set_to_none=False)
+    assert x.grad is grad
+    assert x.grad.tolist() == [0, 0]
+    assert not x.grad.requires_grad
+    optimizer.zero_grad()
+    assert x.grad is None
+
+
+def test_training_leaves_nothing_behind():
+    """Steps keep no arrays but the state: dropping optimiser and parameters frees them at once."""
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = optim.Adam([x])
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            (x * x).sum().backward()
+            optimizer.step()
+        kept = weakref.ref(optimizer.state[x]["exp_avg"])
+        del optimizer
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
+# ---- groups ----
+
+
+def test_groups_keep_their_settings():
+    """What a group names stays its own, the rest is filled from the defaults; the given dict is left alone."""
+    a, b, c = parameters()
+    given = {"params": [b], "lr": 0.5, "label": "head"}
+    optimizer = optim.SGD([{"params": a}, given], lr=0.1, momentum=0.3)
+    optimizer.add_param_group({"params": (c,), "momentum": 0})
+    assert [(g["lr"], g["momentum"]) for g in optimizer.param_groups] == [(0.1, 0.3), (0.5, 0.3), (0.1, 0)]
+    assert optimizer.param_groups[1]["label"] == "head"
+    assert given == {"params": [b], "lr": 0.5, "label": "head"}
+
+
+def test_named_parameters():
+    """Names given with the parameters are kept beside them, also in the state dict."""
+    a, b, _ = parameters()
+    optimizer = optim.Adam([("weight", a), ("bias", b)])
+    assert optimizer.param_groups[0]["params"] == [a, b]
+    assert optimizer.state_dict()["param_groups"][0]["param_names"] == ["weight", "bias"]
+
+
+BAD_PARAMS = {
+    "a tensor": (lambda a, b: a, TypeError, "iterable"),
+    "nothing": (lambda a, b: [], ValueError, "empty"),
+    "a number": (lambda a, b: [a, 3], TypeError, "parameter 1"),
+    "no leaf": (lambda a, b: [a, b * 2], ValueError, "non-leaf"),
+    "twice": (lambda a, b: [{"params": a}, {"params": [b, a]}], ValueError, "group 0"),
+    "a set": (lambda a, b: [{"params": {a, b}}], TypeError, "set"),
+    "half named": (lambda a, b: [("a", a), b], ValueError, "names"),
+    "no params": (lambda a, b: [{"lr": 0.1}], ValueError, "'params'"),
+    "a group's rate": (lambda a, b: [{"params": a}, {"params": b, "lr": -1}], ValueError, "learning rate"),
+    "a tensor as rate": (lambda a, b: [{"params": a, "lr": lucid.ones(1)}], TypeError, "learning rate"),
+}
+
+
+@pytest.mark.parametrize(("params", "kind", "text"), BAD_PARAMS.values(), ids=BAD_PARAMS)
+def test_bad_parameters(params, kind, text):
+    """Each mistake in what is to be optimised is an error that says what it is."""
+    with pytest.raises(kind, match=text):
+        optim.SGD(params(*parameters()[:2]))
+
+
+def test_a_refused_group_is_not_added():
+    """After an error in `add_param_group` the optimiser is as before."""
+    a, b, c = parameters()
+    optimizer = optim.SGD([a, b])
+    before = picture([a, b], optimizer)
+    for group in ({"params": [c, a]}, {"params": [c], "lr": -1}, {"params": [("c", c)]}, [c]):
+        with pytest.raises((TypeError, ValueError)):
+            optimizer.add_param_group(group)
+    assert picture([a, b], optimizer) == before
+
+
+def test_duplicates_in_a_group_are_warned_of():
+    """The same parameter twice in one group would be changed twice: a warning, as in PyTorch."""
+    a, _, _ = parameters()
+    with pytest.warns(UserWarning, match="duplicate"):
+        optim.SGD([a, a])
+
+
+# ---- state dicts ----
+
+
+@each_optimizer
+def test_a_loaded_state_continues_bitwise(name):
+    """A copy that loads the state, through JSON-like plain data for the settings, makes bitwise the same steps."""
+    params, optimizer = make(name)
+    others, other = make(name, seed=7, steps=0)
+    with lucid.no_grad():
+        for param, source in zip(others, params, strict=True):
+            param.copy_(source)
+    saved = optimizer.state_dict()
+    saved["param_groups"] = json.loads(json.dumps(saved["param_groups"]))
+    other.load_state_dict(saved)
+    for step in range(3):
+        for group in (params, others):
+            fill(group, 10 + step)
+        optimizer.step()
+        other.step()
+    assert [param.tolist() for param in params] == [param.tolist() for param in others]
+
+
+@each_optimizer
+def test_a_loaded_state_is_a_copy(name):
+    """Steps after loading leave the loaded dict alone."""
+    params, optimizer = make(name)
+    saved = optimizer.state_dict()
+    _, other = make(name, seed=1)
+    other.load_state_dict(saved)
+    before = picture(params, optimizer)
+    fill(other.param_groups[0]["params"], 3)
+    other.step()
+    assert picture(params, optimizer) == before
+
+
+def edited(saved, change):
+    saved = copy.deepcopy(saved)
+    change(saved)
+    return saved
+
+
+def groups_of(index, **settings):
+    return lambda saved: saved["param_groups"][index].update(settings)
+
+
+BAD_STATES = {
+    "not a state dict": (lambda s: s.clear(), "'state'"),
+    "state is a list": (lambda s: s.update(state=[]), "'state'"),
+    "a group less": (lambda s: s["param_groups"].pop(), "expected 2, got 1"),
+    "a parameter less": (lambda s: s["param_groups"][0]["params"].pop(), "parameter group 0 has 2 parameters, got 1"),
+    "a setting less": (lambda s: s["param_groups"][1].pop("betas"), r"group 1 lacks \['betas'\]"),
+    "a bad setting": (groups_of(1, lr=-1), "group 1: Invalid learning rate"),
+    "a setting of another type": (groups_of(0, eps="small"), "group 0: Invalid epsilon"),
+    "betas of another length": (groups_of(0, betas=[0.9]), "group 0: Invalid betas"),
+    "a number twice": (groups_of(0, params=[0, 0]), "group 0, parameter 1: number 0"),
+    "state of nobody": (lambda s: s["state"].update({9: {}}), "got state of 9"),
+    "state of the wrong kind": (lambda s: s["state"].update({1: 3}), "group 0, parameter 1: expected a dict"),
+    "a missing entry": (lambda s: s["state"][2].pop("exp_avg"), r"group 1, parameter 0 lacks \['exp_avg'\]"),
+    "another shape": (
+        lambda s: s["state"][1].update(exp_avg_sq=lucid.zeros(5)),
+        r"group 0, parameter 1: expected exp_avg_sq of shape \(4,\), got \(5,\)",
+    ),
+    "steps of one parameter": (lambda s: s["state"][1].update(step=lucid.zeros(4)), r"step of shape \(\), got \(4,\)"),
+    "no tensor": (lambda s: s["state"][0].update(exp_avg="x"), "group 0, parameter 0: expected exp_avg as a tensor"),
+    "complex": (
+        lambda s: s["state"][1].update(exp_avg=lucid.zeros(4, dtype=lucid.complex64)),
+        "group 0, parameter 1: expected exp_avg that fits",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "text"), BAD_STATES.values(), ids=BAD_STATES)
+def test_a_bad_state_changes_nothing(change, text):
+    """Whatever does not fit is an error that names group and parameter, and the optimiser goes on as before."""
+    params, optimizer = make("Adam")
+    before = picture(params, optimizer)
+    with pytest.raises(StateDictError, match=text):
+        optimizer.load_state_dict(edited(optimizer.state_dict(), change))
+    assert picture(params, optimizer) == before
+
+
+@pytest.mark.parametrize(("writer", "reader"), [("SGD", "Adam"), ("Adam", "SGD")])
+def test_the_state_of_another_optimizer(writer, reader):
+    """The state of another algorithm is refused by name."""
+    _, optimizer = make(writer)
+    _, other = make(reader)
+    with pytest.raises(StateDictError, match=f"expected the state of {reader}"):
+        other.load_state_dict(optimizer.state_dict())
+
+
+def test_names_appear_in_errors():
+    """A parameter with a name is named in the error."""
+    a, b, _ = parameters()
+    optimizer = optim.Adam([("layer.weight", a), ("layer.bias", b)])
+    fill([a, b], 0)
+    optimizer.step()
+    saved = edited(optimizer.state_dict(), lambda s: s["state"][1].update(exp_avg=lucid.zeros(1)))
+    with pytest.raises(StateDictError, match=r"parameter 1 \(layer.bias\)"):
+        optimizer.load_state_dict(saved)
+
+
+def test_adamw_takes_over_from_adam():
+    """The state of an Adam goes on as AdamW, whose weight decay stays apart from the gradient."""
+    params, adam = make("Adam")
+    adamw = optim.AdamW([{"params": params[:2]}, {"params": params[2]}])
+    adamw.load_state_dict(adam.state_dict())
+    assert [group["decoupled_weight_decay"] for group in adamw.param_groups] == [True, True]
+
+
+# ---- hooks and subclasses ----
+
+
+def test_handles_remove_hooks():
+    """A handle takes its hook off by call, by `remove`, and at the end of a block."""
+    _, optimizer = make("SGD", steps=0)
+    calls = []
+    first = optimizer.register_step_pre_hook(lambda *_: calls.append("first"))
+    second = optimizer.register_step_post_hook(lambda *_: calls.append("second"))
+    with optimizer.register_step_post_hook(lambda *_: calls.append("third")):
+        optimizer.step()
+    first()
+    optimizer.step()
+    second.remove()
+    optimizer.step()
+    assert calls == ["first", "second", "third", "second"]
+
+
+def test_a_bad_hook_changes_nothing():
+    """A pre-hook that raises or returns nonsense prevents the step; its name is in the report."""
+    params, optimizer = make("Adam")
+    fill(params, 5)
+    before = picture(params, optimizer)
+
+    def raises(*_):
+        raise KeyError("broken")
+
+    for hook, kind in ((raises, KeyError), (lambda *_: 3, HookError)):
+        with optimizer.register_step_pre_hook(hook), pytest.raises(kind) as caught:
+            optimizer.step()
+        report = "".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+        assert hook.__qualname__ in report
+        assert "step pre-hook" in report
+    with pytest.raises(HookTypeError):
+        optimizer.register_step_pre_hook("hook")
+    assert picture(params, optimizer) == before
+
+
+def test_state_dict_hooks():
+    """Hooks see and may replace what is saved and what is loaded; the caller's dict is never changed."""
+    _, optimizer = make("SGD")
+    order = []
+    optimizer.register_state_dict_pre_hook(lambda o: order.append("before saving"))
+    optimizer.register_state_dict_post_hook(lambda o, saved: {**saved, "note": "custom"})
+    optimizer.register_state_dict_post_hook(lambda o, saved: order.append(sorted(saved)), prepend=True)
+    saved = optimizer.state_dict()
+    assert saved["note"] == "custom"
+
+    def forget(_, given):
+        given["state"] = {}
+
+    optimizer.register_load_state_dict_pre_hook(forget)
+    optimizer.register_load_state_dict_post_hook(lambda o: order.append(len(o.state)))
+    optimizer.load_state_dict(saved)
+    assert saved["state"]
+    assert order == ["before saving", ["param_groups", "state"], 0]
+
+
+def test_a_step_written_as_for_pytorch():
+    """A subclass with its own `step` works, and hooks fire once around it even if it calls its base's."""
+    calls = []
+
+    class Noisy(optim.SGD):
+        @lucid.no_grad()
+        def step(self, closure=None):
+            calls.append("own")
+            return super().step(closure)
+
+    x = lucid.tensor([1.0], requires_grad=True)
+    optimizer = Noisy([x], lr=0.5)
+    optimizer.register_step_pre_hook(lambda *_: calls.append("pre"))
+    optimizer.register_step_post_hook(lambda *_: calls.append("post"))
+    x.grad = lucid.tensor([0.5])
+    optimizer.step()
+    assert (x.tolist(), calls) == ([0.75], ["pre", "own", "post"])
+
+
+def test_deepcopy_of_model_and_optimizer():
+    """Copied together, the copies belong together and are independent of the originals."""
+    params, optimizer = make("Adam")
+    before = picture(params, optimizer)
+    copies, other = copy.deepcopy((params, optimizer))
+    fill(copies, 9)
+    other.step()
+    assert picture(params, optimizer) == before
+    assert [param.tolist() for param in copies] != before[0]
+    assert set(map(id, other.state)) == set(map(id, copies))

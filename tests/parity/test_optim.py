@@ -1,0 +1,195 @@
+"""Optimisers against PyTorch: the same parameters after many random steps, and state dicts that go both ways."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import lucid
+
+# Sizes around the blocks in which a step runs: one element, below a block, and several blocks with a rest.
+SHAPES = [(), (7,), (3, 5), (260, 301)]
+
+ALGORITHMS = {
+    "sgd": ("SGD", {}),
+    "sgd, maximize and decay": ("SGD", {"weight_decay": 0.02, "maximize": True}),
+    "sgd, momentum": ("SGD", {"momentum": 0.9}),
+    "sgd, dampening and decay": ("SGD", {"momentum": 0.8, "dampening": 0.3, "weight_decay": 0.01}),
+    "sgd, nesterov": ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
+    "sgd, nesterov and maximize": ("SGD", {"momentum": 0.7, "nesterov": True, "maximize": True}),
+    "adam": ("Adam", {}),
+    "adam, betas and eps": ("Adam", {"betas": (0.3, 0.7), "eps": 1e-3}),
+    "adam, no first moment": ("Adam", {"betas": (0.0, 0.99)}),
+    "adam, decay": ("Adam", {"weight_decay": 0.05}),
+    "adam, decay and maximize": ("Adam", {"weight_decay": 0.05, "maximize": True}),
+    "adam, amsgrad": ("Adam", {"amsgrad": True}),
+    "adam, decoupled decay": ("Adam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    "adamw": ("AdamW", {}),
+    "adamw, amsgrad and maximize": ("AdamW", {"amsgrad": True, "maximize": True, "weight_decay": 0.3}),
+}
+each_algorithm = pytest.mark.parametrize(("name", "settings"), ALGORITHMS.values(), ids=ALGORITHMS)
+
+
+class Pair:
+    """The same parameters, gradients and optimiser in both libraries; the last parameter has another learning rate."""
+
+    def __init__(self, name, settings, dtype, seed=0, lr=0.03):
+        self.random = np.random.default_rng(seed)
+        self.dtype = dtype
+        values = [self.noise(shape) for shape in SHAPES]
+        self.ours = [lucid.tensor(v, requires_grad=True) for v in values]
+        self.theirs = [torch.tensor(v, requires_grad=True) for v in values]
+        self.optimizers = [
+            getattr(library.optim, name)(
+                [{"params": params[:-1]}, {"params": params[-1:], "lr": lr / 3}], lr=lr, **settings
+            )
+            for library, params in ((lucid, self.ours), (torch, self.theirs))
+        ]
+
+    def noise(self, shape):
+        real, imaginary = self.random.standard_normal((2, *shape)) * 3
+        return np.asarray(real + 1j * imaginary if np.dtype(self.dtype).kind == "c" else real, self.dtype)
+
+    def step(self, skip=()):
+        for place, (ours, theirs) in enumerate(zip(self.ours, self.theirs, strict=True)):
+            grad = None if place in skip else self.noise(tuple(ours.shape))
+            ours.grad = None if grad is None else lucid.tensor(grad)
+            theirs.grad = None if grad is None else torch.tensor(grad)
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+    def compare(self, tolerance):
+        for ours, theirs in zip(self.ours, self.theirs, strict=True):
+            np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
+@each_algorithm
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 3e-6), (np.complex128, 1e-12)], ids=lambda x: str(x)
+)
+def test_twenty_steps(name, settings, dtype, tolerance):
+    """After 20 steps on random gradients every parameter is PyTorch's, in groups with rates of their own."""
+    pair = Pair(name, settings, dtype)
+    for step in range(20):
+        pair.step(skip=(1,) if step % 3 == 0 else ())
+    pair.compare(tolerance)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("spelling", ["float16", "bfloat16"])
+def test_half_types(name, spelling):
+    """Half parameters are updated in float32 and rounded once: a step is that of float32 within half a unit."""
+    random = np.random.default_rng(3)
+    start, grad = random.standard_normal((2, 40, 50)).astype(np.float32)
+    ours = lucid.tensor(start).to(getattr(lucid, spelling)).requires_grad_()
+    ours.grad = lucid.tensor(grad).to(getattr(lucid, spelling))
+    half = getattr(torch, spelling)
+    theirs = torch.tensor(start).to(half).float().requires_grad_()
+    theirs.grad = torch.tensor(grad).to(half).float()
+    getattr(lucid.optim, name)([ours], lr=0.1).step()
+    getattr(torch.optim, name)([theirs], lr=0.1).step()
+    half_a_unit = torch.finfo(half).eps / 2 * 1.001
+    np.testing.assert_allclose(ours.detach().float().numpy(), theirs.detach().numpy(), rtol=half_a_unit, atol=1e-7)
+
+
+@each_algorithm
+@pytest.mark.parametrize("direction", ["to lucid", "to PyTorch"])
+def test_state_dicts_go_both_ways(name, settings, direction):
+    """A state dict written by one library is continued by the other as by itself."""
+    pair = Pair(name, settings, np.float64)
+    for _ in range(3):
+        pair.step()
+    ours, theirs = pair.optimizers
+    if direction == "to lucid":
+        fresh = type(ours)(pair.ours[:-1], lr=1)
+        fresh.add_param_group({"params": pair.ours[-1]})
+        fresh.load_state_dict(theirs.state_dict())
+        pair.optimizers[0] = fresh
+    else:
+        fresh = type(theirs)([{"params": pair.theirs[:-1]}, {"params": pair.theirs[-1:]}], lr=1)
+        given = ours.state_dict()
+        given["state"] = {
+            number: {key: torch.tensor(value.numpy()) for key, value in entries.items()}
+            for number, entries in given["state"].items()
+        }
+        fresh.load_state_dict(given)
+        pair.optimizers[1] = fresh
+    for _ in range(3):
+        pair.step()
+    pair.compare(1e-12)
+
+
+@each_algorithm
+def test_same_keys_in_the_state_dict(name, settings):
+    """Numbers of parameters, names and shapes of the state, and shared settings are PyTorch's."""
+    pair = Pair(name, settings, np.float32)
+    pair.step(skip=(1,))
+    ours, theirs = (optimizer.state_dict() for optimizer in pair.optimizers)
+    assert ours["state"].keys() == theirs["state"].keys()
+    for number, entries in theirs["state"].items():
+        assert {key: tuple(value.shape) for key, value in ours["state"][number].items()} == {
+            key: tuple(value.shape) for key, value in entries.items()
+        }
+    for group, other in zip(ours["param_groups"], theirs["param_groups"], strict=True):
+        assert group.items() <= other.items()
+
+
+WRONG = {
+    "lr": -0.1,
+    "momentum": -1.0,
+    "weight_decay": -1e-3,
+    "eps": -1e-8,
+    "betas": (1.0, 0.9),
+    "betas ": (0.9, -0.1),
+    "nesterov": True,
+}
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("setting", WRONG)
+def test_wrong_settings(name, setting):
+    """What PyTorch's constructor refuses, lucid's refuses with the same kind of error and the same beginning."""
+    given = {setting.strip(): WRONG[setting]}
+    with pytest.raises((ValueError, TypeError)) as theirs:
+        getattr(torch.optim, name)([torch.ones(2, requires_grad=True)], **given)
+    with pytest.raises(type(theirs.value)) as ours:
+        getattr(lucid.optim, name)([lucid.ones(2, requires_grad=True)], **given)
+    if theirs.type is ValueError:
+        assert str(ours.value).split(":")[0] == str(theirs.value).split(":")[0]
+
+
+def test_representation():
+    """`repr` shows the groups as PyTorch's does, but for the settings that choose one of its implementations."""
+    ours, theirs = (repr(optimizer) for optimizer in Pair("AdamW", {}, np.float32).optimizers)
+    only_pytorch = {"foreach", "capturable", "differentiable", "fused"}
+    kept = [line for line in theirs.split("\n") if line.split(":")[0].strip() not in only_pytorch]
+    assert ours.split("\n") == kept
+
+
+def test_closure_and_hooks_run_in_pytorchs_order():
+    """Pre-hooks, closure, update, post-hooks; a pre-hook may replace the arguments."""
+    orders = []
+    for library in (torch, lucid):
+        order = []
+        x = library.tensor([1.0, -2.0], requires_grad=True)
+        optimizer = library.optim.SGD([x], lr=0.5)
+
+        def closure(x=x, order=order):
+            order.append("closure")
+            loss = (x * x).sum()
+            loss.backward()
+            return loss
+
+        def pre(self, args, kwargs, closure=closure, order=order):
+            order.append(("pre", args[0] is self, args[1:], kwargs))
+            return args, {"closure": closure}
+
+        def post(self, args, kwargs, x=x, order=order):
+            order.append(("post", args[0] is self, args[1:], list(kwargs), x.detach().tolist()))
+
+        optimizer.register_step_pre_hook(pre)
+        optimizer.register_step_post_hook(post)
+        order.append(optimizer.step().item())
+        orders.append(order)
+    assert orders[0] == orders[1]
