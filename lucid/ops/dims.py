@@ -19,7 +19,7 @@ def dim_in(dim: Any, ndim: int) -> int:
         If there is no such dimension.
     """
     limit = ndim or 1
-    number = operator.index(dim)
+    number = dim if type(dim) is int else operator.index(dim)
     if not -limit <= number < limit:
         raise IndexOutOfRangeError(
             f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {number})"
@@ -39,9 +39,9 @@ def dims_in(dims: Any, ndim: int) -> tuple[int, ...]:
     """
     named: tuple[Any, ...] = tuple(cast("Any", dims)) if isinstance(dims, tuple | list) else (dims,)
     found = tuple([dim_in(d, ndim) for d in named])
-    for place, dim in enumerate(found):
-        if dim in found[:place]:
-            raise ShapeError(f"dim {dim} appears multiple times in the list of dims {list(named)}")
+    if len(set(found)) < len(found):
+        twice = next(dim for place, dim in enumerate(found) if dim in found[:place])
+        raise ShapeError(f"dim {twice} appears multiple times in the list of dims {list(named)}")
     return found
 
 
@@ -49,7 +49,7 @@ def sizes_in(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Return sizes that were written as ``f(2, 3)`` or ``f((2, 3))``."""
     if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
         sizes = tuple(cast("Any", sizes[0]))
-    return tuple([operator.index(size) for size in sizes])
+    return tuple(map(operator.index, sizes))
 
 
 def tensors_in(tensors: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+# What ends a slice as it is; anything else is made an integer first.
+PLAIN = frozenset((int, type(None)))
+
+
 class Key(NamedTuple):
     """What ``[index]`` asks for: first a view, then elements picked from it.
 
@@ -43,7 +47,7 @@ class Key(NamedTuple):
 
     def view_of(self, input: Any) -> Any:
         """Return the view of `input`; itself if it is all of it and only picked from."""
-        if (self.dims or self.mask is not None) and all(part == slice(None) or part is ... for part in self.basic):
+        if (self.dims or self.mask is not None) and all(part is ... or part == slice(None) for part in self.basic):
             return input
         return view_at(input, index=self.basic)
 
@@ -66,62 +70,70 @@ def parse(index: Any, input: Any) -> Key:
     shape = array.shape
     if type(index) is int and shape:
         return Key((element(index, 0, shape), ...))
-    items = [as_index(item, array) for item in (cast("Any", index) if isinstance(index, tuple) else (index,))]
+    items: Any = [as_index(item, array) for item in (cast("Any", index) if isinstance(index, tuple) else (index,))]
     if len(items) == 1 and isinstance(items[0], TensorBase):
-        mask = items[0].array
+        mask: Array = items[0].array
         if mask.dtype.kind == "b" and mask.shape == shape and shape:
             return Key((...,), mask=items[0])
-    taken = sum(dims_taken(item) for item in items)
+    taken = sum([dims_taken(item) for item in items])
     if taken > len(shape):
         raise IndexOutOfRangeError(
             f"too many indices for tensor of dimension {len(shape)}: got {taken}; shape is {list(shape)}"
         )
-    if sum(item is ... for item in items) > 1:
-        raise IndexOutOfRangeError("an index can only have a single ellipsis ('...')")
     basic: list[Any] = []
     dims: list[int] = []
     indices: list[Any] = []
-    dim = 0
+    # the next dimension of the input, and how many fewer the view has behind it
+    dim = dropped = 0
+    rest = len(shape) - taken
     for item in items:
-        # the dimension of the view that comes next
-        place = sum(type(part) is not int for part in basic)
         if type(item) is int:
             basic.append(element(item, dim, shape))
             dim += 1
-        elif isinstance(item, slice):
+            dropped += 1
+        elif type(item) is slice:
             basic.append(item)
             dim += 1
         elif item is None:
             basic.append(None)
         elif item is ...:
-            rest = len(shape) - taken
+            if rest < 0:
+                raise IndexOutOfRangeError("an index can only have a single ellipsis ('...')")
             basic += [slice(None)] * rest
-            dim += rest
+            dim, rest = dim + rest, -1
         else:
-            picked: Array = item.array
-            if picked.dtype.kind != "b":
-                parts = [item]
-            elif picked.ndim:
-                check_mask(picked.shape, dim, shape)
-                parts = [wrap(part) for part in namespace(picked).nonzero(picked)]
-            else:
-                # a single bool indexes a new dimension of size one: it takes all or nothing
-                basic.append(None)
-                parts = [wrap(namespace(picked).nonzero(picked.reshape(1))[0])]
-            if picked.ndim or picked.dtype.kind != "b":
-                basic += [slice(None)] * len(parts)
-                dim += len(parts)
+            parts = places_of(item, dim, shape)
+            place = len(basic) - dropped
             dims += range(place, place + len(parts))
             indices += parts
+            # a single bool indexes a new dimension of size one: it takes all or nothing
+            new = item.array.dtype.kind == "b" and not item.array.ndim
+            basic += [None] if new else [slice(None)] * len(parts)
+            dim += 0 if new else len(parts)
     return Key((*basic, ...), tuple(dims), tuple(indices))
+
+
+def places_of(item: Any, dim: int, shape: tuple[int, ...]) -> list[Any]:
+    """Return a tensor that indexes from `dim` on as tensors of integers, one for each dimension."""
+    array: Array = item.array
+    if array.dtype.kind != "b":
+        return [item]
+    if array.shape != shape[dim : dim + array.ndim]:
+        raise ShapeError(
+            f"The shape of the mask {list(array.shape)} at index {dim} does not match the shape of the indexed tensor "
+            f"{list(shape)} there"
+        )
+    return [wrap(part) for part in namespace(array).nonzero(array if array.ndim else array.reshape(1))]
 
 
 def as_index(item: Any, array: Array) -> Any:
     """Return one part of an index as int, slice with steps above zero, None, Ellipsis, or a tensor."""
     if item is None or item is ... or type(item) is int:
         return item
-    if isinstance(item, slice):
+    if type(item) is slice:
         ends = cast("Any", item)
+        if ends.step is None and type(ends.start) in PLAIN and type(ends.stop) in PLAIN:
+            return ends
         parts = [None if end is None else operator.index(end) for end in (ends.start, ends.stop, ends.step)]
         if parts[2] is not None and parts[2] <= 0:
             raise ValueError(f"slice step must be greater than zero, got {parts[2]}; use lucid.flip to reverse")
@@ -155,7 +167,7 @@ def dims_taken(item: Any) -> int:
     """Return how many dimensions one part of an index takes."""
     if item is None or item is ...:
         return 0
-    if isinstance(item, int | slice) or item.array.dtype.kind != "b":
+    if type(item) is int or type(item) is slice or item.array.dtype.kind != "b":
         return 1
     return item.array.ndim
 
@@ -166,15 +178,6 @@ def element(index: int, dim: int, shape: tuple[int, ...]) -> int:
     if not -size <= index < size:
         raise IndexOutOfRangeError(f"index {index} is out of bounds for dimension {dim} with size {size}")
     return index + size if index < 0 else index
-
-
-def check_mask(mask: tuple[int, ...], dim: int, shape: tuple[int, ...]) -> None:
-    """Raise unless a mask fits the dimensions from `dim` on."""
-    if mask != shape[dim : dim + len(mask)]:
-        raise ShapeError(
-            f"The shape of the mask {list(mask)} at index {dim} does not match the shape of the indexed tensor "
-            f"{list(shape)} at dimensions {dim} to {dim + len(mask) - 1}"
-        )
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:

@@ -95,16 +95,20 @@ def check_bool(mask: Any, name: str) -> None:
         )
 
 
-def together(input: Any, mask: Any) -> tuple[Any, Any]:
-    """Return a tensor and its mask broadcast to one shape."""
+def covering(input: Any, mask: Any) -> Any:
+    """Return a tensor expanded so far that its mask broadcasts to it."""
     have, other = input.array.shape, mask.array.shape
     if have == other:
-        return input, mask
+        return input
     shape = common_shape(have, other)
-    return (
-        input if have == shape else expand(input, shape=shape),
-        mask if other == shape else expand(mask, shape=shape),
-    )
+    return input if have == shape else expand(input, shape=shape)
+
+
+def together(input: Any, mask: Any) -> tuple[Any, Any]:
+    """Return a tensor and its mask broadcast to one shape."""
+    whole = covering(input, mask)
+    shape = whole.array.shape
+    return whole, mask if mask.array.shape == shape else expand(mask, shape=shape)
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -147,9 +151,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
                 "use lucid.where for values of a shape"
             )
         new = cast_to(value, dtype)
+    elif type(value) is float and dtype.is_floating_point:
+        new = value
     else:
         new = asarray(value, dtype, "cpu").item()
-    return _masked_fill(*together(input, mask), new)
+    return _masked_fill(covering(input, mask), mask, new)
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:

@@ -107,7 +107,6 @@ def check_indices(shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[
     ShapeError
         If the indices do not broadcast against each other.
     """
-    shapes = [index.array.shape for index in indices]
     for dim, index in zip(dims, indices, strict=True):
         array = index.array
         if type(array) is np.ndarray and array.size:
@@ -117,6 +116,9 @@ def check_indices(shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[
                 raise IndexOutOfRangeError(
                     f"index {high if high >= size else low} is out of bounds for dimension {dim} with size {size}"
                 )
+    shapes = [index.array.shape for index in indices]
+    if len(shapes) == 1:
+        return picked_shape(shape, dims, shapes[0])
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError as error:
