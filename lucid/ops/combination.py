@@ -25,7 +25,8 @@ def _lerp(xp: Any, start: Array, end: Array, weight: Array) -> Array:
 
 @_lerp.vjp("start")
 def _lerp_start(m: Any, grad: Any, weight: Any, start_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(m.mul(grad, m.sub(1, weight)), shape=start_shape)
+    rest = 1 - weight if isinstance(weight, int | float | complex) else m.sub(1, weight)
+    return m.sum_to(m.mul(grad, rest), shape=start_shape)
 
 
 @_lerp.vjp("end")

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+def _is_complex(x: Any) -> bool:
+    """Return whether an operand of a rule, array or tensor, is complex."""
+    return getattr(x, "array", x).dtype.kind == "c"
+
+
 @primitive(cpu=np.abs, holomorphic=False)
 def _abs(xp: Any, x: Array) -> Array:
     return xp.abs(x)
@@ -71,7 +76,7 @@ def _sgn(xp: Any, x: Array) -> Array:
 
 @_sgn.vjp
 def _sgn_vjp(m: Any, grad: Any, x: Any, out: Any) -> Any:
-    if x.dtype.kind != "c":
+    if not _is_complex(x):
         return m.zeros_like(grad)
     along = m.mul(m.real(m.mul(grad, m.conj(out))), out)
     size = m.abs(x)
@@ -235,7 +240,7 @@ def _angle(xp: Any, x: Array) -> Array:
 
 @_angle.vjp
 def _angle_vjp(m: Any, grad: Any, x: Any) -> Any:
-    if x.dtype.kind != "c":
+    if not _is_complex(x):
         return m.zeros_like(grad)
     size = m.square(m.abs(x))
     return m.where(m.eq(size, 0), 0, m.mul(m.div(m.mul(x, 1j), size), grad))

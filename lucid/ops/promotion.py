@@ -74,13 +74,15 @@ def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
 
 
 def number_in(value: Any, dtype: dtype_class) -> Any:
-    """Return a Python number as an operand of arrays of `dtype`."""
+    """Return a Python number as an operand of arrays of `dtype`; integers that do not fit wrap around, as in PyTorch."""
     if dtype is bfloat16:
         # NumPy does not know that a Python number is weak beside bfloat16
         return np.asarray(value, dtype.numpy)
-    if dtype.is_complex or dtype.is_floating_point:
+    if dtype.category != 1:
         return value
-    return dtype.numpy.type(value) if isinstance(value, bool) else value
+    span = 1 << 8 * dtype.itemsize
+    lowest = -span // 2 if dtype.is_signed else 0
+    return (int(value) - lowest) % span + lowest
 
 
 def float_operand(x: Any) -> Any:

@@ -27,7 +27,9 @@ def of_fractions(op: Primitive) -> Primitive:
         operand = tensor_operand(x)
         return op(operand) if operand.array.dtype.kind in "fV" else clone(operand)
 
-    without_slope(op).call = unary(op, general)
+    # the caller looks at the rules, so they come first
+    without_slope(op)
+    op.call = unary(op, general)
     return op
 
 

@@ -28,17 +28,21 @@ def _typed(a: Any, b: Any) -> Any:
     return b.dtype.type(a) if isinstance(a, int | float) and getattr(b, "dtype", None) == bfloat16.numpy else a
 
 
-def _where_cpu(condition: Array, a: Array, b: Array) -> Array:
+# what NumPy's types cannot say of arrays of any dtype
+numpy: Any = np
+
+
+def _where_cpu(condition: Array, a: Any, b: Any) -> Array:
     # the case of the derivatives: one side is zero
-    if type(b) is int and b == 0 and _is_plain(a) and a.shape == condition.shape:
+    if type(b) is int and b == 0 and _fits(a, condition):
         return in_blocks(np, _kept_into, 0, condition, a)
-    if type(a) is int and a == 0 and _is_plain(b) and b.shape == condition.shape:
+    if type(a) is int and a == 0 and _fits(b, condition):
         return in_blocks(np, _dropped_into, 0, condition, b)
-    return np.where(condition, _typed(a, b), _typed(b, a))
+    return numpy.where(condition, _typed(a, b), _typed(b, a))
 
 
-def _is_plain(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.dtype.itemsize > 2  # pyright: ignore[reportUnknownMemberType]
+def _fits(x: Any, condition: Array) -> bool:
+    return bool(hasattr(x, "dtype") and x.dtype.kind == "f" and x.itemsize > 2 and x.shape == condition.shape)
 
 
 def _kept_into(xp: Any, out: Array, condition: Array, a: Array) -> None:
