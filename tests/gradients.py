@@ -59,7 +59,7 @@ def tensors_of(arrays, constants=(), *, requires_grad=True, dtype=None, device=N
     return tensors
 
 
-def outputs_and_gradients(op, tensors, upstream_of):
+def outputs_and_gradients(op, tensors, upstream_of, *, may_be_constant=False):
     """Return what an op gives and the gradients of those tensors that require grad.
 
     Parameters
@@ -70,6 +70,8 @@ def outputs_and_gradients(op, tensors, upstream_of):
         Its arguments.
     upstream_of : callable
         ``upstream_of(place, array)`` gives the upstream gradient of the output of that place.
+    may_be_constant : bool
+        Whether it is allowed that no output requires grad.
 
     Returns
     -------
@@ -77,11 +79,13 @@ def outputs_and_gradients(op, tensors, upstream_of):
     """
     outputs = flat(op(*tensors))
     roots = [(place, out) for place, out in enumerate(outputs) if out.requires_grad]
-    assert roots, "no output requires grad"
+    assert roots or may_be_constant, "no output requires grad"
     upstream = [
         lucid.tensor(upstream_of(place, numbers(out)), dtype=out.dtype, device=out.device) for place, out in roots
     ]
     wanted = [tensor for tensor in tensors if tensor.requires_grad]
+    if not roots:
+        return outputs, [None] * len(wanted)
     return outputs, list(lucid.autograd.grad([out for _, out in roots], wanted, upstream, allow_unused=True))
 
 
@@ -97,7 +101,7 @@ def slope(function, arrays, directions):
     return total / STEP
 
 
-def check_gradient(op, arrays, rng, constants=()):
+def check_gradient(op, arrays, rng, constants=(), *, may_be_constant=False):
     """Fail unless the gradients of an op, for random upstream gradients, give its slope along a random direction.
 
     Parameters
@@ -110,6 +114,8 @@ def check_gradient(op, arrays, rng, constants=()):
         Draws the upstream gradients and the direction.
     constants : tuple of int
         Places of floating-point arrays that are held fixed too.
+    may_be_constant : bool
+        Whether outputs that require no grad are allowed; then their slope must be zero.
     """
     upstream = {}
 
@@ -118,7 +124,10 @@ def check_gradient(op, arrays, rng, constants=()):
         return upstream[place]
 
     tensors = tensors_of(arrays, constants)
-    _, grads = outputs_and_gradients(op, tensors, draw)
+    outputs, grads = outputs_and_gradients(op, tensors, draw, may_be_constant=may_be_constant)
+    for place, out in enumerate(outputs):
+        if may_be_constant and is_floating(out.array) and place not in upstream:
+            draw(place, numbers(out))
     given = iter(grads)
     grads = [next(given) if tensor.requires_grad else None for tensor in tensors]
     directions = []
@@ -174,4 +183,5 @@ def check_second_derivative(op, arrays, rng, constants=()):
     """Fail unless the gradients of an op's gradients, by its inputs and its upstream gradients, are right."""
     outputs = [out for out in flat(op(*tensors_of(arrays, constants))) if out.requires_grad]
     upstream = [random_like(rng, numbers(out)) for out in outputs]
-    check_gradient(gradient_of(op, len(arrays), constants), [*arrays, *upstream], rng, constants)
+    gradient = gradient_of(op, len(arrays), constants)
+    check_gradient(gradient, [*arrays, *upstream], rng, constants, may_be_constant=True)
