@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Elements of one block; 256 KiB of float32, so that an operand or two and the result fit a core's second-level cache.
-# Reductions along rows cost NumPy more per call than elementwise work, hence more elements than in `lucid.ops.blocks`.
+# Reductions along rows cost NumPy more per call than elementwise work, hence more elements than in `lucid.ops.fused`.
 ROWS_BLOCK = 65536
 
 
