@@ -8,33 +8,34 @@ dict holds. Each returns None to leave things as they are, or what shall take th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+# ruff: noqa: ARG001, ARG005, D401 - hooks take what they are given; docstrings are titles
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 import lucid
-import lucid.nn as nn
+from lucid import nn
 from lucid.autograd import Function
 from lucid.nn.modules.module import register_module_full_backward_hook
 
-STOPS: list[tuple[str, Callable[[], None]]] = []
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STOPS: list[Callable[[], None]] = []
 
 
-def stop(title: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Put a function on the tour, under a title."""
-
-    def add(function: Callable[[], None]) -> Callable[[], None]:
-        STOPS.append((title, function))
-        return function
-
-    return add
+def stop(function: Callable[[], None]) -> Callable[[], None]:
+    """Put a function on the tour, under its docstring as title."""
+    STOPS.append(function)
+    return function
 
 
 # ---- tensors ----
 
 
-@stop("A tensor's hook sees its gradient, until its handle is removed")
+@stop
 def tensor_hook() -> None:
+    """A tensor's hook sees its gradient, until its handle is removed."""
     x = lucid.tensor([1.0, 2.0], requires_grad=True)
     handle = x.register_hook(lambda g: print("grad =", g))
     (x * x).sum().backward()
@@ -43,8 +44,9 @@ def tensor_hook() -> None:
     print("x.grad after two passes =", x.grad)
 
 
-@stop("As a context manager: the hook doubles the gradient inside the block only")
+@stop
 def tensor_hook_in_a_block() -> None:
+    """As a context manager: the hook doubles the gradient inside the block only."""
     x = lucid.tensor([1.0, 2.0], requires_grad=True)
     with x.register_hook(lambda g: g * 2) as handle:
         (x * x).sum().backward()
@@ -52,8 +54,10 @@ def tensor_hook_in_a_block() -> None:
     handle.remove()  # a second removal is harmless
 
 
-@stop("A function with a backward of its own")
+@stop
 def custom_function() -> None:
+    """A function with a backward of its own."""
+
     class Square(Function):
         @staticmethod
         def forward(ctx, x):
@@ -74,8 +78,10 @@ def custom_function() -> None:
 # ---- modules: forward ----
 
 
-@stop("A forward pre-hook changes the arguments")
+@stop
 def forward_pre_hook() -> None:
+    """A forward pre-hook changes the arguments."""
+
     class Scale(nn.Module):
         def forward(self, x):
             return x * 2
@@ -92,8 +98,10 @@ def forward_pre_hook() -> None:
     print("without:      ", m(x).tolist())
 
 
-@stop("A forward hook changes the result")
+@stop
 def forward_hook() -> None:
+    """A forward hook changes the result."""
+
     class LinearBias(nn.Module):
         def __init__(self):
             super().__init__()
@@ -116,8 +124,10 @@ def forward_hook() -> None:
 # ---- modules: backward ----
 
 
-@stop("A backward hook on a module's output")
+@stop
 def backward_hook() -> None:
+    """A backward hook on a module's output."""
+
     class Square(nn.Module):
         def forward(self, x):
             return x * x
@@ -132,8 +142,10 @@ def backward_hook() -> None:
     y.backward()
 
 
-@stop("A full backward pre-hook sees the gradients that reach the module")
+@stop
 def full_backward_pre_hook() -> None:
+    """A full backward pre-hook sees the gradients that reach the module."""
+
     class Add(nn.Module):
         def forward(self, x, y):
             return x + y
@@ -150,8 +162,10 @@ def full_backward_pre_hook() -> None:
     out.backward()
 
 
-@stop("A full backward hook sees those that come in and those that go on")
+@stop
 def full_backward_hook() -> None:
+    """A full backward hook sees those that come in and those that go on."""
+
     class Mul(nn.Module):
         def forward(self, x, y):
             return x * y
@@ -168,8 +182,10 @@ def full_backward_hook() -> None:
     out.backward()
 
 
-@stop("Full backward hooks: global first, then prepended, then as registered")
+@stop
 def full_backward_order() -> None:
+    """Full backward hooks: global first, then prepended, then as registered."""
+
     def say(name):
         return lambda module, grad_input, grad_output: print(f"{name}: {type(module).__name__}")
 
@@ -180,8 +196,9 @@ def full_backward_order() -> None:
         m(lucid.ones((1, 2), requires_grad=True)).sum().backward()
 
 
-@stop("A full backward hook may replace gradients; in-place changes are refused")
+@stop
 def full_backward_replaces() -> None:
+    """A full backward hook may replace gradients; in-place changes are refused."""
     m = nn.Linear(2, 1)
     m.register_full_backward_hook(lambda module, grad_in, grad_out: tuple(lucid.zeros_like(g) for g in grad_in))
     x = lucid.ones((1, 2), requires_grad=True)
@@ -197,8 +214,10 @@ def full_backward_replaces() -> None:
 # ---- state dicts ----
 
 
-@stop("A state-dict pre-hook runs before a module is saved")
+@stop
 def state_dict_pre_hook() -> None:
+    """A state-dict pre-hook runs before a module is saved."""
+
     def pre_state(module, prefix, keep_vars):
         print("saving with prefix:", repr(prefix))
 
@@ -207,8 +226,10 @@ def state_dict_pre_hook() -> None:
     m.state_dict()
 
 
-@stop("A state-dict hook adds to what is saved")
+@stop
 def state_dict_hook() -> None:
+    """A state-dict hook adds to what is saved."""
+
     def post_state(module, state_dict, prefix, keep_vars):
         state_dict[prefix + "note"] = "custom"
 
@@ -218,8 +239,10 @@ def state_dict_hook() -> None:
     print(dict(sd))
 
 
-@stop("A load-state-dict pre-hook clears away an old key")
+@stop
 def load_state_dict_pre_hook() -> None:
+    """A load-state-dict pre-hook clears away an old key."""
+
     def pre_load(module, state_dict, strict):
         state_dict.pop("legacy_key", None)
 
@@ -228,8 +251,10 @@ def load_state_dict_pre_hook() -> None:
     print(m.load_state_dict({"legacy_key": lucid.ones(1)}))
 
 
-@stop("A load-state-dict post-hook reports what was missing")
+@stop
 def load_state_dict_post_hook() -> None:
+    """A load-state-dict post-hook reports what was missing."""
+
     def post_load(module, missing, unexpected, strict):
         if missing:
             print("missing:", missing)
@@ -242,8 +267,10 @@ def load_state_dict_post_hook() -> None:
 # ---- hooks that own themselves ----
 
 
-@stop("A Hook owns a pre-hook and a post-hook, here for training only")
+@stop
 def hook_object() -> None:
+    """A Hook owns a pre-hook and a post-hook, here for training only."""
+
     def prehook(module, args):
         print("before", type(module).__name__, "in", "training" if module.training else "evaluation")
 
@@ -262,8 +289,9 @@ def hook_object() -> None:
     print("off again: ", m(lucid.ones(1)).item())
 
 
-@stop("A Hook leaves the module when it is deleted")
+@stop
 def hook_object_is_weak() -> None:
+    """A Hook leaves the module when it is deleted."""
     m = nn.Identity()
     hook = nn.Hook(posthook=lambda module, args, output: output + 1)
     hook.register(m)
@@ -275,10 +303,10 @@ def hook_object_is_weak() -> None:
 def main() -> None:
     """Print every stop of the tour."""
     console = Console(highlight=False)
-    for number, (title, function) in enumerate(STOPS, 1):
+    for number, function in enumerate(STOPS, 1):
         if number > 1:
             console.print()
-        console.print(f"[bold cyan]{number:2}[/]  [bold]{title}[/]")
+        console.print(f"[bold cyan]{number:2}[/]  [bold]{function.__doc__.rstrip('.')}[/]")
         function()
 
 
