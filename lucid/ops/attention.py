@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.autograd.primitive import GRAPH, primitive
+from lucid.autograd.namespace import GRAPH
+from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
 from lucid.backend.random import bernoulli, default_generator_for
@@ -147,6 +148,8 @@ def attention_grad(
             target = bias_grad.reshape((1,) * (q.ndim - bias_grad.ndim) + bias_grad.shape)
             target = target[tuple([i if size > 1 else 0 for i, size in zip(block, target.shape, strict=False)])]
             target += sum_to_array(xp, s, target.shape)
+    if bias is not None and bias_grad is not None:
+        bias_grad = bias_grad.astype(bias.dtype, copy=False)
     return q_grad, k_grad, v_grad, bias_grad
 
 

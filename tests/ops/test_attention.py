@@ -1,0 +1,101 @@
+"""Attention: errors, dropout, rows that see nothing, blocks."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DtypeError, ShapeError
+from lucid.ops import attention
+from lucid.ops.attention import scaled_dot_product_attention
+from tests.gradients import check_gradient, check_second_derivative
+
+
+def ones(*shape, dtype=None):
+    return lucid.tensor(np.ones(shape, np.float32), dtype=dtype)
+
+
+def call(q=(2, 3, 4), k=(2, 5, 4), v=(2, 5, 6), **settings):
+    return scaled_dot_product_attention(ones(*q), ones(*k), ones(*v), **settings)
+
+
+WRONG = {
+    "features": (lambda: call(k=(2, 5, 3)), r"got shapes \(2, 3, 4\), \(2, 5, 3\) and \(2, 5, 6\)"),
+    "keys": (lambda: call(v=(2, 4, 6)), "expected query"),
+    "leading": (lambda: call(k=(3, 5, 4)), "cannot be broadcast"),
+    "mask": (lambda: call(attn_mask=ones(4, 5)), r"attn_mask that can be broadcast to \(2, 3, 5\)"),
+    "both masks": (lambda: call(attn_mask=ones(3, 5), is_causal=True), "no attn_mask together with is_causal"),
+    "dropout": (lambda: call(dropout_p=1.5), r"dropout_p in \[0, 1\)"),
+    "heads": (lambda: call((1, 3, 2, 4), (1, 2, 2, 4), (1, 2, 2, 4), enable_gqa=True), "that divide those of query"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_shapes_that_do_not_fit(case):
+    """A shape error names the op, what was expected and what was got."""
+    wrong, message = WRONG[case]
+    with pytest.raises(ShapeError, match=message):
+        wrong()
+
+
+def test_dtypes():
+    """Attention is of floating point, and a mask of bool or the same dtype."""
+    with pytest.raises(DtypeError, match="floating-point operands"):
+        x = ones(2, 3, dtype=lucid.int64)
+        scaled_dot_product_attention(x, x, x)
+    with pytest.raises(DtypeError, match="attn_mask of bool or float32, got float64"):
+        call(attn_mask=ones(3, 5, dtype=lucid.float64))
+
+
+def hidden(mask, q, k, v):
+    """Return attention under a mask that is no input."""
+    return scaled_dot_product_attention(q, k, v, lucid.tensor(mask))
+
+
+def test_a_query_that_sees_nothing(rng):
+    """Its weights are zero, and so is its gradient; the other rows do not notice."""
+    q, k, v = (rng.standard_normal(shape) for shape in ((2, 3, 4), (2, 5, 4), (2, 5, 6)))
+    mask = rng.random((3, 5)) < np.array([0.8, 0.0, 0.8])[:, None]
+    mask[0, 0] = mask[2, 1] = True
+    out = hidden(mask, *map(lucid.tensor, (q, k, v)))
+    np.testing.assert_array_equal(out.array[:, 1], 0)
+    check_gradient(functools.partial(hidden, mask), [q, k, v], rng)
+    check_second_derivative(functools.partial(hidden, mask), [q, k, v], rng)
+
+
+def dropped(seed, q, k, v):
+    """Return attention with dropout of 0.4, the same for the same seed."""
+    lucid.manual_seed(seed)
+    return scaled_dot_product_attention(q, k, v, dropout_p=0.4)
+
+
+def test_dropout(rng):
+    """Weights are zeroed or divided by 1 - p, as often as p says, repeatably, and are differentiated so, also twice."""
+    eye = lucid.tensor(np.eye(50))
+    q = lucid.tensor(np.zeros((50, 50)))
+    weights = dropped(1, q, q, eye).array * 50
+    np.testing.assert_allclose(np.unique(weights), [0, 1 / 0.6], rtol=1e-12)
+    # 2500 draws: 5 standard deviations are 0.05
+    assert abs((weights == 0).mean() - 0.4) < 0.05
+    np.testing.assert_array_equal(weights, dropped(1, q, q, eye).array * 50)
+    arrays = [rng.standard_normal(shape) for shape in ((2, 3, 4), (2, 5, 4), (2, 5, 6))]
+    check_gradient(functools.partial(dropped, 2), arrays, rng)
+    check_second_derivative(functools.partial(dropped, 2), arrays, rng)
+
+
+def test_blocks(rng, monkeypatch):
+    """Values and gradients do not depend on how many heads are computed at a time."""
+    arrays = [rng.standard_normal(shape) for shape in ((2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7), (2, 1, 4, 6))]
+    upstream = lucid.tensor(rng.standard_normal((2, 3, 4, 7)))
+    results = []
+    for budget in (1, 3 * 4 * 6 * 8, 1 << 20):
+        monkeypatch.setattr(attention, "CPU_BLOCK", budget)
+        tensors = [lucid.tensor(a).requires_grad_() for a in arrays]
+        out = scaled_dot_product_attention(*tensors)
+        results.append([out.detach(), *lucid.autograd.grad([out], tensors, [upstream])])
+    for other in results[1:]:
+        for got, expected in zip(other, results[0], strict=True):
+            np.testing.assert_allclose(got.array, expected.array, rtol=1e-11, atol=1e-12)

@@ -1,0 +1,145 @@
+"""Matrix products and sums of products: errors, half types, memory, NaN."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.backend.dtype import bfloat16
+from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.ops.addmm import addmm, baddbmm
+from lucid.ops.einsum import einsum, inner, tensordot
+from lucid.ops.linalg import bmm, dot, linear, matmul, mm, mv, outer
+
+
+def ones(*shape, dtype=None):
+    return lucid.tensor(np.ones(shape, np.float32), dtype=dtype)
+
+
+WRONG = {
+    "transposed right": (
+        lambda: matmul(ones(3, 4), ones(5, 4)),
+        r"inner sizes differ: a has shape \(3, 4\), b has shape \(5, 4\); did you mean b.T\?",
+    ),
+    "transposed left": (lambda: matmul(ones(4, 3), ones(4, 5)), r"did you mean a.T\?"),
+    "inner": (lambda: matmul(ones(3, 4), ones(5, 2)), r"b has shape \(5, 2\)$"),
+    "no dimension": (lambda: matmul(ones(3), ones()), "at least 1 dimension"),
+    "number": (lambda: matmul(ones(3), 2.0), "got the number 2.0"),
+    "stacks": (lambda: matmul(ones(2, 3, 4), ones(3, 4, 5)), r"leading dimensions \(2,\) and \(3,\)"),
+    "mm": (lambda: mm(ones(3), ones(3, 2)), r"mm: expected input of 2 dimensions, got shape \(3,\)"),
+    "bmm": (lambda: bmm(ones(2, 3, 4), ones(1, 4, 5)), "stacks of as many matrices"),
+    "mv": (lambda: mv(ones(3, 4), ones(3)), "inner sizes differ"),
+    "dot": (lambda: dot(ones(3, 3), ones(3)), "dot: expected input of 1 dimension, got"),
+    "outer": (lambda: outer(ones(3), ones(3, 1)), "outer: expected vec2 of 1 dimension"),
+    "addmm": (lambda: addmm(ones(3), ones(2, 3), ones(3, 4)), r"expected input that can be broadcast to \(2, 4\)"),
+    "baddbmm": (lambda: baddbmm(ones(3), ones(2, 3), ones(3, 4)), "batch1 of 3 dimensions"),
+    "linear": (
+        lambda: linear(ones(5, 28), ones(10, 784)),
+        r"linear: expected input with last dimension 784 \(weight has shape \(10, 784\)\), got input of shape \(5, 28\)",
+    ),
+    "linear weight": (lambda: linear(ones(2, 3), ones(2, 3, 3)), r"weight of shape \(out, in\)"),
+    "linear bias": (lambda: linear(ones(2, 28), ones(10, 28), ones(9)), r"bias that can be broadcast to \(2, 10\)"),
+    "inner products": (lambda: inner(ones(2, 3), ones(4)), "sizes differ"),
+    "tensordot": (lambda: tensordot(ones(2, 3), ones(4, 4), 1), "sizes differ"),
+    "tensordot dims": (lambda: tensordot(ones(2, 3), ones(3), 2), "dims from 0 to 1"),
+    "einsum result": (lambda: einsum("ij,jk->iz", ones(2, 2), ones(2, 2)), "'z' of the result is in no operand"),
+    "einsum twice": (lambda: einsum("ij,jk->ii", ones(2, 2), ones(2, 2)), "'i' more often"),
+    "einsum dimensions": (
+        lambda: einsum("ij", ones(2, 2, 3)),
+        "operand 0 has 3 dimensions, its subscripts 'ij' name 2",
+    ),
+    "einsum operands": (lambda: einsum("ij,jk", ones(2, 2)), "one tensor for each of 2 terms"),
+    "einsum sizes": (lambda: einsum("ij,jk->ik", ones(2, 3), ones(4, 4)), "expected size 3 of 'j'.*got size 4"),
+    "einsum letters": (lambda: einsum("i1->i", ones(2, 2)), "expected letters"),
+    "einsum diagonal": (lambda: einsum("ii", ones(2, 3)), "expected size 2 of 'i'"),
+    "einsum sublists": (lambda: einsum(ones(2), [52]), "numbers from 0 to 51"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_shapes_that_do_not_fit(case):
+    """A shape error names the op, what was expected and what was got."""
+    call, message = WRONG[case]
+    with pytest.raises(ShapeError, match=message):
+        call()
+
+
+def test_a_dimension_that_is_not_there():
+    """Tensordot over a dimension out of range is an index error."""
+    with pytest.raises(IndexOutOfRangeError):
+        tensordot(ones(2, 3), ones(3, 2), ([2], [0]))
+
+
+@pytest.mark.parametrize("op", [matmul, linear, mm, lambda a, b: einsum("ij,jk", a, b), tensordot])
+def test_dtypes_are_not_mixed(op):
+    """Products of two dtypes, and of bools, are refused."""
+    with pytest.raises(DtypeError, match=r"one dtype, got lucid.float32, lucid.float64"):
+        op(ones(3, 3), ones(3, 3, dtype=lucid.float64))
+    with pytest.raises(DtypeError, match="not defined for bool"):
+        op(ones(3, 3, dtype=lucid.bool), ones(3, 3, dtype=lucid.bool))
+
+
+def test_fractions_of_integers():
+    """Addmm of integers takes integer factors only."""
+    whole = ones(2, 2, dtype=lucid.int64)
+    assert addmm(whole, whole, whole, beta=2, alpha=3).array.tolist() == [[8, 8], [8, 8]]
+    with pytest.raises(DtypeError, match="beta and alpha to be integers"):
+        addmm(whole, whole, whole, alpha=0.5)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, bfloat16.numpy])
+def test_half_types_sum_in_float32(dtype, rng):
+    """Products of half types are rounded once: adding 4096 ones to themselves does not stop at 256 or 2048."""
+    a, b = lucid.tensor(np.ones((1, 4096), dtype)), lucid.tensor(np.ones((4096, 1), dtype))
+    w = lucid.tensor(np.ones((1, 4096), dtype))
+    for out in (matmul(a, b), linear(a, w), einsum("ij,jk", a, b), addmm(lucid.tensor(np.zeros(1, dtype)), a, b)):
+        assert out.array.dtype == dtype
+        assert float(out.array[0, 0]) == 4096
+
+
+def test_beta_zero_ignores_the_input():
+    """With beta=0 a NaN in the input does not reach the result, and its gradient is zero."""
+    x = lucid.tensor(np.full((2, 2), np.nan, np.float32)).requires_grad_()
+    out = addmm(x, ones(2, 3), ones(3, 2), beta=0)
+    np.testing.assert_array_equal(out.detach().array, 3)
+    out.backward(lucid.tensor(np.array([[1.0, -2.0], [3.0, 4.0]], np.float32)))
+    np.testing.assert_array_equal(x.grad.array, 0)
+
+
+def test_gradients_of_weights_own_their_memory(rng):
+    """The weight gradients of linear and conv2d are contiguous and taken over, not copied."""
+    x = lucid.tensor(rng.standard_normal((8, 6)).astype(np.float32))
+    weight = lucid.tensor(rng.standard_normal((5, 6)).astype(np.float32)).requires_grad_()
+    linear(x, weight).backward(lucid.tensor(rng.standard_normal((8, 5)).astype(np.float32)))
+    assert weight.grad.array.flags.owndata
+    assert weight.grad.array.flags.c_contiguous
+
+
+def test_einsum_of_one_operand_is_a_view(rng):
+    """Reordering, and a diagonal, share memory with the operand."""
+    x = lucid.tensor(rng.standard_normal((3, 3)))
+    for equation in ("ij->ji", "ij->ij", "ii->i"):
+        assert np.shares_memory(einsum(equation, x).array, x.array)
+
+
+def test_broadcast_operand(rng):
+    """Views that repeat memory, such as the gradient of a sum, multiply like copies of them."""
+    a = rng.standard_normal((4, 1))
+    b = rng.standard_normal((5, 3))
+    wide = lucid.tensor(a).expand(4, 5)
+    np.testing.assert_allclose(matmul(wide, lucid.tensor(b)).array, np.repeat(a, 5, 1) @ b, rtol=1e-12)
+
+
+def test_the_order_is_looked_for_only_when_needed():
+    """opt_einsum is imported by the first einsum of three operands, not before."""
+    program = (
+        "import sys, lucid; from lucid.ops.einsum import einsum; x = lucid.ones(2, 2)\n"
+        "einsum('ij,jk', x, x); print('opt_einsum' in sys.modules)\n"
+        "einsum('ij,jk,kl', x, x, x); print('opt_einsum' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert run.stdout.split() == ["False", "True"], run.stderr
