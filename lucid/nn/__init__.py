@@ -2,8 +2,28 @@
 
 from __future__ import annotations
 
-from lucid.nn import hooks, init, modules
+from lucid.nn import functional, hooks, init, modules, utils
+from lucid.nn.activation import (
+    ELU,
+    GELU,
+    Hardtanh,
+    LeakyReLU,
+    LogSigmoid,
+    LogSoftmax,
+    Mish,
+    PReLU,
+    ReLU,
+    ReLU6,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softmin,
+    Softplus,
+    Tanh,
+)
 from lucid.nn.container import ModuleDict, ModuleList, Sequential
+from lucid.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
+from lucid.nn.flatten import Flatten, Unflatten
 from lucid.nn.hooks import Hook
 from lucid.nn.linear import Identity, Linear
 from lucid.nn.module import Module
@@ -16,18 +36,57 @@ from lucid.nn.modules.module import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from lucid.nn.normalisation import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from lucid.nn.parameter import Buffer, Parameter
+from lucid.nn.parameter_containers import ParameterDict, ParameterList
+from lucid.nn.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 
 __all__ = [
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "BatchNorm1d",
+    "BatchNorm2d",
     "Buffer",
+    "Conv1d",
+    "Conv2d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ELU",
+    "Flatten",
+    "GELU",
+    "GroupNorm",
+    "Hardtanh",
     "Hook",
     "Identity",
+    "LayerNorm",
+    "LeakyReLU",
     "Linear",
+    "LogSigmoid",
+    "LogSoftmax",
+    "MaxPool1d",
+    "MaxPool2d",
+    "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
+    "PReLU",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
+    "RMSNorm",
+    "ReLU",
+    "ReLU6",
     "Sequential",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softmin",
+    "Softplus",
+    "Tanh",
+    "Unflatten",
+    "functional",
     "hooks",
     "init",
     "modules",
@@ -38,4 +97,5 @@ __all__ = [
     "register_module_full_backward_pre_hook",
     "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
+    "utils",
 ]

@@ -29,10 +29,6 @@ class MaybeInPlace(Module):
         super().__init__()
         self.inplace = inplace
 
-    def finish(self, input: Tensor, output: Tensor) -> Tensor:
-        """Return `output`, written over `input` if that is wanted."""
-        return input.copy_(output) if self.inplace else output
-
     def settings(self) -> str:
         """Return the settings beside `inplace`."""
         return ""
@@ -60,7 +56,7 @@ class ReLU(MaybeInPlace):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the positive part of `input`."""
-        return self.finish(input, F.relu(input))
+        return F.relu(input, inplace=self.inplace)
 
 
 class LeakyReLU(MaybeInPlace):
@@ -80,7 +76,7 @@ class LeakyReLU(MaybeInPlace):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the activation of `input`."""
-        return self.finish(input, F.leaky_relu(input, self.negative_slope))
+        return F.leaky_relu(input, self.negative_slope, inplace=self.inplace)
 
     def settings(self) -> str:
         """Return the slope."""
@@ -104,7 +100,7 @@ class ELU(MaybeInPlace):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the activation of `input`."""
-        return self.finish(input, F.elu(input, self.alpha))
+        return F.elu(input, self.alpha, inplace=self.inplace)
 
     def settings(self) -> str:
         """Return alpha."""
@@ -122,7 +118,67 @@ class SiLU(MaybeInPlace):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the activation of `input`."""
-        return self.finish(input, F.silu(input))
+        return F.silu(input, inplace=self.inplace)
+
+
+class Mish(MaybeInPlace):
+    """Returns ``x * tanh(softplus(x))``.
+
+    Parameters
+    ----------
+    inplace : bool
+        Whether to change the input and return it.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the activation of `input`."""
+        return F.mish(input, inplace=self.inplace)
+
+
+class ReLU6(MaybeInPlace):
+    """Returns ``min(max(x, 0), 6)``.
+
+    Parameters
+    ----------
+    inplace : bool
+        Whether to change the input and return it.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the activation of `input`."""
+        return F.relu6(input, inplace=self.inplace)
+
+
+class Hardtanh(MaybeInPlace):
+    """Returns ``min(max(x, min_val), max_val)``.
+
+    Parameters
+    ----------
+    min_val, max_val : float
+        The bounds.
+    inplace : bool
+        Whether to change the input and return it.
+
+    Raises
+    ------
+    ValueError
+        If they are not in order.
+    """
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        if not min_val < max_val:
+            raise ValueError(f"expected min_val < max_val, got {min_val} and {max_val}")
+        self.min_val = min_val
+        self.max_val = max_val
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return `input` within the bounds."""
+        return F.hardtanh(input, self.min_val, self.max_val, inplace=self.inplace)
+
+    def settings(self) -> str:
+        """Return the bounds."""
+        return f"min_val={self.min_val}, max_val={self.max_val}"
 
 
 class GELU(Module):

@@ -15,7 +15,7 @@ from lucid.autograd.base import INFERENCE, TensorBase, as_array, version_of, wra
 from lucid.autograd.hooks import add_hook_note, check_replacement, hook_name
 from lucid.autograd.mode import thread
 from lucid.autograd.node import Node, next_sequence
-from lucid.autograd.primitive import GRAPH
+from lucid.autograd.namespace import GRAPH
 from lucid.autograd.views import View, live_edge
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.paths import calling_root, module_path

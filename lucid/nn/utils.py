@@ -1,0 +1,183 @@
+"""What is done with all parameters of a model at once: clipping gradients, and parameters as one vector."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, grad_of, wrap
+from lucid.autograd.mode import no_grad
+from lucid.errors import ShapeError
+from lucid.ops.joining import cat, stack
+from lucid.ops.norms import norm
+from lucid.ops.selection import clamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lucid.tensor import Tensor
+
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
+    "vector_to_parameters",
+]  # fmt: skip
+
+
+def _tensors(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
+    return [parameters] if isinstance(parameters, TensorBase) else list(parameters)
+
+
+def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
+    return [grad for parameter in _tensors(parameters) if (grad := grad_of(parameter)) is not None]
+
+
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
+) -> Tensor:
+    """Return the norm of all tensors seen as one vector: the norm of their norms.
+
+    Parameters
+    ----------
+    tensors : Tensor or iterable of Tensor
+        On one device.
+    norm_type : float
+        The p of the norm; ``inf`` gives the largest magnitude.
+    error_if_nonfinite : bool
+        Whether a norm that is infinite or NaN is an error.
+
+    Raises
+    ------
+    RuntimeError
+        If it is not finite, and that is an error. It asks the device for the value, and so waits for it.
+    """
+    with no_grad():
+        norms = [norm(tensor, norm_type) for tensor in _tensors(tensors)]
+        if not norms:
+            total: Any = wrap(np.zeros((), np.float32))
+        else:
+            total = norm(stack([each.to(norms[0].dtype) for each in norms]), norm_type)
+        if error_if_nonfinite and not math.isfinite(float(total)):
+            raise RuntimeError(
+                f"the total norm of order {norm_type} for gradients from `parameters` is non-finite ({float(total)}), "
+                "so it cannot be clipped: pass error_if_nonfinite=False to scale by it anyway"
+            )
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    total_norm: Tensor,
+    foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
+) -> None:
+    """Scale the gradients by ``max_norm / (total_norm + 1e-6)`` where that is below 1."""
+    with no_grad():
+        scale = clamp(max_norm / (total_norm + 1e-6), max=1.0)
+        for grad in _grads(parameters):
+            grad.mul_(scale.to(grad.device))
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Return the norm of all gradients together, after scaling them in place to at most `max_norm`.
+
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        Those without a gradient count nothing.
+    max_norm : float
+        The largest norm that is left.
+    norm_type : float
+        The p of the norm; ``inf`` takes the largest magnitude.
+    error_if_nonfinite : bool
+        Whether a norm that is infinite or NaN is an error.
+    foreach : bool, optional
+        Accepted for PyTorch's sake.
+
+    Returns
+    -------
+    Tensor
+        The norm before scaling, of no dimension, on the device of the gradients.
+
+    Raises
+    ------
+    RuntimeError
+        If the norm is not finite, and that is an error. The gradients are not changed then.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import nn
+    >>> weight = nn.Parameter(lucid.zeros(2))
+    >>> weight.grad = lucid.tensor([3.0, 4.0])
+    >>> nn.utils.clip_grad_norm_([weight], 1.0)
+    tensor(5.)
+    >>> weight.grad
+    tensor([0.6000, 0.8000])
+    """
+    parameters = _tensors(parameters)
+    total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor],
+    clip_value: float,
+    foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
+) -> None:
+    """Limit each element of each gradient to [-clip_value, clip_value], in place.
+
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        Those without a gradient are left out.
+    clip_value : float
+        The largest magnitude that is left.
+    foreach : bool, optional
+        Accepted for PyTorch's sake.
+    """
+    with no_grad():
+        for grad in _grads(parameters):
+            grad.copy_(clamp(grad, -clip_value, clip_value))
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """Return the elements of all parameters as one vector, joined to them in the graph."""
+    return cat([parameter.reshape(-1) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Set the elements of all parameters from one vector, as `parameters_to_vector` gives it.
+
+    Raises
+    ------
+    TypeError
+        If `vec` is no tensor.
+    ShapeError
+        If it has another number of elements. Nothing is changed then.
+    """
+    if not isinstance(vec, TensorBase):
+        raise TypeError(f"expected a Tensor, got {type(vec).__name__}")
+    targets: list[Any] = list(parameters)
+    wanted = sum(target.array.size for target in targets)
+    if vec.array.size != wanted:
+        raise ShapeError(
+            f"expected a vector of {wanted} elements, one for each of the parameters, got {vec.array.size}"
+        )
+    start = 0
+    with no_grad():
+        for target in targets:
+            stop = start + target.array.size
+            target.data = vec.detach()[start:stop].reshape(target.shape).to(target.dtype)
+            start = stop
