@@ -311,9 +311,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.tensordot(lucid.ones(2, 3, 4), lucid.ones(3, 4, 5)).shape
-    lucid.Size([2, 5])
+    (2, 5)
     >>> lucid.tensordot(lucid.ones(2, 3), lucid.ones(4, 3), ([1], [1])).shape
-    lucid.Size([2, 4])
+    (2, 4)
     """
     same_dtype("tensordot", a, b)
     x, y = a.array.shape, b.array.shape

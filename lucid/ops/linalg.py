@@ -208,7 +208,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.bmm(lucid.ones(5, 2, 3), lucid.ones(5, 3, 4)).shape
-    lucid.Size([5, 2, 4])
+    (5, 2, 4)
     """
     of_dimensions("bmm", ("input", input, 3), ("mat2", mat2, 3))
     stacks_of_one_length("bmm", input, mat2)
@@ -340,7 +340,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     --------
     >>> import lucid
     >>> weight = lucid.tensor([[1.0, 2.0], [3.0, 4.0]])
-    >>> lucid.linear(lucid.tensor([1.0, 1.0]), weight, lucid.tensor([0.5, -0.5]))
+    >>> lucid.nn.functional.linear(lucid.tensor([1.0, 1.0]), weight, lucid.tensor([0.5, -0.5]))
     tensor([3.5000, 6.5000])
     """
     x, w = input.array, weight.array
