@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.mode import thread
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.node import Node
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
 TRACE = "traceback_"
 
 
@@ -70,10 +68,9 @@ class detect_anomaly:
     >>> import lucid
     >>> x = lucid.tensor([0.0], requires_grad=True)
     >>> with lucid.autograd.detect_anomaly():
-    ...     y = (x / x).sum()
-    ...     y.backward()
+    ...     (x / x).sum().backward()  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    lucid.errors.AnomalyError: function 'DivBackward0' returned nan values in its gradient number 0...
+    lucid.errors.AnomalyError: function 'DivBackward0' returned nan values in its gradient number 0
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -106,9 +103,9 @@ class set_detect_anomaly(detect_anomaly):
     --------
     >>> import lucid
     >>> with lucid.autograd.set_detect_anomaly(True):
-    ...     lucid.is_anomaly_enabled()
+    ...     lucid.autograd.is_anomaly_enabled()
     True
-    >>> lucid.is_anomaly_enabled()
+    >>> lucid.autograd.is_anomaly_enabled()
     False
     """
 
@@ -128,7 +125,7 @@ def is_anomaly_enabled() -> bool:
     Examples
     --------
     >>> import lucid
-    >>> lucid.is_anomaly_enabled()
+    >>> lucid.autograd.is_anomaly_enabled()
     False
     """
     return thread.state.anomaly

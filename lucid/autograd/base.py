@@ -122,13 +122,28 @@ def mark_inference(tensor: TensorBase) -> None:
         tensor.version = INFERENCE
 
 
+def is_numpy(value: Any) -> bool:
+    """Return whether `value` is NumPy's: an array, or the scalar that it gives where CuPy gives an array."""
+    return isinstance(value, np.ndarray | np.generic)
+
+
+def is_tuple(value: Any) -> bool:
+    """Return whether `value` is a tuple: what a primitive of several outputs returns."""
+    return type(value) is tuple  # pyright: ignore[reportUnknownVariableType]
+
+
+def is_list(value: Any) -> bool:
+    """Return whether `value` is a list: what a node of several outputs has received."""
+    return type(value) is list  # pyright: ignore[reportUnknownVariableType]
+
+
 def as_array(value: Any) -> Array:
     """Return `value` as an array: NumPy gives scalars where CuPy gives arrays of no dimension."""
-    return np.asarray(value) if isinstance(value, np.generic) else value
+    return np.asarray(value) if type(value) is not np.ndarray and is_numpy(value) else value
 
 
 def describe(tensor: Any) -> str:
     """Return shape, dtype and device of a tensor or array in words, for messages."""
-    array = tensor.array if isinstance(tensor, TensorBase) else tensor
-    device = "cpu" if isinstance(array, np.ndarray | np.generic) else f"cuda:{array.device.id}"
+    array: Any = tensor.array if isinstance(tensor, TensorBase) else tensor
+    device = "cpu" if is_numpy(array) else f"cuda:{array.device.id}"
     return f"shape {tuple(array.shape)}, {array.dtype.name} on {device}"

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.anomaly import check_grads, forward_of
-from lucid.autograd.base import TensorBase, as_array, describe, grad_of, registered, wrap
-from lucid.autograd.hooks import add_hook_note, check_replacement, fire_node_hooks, fire_tensor_hooks, hook_name, place_of
+from lucid.autograd.base import TensorBase, as_array, describe, grad_of, is_list, registered, wrap
+from lucid.autograd.hooks import (
+    add_hook_note,
+    check_replacement,
+    fire_node_hooks,
+    fire_tensor_hooks,
+    hook_name,
+    place_of,
+)
 from lucid.autograd.mode import NumPyComplaints, thread
+from lucid.autograd.namespace import CPU, CUDA, GRAPH, namespace_of
 from lucid.autograd.node import SMALL_BYTES, AccumulateGrad, Extra, Node
-from lucid.autograd.primitive import CPU, CUDA, GRAPH, namespace_of
 from lucid.backend import gpu
 from lucid.errors import AnomalyError, HookTypeError
 
@@ -75,7 +82,7 @@ class Pass:
             self.captured = [None] * len(edges)
             for place, (node, output) in enumerate(edges):
                 self.captures.setdefault(node, {})[output] = place
-        self.counts = {}
+        self.counts = dict[Node, int]()
         for node in self.needed:
             for edge in node.edges:
                 if edge is not None:
@@ -258,16 +265,15 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             left = counts[target]
             if left > 1:
                 counts[target] = left - 1
+            elif type(target) is AccumulateGrad:
+                leaves.append(target)
+            elif newest is None:
+                newest = target
+            elif target.sequence > newest.sequence:
+                heappush(ready, (-newest.sequence, newest))
+                newest = target
             else:
-                if type(target) is AccumulateGrad:
-                    leaves.append(target)
-                elif newest is None:
-                    newest = target
-                elif target.sequence > newest.sequence:
-                    heappush(ready, (-newest.sequence, newest))
-                    newest = target
-                else:
-                    heappush(ready, (-target.sequence, target))
+                heappush(ready, (-target.sequence, target))
         # the leaf that runs next must find its buffer in nobody else's hands
         edge = grad = grads = old = None
 
@@ -301,7 +307,7 @@ def contribute(
         slots[place] = GRAPH.add(old, grad)
     elif (node, output) not in owned or old.dtype != grad.dtype:
         slots[place] = total = thread.state.quiet(namespace_of(old).add, old, grad)
-        if not isinstance(total, np.generic) and total.nbytes >= SMALL_BYTES:
+        if total.nbytes >= SMALL_BYTES and type(old) is type(total):
             owned.add((node, output))
     elif type(old) is np.ndarray:
         thread.state.quiet(np.add, old, grad, old)
@@ -311,8 +317,8 @@ def contribute(
 
 def namespace_of_buffer(grad: Any) -> Any:
     """Return the namespace for what a node has received: nothing, one array, or a list."""
-    if isinstance(grad, list):
-        grad = next((g for g in grad if g is not None), None)  # pyright: ignore[reportUnknownVariableType]
+    if is_list(grad):
+        grad = next((g for g in grad if g is not None), None)
     return CPU if grad is None else namespace_of(grad)
 
 
@@ -320,7 +326,7 @@ def _run_on_device(node: Node, m: Any, grad: Any, quiet: Callable[..., Any]) -> 
     """Run a node on the device of its gradient, and on the stream of its forward."""
     extra = node.extra
     stream = extra.stream if extra is not None else None
-    array = next(g for g in (grad if isinstance(grad, list) else [grad]) if g is not None)  # pyright: ignore[reportUnknownVariableType]
+    array = next(g for g in (grad if is_list(grad) else [grad]) if g is not None)
     with gpu.use_device(gpu.device_index(array)):
         if stream is None:
             return node.backward(m, grad, quiet)
@@ -332,9 +338,7 @@ def _run_on_device(node: Node, m: Any, grad: Any, quiet: Callable[..., Any]) -> 
         return grads
 
 
-def _run_watched(
-    this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[..., Any]
-) -> tuple[Any, ...] | None:
+def _run_watched(this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...] | None:
     """Run a node that has hooks, is captured, or is searched for anomalies; None if it is only captured.
 
     The order is the contract's: tensor hooks of its outputs, retained gradients, capture, prehooks, the node (at a
@@ -347,7 +351,7 @@ def _run_watched(
     places = this.captures.get(node)
     if places is not None:
         for output, place in places.items():
-            captured = grad[output] if isinstance(grad, list) else grad  # pyright: ignore[reportUnknownVariableType]
+            captured = grad[output] if is_list(grad) else grad
             this.captured[place] = _as_tensor(captured)
     if this.needed is not None and node not in this.needed:
         return None
@@ -375,7 +379,7 @@ def _run_watched(
 
 def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool) -> Any:
     """Return what a node has received after the tensor hooks of its outputs, and set retained gradients."""
-    buffer = list(grad) if isinstance(grad, list) else [grad]  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+    buffer: list[Any] = list(grad) if is_list(grad) else [grad]
     if len(buffer) != node.outputs:
         buffer = [None] * node.outputs
     for output in sorted({*extra.tensor_hooks, *extra.retained}):
@@ -415,8 +419,7 @@ def _fire_accumulated(node: Node, extra: Extra) -> None:
             result = hook(leaf)
             if result is not None:
                 raise HookTypeError(
-                    f"post-accumulate hook {hook_name(hook)}: expected None to be returned, "
-                    f"got {type(result).__name__}"
+                    f"post-accumulate hook {hook_name(hook)}: expected None to be returned, got {type(result).__name__}"
                 )
         except Exception as error:
             add_hook_note(error, hook, "post-accumulate hook", _owner(node, 0), place_of(hook, extra.accumulated))
@@ -429,8 +432,8 @@ def _as_tensor(grad: Any) -> Any:
 
 def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:
     """Return what a node has received as one tensor or None for each output."""
-    if isinstance(grad, list):
-        return tuple(_as_tensor(g) for g in grad)  # pyright: ignore[reportUnknownVariableType]
+    if is_list(grad):
+        return tuple(_as_tensor(g) for g in grad)
     return (_as_tensor(grad),) if node.outputs == 1 else (None,) * node.outputs
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-import weakref
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from lucid.autograd.anomaly import note_forward
-from lucid.autograd.base import TensorBase, describe, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import TensorBase, is_tuple, version_of, wrap_on_graph
+from lucid.autograd.context import FunctionCtx
+from lucid.autograd.function_node import BackwardCFunction, FunctionNode
 from lucid.autograd.mode import no_grad, thread
-from lucid.autograd.node import AccumulateGrad, Node, next_sequence
-from lucid.autograd.primitive import GRAPH, namespace_of
-from lucid.autograd.saved import changed_error, freed_error, pack_saved, unpacked_array
+from lucid.autograd.node import Node, next_sequence
 from lucid.autograd.views import CopySlices, View, check_change, live_edge, rebase
 from lucid.backend.arrays import namespace
-from lucid.errors import DeviceError, GraphError, HookTypeError, InplaceError, NotDifferentiableError, ShapeError
+from lucid.errors import GraphError, HookTypeError, NotDifferentiableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,287 +22,6 @@ if TYPE_CHECKING:
     from lucid.autograd.base import Edge
 
 F = TypeVar("F", bound="Callable[..., Any]")
-
-
-class SavedEntry:
-    """One tensor that a forward kept for its backward."""
-
-    __slots__ = ("count", "edge", "leaf", "output", "value", "version")
-
-    def __init__(self, tensor: Any, value: Any, edge: Edge | None, output: int | None) -> None:
-        self.value = value
-        self.edge = edge
-        self.output = output
-        self.version = version_of(tensor)
-        self.count = self.version[0]
-        # a leaf comes back as itself, so that it is recognised
-        self.leaf = weakref.ref(tensor) if edge is not None and type(edge[0]) is AccumulateGrad else None
-
-
-class FunctionCtx:
-    """What a `Function`'s forward hands to its backward: tensors, markings, and any attributes set on it.
-
-    A fresh one is made by each `Function.apply` and given first to `forward` and to `backward`.
-
-    Attributes
-    ----------
-    needs_input_grad : tuple of bool
-        For each positional argument whether it is a tensor that requires grad; set before forward runs.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> from lucid.autograd import Function
-    >>> class Square(Function):
-    ...     @staticmethod
-    ...     def forward(ctx, x):
-    ...         ctx.save_for_backward(x)
-    ...         return x * x
-    ...
-    ...     @staticmethod
-    ...     def backward(ctx, grad_output):
-    ...         (x,) = ctx.saved_tensors
-    ...         return 2 * x * grad_output
-    >>> x = lucid.tensor([3.0], requires_grad=True)
-    >>> Square.apply(x).backward()
-    >>> x.grad
-    tensor([6.])
-    """
-
-    needs_input_grad: tuple[bool, ...] = ()
-
-    def __init__(self) -> None:
-        self._to_save: tuple[Any, ...] = ()
-        self._saved: list[SavedEntry | None] | None = []
-        self._dirty: tuple[Any, ...] = ()
-        self._not_differentiable: tuple[Any, ...] = ()
-        self._materialize = True
-        self._node: weakref.ref[FunctionNode] | None = None
-        self._name = type(self).__name__
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keep `tensors` for backward, where `saved_tensors` gives them back in order.
-
-        Parameters
-        ----------
-        *tensors : Tensor or None
-            Inputs, outputs or others. A second call replaces what the first kept.
-
-        Raises
-        ------
-        TypeError
-            If one is neither a tensor nor None; then nothing changes.
-        """
-        for index, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, TensorBase):
-                raise HookTypeError(
-                    f"save_for_backward: expected tensors or None, got {type(tensor).__name__} as number {index}: keep "
-                    "other values as attributes of ctx"
-                )
-        self._to_save = tensors
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors that forward kept, in order.
-
-        Raises
-        ------
-        GraphError
-            If a backward has freed them.
-        InplaceError
-            If one was changed in place since.
-        """
-        saved = self._saved
-        if saved is None:
-            raise freed_error(self._name)
-        if self._node is None:
-            return self._to_save
-        node = self._node()
-        tensors: list[Any] = []
-        for index, entry in enumerate(saved):
-            if entry is None:
-                tensors.append(None)
-                continue
-            if entry.version[0] != entry.count:
-                raise changed_error(self._name, index, entry.count, entry.version[0])
-            leaf = entry.leaf() if entry.leaf is not None else None
-            if leaf is not None and leaf.array is entry.value:
-                tensors.append(leaf)
-                continue
-            edge = entry.edge
-            if entry.output is not None:
-                edge = None if node is None else (node, entry.output)
-            tensors.append(wrap_on_graph(unpacked_array(entry.value), edge, entry.version))
-        return tuple(tensors)
-
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Say that forward changed these inputs in place; each must be returned.
-
-        Parameters
-        ----------
-        *tensors : Tensor
-            Inputs of this call.
-        """
-        self._dirty = tensors
-
-    def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Say that these outputs carry no gradient; backward gets zeros for them.
-
-        Parameters
-        ----------
-        *tensors : Tensor
-            Outputs of this call.
-        """
-        self._not_differentiable = tensors
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Say whether backward gets zeros (the default) or None for outputs without a gradient.
-
-        Parameters
-        ----------
-        value : bool
-            True for zeros.
-        """
-        self._materialize = bool(value)
-
-    def _keep(self, node: FunctionNode, inputs: dict[int, Edge | None], outputs: list[Any]) -> None:
-        """Turn what forward asked to save into entries that hold no reference to `node`."""
-        places = {id(tensor): index for index, tensor in enumerate(outputs)}
-        tensors = self._to_save
-        values = pack_saved(tuple(None if t is None else t.array for t in tensors), tensors)
-        entries: list[SavedEntry | None] = []
-        for tensor, value in zip(tensors, values, strict=True):
-            if tensor is None:
-                entries.append(None)
-                continue
-            output = places.get(id(tensor))
-            if id(tensor) in inputs:
-                output = None
-            edge = inputs[id(tensor)] if id(tensor) in inputs else None if output is not None else live_edge(tensor)
-            entries.append(SavedEntry(tensor, value, edge, output))
-        self._saved = entries
-        self._to_save = ()
-        self._node = weakref.ref(node)
-
-
-class BackwardCFunction(Node):
-    """The node of a recorded `Function`."""
-
-
-class FunctionNode(BackwardCFunction):
-    """The node of one call of a `Function`.
-
-    Attributes
-    ----------
-    ctx : FunctionCtx
-        The call's context; its attributes can be read on the node too.
-    arguments : int
-        How many positional arguments the call had.
-    places : tuple of int
-        Which of them are tensors: one edge each.
-    targets : tuple
-        Shape, dtype and array type of each tensor argument.
-    forms : tuple
-        Shape, dtype, array module and device of each output.
-    """
-
-    __slots__ = ("arguments", "ctx", "forms", "kept", "outputs", "places", "targets")
-
-    function: type[Function]
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "ctx":
-            raise AttributeError(name)
-        return getattr(self.ctx, name)
-
-    def release(self) -> None:
-        """Free the saved tensors."""
-        self.kept = Node.kept
-        self.ctx._saved = None  # noqa: SLF001  the context is this node's other half
-
-    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
-        """Return what the user's backward gives, checked against the inputs."""
-        ctx = self.ctx
-        received = grad if isinstance(grad, list) else [grad]  # pyright: ignore[reportUnknownVariableType]
-        if len(received) != self.outputs:  # pyright: ignore[reportUnknownArgumentType]
-            received = [None] * self.outputs
-        given: list[Any] = []
-        for entry, form in zip(received, self.forms, strict=True):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
-            if entry is not None:
-                given.append(entry if isinstance(entry, TensorBase) else wrap(entry))
-            elif ctx._materialize and form is not None:  # noqa: SLF001
-                xp, shape, dtype = form
-                given.append(wrap(xp.zeros(shape, dtype)))
-            else:
-                given.append(None)
-        grads = self.function.backward(ctx, *given)
-        return self._checked(m, grads)
-
-    def _checked(self, m: Any, grads: Any) -> tuple[Any, ...]:
-        """Return the gradients of the tensor arguments, of their shapes and dtypes.
-
-        Raises
-        ------
-        GraphError
-            For a wrong number of gradients, or one for an argument that is no tensor.
-        HookTypeError
-            For a list, or an entry that is neither a tensor nor None.
-        ShapeError, DeviceError
-            For a gradient of another shape or device than its input.
-        """
-        name = f"{self.function.__qualname__}.backward"
-        if isinstance(grads, list):
-            raise HookTypeError(f"{name}: expected a Tensor, None or a tuple of them, got a list: return a tuple")
-        entries: tuple[Any, ...] = grads if isinstance(grads, tuple) else (grads,)
-        while len(entries) > self.arguments and entries[-1] is None:
-            entries = entries[:-1]
-        if len(entries) != self.arguments:
-            raise GraphError(
-                f"{name} returned an incorrect number of gradients (expected {self.arguments}, one for each argument "
-                f"of forward, got {len(entries)})"
-            )
-        checked: list[Any] = []
-        for index, entry in enumerate(entries):
-            if entry is not None and not isinstance(entry, TensorBase):
-                raise HookTypeError(
-                    f"{name}: gradient {index}: expected a Tensor or None, got {type(entry).__name__}"
-                )
-            if index not in self.places:
-                if entry is not None:
-                    raise GraphError(
-                        f"{name} returned a gradient different from None at position {index}, but the corresponding "
-                        "forward input was not a Tensor: expected None"
-                    )
-                continue
-            place = self.places.index(index)
-            if entry is None or self.edges[place] is None:
-                checked.append(None)
-                continue
-            checked.append(self._fitted(m, entry, index, self.targets[place]))
-        return tuple(checked)
-
-    def _fitted(self, m: Any, grad: TensorBase, index: int, target: tuple[Any, Any, Any]) -> Any:
-        """Return one gradient as the engine's form, summed to its input's shape and cast to its dtype."""
-        shape, dtype, kind = target
-        array = grad.array
-        name = f"{self.function.__qualname__}.backward"
-        if type(array) is not kind:
-            raise DeviceError(f"{name}: gradient {index} is on another device than its input: got {describe(grad)}")
-        value: Any = grad if m is GRAPH else array
-        n = m if m is GRAPH else namespace_of(array)
-        if array.shape != shape:
-            extra = array.ndim - len(shape)
-            if extra < 0 or any(
-                want not in {1, have} for want, have in zip(shape, array.shape[extra:], strict=True)
-            ):
-                raise ShapeError(
-                    f"{name} returned an invalid gradient at index {index}: got shape {tuple(array.shape)} but "
-                    f"expected shape compatible with {tuple(shape)}"
-                )
-            value = n.sum_to(value, shape=shape)
-        if array.dtype != dtype:
-            value = n.cast(value, dtype=dtype)
-        return value
 
 
 class _FunctionMeta(type):
@@ -352,7 +70,9 @@ class Function(metaclass=_FunctionMeta):
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Return the outputs; to be written by the subclass."""
-        raise NotDifferentiableError("a Function needs a static forward(ctx, *args), or forward(*args) and setup_context")
+        raise NotDifferentiableError(
+            "a Function needs a static forward(ctx, *args), or forward(*args) and setup_context"
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -404,7 +124,7 @@ class Function(metaclass=_FunctionMeta):
             args = bound.args
         edges = [live_edge(arg) if isinstance(arg, TensorBase) else None for arg in args]
         ctx = FunctionCtx()
-        ctx._name = f"{cls.__name__}Backward"  # noqa: SLF001
+        ctx.__lucid__.name = f"{cls.__name__}Backward"
         ctx.needs_input_grad = tuple(edge is not None for edge in edges)
         with no_grad():
             if two_steps:
@@ -422,17 +142,18 @@ class Function(metaclass=_FunctionMeta):
         cls, ctx: FunctionCtx, args: tuple[Any, ...], edges: list[Edge | None], outputs: list[Any]
     ) -> list[Any]:
         """Return the outputs joined to a new node, or free of any graph where nothing requires grad."""
+        call = ctx.__lucid__
         recording = thread.state.recording and any(edge is not None for edge in edges)
         inputs = {id(arg): edge for arg, edge in zip(args, edges, strict=True) if isinstance(arg, TensorBase)}
-        dirty = {id(tensor) for tensor in ctx._dirty}
+        dirty = {id(tensor) for tensor in call.dirty}
         returned = {id(output) for output in outputs}
         if dirty - returned:
             raise GraphError(
                 f"{cls.__qualname__}: some inputs were marked dirty in forward but not returned: return each of them"
             )
-        no_gradient = {id(tensor) for tensor in ctx._not_differentiable}
+        no_gradient = {id(tensor) for tensor in call.not_differentiable}
         if recording:
-            for tensor in ctx._dirty:
+            for tensor in call.dirty:
                 check_change(tensor, recording=True)
         node = cls.node_type()
         node.ctx = ctx
@@ -453,7 +174,9 @@ class Function(metaclass=_FunctionMeta):
                 alias.origin = View.fixed(output, f"it is an input that {cls.__qualname__} returned as it is")
                 output = alias  # noqa: PLW2901
             elif output.origin is not None and differentiable:
-                output.origin = View.fixed(output.origin.parent, f"it is a view that was made inside {cls.__qualname__}")
+                output.origin = View.fixed(
+                    output.origin.parent, f"it is a view that was made inside {cls.__qualname__}"
+                )
             output.edge = (node, index) if differentiable else None
             final.append(output)
         if not recording:
@@ -463,13 +186,13 @@ class Function(metaclass=_FunctionMeta):
         node.edges = tuple(edges[k] for k in places)
         node.arguments = len(args)
         node.places = tuple(places)
-        node.targets = tuple((args[k].array.shape, args[k].array.dtype, type(args[k].array)) for k in places)
+        node.targets = tuple((args[k].array.shape, args[k].array.dtype, args[k].array.__class__) for k in places)
         node.outputs = len(outputs)
         node.forms = tuple(
             (namespace(o.array), o.array.shape, o.array.dtype) if isinstance(o, TensorBase) else None for o in final
         )
         node.kept = (None, True, (), ())
-        ctx._keep(node, inputs, outputs)
+        call.keep(node, inputs, outputs)
         if thread.state.anomaly:
             note_forward(node)
         node.sequence = next_sequence()
@@ -540,7 +263,7 @@ def once_differentiable(function: F) -> F:
         if not thread.state.recording or not any(isinstance(g, TensorBase) and g.edge is not None for g in grads):
             return results
         edges = tuple(live_edge(g) if isinstance(g, TensorBase) else None for g in grads)
-        entries: tuple[Any, ...] = results if isinstance(results, tuple) else (results,)
+        entries: tuple[Any, ...] = results if is_tuple(results) else (results,)
         barred: list[Any] = []
         for entry in entries:
             if isinstance(entry, TensorBase):
@@ -549,7 +272,7 @@ def once_differentiable(function: F) -> F:
                 )
             else:
                 barred.append(entry)
-        return tuple(barred) if isinstance(results, tuple) else barred[0]
+        return tuple(barred) if is_tuple(results) else barred[0]
 
     return backward  # pyright: ignore[reportReturnType]
 

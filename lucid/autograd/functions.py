@@ -10,16 +10,14 @@ import numpy as np
 from lucid.autograd import engine
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.graph import GradientEdge
+from lucid.autograd.namespace import GRAPH
 from lucid.autograd.node import AccumulateGrad
-from lucid.autograd.primitive import GRAPH
 from lucid.autograd.retain import retain_grad
 from lucid.autograd.views import live_edge
 from lucid.backend.arrays import namespace
 from lucid.errors import GraphError, HookTypeError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lucid.autograd.base import Edge
     from lucid.backend.arrays import Array
 
@@ -52,7 +50,8 @@ def _as_sequence(value: Any) -> tuple[Any, ...]:
         return ()
     if isinstance(value, TensorBase | GradientEdge) or not isinstance(value, Iterable):
         return (value,)
-    return tuple(value)  # pyright: ignore[reportUnknownArgumentType]  users may pass anything here
+    entries: Iterable[Any] = value
+    return tuple(entries)
 
 
 def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool) -> list[tuple[Edge, Any]]:
@@ -147,9 +146,7 @@ def backward(
         array = tensors.array
         if edge is not None and array.size == 1 and array.dtype.kind in "fV":
             one = one_like(array)
-            engine.run(
-                ((edge, wrap(one) if create_graph else one),), keep_graph=keep, create_graph=create_graph
-            )
+            engine.run(((edge, wrap(one) if create_graph else one),), keep_graph=keep, create_graph=create_graph)
             return
     seeds = _seeds(_as_sequence(tensors), _as_sequence(grad_tensors), create_graph=create_graph)
     wanted = None
@@ -255,7 +252,9 @@ def _batched(
     """Return `grad` for each entry of the leading dimension of `grads`, stacked."""
     sizes = {g.array.shape[0] for g in grads if isinstance(g, TensorBase) and g.array.ndim}
     if len(sizes) != 1:
-        raise ShapeError(f"grad: is_grads_batched needs grad_outputs of one leading dimension, got sizes {sorted(sizes)}")
+        raise ShapeError(
+            f"grad: is_grads_batched needs grad_outputs of one leading dimension, got sizes {sorted(sizes)}"
+        )
     count = sizes.pop()
     rows: list[tuple[Any, ...]] = []
     for index in range(count):
@@ -272,6 +271,4 @@ def _batched(
                 materialize_grads=materialize_grads,
             )
         )
-    return tuple(
-        None if column[0] is None else GRAPH.stack(*column, dim=0) for column in zip(*rows, strict=True)
-    )
+    return tuple(None if column[0] is None else GRAPH.stack(*column, dim=0) for column in zip(*rows, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from lucid.autograd.base import TensorBase, describe, version_of, wrap
 from lucid.autograd.hooks import RemovableHandle, add_hook_note, check_callable
@@ -141,14 +141,16 @@ class _MultiHandle:
     def __call__(self) -> None:
         self.remove()
 
-    def __enter__(self) -> _MultiHandle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.remove()
 
 
-def register_multi_grad_hook(tensors: Sequence[TensorBase], fn: Callable[..., Any], *, mode: str = "all") -> _MultiHandle:
+def register_multi_grad_hook(
+    tensors: Sequence[TensorBase], fn: Callable[..., Any], *, mode: str = "all"
+) -> _MultiHandle:
     """Return the handle of a hook that waits for the gradients of several tensors.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from lucid.autograd.base import TensorBase, describe
 from lucid.errors import HookError, HookTypeError
@@ -55,9 +55,10 @@ class RemovableHandle:
                 return
 
     def __call__(self) -> None:
+        """Take the hook off, as `remove` does."""
         self.remove()
 
-    def __enter__(self) -> RemovableHandle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -83,7 +84,7 @@ def hook_name(hook: object) -> str:
     name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
     code = getattr(getattr(inner, "__func__", inner), "__code__", None)
     if code is None:
-        code = getattr(getattr(type(inner), "__call__", None), "__code__", None)
+        code = getattr(getattr(inner.__class__, "__call__", None), "__code__", None)  # noqa: B004  its code, not whether
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else str(name)
 
 
@@ -161,7 +162,9 @@ def fire_tensor_hooks(
     return grad
 
 
-def fire_node_hooks(hooks: Sequence[Callable[..., Any]], grads: tuple[Any, ...], others: tuple[Any, ...], kind: str, owner: str) -> tuple[Any, ...]:
+def fire_node_hooks(
+    hooks: Sequence[Callable[..., Any]], grads: tuple[Any, ...], others: tuple[Any, ...], kind: str, owner: str
+) -> tuple[Any, ...]:
     """Return the gradients of a node after its pre- or posthooks.
 
     Parameters
@@ -194,7 +197,7 @@ def fire_node_hooks(hooks: Sequence[Callable[..., Any]], grads: tuple[Any, ...],
                 raise HookError(
                     f"{kind} {hook_name(hook)}: expected a tuple of {len(grads)} gradients, got {len(result)}"  # pyright: ignore[reportUnknownArgumentType]
                 )
-            entries: tuple[Any, ...] = result
+            entries: tuple[Any, ...] = result  # pyright: ignore[reportUnknownVariableType]  a user's tuple holds anything
             for old, new in zip(grads, entries, strict=True):
                 if new is not None:
                     check_replacement(hook, kind, new, None, old)

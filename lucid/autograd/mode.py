@@ -97,7 +97,6 @@ NumPyComplaints = (RuntimeWarning, FloatingPointError)
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lucid\.(autograd|ops|tensor)\b")
 
 
-
 class _Mode:
     """A setting of the thread as a context manager and as a decorator; what it replaced comes back on exit."""
 
@@ -146,10 +145,13 @@ class no_grad(_Mode):
     False
     """
 
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        super().__init__()
+
     def _enter(self) -> None:
         thread.state.grad_enabled = False
 
-    def __new__(cls, function: F | None = None) -> Any:
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         """Decorate `function` at once when written without parentheses, as in ``@lucid.no_grad``."""
         if function is None:
             return super().__new__(cls)
@@ -210,6 +212,7 @@ class set_grad_enabled(_Mode):
         super().__enter__()
 
     def __call__(self, function: F) -> F:
+        """Decorate `function`: the mode holds during its calls only."""
         if self._outer is not None:
             thread.state.grad_enabled, self._outer = self._outer, None
             thread.state.refresh()

@@ -61,12 +61,12 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
             counter = version_of(tensor)
             inside = block()
             if inside is not None:
-                inside._kept.setdefault(id(counter), (counter, []))[1].append(weakref.ref(kept))
+                inside.kept.setdefault(id(counter), (counter, []))[1].append(weakref.ref(kept))
             return kept
 
         def unpack(kept: _Kept) -> Any:
             inside = block()
-            if inside is None or not inside._inside:
+            if inside is None or not inside.inside:
                 raise GraphError(
                     "backward needs a tensor saved under allow_mutation_on_saved_tensors, but that block was left: "
                     "call backward inside of it"
@@ -75,12 +75,12 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
         super().__init__(pack, unpack)
         # by identity of a version counter, which stands for the memory: the counter itself and what shares its memory
-        self._kept: dict[int, tuple[list[int], list[weakref.ref[_Kept]]]] = {}
-        self._inside = False
+        self.kept: dict[int, tuple[list[int], list[weakref.ref[_Kept]]]] = {}
+        self.inside = False
 
     def keep(self, counter: list[int]) -> None:
         """Copy what is saved of the memory that `counter` stands for, before it changes."""
-        _, references = self._kept.pop(id(counter), (counter, []))
+        _, references = self.kept.pop(id(counter), (counter, []))
         for reference in references:
             kept = reference()
             if kept is not None:
@@ -88,14 +88,14 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
     def __enter__(self) -> None:
         super().__enter__()
-        self._inside = True
+        self.inside = True
         thread.state.mutable.append(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._inside = False
-        self._kept.clear()
+        self.inside = False
+        self.kept.clear()
         thread.state.mutable.remove(self)
         super().__exit__(kind, error, traceback)
 

@@ -49,7 +49,17 @@ class Extra:
         The tensor hooks, where a node of one output has nothing else here: the engine's short way.
     """
 
-    __slots__ = ("accumulated", "expected", "light", "metadata", "posthooks", "prehooks", "retained", "stream", "tensor_hooks")
+    __slots__ = (
+        "accumulated",
+        "expected",
+        "light",
+        "metadata",
+        "posthooks",
+        "prehooks",
+        "retained",
+        "stream",
+        "tensor_hooks",
+    )
 
     def __init__(self) -> None:
         self.tensor_hooks: dict[int, list[Callable[..., Any]]] = {}
@@ -61,7 +71,6 @@ class Extra:
         self.metadata: dict[Any, Any] = {}
         self.stream: Any = None
         self.light: list[Callable[..., Any]] | None = None
-
 
     def settle(self) -> None:
         """Set `light` after something was registered."""

@@ -4,220 +4,25 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.anomaly import note_forward
-from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import INFERENCE, TensorBase, as_array, describe, is_tuple, version_of, wrap, wrap_on_graph
 from lucid.autograd.mode import PLAIN, NumPyComplaints, thread
+from lucid.autograd.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.node import Node, next_sequence
+from lucid.autograd.plan import Plan, Rule
 from lucid.autograd.saved import changed_error, freed_error, pack_saved, saved_tensor, unpacked_array
 from lucid.autograd.views import View, live_edge
 from lucid.backend import gpu
-from lucid.errors import DeviceError, LucidError, NotDifferentiableError, ShapeError
+from lucid.errors import DeviceError, LucidError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.autograd.base import Edge
-    from lucid.backend.arrays import Array
-
-
-PRIMITIVES: dict[str, Primitive] = {}
-
-
-class Namespace:
-    """The primitives by name, in one form: what rules are written against.
-
-    A rule calls ``m.mul(grad, b)`` and runs on raw arrays or on tensors, as the pass wants it.
-    """
-
-
-class CudaNamespace(Namespace):
-    """The raw forms on CUDA arrays, looked up when they are first asked for: until then CuPy is not imported."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in PRIMITIVES:
-            raise AttributeError(f"no primitive is named {name!r}")
-        function = PRIMITIVES[name].gpu
-        setattr(self, name, function)
-        return function
-
-
-CPU: Any = Namespace()
-CUDA: Any = CudaNamespace()
-GRAPH: Any = Namespace()
-
-
-class Rule:
-    """One derivative formula: the gradients of some inputs, from what its parameters name.
-
-    Attributes
-    ----------
-    function : callable
-        ``function(m, grad, *arguments)``; returns the gradient of the one input that it covers, or a tuple.
-    covers : tuple of str
-        The inputs whose gradients it gives.
-    arguments : tuple of str
-        Its parameters after `m` and `grad`: an input's or an output's name, ``<input>_shape``, ``<input>_dtype``, a
-        setting, or ``needs``: one bool for each covered operand.
-    """
-
-    __slots__ = ("arguments", "covers", "function")
-
-    def __init__(self, function: Callable[..., Any], covers: tuple[str, ...]) -> None:
-        self.function = function
-        self.covers = covers
-        self.arguments = tuple(inspect.signature(function).parameters)[2:]
-
-
-class Plan:
-    """What a node of one primitive keeps and runs, for one pattern of operands that require grad.
-
-    Attributes
-    ----------
-    node_type : type
-        The class of the node.
-    plain_values, plain : tuple
-        The values of a node of operands that were not broadcast, None for each shape; and all that such a node keeps if
-        it saves nothing.
-    saves : tuple of int
-        The positions of the operands to save.
-    saves_outs : tuple of int
-        The outputs to save, after the operands.
-    values : tuple of (str, object)
-        What else is kept: ``("shape", position)``, ``("dtype", position)``, ``("setting", name)``,
-        ``("constant", value)``.
-    steps : tuple of (callable, callable, int or tuple)
-        For each rule its function, what takes its arguments from the pool of saved arrays and values, and the operand,
-        or operands, whose gradients it gives.
-    direct : callable or None
-        The function of the only step, where it takes the pool as it is, of an op of one or two operands, or for all.
-    joint : bool
-        Whether `direct` gives the gradients of all operands.
-    pair : tuple or None
-        Functions and takers of two steps that give the gradients of two operands in turn.
-    """
-
-    __slots__ = ("direct", "joint", "node_type", "pair", "plain", "plain_values", "saves", "saves_outs", "steps", "values")
-
-    def __init__(self, primitive: Primitive, needed: tuple[bool, ...], *, conjugate: bool = False) -> None:
-        count = len(needed)
-        covered = {name: primitive.positions(name, count) for name in primitive.inputs}
-        rules = [
-            (rule, tuple(p for name in rule.covers for p in covered[name]))
-            for rule in primitive.rules
-            if any(needed[p] for name in rule.covers for p in covered[name])
-        ]
-        missing = [i for i in range(count) if needed[i] and not any(i in targets for _, targets in rules)]
-        if missing:
-            raise NotDifferentiableError(
-                f"{primitive.name}: no derivative with respect to operand {missing[0]} is known; detach() it, "
-                "or run the op under lucid.no_grad()"
-            )
-        saves: list[int] = []
-        outs: list[int] = []
-        values: list[tuple[str, Any]] = []
-        places: list[list[tuple[str, Any]]] = []
-        for rule, targets in rules:
-            taken: list[tuple[str, Any]] = []
-            for argument in rule.arguments:
-                kind, what = primitive.source(argument, count)
-                if kind == "needs":
-                    kind, what = "constant", tuple(needed[p] for p in targets)
-                if kind == "input":
-                    saves.extend(p for p in what if p not in saves)
-                elif kind == "out":
-                    outs.extend([what] if what not in outs else [])
-                elif (kind, what) not in values:
-                    values.append((kind, what))
-                taken.append((kind, what))
-            places.append(taken)
-        saves.sort()
-        values.sort(key=str)
-        self.saves, self.saves_outs, self.values = tuple(saves), tuple(outs), tuple(values)
-        self.node_type = primitive.node_type
-        self.plain_values = (None,) * len(values)
-        self.plain = (self, (), (), self.plain_values)
-
-        def place(kind: str, what: Any) -> Any:
-            if kind == "input":
-                spots = tuple(saves.index(p) for p in what)
-                return spots if primitive.variadic else spots[0]
-            if kind == "out":
-                return len(saves) + outs.index(what)
-            return len(saves) + len(outs) + values.index((kind, what))
-
-        takes = [tuple(place(kind, what) for kind, what in taken) for taken in places]
-        self.steps = tuple(
-            (
-                conjugated(rule.function) if conjugate else rule.function,
-                taker(take),
-                targets[0] if len(rule.covers) == 1 and not primitive.variadic else targets,
-            )
-            for (rule, targets), take in zip(rules, takes, strict=True)
-        )
-        self.direct = None
-        self.joint = False
-        self.pair = None
-        if count == 2 and [step[2] for step in self.steps] == [0, 1]:
-            self.pair = (*self.steps[0][:2], *self.steps[1][:2])
-        if len(takes) == 1 and takes[0] == tuple(range(len(saves) + len(outs) + len(values))):
-            targets = self.steps[0][2]
-            self.joint = targets == tuple(range(count))
-            if self.joint or (count <= 2 and type(targets) is int):
-                self.direct = self.steps[0][0]
-
-
-    def run(self, m: Any, grad: Any, pool: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the gradient of each operand from what `pool` holds."""
-        if self.direct is not None:
-            result = self.direct(m, grad, *pool)
-            if self.joint:
-                return result
-            if len(edges) == 1:
-                return (result,)
-            return (result, None) if edges[0] is not None else (None, result)
-        if self.pair is not None:
-            first, first_take, second, second_take = self.pair
-            return first(m, grad, *first_take(pool)), second(m, grad, *second_take(pool))
-        grads: list[Any] = [None] * len(edges)
-        for function, take, targets in self.steps:
-            result = function(m, grad, *take(pool))
-            if type(targets) is int:
-                grads[targets] = result
-            else:
-                for target, g in zip(targets, result, strict=True):
-                    grads[target] = g
-        return tuple(grads)
-
-
-def taker(take: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
-    """Return the function that takes a rule's arguments from the pool; a tuple of places gives a list."""
-    if any(type(i) is tuple for i in take):
-        return lambda pool: [pool[i] if type(i) is int else [pool[j] for j in i] for i in take]
-    if len(take) > 1:
-        return operator.itemgetter(*take)
-    return operator.itemgetter(slice(take[0], take[0] + 1) if take else slice(0))
-
-
-def conjugated(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a rule for complex arrays made of one for real arrays.
-
-    The gradient of a holomorphic f is PyTorch's ``grad * conj(f'(z))``, which is ``conj(conj(grad) * f'(z))``: the
-    formula of the real case between two conjugations.
-    """
-
-    @functools.wraps(rule)
-    def run(m: Any, grad: Any, *arguments: Any) -> Any:
-        grads = rule(m, m.conj(grad), *arguments)
-        if isinstance(grads, tuple | list):
-            return tuple(None if g is None else m.conj(g) for g in grads)  # pyright: ignore[reportUnknownVariableType]
-        return None if grads is None else m.conj(grads)
-
-    return run
 
 
 class PackedTuple(tuple[Any, ...]):
@@ -288,7 +93,7 @@ class PrimitiveNode(Node):
                 tensors.append(entry)
                 continue
             if k < len(plan.saves):
-                edge = self.edges[plan.saves[k]]
+                edge: Edge | None = self.edges[plan.saves[k]]
             else:
                 output = plan.saves_outs[k - len(plan.saves)]
                 edge = (self, output) if output in self.primitive.differentiable else None
@@ -447,12 +252,14 @@ class Primitive:
         arrays: list[Any] = []
         edges: list[Edge | None] = []
         kind: Any = None
+        first: Any = None
         needs_grad = False
         for operand in operands:
             if isinstance(operand, TensorBase):
                 array = operand.array
                 if kind is None:
-                    kind, first = type(array), array
+                    first = array
+                    kind = array.__class__
                 elif type(array) is not kind or (kind is not np.ndarray and array.device != first.device):
                     raise self.device_error(operands)
                 edge = operand.edge if operand.origin is None else live_edge(operand)
@@ -465,10 +272,9 @@ class Primitive:
                 edges.append(None)
         out = self.raw(arrays, settings)
         level = thread.state.recording
-        if type(out) is tuple:
+        if is_tuple(out):
             return self.finish_several(operands, arrays, edges if needs_grad and level else None, out, settings)
-        if type(out) is not np.ndarray and isinstance(out, np.generic):
-            out = np.asarray(out)
+        out = as_array(out)
         if self.view:
             tensor = wrap_on_graph(out, None, version_of(operands[0]))
         else:
@@ -481,12 +287,17 @@ class Primitive:
         return tensor
 
     def finish_several(
-        self, operands: Sequence[Any], arrays: list[Any], edges: list[Edge | None] | None, outs: tuple[Any, ...], settings: dict[str, Any]
+        self,
+        operands: Sequence[Any],
+        arrays: list[Any],
+        edges: list[Edge | None] | None,
+        outs: tuple[Any, ...],
+        settings: dict[str, Any],
     ) -> tuple[Any, ...]:
         """Return the outputs of a primitive of several outputs as tensors, recorded if `edges` is given."""
         tensors: list[Any] = []
         for out in outs:
-            tensor = wrap(np.asarray(out) if isinstance(out, np.generic) else out)
+            tensor = wrap(as_array(out))
             if self.view:
                 tensor.version = version_of(operands[0])
             tensors.append(tensor)
@@ -501,7 +312,13 @@ class Primitive:
         return tuple(tensors)
 
     def record(
-        self, operands: Sequence[Any], arrays: list[Any], edges: list[Edge | None], outs: tuple[Any, ...], tensors: Sequence[Any], settings: dict[str, Any]
+        self,
+        operands: Sequence[Any],
+        arrays: list[Any],
+        edges: list[Edge | None],
+        outs: tuple[Any, ...],
+        tensors: Sequence[Any],
+        settings: dict[str, Any],
     ) -> PrimitiveNode:
         """Return the node of one call."""
         conjugate = self.holomorphic and any(a.dtype.kind == "c" for a in (*arrays, *outs) if hasattr(a, "dtype"))
@@ -573,8 +390,6 @@ def shape_of(array: Any) -> tuple[int, ...] | None:
     return getattr(array, "shape", None)
 
 
-
-
 def primitive(
     reference: Callable[..., Any] | None = None,
     *,
@@ -590,8 +405,3 @@ def primitive(
     return functools.partial(
         Primitive, view=view, outputs=outputs, differentiable=differentiable, cpu=cpu, holomorphic=holomorphic
     )
-
-
-def namespace_of(grad: Any) -> Namespace:
-    """Return the namespace in which rules of a raw gradient run."""
-    return CPU if isinstance(grad, np.ndarray | np.generic) else CUDA

@@ -6,7 +6,7 @@ tensors of one device and dtype (and Python numbers beside them) in straight-lin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from lucid.errors import ShapeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.autograd.primitive import Plan, Primitive
+    from lucid.autograd.plan import Plan
+    from lucid.autograd.primitive import Primitive
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
@@ -37,7 +38,9 @@ def kept(plan: Plan) -> int:
 def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], Any]:
     """Return the caller of an op of one tensor."""
     cpu = primitive.cpu
-    plan: Plan | None = primitive.plan((True,)) if primitive.rules else None
+    plan: Any = None
+    if primitive.rules:
+        plan = cast("Any", primitive.plan((True,)))
     saves = kept(plan) if plan is not None else 0
     node_type: Any = primitive.node_type
     if plan is not None and plan.values:
@@ -143,7 +146,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             if unusual:
                 mark_inference(tensor)
             return tensor
-        tensor.version = version = [0]
+        tensor.version = [0]
         plan = plans[needed]
         node = node_type()
         node.extra = None

@@ -131,7 +131,7 @@ class saved_tensors_hooks:
     --------
     >>> import lucid
     >>> x = lucid.ones(2, requires_grad=True)
-    >>> with lucid.autograd.graph.saved_tensors_hooks(lambda t: t.numpy() * 3, lucid.tensor):
+    >>> with lucid.autograd.graph.saved_tensors_hooks(lambda t: t.detach().numpy() * 3, lucid.tensor):
     ...     y = (x * x).sum()
     >>> y.backward()
     >>> x.grad

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
+from lucid.autograd.base import INFERENCE, TensorBase, describe, is_tuple, version_of, wrap
 from lucid.autograd.mode import enable_grad, thread
 from lucid.autograd.mutation import keep_saved
 from lucid.autograd.node import AccumulateGrad, Node, next_sequence
@@ -94,8 +94,8 @@ def replay(steps: list[View], value: Any) -> Any:
             value = step.primitive(value, **step.settings)
         else:
             value = step.primitive.raw([value], step.settings)
-        if type(value) is tuple:
-            value = value[step.output]  # pyright: ignore[reportUnknownVariableType]
+        if is_tuple(value):
+            value = value[step.output]
     return value
 
 
@@ -194,7 +194,8 @@ def change_in_place(target: Any, value: Any) -> Any:
     source: Array = value.array
     if source.shape != array.shape:
         raise ShapeError(
-            f"in-place op: output of shape {tuple(array.shape)} does not match the broadcast shape {tuple(source.shape)}"
+            f"in-place op: output of shape {tuple(array.shape)} does not match the broadcast shape "
+            f"{tuple(source.shape)}"
         )
     if source.dtype != array.dtype and not can_cast(dtype_of(source), dtype_of(array)):
         raise DtypeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.primitive import PRIMITIVES
+from lucid.autograd.namespace import PRIMITIVES
 from lucid.autograd.recording import binary
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops import selection, splitting

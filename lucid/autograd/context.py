@@ -1,0 +1,205 @@
+"""The context of a Function's call: what its forward keeps for its backward."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import TensorBase, version_of, wrap_on_graph
+from lucid.autograd.node import AccumulateGrad
+from lucid.autograd.saved import changed_error, freed_error, pack_saved, unpacked_array
+from lucid.autograd.views import live_edge
+from lucid.errors import HookTypeError
+
+if TYPE_CHECKING:
+    from lucid.autograd.base import Edge
+    from lucid.autograd.node import Node
+
+
+class SavedEntry:
+    """One tensor that a forward kept for its backward."""
+
+    __slots__ = ("count", "edge", "leaf", "output", "value", "version")
+
+    def __init__(self, tensor: Any, value: Any, edge: Edge | None, output: int | None) -> None:
+        self.value = value
+        self.edge = edge
+        self.output = output
+        self.version = version_of(tensor)
+        self.count = self.version[0]
+        # a leaf comes back as itself, so that it is recognised
+        self.leaf = weakref.ref(tensor) if edge is not None and type(edge[0]) is AccumulateGrad else None
+
+
+class Call:
+    """What lucid knows of one call; apart from the context, whose attributes belong to the user.
+
+    Attributes
+    ----------
+    name : str
+        The node's name, for messages.
+    to_save : tuple of Tensor or None
+        What forward asked to keep, until the node exists.
+    saved : list of SavedEntry or None, or None
+        What is kept from then on; None once freed.
+    dirty, not_differentiable : tuple of Tensor
+        What forward marked.
+    materialize : bool
+        Whether backward gets zeros for outputs without a gradient.
+    node : weakref or None
+        The node, once it exists.
+    """
+
+    __slots__ = ("dirty", "materialize", "name", "node", "not_differentiable", "saved", "to_save")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.to_save: tuple[Any, ...] = ()
+        self.saved: list[SavedEntry | None] | None = []
+        self.dirty: tuple[Any, ...] = ()
+        self.not_differentiable: tuple[Any, ...] = ()
+        self.materialize = True
+        self.node: weakref.ref[Node] | None = None
+
+    def keep(self, node: Node, inputs: dict[int, Edge | None], outputs: list[Any]) -> None:
+        """Turn what forward asked to save into entries that hold no reference to `node`."""
+        places = {id(tensor): index for index, tensor in enumerate(outputs)}
+        values = pack_saved(tuple(None if t is None else t.array for t in self.to_save), self.to_save)
+        entries: list[SavedEntry | None] = []
+        for tensor, value in zip(self.to_save, values, strict=True):
+            if tensor is None:
+                entries.append(None)
+            elif id(tensor) in inputs:
+                entries.append(SavedEntry(tensor, value, inputs[id(tensor)], None))
+            elif id(tensor) in places:
+                entries.append(SavedEntry(tensor, value, None, places[id(tensor)]))
+            else:
+                entries.append(SavedEntry(tensor, value, live_edge(tensor), None))
+        self.saved = entries
+        self.to_save = ()
+        self.node = weakref.ref(node)
+
+    def unpack(self) -> tuple[Any, ...]:
+        """Return the saved tensors, joined to the graph."""
+        saved = self.saved
+        if saved is None:
+            raise freed_error(self.name)
+        if self.node is None:
+            return self.to_save
+        node = self.node()
+        tensors: list[Any] = []
+        for index, entry in enumerate(saved):
+            if entry is None:
+                tensors.append(None)
+                continue
+            if entry.version[0] != entry.count:
+                raise changed_error(self.name, index, entry.count, entry.version[0])
+            leaf = entry.leaf() if entry.leaf is not None else None
+            if leaf is not None and leaf.array is entry.value:
+                tensors.append(leaf)
+                continue
+            edge = entry.edge
+            if entry.output is not None and node is not None:
+                edge = (node, entry.output)
+            tensors.append(wrap_on_graph(unpacked_array(entry.value), edge, entry.version))
+        return tuple(tensors)
+
+
+class FunctionCtx:
+    """What a `Function`'s forward hands to its backward: tensors, markings, and any attributes set on it.
+
+    A fresh one is made by each `Function.apply` and given first to `forward` and to `backward`.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple of bool
+        For each positional argument whether it is a tensor that requires grad; set before forward runs.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid.autograd import Function
+    >>> class Square(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 2 * x * grad_output
+    >>> x = lucid.tensor([3.0], requires_grad=True)
+    >>> Square.apply(x).backward()
+    >>> x.grad
+    tensor([6.])
+    """
+
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def __init__(self) -> None:
+        self.__lucid__ = Call(type(self).__name__)
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep `tensors` for backward, where `saved_tensors` gives them back in order.
+
+        Parameters
+        ----------
+        *tensors : Tensor or None
+            Inputs, outputs or others. A second call replaces what the first kept.
+
+        Raises
+        ------
+        TypeError
+            If one is neither a tensor nor None; then nothing changes.
+        """
+        for index, tensor in enumerate(tensors):
+            if tensor is not None and not isinstance(tensor, TensorBase):
+                raise HookTypeError(
+                    f"save_for_backward: expected tensors or None, got {type(tensor).__name__} as number {index}: keep "
+                    "other values as attributes of ctx"
+                )
+        self.__lucid__.to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors that forward kept, in order.
+
+        Raises
+        ------
+        GraphError
+            If a backward has freed them.
+        InplaceError
+            If one was changed in place since.
+        """
+        return self.__lucid__.unpack()
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say that forward changed these inputs in place; each must be returned.
+
+        Parameters
+        ----------
+        *tensors : Tensor
+            Inputs of this call.
+        """
+        self.__lucid__.dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say that these outputs carry no gradient; backward gets zeros for them.
+
+        Parameters
+        ----------
+        *tensors : Tensor
+            Outputs of this call.
+        """
+        self.__lucid__.not_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say whether backward gets zeros (the default) or None for outputs without a gradient.
+
+        Parameters
+        ----------
+        value : bool
+            True for zeros.
+        """
+        self.__lucid__.materialize = bool(value)

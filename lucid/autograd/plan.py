@@ -1,0 +1,195 @@
+"""Derivative rules, and the plan that a node follows: what it keeps and which rules it runs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from typing import TYPE_CHECKING, Any
+
+from lucid.errors import NotDifferentiableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.autograd.primitive import Primitive
+
+
+class Rule:
+    """One derivative formula: the gradients of some inputs, from what its parameters name.
+
+    Attributes
+    ----------
+    function : callable
+        ``function(m, grad, *arguments)``; returns the gradient of the one input that it covers, or a tuple.
+    covers : tuple of str
+        The inputs whose gradients it gives.
+    arguments : tuple of str
+        Its parameters after `m` and `grad`: an input's or an output's name, ``<input>_shape``, ``<input>_dtype``, a
+        setting, or ``needs``: one bool for each covered operand.
+    """
+
+    __slots__ = ("arguments", "covers", "function")
+
+    def __init__(self, function: Callable[..., Any], covers: tuple[str, ...]) -> None:
+        self.function = function
+        self.covers = covers
+        self.arguments = tuple(inspect.signature(function).parameters)[2:]
+
+
+class Plan:
+    """What a node of one primitive keeps and runs, for one pattern of operands that require grad.
+
+    Attributes
+    ----------
+    node_type : type
+        The class of the node.
+    plain_values, plain : tuple
+        The values of a node of operands that were not broadcast, None for each shape; and all that such a node keeps if
+        it saves nothing.
+    saves : tuple of int
+        The positions of the operands to save.
+    saves_outs : tuple of int
+        The outputs to save, after the operands.
+    values : tuple of (str, object)
+        What else is kept: ``("shape", position)``, ``("dtype", position)``, ``("setting", name)``,
+        ``("constant", value)``.
+    steps : tuple of (callable, callable, int or tuple)
+        For each rule its function, what takes its arguments from the pool of saved arrays and values, and the operand,
+        or operands, whose gradients it gives.
+    direct : callable or None
+        The function of the only step, where it takes the pool as it is, of an op of one or two operands, or for all.
+    joint : bool
+        Whether `direct` gives the gradients of all operands.
+    pair : tuple or None
+        Functions and takers of two steps that give the gradients of two operands in turn.
+    """
+
+    __slots__ = (
+        "direct",
+        "joint",
+        "node_type",
+        "pair",
+        "plain",
+        "plain_values",
+        "saves",
+        "saves_outs",
+        "steps",
+        "values",
+    )
+
+    def __init__(self, primitive: Primitive, needed: tuple[bool, ...], *, conjugate: bool = False) -> None:
+        count = len(needed)
+        covered = {name: primitive.positions(name, count) for name in primitive.inputs}
+        rules = [
+            (rule, tuple(p for name in rule.covers for p in covered[name]))
+            for rule in primitive.rules
+            if any(needed[p] for name in rule.covers for p in covered[name])
+        ]
+        missing = [i for i in range(count) if needed[i] and not any(i in targets for _, targets in rules)]
+        if missing:
+            raise NotDifferentiableError(
+                f"{primitive.name}: no derivative with respect to operand {missing[0]} is known; detach() it, "
+                "or run the op under lucid.no_grad()"
+            )
+        saves: list[int] = []
+        outs: list[int] = []
+        values: list[tuple[str, Any]] = []
+        places: list[list[tuple[str, Any]]] = []
+        for rule, targets in rules:
+            taken: list[tuple[str, Any]] = []
+            for argument in rule.arguments:
+                source: tuple[str, Any] = primitive.source(argument, count)
+                kind, what = source
+                if kind == "needs":
+                    kind, what = source = "constant", tuple(needed[p] for p in targets)
+                if kind == "input":
+                    saves.extend(p for p in what if p not in saves)
+                elif kind == "out":
+                    outs.extend([what] if what not in outs else [])
+                elif source not in values:
+                    values.append(source)
+                taken.append(source)
+            places.append(taken)
+        saves.sort()
+        values.sort(key=str)
+        self.saves, self.saves_outs, self.values = tuple(saves), tuple(outs), tuple(values)
+        self.node_type = primitive.node_type
+        self.plain_values = (None,) * len(values)
+        self.plain = (self, (), (), self.plain_values)
+
+        def place(kind: str, what: Any) -> Any:
+            if kind == "input":
+                spots = tuple(saves.index(p) for p in what)
+                return spots if primitive.variadic else spots[0]
+            if kind == "out":
+                return len(saves) + outs.index(what)
+            return len(saves) + len(outs) + values.index((kind, what))
+
+        takes = [tuple(place(kind, what) for kind, what in taken) for taken in places]
+        self.steps = tuple(
+            (
+                conjugated(rule.function) if conjugate else rule.function,
+                taker(take),
+                targets[0] if len(rule.covers) == 1 and not primitive.variadic else targets,
+            )
+            for (rule, targets), take in zip(rules, takes, strict=True)
+        )
+        self.direct = None
+        self.joint = False
+        self.pair = None
+        if count == 2 and [step[2] for step in self.steps] == [0, 1]:
+            self.pair = (*self.steps[0][:2], *self.steps[1][:2])
+        if len(takes) == 1 and takes[0] == tuple(range(len(saves) + len(outs) + len(values))):
+            targets = self.steps[0][2]
+            self.joint = targets == tuple(range(count))
+            if self.joint or (count <= 2 and type(targets) is int):
+                self.direct = self.steps[0][0]
+
+    def run(self, m: Any, grad: Any, pool: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the gradient of each operand from what `pool` holds."""
+        if self.direct is not None:
+            result = self.direct(m, grad, *pool)
+            if self.joint:
+                return result
+            if len(edges) == 1:
+                return (result,)
+            return (result, None) if edges[0] is not None else (None, result)
+        if self.pair is not None:
+            first, first_take, second, second_take = self.pair
+            return first(m, grad, *first_take(pool)), second(m, grad, *second_take(pool))
+        grads: list[Any] = [None] * len(edges)
+        for function, take, targets in self.steps:
+            result = function(m, grad, *take(pool))
+            if isinstance(targets, int):
+                grads[targets] = result
+            else:
+                for target, g in zip(targets, result, strict=True):
+                    grads[target] = g
+        return tuple(grads)
+
+
+def taker(take: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
+    """Return the function that takes a rule's arguments from the pool; a tuple of places gives a list."""
+    if any(type(i) is tuple for i in take):
+        return lambda pool: [pool[i] if type(i) is int else [pool[j] for j in i] for i in take]
+    if len(take) > 1:
+        return operator.itemgetter(*take)
+    return operator.itemgetter(slice(take[0], take[0] + 1) if take else slice(0))
+
+
+def conjugated(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a rule for complex arrays made of one for real arrays.
+
+    The gradient of a holomorphic f is PyTorch's ``grad * conj(f'(z))``, which is ``conj(conj(grad) * f'(z))``: the
+    formula of the real case between two conjugations.
+    """
+
+    @functools.wraps(rule)
+    def run(m: Any, grad: Any, *arguments: Any) -> Any:
+        grads = rule(m, m.conj(grad), *arguments)
+        if isinstance(grads, tuple | list):
+            return tuple(None if g is None else m.conj(g) for g in grads)  # pyright: ignore[reportUnknownVariableType]
+        return None if grads is None else m.conj(grads)
+
+    return run
