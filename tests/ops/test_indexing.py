@@ -1,0 +1,196 @@
+"""What rows cannot say of indexing: mistakes, order of summation, aliasing, large and half-precision sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DtypeError, IndexOutOfRangeError, InplaceError, ShapeError
+from lucid.ops import indexing, masking, picking, slices
+from lucid.ops.accumulation import sums_at
+
+MISTAKES = {
+    "int": (lambda x: x[2], IndexOutOfRangeError, "index 2 is out of bounds for dimension 0 with size 2"),
+    "negative int": (lambda x: x[:, -4], IndexOutOfRangeError, "index -4 is out of bounds for dimension 1 with size 3"),
+    "tensor": (lambda x: x[:, [0, 3]], IndexOutOfRangeError, "index 3 is out of bounds for dimension 1 with size 3"),
+    "too many": (lambda x: x[0, 0, 0], IndexOutOfRangeError, "too many indices for tensor of dimension 2: got 3"),
+    "two ellipses": (lambda x: x[..., ...], IndexOutOfRangeError, "single ellipsis"),
+    "mask": (lambda x: x[lucid.tensor([True])], ShapeError, r"mask \[1\] at index 0 .* \[2, 3\]"),
+    "no broadcast": (lambda x: x[[0, 1], [0, 1, 2]], ShapeError, r"broadcast together with shapes \[2\], \[3\]"),
+    "float": (lambda x: x[1.5], DtypeError, "got float"),
+    "string": (lambda x: x["a"], DtypeError, "got str"),
+    "float tensor": (lambda x: x[lucid.tensor([1.0])], DtypeError, "got float32"),
+    "bytes": (lambda x: x[lucid.tensor([1], dtype=lucid.uint8)], DtypeError, "mask"),
+    "backwards": (lambda x: x[::-1], ValueError, r"greater than zero, got -1; use lucid.flip"),
+    "no step": (lambda x: x[:: lucid.tensor(0).item()], ValueError, "greater than zero, got 0"),
+    "index_select": (lambda x: slices.index_select(x, 0, lucid.tensor([-1])), IndexOutOfRangeError, "index -1"),
+    "index_select matrix": (lambda x: slices.index_select(x, 0, lucid.tensor([[0]])), ShapeError, "one dimension"),
+    "index_add": (lambda x: slices.index_add(x, 0, lucid.tensor([0]), x), ShapeError, r"shape \[1, 3\], got \[2, 3\]"),
+    "index_copy": (lambda x: slices.index_copy(x, 0, lucid.tensor([0, 1]), lucid.ones(2, 3)), DtypeError, "like input"),
+    "masked_fill": (lambda x: masking.masked_fill(x, lucid.tensor([1]), 0), DtypeError, "mask of bools, got int64"),
+    "masked_fill value": (lambda x: masking.masked_fill(x, x > 1, x), ShapeError, "0-dim tensor"),
+    "masked_scatter": (lambda x: masking.masked_scatter(x, x >= 0, x[0]), ShapeError, "source has only 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_explained(name):
+    """A wrong index raises, says which and of what size, and changes nothing."""
+    call, kind, message = MISTAKES[name]
+    x = lucid.tensor(np.arange(6.0).reshape(2, 3))
+    with pytest.raises(kind, match=message):
+        call(x)
+    np.testing.assert_array_equal(x.array, np.arange(6.0).reshape(2, 3))
+
+
+BAD_VALUES = {
+    "shape": (0, np.ones(2), ShapeError, r"shape \[2\] cannot be broadcast to indexing result of shape \[3\]"),
+    "picked shape": (([0, 1],), np.ones((3, 3)), ShapeError, r"shape \[3, 3\] .* \[2, 3\]"),
+    "complex": (0, 1j, DtypeError, "complex"),
+    "outside": (([0, 5],), 1.0, IndexOutOfRangeError, "index 5"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_VALUES)
+def test_a_failed_assignment_changes_nothing(name):
+    """What cannot be assigned raises before anything was written or counted as a change."""
+    index, value, kind, message = BAD_VALUES[name]
+    x = lucid.tensor(np.arange(6.0).reshape(2, 3))
+    with pytest.raises(kind, match=message):
+        x[index] = value
+    np.testing.assert_array_equal(x.array, np.arange(6.0).reshape(2, 3))
+    assert x._version == 0
+
+
+@pytest.mark.parametrize("index", [0, slice(1), [0], lucid.tensor([True, False])], ids=["int", "slice", "list", "mask"])
+def test_a_leaf_is_not_assigned_to(index):
+    """Assignment to a leaf that requires grad raises, and is allowed under no_grad."""
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(InplaceError, match="leaf"):
+        x[index] = 5.0
+    assert x.tolist() == [1.0, 2.0]
+    with lucid.no_grad():
+        x[index] = 5.0
+    assert x.tolist() == [5.0, 2.0]
+
+
+def test_assignment_is_seen_by_saved_tensors(rng):
+    """A value that backward needs and that an assignment changed makes backward raise."""
+    x = lucid.tensor(rng.standard_normal(4), requires_grad=True)
+    for index in (0, [1, 2], lucid.tensor([True, False, True, False])):
+        y = x * 1
+        z = y * y
+        y[index] = 0.0
+        with pytest.raises(InplaceError):
+            z.sum().backward()
+
+
+def test_overlapping_parts_of_one_tensor():
+    """A part assigned to another part of the same memory is read before it is overwritten."""
+    x = lucid.tensor([1.0, 2.0, 3.0, 4.0])
+    x[1:] = x[:-1]
+    assert x.tolist() == [1.0, 1.0, 2.0, 3.0]
+
+
+def test_an_index_is_saved_not_aliased(rng):
+    """An index tensor changed after indexing makes backward raise: its gradient would go elsewhere."""
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    index = lucid.tensor([0, 2])
+    out = x[index]
+    index[0] = 1
+    with pytest.raises(InplaceError):
+        out.sum().backward()
+
+
+def direct_sums(shape, dims, indices, values):
+    """Return the sums, one element after the other in float64."""
+    out = np.zeros(shape)
+    key = [slice(None)] * len(shape)
+    for dim, index in zip(dims, indices, strict=True):
+        key[dim] = index
+    np.add.at(out, tuple(key), values.astype(np.float64))
+    return out
+
+
+@pytest.mark.parametrize("rows", [3, 70, 3000, 100_000])
+@pytest.mark.parametrize("width", [1, 5, 64])
+def test_sums_of_rows(rows, width, rng):
+    """Rows that repeat, few times and often, add up; every path of the sum gives the direct sum."""
+    count = 600 if rows < 100_000 else 3000
+    spread = np.minimum(rng.integers(0, rows, count), rng.integers(0, rows, count) // 3)
+    index = np.where(rng.random(count) < 0.5, spread, spread - rows)
+    values = rng.standard_normal((count, width))
+    expected = direct_sums((rows, width), (0,), (index,), values)
+    np.testing.assert_allclose(sums_at(np, (rows, width), (0,), (index,), values), expected, atol=1e-12)
+
+
+def test_sums_over_random_dimensions(rng):
+    """Indices of any dimensions, apart or neighbours, broadcast and add up to the direct sum."""
+    for _ in range(200):
+        ndim = int(rng.integers(1, 5))
+        shape = tuple((rng.integers(1, 5, ndim) * rng.choice([1, 4])).tolist())
+        dims = tuple(sorted(rng.choice(ndim, rng.integers(1, ndim + 1), replace=False).tolist()))
+        common = tuple((rng.integers(1, 6, rng.integers(0, 3)) * rng.choice([1, 5])).tolist())
+        indices = [rng.integers(-shape[d], shape[d], [n if rng.random() < 0.8 else 1 for n in common]) for d in dims]
+        key = [slice(None)] * ndim
+        for dim, index in zip(dims, indices, strict=True):
+            key[dim] = index
+        values = rng.standard_normal(np.zeros(shape)[tuple(key)].shape)
+        expected = direct_sums(shape, dims, indices, values)
+        np.testing.assert_allclose(sums_at(np, shape, dims, indices, values), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_types_sum_in_float32(dtype, rng):
+    """A thousand halves of one place add up without losing those that are small beside the sum."""
+    table = lucid.zeros(4, 3, dtype=getattr(lucid, dtype), requires_grad=True)
+    index = lucid.tensor(np.full(1000, 2))
+    upstream = lucid.tensor(np.full((1000, 3), 0.25), dtype=getattr(lucid, dtype))
+    table[index].backward(upstream)
+    assert table.grad.dtype == getattr(lucid, dtype)
+    assert table.grad.to(lucid.float32).tolist() == [[0.0] * 3, [0.0] * 3, [250.0] * 3, [0.0] * 3]
+
+
+def test_sums_repeat_bitwise(rng):
+    """On the CPU the same gradient comes out every time, down to the last bit."""
+    index = lucid.tensor(rng.integers(0, 50, 5000))
+    upstream = lucid.tensor(rng.standard_normal((5000, 16)).astype(np.float32))
+    grads = []
+    for _ in range(3):
+        table = lucid.zeros(50, 16, requires_grad=True)
+        table[index].backward(upstream)
+        grads.append(table.grad.array)
+    assert all((grad == grads[0]).all() for grad in grads)
+
+
+def test_tensors_of_one_integer_index_like_integers():
+    """A tensor of no dimension, a NumPy integer and a Python integer give the same view."""
+    x = lucid.tensor([[1, 2], [3, 4]])
+    for index in (1, np.int32(1), lucid.tensor(1), lucid.tensor(-1), np.array(1)):
+        assert x[index]._base is x
+        assert x[index].tolist() == [3, 4]
+    ends = lucid.tensor(0), lucid.tensor(1)
+    assert x[ends[0] : ends[1]].tolist() == [[1, 2]]
+
+
+def test_windows_share_memory(rng):
+    """Windows are a view whose backward adds up what overlaps."""
+    x = lucid.tensor(rng.standard_normal(6), requires_grad=True)
+    windows = picking.unfold(x, 0, 3, 1)
+    assert np.shares_memory(windows.array, x.array)
+    upstream = rng.standard_normal((4, 3))
+    windows.backward(lucid.tensor(upstream))
+    expected = np.zeros(6)
+    for start in range(4):
+        expected[start : start + 3] += upstream[start]
+    np.testing.assert_allclose(x.grad.array, expected)
+
+
+def test_index_put_takes_masks(rng):
+    """index_put writes where a mask is true, as assignment does."""
+    x = lucid.tensor(rng.standard_normal((2, 3)))
+    mask = lucid.tensor([[True, False, True], [False, True, False]])
+    out = indexing.index_put(x, (mask,), lucid.tensor(np.array([7.0, 8.0, 9.0])))
+    np.testing.assert_array_equal(out.array[mask.array], [7.0, 8.0, 9.0])
+    np.testing.assert_array_equal(out.array[~mask.array], x.array[~mask.array])
