@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import INFERENCE, TensorBase, describe, grad_of, version_of, wrap
+from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.mode import thread
 from lucid.autograd.node import AccumulateGrad, accumulator_of
 from lucid.autograd.retain import retains_grad
@@ -174,15 +174,21 @@ class Attributes(TensorBase):
         >>> x.grad
         tensor([2., 4.])
         """
-        grad = grad_of(self)
-        if grad is None and not self.is_leaf and not retains_grad(self):
+        try:
+            grad = self.stored_grad
+        except AttributeError:
+            grad = None
+        if grad is not None:
+            return grad
+        edge = self.edge if self.origin is None else live_edge(self)
+        if edge is not None and type(edge[0]) is not AccumulateGrad and not retains_grad(self):
             warnings.warn(
                 "the .grad attribute of a Tensor that is not a leaf is being accessed: backward fills it only for "
                 "leaves; call .retain_grad() on this tensor before backward, or read the leaf's .grad",
                 UserWarning,
                 stacklevel=2,
             )
-        return grad
+        return None
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:

@@ -45,11 +45,6 @@ def _copy_source(m: Any, grad: Any, source_shape: tuple[int, ...]) -> Any:
     return m.sum_to(grad, shape=source_shape)
 
 
-def requires_grad(operand: Any) -> bool:
-    """Return whether an argument of an op is a tensor on the graph."""
-    return isinstance(operand, TensorBase) and live_edge(operand) is not None
-
-
 def check_target(target: Tensor, operands: Iterable[Any] = ()) -> bool:
     """Return whether a change of `target` by an op of `operands` is recorded.
 
@@ -58,16 +53,20 @@ def check_target(target: Tensor, operands: Iterable[Any] = ()) -> bool:
     InplaceError
         If `target` may not be changed.
     """
-    recording = bool(thread.state.recording) and (requires_grad(target) or any(map(requires_grad, operands)))
+    recording = bool(thread.state.recording) and any(
+        isinstance(x, TensorBase) and (x.edge if x.origin is None else live_edge(x)) is not None
+        for x in (target, *operands)
+    )
     check_change(target, recording=recording)
     return recording
 
 
 def write(target: Tensor, value: Any) -> Tensor:
     """Return `target` with `value` written into it, in the dtype of `target` where that loses no category."""
-    dtype = dtype_of(target.array)
-    if can_cast(dtype_of(value.array), dtype):
-        value = cast_to(value, dtype)
+    if value.array.dtype is not target.array.dtype:
+        dtype = dtype_of(target.array)
+        if can_cast(dtype_of(value.array), dtype):
+            value = cast_to(value, dtype)
     return change_in_place(target, value)
 
 
