@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase, describe, is_list, wrap
+from lucid.autograd.base import TensorBase, describe, is_list, is_tuple, wrap
 from lucid.autograd.namespace import GRAPH, namespace_of
 from lucid.autograd.node import Node
 from lucid.errors import DeviceError, GraphError, HookTypeError, ShapeError
@@ -83,7 +83,7 @@ class FunctionNode(BackwardCFunction):
         name = f"{self.function.__qualname__}.backward"
         if is_list(grads):
             raise HookTypeError(f"{name}: expected a Tensor, None or a tuple of them, got a list: return a tuple")
-        entries: tuple[Any, ...] = tuple(grads) if isinstance(grads, tuple) else (grads,)  # pyright: ignore[reportUnknownArgumentType]  a user's
+        entries: tuple[Any, ...] = grads if is_tuple(grads) else (grads,)
         while len(entries) > self.arguments and entries[-1] is None:
             entries = entries[:-1]
         if len(entries) != self.arguments:

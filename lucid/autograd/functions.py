@@ -48,10 +48,8 @@ def edge_of(tensor: Any, role: str) -> Edge:
 def _as_sequence(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
-    if isinstance(value, TensorBase | GradientEdge) or not isinstance(value, Iterable):
-        return (value,)
-    entries: Iterable[Any] = value
-    return tuple(entries)
+    alone = isinstance(value, TensorBase | GradientEdge) or not isinstance(value, Iterable)
+    return (value,) if alone else tuple(value)
 
 
 def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool) -> list[tuple[Edge, Any]]:

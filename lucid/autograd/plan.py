@@ -99,10 +99,11 @@ class Plan:
         for rule, targets in rules:
             taken: list[tuple[str, Any]] = []
             for argument in rule.arguments:
-                source: tuple[str, Any] = primitive.source(argument, count)
-                kind, what = source
-                if kind == "needs":
-                    kind, what = source = "constant", tuple(needed[p] for p in targets)
+                source = primitive.source(argument, count)
+                if source[0] == "needs":
+                    source = ("constant", tuple(needed[p] for p in targets))
+                kind: str = source[0]
+                what: Any = source[1]
                 if kind == "input":
                     saves.extend(p for p in what if p not in saves)
                 elif kind == "out":

@@ -92,11 +92,11 @@ class PrimitiveNode(Node):
             if entry is None or isinstance(entry, int | float | complex | np.generic):
                 tensors.append(entry)
                 continue
+            edge: Edge | None = None
             if k < len(plan.saves):
-                edge: Edge | None = self.edges[plan.saves[k]]
-            else:
-                output = plan.saves_outs[k - len(plan.saves)]
-                edge = (self, output) if output in self.primitive.differentiable else None
+                edge = self.edges[plan.saves[k]]
+            elif (output := plan.saves_outs[k - len(plan.saves)]) in self.primitive.differentiable:
+                edge = (self, output)
             tensors.append(saved_tensor(entry, edge, next(counters, None) or [0]))
         return tuple(tensors)
 

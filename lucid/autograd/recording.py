@@ -6,20 +6,20 @@ tensors of one device and dtype (and Python numbers beside them) in straight-lin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase, mark_inference, registered, version_of
 from lucid.autograd.mode import PLAIN, NumPyComplaints, thread, unusual
 from lucid.autograd.node import next_sequence
+from lucid.autograd.plan import Plan
 from lucid.autograd.views import live_edge
 from lucid.errors import ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.autograd.plan import Plan
     from lucid.autograd.primitive import Primitive
 
 F32 = np.dtype(np.float32)
@@ -38,12 +38,11 @@ def kept(plan: Plan) -> int:
 def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], Any]:
     """Return the caller of an op of one tensor."""
     cpu = primitive.cpu
-    plan: Any = None
-    if primitive.rules:
-        plan = cast("Any", primitive.plan((True,)))
-    saves = kept(plan) if plan is not None else 0
+    plan = primitive.plan((True,)) if primitive.rules else Plan(primitive, (False,))
+    saves = kept(plan)
+    differentiable = bool(primitive.rules)
     node_type: Any = primitive.node_type
-    if plan is not None and plan.values:
+    if plan.values:
         raise TypeError(f"{primitive.name}: the short path keeps arrays only")
 
     def call(x: Any) -> Any:
@@ -55,7 +54,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
             return general(x)
         state = thread.state
         edge = x.edge if x.origin is None else live_edge(x)
-        recording = edge is not None and plan is not None and state.recording
+        recording = edge is not None and differentiable and state.recording
         if recording and recording != PLAIN:
             return general(x)
         out = state.quiet(cpu, array)
