@@ -17,6 +17,7 @@ from lucid.autograd.mode import thread
 from lucid.autograd.node import Node, next_sequence
 from lucid.autograd.namespace import GRAPH
 from lucid.autograd.views import View, live_edge
+from lucid.backend.arrays import namespace
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.paths import calling_root, module_path
 from lucid.nn.structure import StructureError, map_leaves, paired
@@ -195,6 +196,8 @@ class ModuleInputBackward(Frontier):
             # gradients that did not come through the module's outputs, as in a double backward
             return grads
         (outputs, end), self.grad_outputs = self.grad_outputs, None
+        if any(g is None for g in grads):
+            grads = self.with_zeros(grads)
         for index, (_, hook, form) in enumerate(self.hooks):
             try:
                 if form is None and self.skeleton is None and end.skeleton is None:
@@ -212,6 +215,14 @@ class ModuleInputBackward(Frontier):
                 self.note(error, hook, "full backward hook", index)
                 raise
         return grads
+
+    def with_zeros(self, grads: list[Any]) -> list[Any]:
+        """Return the gradients with zeros for inputs that forward did not use, and for those that need none."""
+        known = next((g for g in grads if g is not None), None)
+        if known is None:
+            return grads
+        xp = namespace(known.array)
+        return [wrap(xp.zeros(*self.expected[n])) if g is None else g for n, g in enumerate(grads)]
 
     def fire_without_inputs(self, outputs: list[Any], end: ModuleOutputBackward) -> None:
         """Run the full backward hooks of a module none of whose inputs requires grad."""
@@ -341,7 +352,9 @@ def replaced(
     try:
         pairs = paired(numbers, result)
     except StructureError as error:
-        message = f"{kind} {hook_name(hook)}: returned an invalid {what}: {error}"
+        message = (
+            f"{kind} {hook_name(hook)}: returned an invalid {'' if error.other_type else 'number of '}{what}: {error}"
+        )
         raise (HookTypeError if error.other_type else HookError)(message) from None
     after = list(grads)
     for place, new in pairs:

@@ -159,9 +159,8 @@ class BatchNorm(Affine):
 
     def extra_repr(self) -> str:
         """Return the settings."""
-        shift = f", bias={self.bias is not None}" if self.bias is None else ""
         return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}{shift}, "
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, "
             f"track_running_stats={self.track_running_stats}"
         )
 
