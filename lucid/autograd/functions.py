@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,8 +47,7 @@ def edge_of(tensor: Any, role: str) -> Edge:
 def _as_sequence(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
-    alone = isinstance(value, TensorBase | GradientEdge) or not isinstance(value, Iterable)
-    return (value,) if alone else tuple(value)
+    return (value,) if isinstance(value, TensorBase | GradientEdge) or not hasattr(value, "__iter__") else (*value,)
 
 
 def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool) -> list[tuple[Edge, Any]]:

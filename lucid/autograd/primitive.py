@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class PrimitiveNode(Node):
                 continue
             edge: Edge | None = None
             if k < len(plan.saves):
-                edge = self.edges[plan.saves[k]]
+                edge = cast("Edge | None", self.edges[plan.saves[k]])
             elif (output := plan.saves_outs[k - len(plan.saves)]) in self.primitive.differentiable:
                 edge = (self, output)
             tensors.append(saved_tensor(entry, edge, next(counters, None) or [0]))
