@@ -75,19 +75,20 @@ def _gelu_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
 of_floating(_gelu)
 
 
-def _tanh_of_cubic_into(xp: Any, out: Array, x: Array) -> None:
+def _gate_into(xp: Any, out: Array, x: Array) -> None:
+    """Write ``(1 + tanh(u)) / 2 = 1 / (1 + exp(-2 * u))``, with the cubic u, to `out`: no digits lost below zero."""
     xp.square(x, out=out)
-    xp.multiply(out, RISE * CUBIC, out=out)
-    xp.add(out, RISE, out=out)
+    xp.multiply(out, -2 * RISE * CUBIC, out=out)
+    xp.add(out, -2 * RISE, out=out)
     xp.multiply(out, x, out=out)
-    xp.tanh(out, out=out)
+    xp.exp(out, out=out)
+    xp.add(out, 1, out=out)
+    xp.reciprocal(out, out=out)
 
 
 def _gelu_tanh_into(xp: Any, out: Array, x: Array) -> None:
-    _tanh_of_cubic_into(xp, out, x)
-    xp.add(out, 1, out=out)
+    _gate_into(xp, out, x)
     xp.multiply(out, x, out=out)
-    xp.multiply(out, 0.5, out=out)
 
 
 @primitive
@@ -95,20 +96,17 @@ def _gelu_tanh(xp: Any, x: Array) -> Array:
     return in_blocks(xp, _gelu_tanh_into, 0, x)
 
 
-def _gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, t: Array, rise: Array) -> None:
-    # ((1 + t) + x * (1 - t**2) * RISE * (1 + 3 * CUBIC * x**2)) / 2
-    _tanh_of_cubic_into(xp, t, x)
-    xp.square(x, out=rise)
-    xp.multiply(rise, 3 * RISE * CUBIC, out=rise)
-    xp.add(rise, RISE, out=rise)
-    xp.multiply(rise, x, out=rise)
-    xp.subtract(1, t, out=out)
-    xp.multiply(rise, out, out=rise)
-    xp.add(rise, 1, out=rise)
-    xp.add(t, 1, out=t)
-    # (1 + t) * (1 + x * (1 - t) * ...)
-    xp.multiply(rise, t, out=out)
-    xp.multiply(out, 0.5, out=out)
+def _gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array, rest: Array) -> None:
+    # s * (1 + x * (1 - s) * 2 * u') with the gate s and u' = RISE * (1 + 3 * CUBIC * x**2)
+    _gate_into(xp, gate, x)
+    xp.square(x, out=out)
+    xp.multiply(out, 6 * RISE * CUBIC, out=out)
+    xp.add(out, 2 * RISE, out=out)
+    xp.multiply(out, x, out=out)
+    xp.subtract(1, gate, out=rest)
+    xp.multiply(out, rest, out=out)
+    xp.add(out, 1, out=out)
+    xp.multiply(out, gate, out=out)
     xp.multiply(out, g, out=out)
 
 

@@ -31,6 +31,8 @@ def _power_on(xp: Any, a: Any, b: Any) -> Array:
             return xp.square(a)
         if b == 1:
             return xp.array(a)
+        if b == 0:
+            return xp.ones_like(a)
         if b == 3:
             return xp.multiply(xp.square(a), a)
         if a.dtype.kind in "fcV":
@@ -87,7 +89,7 @@ def _pow_b(m: Any, grad: Any, a: Any, b: Any, out: Any, b_shape: tuple[int, ...]
 
 
 def _pow_general(a: Any, b: Any) -> Any:
-    if is_bool(a) and is_bool(b):
+    if is_bool(a) and is_bool(b) and isinstance(b, TensorBase):
         refuse("pow", "b", a, b, instead="use logical_or(a, ~b), or convert to integers first")
     integral = isinstance(a, TensorBase) and a.array.dtype.kind in "biu"
     if integral and isinstance(b, int) and b < 0:

@@ -74,7 +74,7 @@ def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
 
 
 def number_in(value: Any, dtype: dtype_class) -> Any:
-    """Return a Python number as an operand of arrays of `dtype`; integers that do not fit wrap around, as in PyTorch."""
+    """Return a Python number as an operand of arrays of `dtype`; integers wrap around, as in PyTorch."""
     if dtype is bfloat16:
         # NumPy does not know that a Python number is weak beside bfloat16
         return np.asarray(value, dtype.numpy)

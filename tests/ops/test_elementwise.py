@@ -1,0 +1,230 @@
+"""Elementwise ops where a row of the table cannot say it: errors, edges of the domain, dtypes, views."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DtypeError, ShapeError
+from lucid.ops.division import DivisionByZeroError
+from lucid.ops.fused import BLOCK, drop_where, in_blocks, keep_where
+from lucid.ops.promotion import OperandTypeError
+from tests.gradients import numbers
+
+
+def leaf(*values, dtype=None):
+    """Return a tensor of these numbers that requires grad."""
+    return lucid.tensor(list(values), dtype=dtype or lucid.float64, requires_grad=True)
+
+
+def gradient(result, x, rng):
+    """Return the gradient of `x` for a random upstream gradient, divided by that gradient."""
+    upstream = rng.uniform(0.5, 2, result.shape)
+    (grad,) = lucid.autograd.grad(result, [x], [lucid.tensor(upstream, dtype=result.dtype)])
+    return numbers(grad) / upstream
+
+
+ERRORS = {
+    "add: shapes": (lambda: lucid.ones(2, 3) + lucid.ones(2), ShapeError, r"\(2, 3\).*\(2,\)"),
+    "add: words": (lambda: lucid.add(lucid.ones(2), "1"), OperandTypeError, "str"),
+    "add: a fraction of integers": (
+        lambda: lucid.add(lucid.tensor([1]), lucid.tensor([1]), alpha=0.5), DtypeError, "alpha to be an integer"),
+    "add: a bool of numbers": (
+        lambda: lucid.add(lucid.ones(1), lucid.ones(1), alpha=True), DtypeError, "alpha to be a number"),
+    "sub: bools": (lambda: lucid.tensor([True]) - lucid.tensor([True]), DtypeError, "logical_xor"),
+    "neg: bools": (lambda: -lucid.tensor([True]), DtypeError, "logical_not"),
+    "abs: bools": (lambda: lucid.abs(lucid.tensor([True])), DtypeError, "integers"),
+    "floor_divide: zero": (lambda: lucid.tensor([1]) // 0, DivisionByZeroError, "floor_divide"),
+    "remainder: zero": (lambda: lucid.tensor([1]) % lucid.tensor([0]), DivisionByZeroError, "remainder"),
+    "remainder: complex": (lambda: lucid.remainder(lucid.tensor([1j]), 2), DtypeError, "remainder"),
+    "div: rounding": (lambda: lucid.div(lucid.ones(1), 2, rounding_mode="up"), ValueError, "'floor' or 'trunc'"),
+    "pow: negative": (lambda: lucid.tensor([2]) ** -1, ValueError, "negative power -1"),
+    "pow: bools": (lambda: lucid.tensor([True]) ** lucid.tensor([True]), DtypeError, "pow"),
+    "lt: complex": (lambda: lucid.tensor([1j]) < 1, DtypeError, "no order"),
+    "maximum: complex": (lambda: lucid.maximum(lucid.tensor([1j]), 1), DtypeError, "no order"),
+    "where: condition": (lambda: lucid.where(lucid.tensor([1]), 1, 2), DtypeError, "condition of bools"),
+    "clamp: no bound": (lambda: lucid.clamp(lucid.ones(1)), ValueError, "at least one of min and max"),
+    "isclose: dtypes": (lambda: lucid.isclose(lucid.ones(1), lucid.tensor([1])), DtypeError, "one dtype"),
+    "isclose: tolerance": (lambda: lucid.isclose(lucid.ones(1), lucid.ones(1), rtol=-1), ValueError, "at least zero"),
+    "bitwise_and: floats": (lambda: lucid.bitwise_and(lucid.ones(1), 1), DtypeError, "integer dtype"),
+    "bitwise_and: a fraction": (lambda: lucid.bitwise_and(lucid.tensor([1]), 0.5), DtypeError, "expected integers"),
+    "shift: bools": (lambda: lucid.bitwise_left_shift(lucid.tensor([True]), 1), DtypeError, "integer dtype"),
+    "floor: bools": (lambda: lucid.floor(lucid.tensor([True])), DtypeError, "floor"),
+    "round: integers": (lambda: lucid.round(lucid.tensor([12]), decimals=-1), DtypeError, "decimals=0"),
+    "frac: integers": (lambda: lucid.frac(lucid.tensor([1])), DtypeError, "floating-point"),
+    "sign: complex": (lambda: lucid.sign(lucid.tensor([1j])), DtypeError, "use sgn"),
+    "imag: real": (lambda: lucid.imag(lucid.ones(1)), DtypeError, "imaginary part"),
+    "complex: halves": (
+        lambda: lucid.complex(lucid.ones(1, dtype=lucid.float16), lucid.ones(1)), DtypeError, "float16 and lucid"),
+    "exp: a number": (lambda: lucid.exp(1.0), OperandTypeError, "expected a Tensor"),
+    "addcdiv: integers": (lambda: lucid.addcdiv(*[lucid.tensor([1])] * 3), DtypeError, "addcdiv"),
+    "lerp: integers": (lambda: lucid.lerp(*[lucid.tensor([1])] * 2, 0.5), DtypeError, "lerp"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_error(case):
+    """A wrong argument is refused with the kind of mistake and what to do about it."""
+    run, kind, words = ERRORS[case]
+    with pytest.raises(kind, match=words):
+        run()
+
+
+def test_division_by_zero_is_silent():
+    """Infinities and NaN come without NumPy's warnings, for tensors and numbers, recorded or not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x = leaf(1.0, 0.0)
+        np.testing.assert_array_equal(numbers(x / 0), [math.inf, math.nan])
+        np.testing.assert_array_equal(numbers(1 / x), [1, math.inf])
+        np.testing.assert_array_equal(numbers(x.detach() / x.detach()), [1, math.nan])
+        np.testing.assert_array_equal(numbers(lucid.log(x)), [0, -math.inf])
+        np.testing.assert_array_equal(numbers(lucid.exp(x * 1e6)), [math.inf, 1])
+
+
+def test_power_at_zero(rng):
+    """The slope of x**n at zero is that of the polynomial, whatever form n has; of a constant it is zero."""
+    for exponent, slope in ((0, 0), (1, 1), (2, 0), (3, 0), (0.5, math.inf)):
+        x = leaf(0.0)
+        np.testing.assert_array_equal(gradient(x**exponent, x, rng), [slope])
+        np.testing.assert_array_equal(gradient(x ** leaf(float(exponent)), x, rng), [slope])
+
+
+def test_power_of_zero(rng):
+    """The slope of 0**y is zero for y of at least zero, and not NaN."""
+    y = leaf(0.0, 1.0, 2.5)
+    np.testing.assert_array_equal(gradient(lucid.tensor([0.0], dtype=lucid.float64) ** y, y, rng), [0, 0, 0])
+    np.testing.assert_array_equal(gradient(0**y, y, rng), [0, 0, 0])
+
+
+def test_kinks(rng):
+    """At a kink the slope is PyTorch's choice: 0 for abs and atan2, 1 on a bound of clamp, half of it at a tie."""
+    x = leaf(0.0)
+    assert gradient(lucid.abs(x), x, rng) == 0
+    assert gradient(lucid.atan2(x, 0 * x), x, rng) == 0
+    bounds = leaf(-1.0, 2.0)
+    np.testing.assert_array_equal(gradient(lucid.clamp(bounds, -1, 2), bounds, rng), [1, 1])
+    a, b = leaf(1.0), leaf(1.0)
+    for op in (lucid.maximum, lucid.minimum):
+        assert gradient(op(a, b), a, rng) == 0.5
+        assert gradient(op(a, b), b, rng) == 0.5
+
+
+def test_clamp_bounds_the_wrong_way_round(rng):
+    """Where min is above max the result is max, and max takes the gradient."""
+    x, low, high = leaf(0.0, 5.0), leaf(2.0, 2.0), leaf(1.0, 1.0)
+    out = lucid.clamp(x, low, high)
+    np.testing.assert_array_equal(numbers(out), [1, 1])
+    np.testing.assert_array_equal(gradient(out, high, rng), [1, 1])
+    np.testing.assert_array_equal(gradient(lucid.clamp(x, low, high), low, rng), [0, 0])
+
+
+def test_masks_stop_infinite_gradients(rng):
+    """An infinite gradient of what where() leaves out becomes zero, not NaN."""
+    x = leaf(0.0, 4.0)
+    out = lucid.where(x > 1, lucid.sqrt(x), x)
+    upstream = lucid.tensor([math.inf, 1.0], dtype=lucid.float64)
+    (grad,) = lucid.autograd.grad(out, [x], [upstream])
+    assert numbers(grad)[1] == 0.25
+    masked = lucid.where(lucid.tensor([False, True]), x, 0.0)
+    (grad,) = lucid.autograd.grad(masked, [x], [upstream])
+    np.testing.assert_array_equal(numbers(grad), [0, 1])
+
+
+def test_real_tensors_are_their_own_parts():
+    """Of a real tensor, real() and conj() give the tensor itself."""
+    x = lucid.ones(2)
+    assert lucid.real(x) is x
+    assert lucid.conj(x) is x
+
+
+def test_parts_are_views():
+    """Parts made by real() and imag() share memory: a change of a part changes the whole."""
+    z = lucid.tensor([1 + 2j, 3 + 4j])
+    lucid.imag(z).mul_(10)
+    np.testing.assert_array_equal(numbers(z), [1 + 20j, 3 + 40j])
+
+
+def test_integers_wrap():
+    """Integers beyond the dtype of the tensor beside them wrap around."""
+    x = lucid.tensor([5], dtype=lucid.uint8)
+    np.testing.assert_array_equal(numbers(x + 300), [49])
+    np.testing.assert_array_equal(numbers(x * -1), [251])
+    np.testing.assert_array_equal(numbers(True - lucid.tensor([3])), [-2])
+
+
+def test_integers_to_negative_powers_of_tensors():
+    """Integers to tensors of negative integers give the fraction without its digits: 0, and 1 or -1 for those."""
+    out = lucid.tensor([2, 1, -1, -1, 3]) ** lucid.tensor([-1, -3, -3, -2, 2])
+    np.testing.assert_array_equal(numbers(out), [0, 1, -1, 1, 9])
+
+
+def test_equal():
+    """Whether tensors are equal depends on shapes and values, not on dtypes; NaN equals nothing."""
+    assert lucid.equal(lucid.tensor([1, 2]), lucid.tensor([1.0, 2.0]))
+    assert not lucid.equal(lucid.ones(2), lucid.ones(1))
+    assert not lucid.equal(lucid.tensor([math.nan]), lucid.tensor([math.nan]))
+    assert lucid.allclose(lucid.tensor([math.nan, math.inf]), lucid.tensor([math.nan, math.inf]), equal_nan=True)
+    assert not lucid.allclose(lucid.tensor([math.inf]), lucid.tensor([-math.inf]))
+    assert lucid.allclose(lucid.tensor([1, 2]), lucid.tensor([1, 2]))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_blocks_cover_everything(dtype, rng):
+    """A kernel in blocks gives what it gives in one piece: at the edges of blocks, of any layout, of one number."""
+
+    def difference(xp, out, a, b, spare):
+        xp.multiply(b, 2, out=spare)
+        xp.subtract(a, spare, out=out)
+
+    n = 2 * BLOCK + 7
+    a, b = rng.integers(-9, 9, n).astype(dtype), rng.integers(-9, 9, n).astype(dtype)
+    np.testing.assert_array_equal(in_blocks(np, difference, 1, a, b), a - 2 * b)
+    wide = np.stack([a, b], 1)
+    np.testing.assert_array_equal(in_blocks(np, difference, 1, wide[:, 0], wide[:, 1]), a - 2 * b)
+    one = np.broadcast_to(dtype(3), n)
+    out = in_blocks(np, difference, 1, one, b)
+    np.testing.assert_array_equal(out, 3 - 2 * b)
+    assert out.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_masks_are_exact(dtype, rng):
+    """Masks keep every bit of what they keep, and make zero of infinities and NaN that they drop."""
+    values = rng.choice([1.5, -0.0, math.inf, math.nan], 50).astype(dtype)
+    claim = rng.random(50) < 0.5
+    out = np.empty_like(values)
+    keep_where(np, out, values, claim)
+    np.testing.assert_array_equal(out, np.where(claim, values, 0))
+    assert not np.signbit(out[~claim]).any()
+    drop_where(np, out, values, claim)
+    np.testing.assert_array_equal(out, np.where(claim, 0, values))
+
+
+ERROR_FUNCTIONS = {"erf": math.erf, "erfc": math.erfc}
+
+
+@pytest.mark.parametrize(("dtype", "units"), [(np.float64, 8), (np.float32, 7)])
+@pytest.mark.parametrize("name", ERROR_FUNCTIONS)
+def test_error_functions_are_exact(name, dtype, units):
+    """The error functions err by a few units in the last place, also where they are small, and not at infinity."""
+    x = np.concatenate([np.linspace(-6, 9, 20011), np.geomspace(1e-30, 1e-2, 301)]).astype(dtype)
+    expected = np.array([ERROR_FUNCTIONS[name](float(value)) for value in x])
+    got = numbers(getattr(lucid, name)(lucid.tensor(x))).astype(np.float64)
+    unit = np.spacing(np.abs(expected.astype(dtype))).astype(np.float64)
+    assert np.max(np.abs(got - expected) / unit) <= units
+    edges = numbers(getattr(lucid, name)(lucid.tensor([-math.inf, math.inf, 0.0, math.nan])))
+    np.testing.assert_array_equal(edges, [*map(ERROR_FUNCTIONS[name], (-math.inf, math.inf, 0.0, math.nan))])
+
+
+def test_erfinv_inverts_erf(rng):
+    """Erfinv undoes erf up to the slope of erf; at the ends of its domain it is infinite, beyond NaN."""
+    x = rng.uniform(-3, 3, 1000)
+    back = numbers(lucid.erfinv(lucid.erf(lucid.tensor(x))))
+    np.testing.assert_allclose(back, x, rtol=1e-14, atol=1e-16 / np.exp(-9.0))
+    edges = numbers(lucid.erfinv(lucid.tensor([-1.0, 0.0, 1.0, 1.5])))
+    np.testing.assert_array_equal(edges, [-math.inf, 0, math.inf, math.nan])
