@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 
-# Windows that tile the input are summed in one reduction if they have more places than this, else place by place.
+# Windows that tile the input are taken as a whole if they have more places than this, else place by place.
 MANY_PLACES = 16
 
 
@@ -133,14 +133,21 @@ def divided(xp: Any, total: Array, divisors: tuple[Any, ...]) -> Array:
     return total
 
 
+def are_large_tiles(axes: tuple[Axis, ...]) -> bool:
+    """Return whether the windows tile the input and are large."""
+    return places(axes) > MANY_PLACES and all(
+        axis.kernel == axis.stride and axis.size == axis.kernel * axis.out for axis in axes
+    )
+
+
 @primitive
 def avg_pool(xp: Any, x: Array, *, axes: tuple[Axis, ...], divisors: tuple[Any, ...]) -> Array:
     """Return the sum of each window, divided by numbers; see :func:`divided`."""
     dtype = accumulation_dtype(x.dtype)
     lead = x.shape[: -len(axes)]
-    if places(axes) > MANY_PLACES and all(a.kernel == a.stride and a.size == a.kernel * a.out for a in axes):
-        split = x.reshape(*lead, *[size for axis in axes for size in (axis.out, axis.kernel)])
-        total = xp.sum(split, tuple(range(len(lead) + 1, split.ndim, 2)), dtype)
+    if are_large_tiles(axes):
+        tiles = x.reshape(*lead, *[size for axis in axes for size in (axis.out, axis.kernel)])
+        total = xp.sum(tiles, tuple(range(len(lead) + 1, tiles.ndim, 2)), dtype)
     else:
         total = xp.zeros((*lead, *window_count(axes)), dtype)
         for tap in taps(axes):
@@ -159,9 +166,14 @@ def avg_pool_grad(xp: Any, g: Array, *, axes: tuple[Axis, ...], divisors: tuple[
     """Return an array of the pooled shape: each element of `g`, divided, added to each place of its window."""
     dtype = accumulation_dtype(g.dtype)
     share = divided(xp, g.astype(dtype), divisors)
-    result = xp.zeros((*g.shape[: -len(axes)], *[axis.size for axis in axes]), dtype)
-    for tap in taps(axes):
-        result[(..., *tap.elements)] += share[(..., *tap.windows)]
+    lead = g.shape[: -len(axes)]
+    result = xp.zeros((*lead, *[axis.size for axis in axes]), dtype)
+    if are_large_tiles(axes):
+        tiles = result.reshape(*lead, *[size for axis in axes for size in (axis.out, axis.kernel)])
+        tiles[...] = share.reshape(*lead, *[size for axis in axes for size in (axis.out, 1)])
+    else:
+        for tap in taps(axes):
+            result[(..., *tap.elements)] += share[(..., *tap.windows)]
     return result.astype(g.dtype, copy=False)
 
 
