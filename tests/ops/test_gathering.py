@@ -1,0 +1,100 @@
+"""What rows cannot say of gathering and joining: mistakes, dtypes, scalars."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DeviceError, DtypeError, IndexOutOfRangeError, LucidError, ShapeError
+from lucid.ops import gathering, joining
+
+
+def index(*values):
+    """Return an index tensor."""
+    return lucid.tensor(list(values))
+
+
+MISTAKES = {
+    "negative": (lambda x: gathering.gather(x, 0, index([-1])), IndexOutOfRangeError, "index -1 is out of bounds"),
+    "too large": (lambda x: gathering.gather(x, 1, index([3])), IndexOutOfRangeError, "index 3 .* dimension 1"),
+    "rank": (lambda x: gathering.gather(x, 0, index(0)), ShapeError, "as many dimensions"),
+    "longer": (lambda x: gathering.gather(x, 0, index([0, 0, 0, 0])), ShapeError, "dimension 1 must not exceed"),
+    "float index": (lambda x: gathering.gather(x, 0, x), DtypeError, "got float32"),
+    "list index": (lambda x: gathering.gather(x, 0, [[0]]), DtypeError, "got list"),
+    "no source": (lambda x: gathering.scatter(x, 0, index([0])), ValueError, "either src or value"),
+    "reduce": (lambda x: gathering.scatter(x, 0, index([0]), 1.0, reduce="max"), ValueError, "'max'"),
+    "source dtype": (lambda x: gathering.scatter(x, 0, index([0]), index([0])), DtypeError, "got int64"),
+    "short source": (lambda x: gathering.scatter_add(x, 0, index([0, 1]), x[:, :1]), ShapeError, "at least as long"),
+    "take": (lambda x: gathering.take(x, index(6)), IndexOutOfRangeError, "index 6 on a tensor of 6 elements"),
+    "classes": (lambda x: gathering.one_hot(index(0, 3), 3), IndexOutOfRangeError, "index 3"),
+    "negative class": (lambda x: gathering.one_hot(index(0, -1)), IndexOutOfRangeError, "index -1"),
+    "no classes": (lambda x: gathering.one_hot(index(0)[:0]), ShapeError, "expected num_classes"),
+    "cat nothing": (lambda x: joining.cat([]), ShapeError, "non-empty list"),
+    "cat sizes": (lambda x: joining.cat([x, x[:, :2]]), ShapeError, r"\[2, 2\] for tensor number 1"),
+    "cat scalars": (lambda x: joining.cat([x[0, 0], x[0, 1]]), ShapeError, "stack"),
+    "stack": (lambda x: joining.stack([x, x[:1]]), ShapeError, r"\[2, 3\] at entry 0 and \[1, 3\] at entry 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_explained(name):
+    """A wrong index, shape or dtype raises and says which, and changes nothing."""
+    call, kind, message = MISTAKES[name]
+    x = lucid.tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    with pytest.raises(kind, match=message) as caught:
+        call(x)
+    assert isinstance(caught.value, LucidError) or kind is ValueError
+    np.testing.assert_array_equal(x.array.reshape(-1), np.arange(6))
+
+
+def test_joining_promotes(rng):
+    """Tensors of several dtypes join in their common one, and each gets its gradient in its own."""
+    a = lucid.tensor(rng.standard_normal(2), dtype=lucid.float16, requires_grad=True)
+    b = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    for out in (joining.cat([a, b, lucid.tensor([1, 2])]), joining.stack([a, b[:2]])):
+        assert out.dtype == lucid.float64
+        a.grad = b.grad = None
+        out.backward(lucid.tensor(rng.standard_normal(out.array.shape)))
+        assert (a.grad.dtype, b.grad.dtype) == (lucid.float16, lucid.float64)
+
+
+def test_empty_vectors_join_anything(rng):
+    """A tensor of shape (0,) is left out of a cat, as in PyTorch."""
+    x = lucid.tensor(rng.standard_normal((2, 3)))
+    np.testing.assert_array_equal(joining.cat([lucid.tensor([]), x], 1).array, x.array)
+    assert joining.cat([lucid.tensor([]), lucid.tensor([])]).array.shape == (0,)
+
+
+def test_scalars_gather_from_scalars():
+    """Tensors of no dimension gather, scatter and are picked from as vectors of one element."""
+    x = lucid.tensor(3.0, requires_grad=True)
+    out = gathering.gather(x, 0, lucid.tensor(0))
+    assert out.array.shape == ()
+    out.backward(lucid.tensor(2.5))
+    assert x.grad.item() == 2.5
+    assert gathering.gather(x, 0, index(0, 0)).tolist() == [3.0, 3.0]
+    assert gathering.scatter(x, 0, lucid.tensor(0), lucid.tensor(4.0)).tolist() == 4.0
+    assert gathering.take(x, index(0, -1)).tolist() == [3.0, 3.0]
+
+
+def test_no_silent_transfers():
+    """Operands of two devices raise; nothing is copied from one to the other."""
+    assert issubclass(DeviceError, RuntimeError)
+    if not lucid.cuda.is_available():
+        with pytest.raises(DeviceError):
+            joining.cat([lucid.zeros(1), lucid.zeros(1, device="cuda")])
+        return
+    with pytest.raises(DeviceError, match="same device"):
+        joining.cat([lucid.zeros(1), lucid.zeros(1, device="cuda")])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_repeated_places_add_up_in_float32(dtype):
+    """Sums of half types at one place keep what is small beside them."""
+    x = lucid.zeros(3, dtype=getattr(lucid, dtype), requires_grad=True)
+    places = lucid.tensor(np.full(1000, 1))
+    quarters = lucid.tensor(np.full(1000, 0.25), dtype=getattr(lucid, dtype))
+    assert gathering.scatter_add(x.detach(), 0, places, quarters).to(lucid.float32).tolist() == [0.0, 250.0, 0.0]
+    gathering.gather(x, 0, places).backward(quarters)
+    assert x.grad.to(lucid.float32).tolist() == [0.0, 250.0, 0.0]
