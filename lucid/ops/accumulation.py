@@ -61,7 +61,13 @@ def add_at(xp: Any, out: Array, dims: tuple[int, ...], indices: Sequence[Array],
     """
     common = np.broadcast_shapes(*[i.shape for i in indices])
     if xp is not np:
-        xp.add.at(out, key_of(out.ndim, dims, indices), values)
+        key = key_of(out.ndim, dims, indices)
+        if out.dtype.kind == "c":
+            # CuPy has no atomics for complex numbers
+            xp.add.at(out.real, key, values.real)
+            xp.add.at(out.imag, key, values.imag)
+        else:
+            xp.add.at(out, key, values)
         return
     values = np.broadcast_to(values, picked_shape(out.shape, dims, common))
     if not values.size:
