@@ -50,8 +50,38 @@ FULL = Form()
 PRE = Form(aligned=False)
 
 
-INPUT = "it is an input of a module with full backward hooks"
-OUTPUT = "it is an output of a module with full backward hooks"
+class BoundaryView(View):
+    """How a boundary's tensor was taken from the one that it stands for: it refuses in-place changes."""
+
+    __slots__ = ()
+
+    # the same for all of them, so that one call more costs three attributes only
+    primitive: Any = None
+    settings: Any = {}
+    output: Any = 0
+    detached: Any = False
+
+    def __init__(self, parent: TensorBase, version: list[int]) -> None:
+        outer = parent.origin
+        self.parent = parent
+        self.base = parent if outer is None else outer.base
+        self.seen = version[0]
+
+
+class InputView(BoundaryView):
+    """The view that forward gets of an input."""
+
+    __slots__ = ()
+
+    refuses: Any = "it is an input of a module with full backward hooks"
+
+
+class OutputView(BoundaryView):
+    """The view that the caller gets of an output."""
+
+    __slots__ = ()
+
+    refuses: Any = "it is an output of a module with full backward hooks"
 
 
 class Frontier(Node):
@@ -68,27 +98,32 @@ class Frontier(Node):
 
     __slots__ = ("expected", "outputs", "skeleton")
 
-    def join(self, tensors: list[Any], refuses: str) -> list[Any] | None:
+    def join(self, tensors: list[Any], view_type: type[BoundaryView]) -> list[Any] | None:
         """Return a view of each tensor, joined to this node; None, and no node, if no tensor requires grad."""
-        self.expected = [(t.array.shape, t.array.dtype) for t in tensors]
         edges = [t.edge if t.origin is None else live_edge(t) for t in tensors]
         if not any(edges):
+            self.expected = [(t.array.shape, t.array.dtype) for t in tensors]
             return None
+        expected: list[Any] = []
+        views: list[Any] = []
+        number = 0
+        for tensor in tensors:
+            array = tensor.array
+            expected.append((array.shape, array.dtype))
+            version = version_of(tensor)
+            if version is not INFERENCE:
+                edge = None if edges[number] is None else (self, number)
+                parent, tensor = tensor, wrap_on_graph(array, edge, version)  # noqa: PLW2901
+                tensor.origin = view_type(parent, version)
+            views.append(tensor)
+            number += 1
+        self.expected = expected
         self.edges = tuple(edges)
-        self.outputs = len(edges)
+        self.outputs = number
         self.extra = None
         if thread.state.anomaly:
             note_forward(self)
         self.sequence = next_sequence()
-        views: list[Any] = []
-        for number, tensor in enumerate(tensors):
-            version = version_of(tensor)
-            if version is INFERENCE:
-                views.append(tensor)
-                continue
-            view = wrap_on_graph(tensor.array, None if edges[number] is None else (self, number), version)
-            view.origin = View.fixed(tensor, refuses)
-            views.append(view)
         return views
 
     def fire(self, grads: list[Any]) -> list[Any]:
@@ -97,19 +132,19 @@ class Frontier(Node):
 
     def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Return what the hooks make of the gradients."""
-        grads: list[Any] = [grad] if self.outputs == 1 else [None] * self.outputs if grad is None else grad
-        tensors: list[Any] = []
-        if m is GRAPH:
-            for number, g in enumerate(grads):
-                dtype = self.expected[number][1]
-                tensors.append(g if g is None or g.array.dtype == dtype else GRAPH.cast(g, dtype=dtype))
-            return tuple(self.fire(tensors))
-        for number, g in enumerate(grads):
+        grads: list[Any] = [grad] if self.outputs == 1 else [None] * self.outputs if grad is None else list(grad)
+        graph = m is GRAPH
+        number = 0
+        for g in grads:
             if g is not None:
                 dtype = self.expected[number][1]
-                g = wrap(g if g.dtype is dtype else as_array(g).astype(dtype, copy=False))
-            tensors.append(g)
-        return tuple([None if t is None else t.array for t in self.fire(tensors)])
+                if graph:
+                    grads[number] = g if g.array.dtype == dtype else GRAPH.cast(g, dtype=dtype)
+                else:
+                    grads[number] = wrap(g if g.dtype is dtype else as_array(g).astype(dtype, copy=False))
+            number += 1
+        grads = self.fire(grads)
+        return tuple(grads) if graph else tuple([None if t is None else t.array for t in grads])
 
 
 class ModuleInputBackward(Frontier):
@@ -148,7 +183,7 @@ class ModuleInputBackward(Frontier):
         tensors: list[Any] = [a for a in args if isinstance(a, TensorBase)]
         if len(tensors) == len(args) and not self.with_kwargs:
             self.skeleton: Any = None
-            views = self.join(tensors, INPUT)
+            views = self.join(tensors, InputView)
             self.joined = views is not None
             return (args if views is None else tuple(views)), kwargs
         tensors = []
@@ -158,7 +193,7 @@ class ModuleInputBackward(Frontier):
             self.skeleton = map_leaves(everything, count)
         else:
             self.skeleton = tuple([count(a) for a in args]), {name: count(a) for name, a in everything[1].items()}
-        views = self.join(tensors, INPUT)
+        views = self.join(tensors, InputView)
         self.joined = views is not None
         if views is None:
             return args, kwargs
@@ -179,12 +214,12 @@ class ModuleInputBackward(Frontier):
         end.call = self
         if isinstance(result, TensorBase):
             end.skeleton, end.single = None, True
-            views = end.join([result], OUTPUT)
+            views = end.join([result], OutputView)
             return result if views is None else views[0]
         tensors: list[Any] = []
         end.single = not isinstance(result, tuple | list)
         end.skeleton = map_leaves((result,) if end.single else result, counted(tensors))
-        views = end.join(tensors, OUTPUT)
+        views = end.join(tensors, OutputView)
         if views is None:
             return result
         following = iter(views)

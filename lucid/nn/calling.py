@@ -43,36 +43,38 @@ class Progress:
         self.called: set[int] = set()
 
 
-def call_with_hooks(module: Module, own: ActiveHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what ``module(*args, **kwargs)`` gives, with every hook fired at its moment."""
+def call(self: Module, *args: Any, **kwargs: Any) -> Any:
+    """Return ``forward(*args, **kwargs)`` after every hook has had its say."""
+    own = self._active_hooks  # noqa: SLF001  one class in several files
+    if not own and not everywhere:
+        return self.forward(*args, **kwargs)
     if own.special or everywhere:
-        return _call_in_full(module, own, args, kwargs)
+        return _call_in_full(self, own, args, kwargs)
     # what most hooks are, in straight-line code
+    at: Any = None
     if "_forward_pre_hooks" in own:
-        hooks = own["_forward_pre_hooks"] or module._forward_pre_hooks.snapshot()  # noqa: SLF001  one class in several files
-        at = 0
+        hooks = own["_forward_pre_hooks"] or self._forward_pre_hooks.snapshot()  # noqa: SLF001
         try:
             for at in hooks:
-                result = at[1](module, args)
+                result = at[1](self, args)
                 if result is not None:
                     args = result if isinstance(result, tuple) else (result,)
         except Exception as error:
-            _note(error, module, "forward pre-hook", hooks, at)
+            _note(error, self, "forward pre-hook", hooks, at)
             raise
-    output = module.forward(*args, **kwargs)
+    output = self.forward(*args, **kwargs)
     if "_forward_hooks" in own:
-        if own.special or everywhere:
-            # a hook or forward itself has registered something
-            return _fire_forward_hooks(module, args, kwargs, output, None)
-        hooks = own["_forward_hooks"] or module._forward_hooks.snapshot()  # noqa: SLF001
-        at = 0
+        hooks = own["_forward_hooks"]
+        if not hooks:
+            # the first call since the hooks have changed: also where forward itself has changed them
+            return _fire_forward_hooks(self, args, kwargs, output, None)
         try:
             for at in hooks:
-                result = at[1](module, args, output)
+                result = at[1](self, args, output)
                 if result is not None:
                     output = result
         except Exception as error:
-            _note(error, module, "forward hook", hooks, at)
+            _note(error, self, "forward hook", hooks, at)
             raise
     return output
 
@@ -99,11 +101,12 @@ def _call(
         or "_backward_pre_hooks" in everywhere
     ):
         # the hooks as they are before any hook of this call has run
-        call = ModuleInputBackward(
-            module,
-            global_tables.backward_pre.snapshot() + module._backward_pre_hooks.snapshot(),  # noqa: SLF001
-            global_tables.backward.snapshot() + module._backward_hooks.snapshot(),  # noqa: SLF001
-        )
+        pre_hooks = module._backward_pre_hooks.snapshot() if "_backward_pre_hooks" in own else ()  # noqa: SLF001
+        hooks = module._backward_hooks.snapshot() if "_backward_hooks" in own else ()  # noqa: SLF001
+        if everywhere:
+            pre_hooks = global_tables.backward_pre.snapshot() + pre_hooks
+            hooks = global_tables.backward.snapshot() + hooks
+        call = ModuleInputBackward(module, pre_hooks, hooks)
     if "_forward_pre_hooks" in own or "_forward_pre_hooks" in everywhere:
         args, kwargs = _fire_pre_hooks(module, args, kwargs)
     if call is not None:

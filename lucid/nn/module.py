@@ -6,12 +6,12 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lucid.autograd.base import TensorBase
-from lucid.nn.calling import call_with_hooks
+from lucid.nn.calling import call
 from lucid.nn.module_conversion import Conversion
 from lucid.nn.module_state import StateMethods
 from lucid.nn.parameter import Buffer, Parameter
 from lucid.nn.paths import calls
-from lucid.nn.tables import KINDS, ActiveHooks, HookTable, everywhere, global_tables
+from lucid.nn.tables import KINDS, ActiveHooks, HookTable, global_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,12 +68,7 @@ class Module(Conversion, StateMethods):
             _active_hooks=ActiveHooks(),
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return ``forward(*args, **kwargs)`` after every hook has had its say."""
-        hooks = self._active_hooks
-        if hooks or everywhere:
-            return call_with_hooks(self, hooks, args, kwargs)
-        return self.forward(*args, **kwargs)
+    __call__ = call
 
     if TYPE_CHECKING:
         # Subclasses give it what parameters they like.
@@ -316,4 +311,4 @@ def indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-calls.code = Module.__call__.__code__
+calls.code = call.__code__
