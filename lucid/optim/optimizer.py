@@ -211,7 +211,7 @@ class Optimizer:
     def check_group(self, group: Group) -> None:
         """Raise if the settings of a group are wrong: a subclass says how, and may assume that all are there."""
 
-    def state_names(self, group: Group) -> tuple[str, ...] | None:  # noqa: ARG002 - a subclass uses it
+    def state_names(self, group: Group) -> tuple[str, ...] | None:
         """Return the names of the state that each parameter of `group` has once it has been changed.
 
         What is named ``"step"`` is one number, and the rest is shaped like the parameter; `load_state_dict` checks

@@ -174,6 +174,47 @@ def test_training_leaves_nothing_behind():
         gc.enable()
 
 
+@pytest.mark.gpu
+@each_optimizer
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
+def test_a_step_on_the_gpu_is_that_on_the_cpu(name, dtype, rng):
+    """On a CUDA device the same formulas give the same parameters and state, which stay there but for the step count."""
+    kind = getattr(lucid, dtype)
+    shapes = [(3, 2), (), (40, 1000)]
+    here = [lucid.tensor(rng.standard_normal(shape), dtype=kind, requires_grad=True) for shape in shapes]
+    there = [param.detach().cuda().requires_grad_() for param in here]
+    settings = {**SETTINGS[name], "weight_decay": 0.01, "maximize": True}
+    optimizers = [getattr(optim, name)(params, **settings) for params in (here, there)]
+    for _ in range(3):
+        for ours, theirs in zip(here, there, strict=True):
+            ours.grad = lucid.tensor(rng.standard_normal(tuple(ours.shape)), dtype=kind)
+            theirs.grad = ours.grad.cuda()
+        for optimizer in optimizers:
+            optimizer.step()
+    tolerance = {"float64": 1e-12, "float16": 1e-2}.get(dtype, 1e-5)
+    for ours, theirs in zip(here, there, strict=True):
+        assert theirs.is_cuda
+        np.testing.assert_allclose(theirs.detach().cpu().numpy(), ours.detach().numpy(), rtol=tolerance, atol=tolerance)
+    state = optimizers[1].state[there[0]]
+    assert {key: value.is_cuda for key, value in state.items()} == {key: key != "step" for key in state}
+
+
+@pytest.mark.gpu
+def test_a_state_moves_to_the_device_of_its_parameter(rng):
+    """A state dict from the CPU continues on a CUDA device."""
+    x = lucid.tensor(rng.standard_normal(5), requires_grad=True)
+    x.grad = lucid.tensor(rng.standard_normal(5))
+    ours = optim.Adam([x])
+    ours.step()
+    y = x.detach().cuda().requires_grad_()
+    theirs = optim.Adam([y])
+    theirs.load_state_dict(ours.state_dict())
+    y.grad = x.grad.cuda()
+    for optimizer in (ours, theirs):
+        optimizer.step()
+    np.testing.assert_allclose(y.detach().cpu().numpy(), x.detach().numpy(), rtol=1e-6)
+
+
 # ---- groups ----
 
 

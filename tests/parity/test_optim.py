@@ -66,7 +66,9 @@ class Pair:
 
 @each_algorithm
 @pytest.mark.parametrize(
-    ("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 3e-6), (np.complex128, 1e-12)], ids=lambda x: str(x)
+    ("dtype", "tolerance"),
+    [(np.float64, 1e-12), (np.float32, 3e-6), (np.complex128, 1e-12)],
+    ids=["float64", "float32", "complex128"],
 )
 def test_twenty_steps(name, settings, dtype, tolerance):
     """After 20 steps on random gradients every parameter is PyTorch's, in groups with rates of their own."""
