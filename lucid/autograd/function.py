@@ -206,7 +206,7 @@ def _move(tensor: TensorBase, edge: Edge) -> None:
         rebase(tensor, edge)
         return
     steps = view.chain()
-    rebase(view.base, (CopySlices(view.base.edge, edge, steps), 0))
+    rebase(view.base, (CopySlices(view.base, edge, steps), 0))
     live_edge(tensor)
 
 

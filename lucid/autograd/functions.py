@@ -232,6 +232,8 @@ def grad(
                     f"element {index} of inputs was not used in the graph of the outputs: pass allow_unused=True to "
                     "get None for it"
                 )
+        elif isinstance(target, TensorBase) and value.array.dtype != target.array.dtype:
+            value = GRAPH.cast(value, dtype=target.array.dtype)
         results.append(value)
     return tuple(results)
 

@@ -244,8 +244,12 @@ class Primitive:
         except LucidError:
             raise
         except ValueError as error:
-            shapes = ", ".join(str(tuple(a.shape)) if hasattr(a, "shape") else repr(a) for a in arrays)
-            raise ShapeError(f"{self.name}: operands of shapes {shapes} do not fit: {error}") from error
+            raise self.shape_error(arrays, error) from error
+
+    def shape_error(self, arrays: Sequence[Any], error: ValueError) -> ShapeError:
+        """Return the error of arrays that do not fit each other."""
+        shapes = ", ".join(str(tuple(a.shape)) if hasattr(a, "shape") else repr(a) for a in arrays)
+        return ShapeError(f"{self.name}: operands of shapes {shapes} do not fit: {error}")
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
         """Return the output for `operands`, recorded if one of them requires grad."""
@@ -270,8 +274,17 @@ class Primitive:
             else:
                 arrays.append(operand)
                 edges.append(None)
-        out = self.raw(arrays, settings)
-        level = thread.state.recording
+        state = thread.state
+        if kind is np.ndarray:
+            try:
+                out = state.quiet(self.cpu, *arrays, **settings)
+            except LucidError:
+                raise
+            except ValueError as error:
+                raise self.shape_error(arrays, error) from error
+        else:
+            out = self.raw(arrays, settings)
+        level = state.recording
         if is_tuple(out):
             return self.finish_several(operands, arrays, edges if needs_grad and level else None, out, settings)
         out = as_array(out)
@@ -321,7 +334,7 @@ class Primitive:
         settings: dict[str, Any],
     ) -> PrimitiveNode:
         """Return the node of one call."""
-        conjugate = self.holomorphic and any(a.dtype.kind == "c" for a in (*arrays, *outs) if hasattr(a, "dtype"))
+        conjugate = self.holomorphic and outs[0].dtype.kind == "c"
         plan = self.plan(tuple([edge is not None for edge in edges]), conjugate=conjugate)
         node = plan.node_type()
         node.extra = None
@@ -339,6 +352,8 @@ class Primitive:
                 versions += (counter, counter[0])
             else:
                 owners.append(None)
+                if hasattr(operand, "shape"):
+                    versions += ([0], 0)  # every saved array has its pair
         for output in plan.saves_outs:
             tensor = tensors[output]
             saved.append(tensor.array)

@@ -107,8 +107,10 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         if plan is not None and any(kind != "shape" for kind, _ in plan.values):
             raise TypeError(f"{name}: the short path keeps arrays and shapes only")
 
+    plans_by = list(zip(plans, saves_by, shapes_by, strict=True))
+
     def call(a: Any, b: Any) -> Any:
-        if not isinstance(b, TensorBase):
+        if type(b) is not registered.tensor and not isinstance(b, TensorBase):
             return with_number(a, b) if type(b) is float or type(b) is int else general(a, b)
         try:
             x = a.array
@@ -135,7 +137,10 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             return tensor
         first = a.edge if a.origin is None else live_edge(a)
         second = b.edge if b.origin is None else live_edge(b)
-        needed = (first is not None) + 2 * (second is not None)
+        if first is not None:
+            needed = 1 if second is None else 3
+        else:
+            needed = 0 if second is None else 2
         if unusual and (recording := thread.state.recording) != PLAIN:
             if recording:
                 return general(a, b)
@@ -146,13 +151,11 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
                 mark_inference(tensor)
             return tensor
         tensor.version = [0]
-        plan = plans[needed]
+        plan, saves, shapes = plans_by[needed]
         node = node_type()
         node.extra = None
         node.outputs = 1
         node.edges = (first, second)
-        shapes = shapes_by[needed]
-        saves = saves_by[needed]
         if not shapes or x.shape == y.shape:
             values = plan.plain_values
         else:

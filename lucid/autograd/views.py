@@ -118,10 +118,12 @@ def live_edge(tensor: TensorBase) -> Edge | None:
 class CopySlices(Node):
     """A base after one of its views was changed in place: inside the view the new values, outside the old ones."""
 
-    __slots__ = ("steps",)
+    __slots__ = ("dims", "steps")
 
-    def __init__(self, base_edge: Edge | None, new_edge: Edge | None, steps: list[View]) -> None:
-        self.edges = (base_edge, new_edge)
+    def __init__(self, base: TensorBase, new_edge: Edge | None, steps: list[View]) -> None:
+        self.edges = (base.edge, new_edge)
+        # the dims from the widest stride to the narrowest: a view is taken again only of the same layout
+        self.dims = tuple(sorted(range(base.array.ndim), key=lambda dim: -base.array.strides[dim]))
         self.steps = steps
         self.extra = None
         self.sequence = next_sequence()
@@ -130,7 +132,7 @@ class CopySlices(Node):
         """Return the gradient outside of the view for the old base, inside of it for the new values."""
         if grad is None:
             return None, None
-        rest = m.clone(grad)
+        rest = m.permute(m.clone(m.permute(grad, dims=self.dims)), dims=tuple(np.argsort(self.dims).tolist()))
         region = replay(self.steps, rest)
         inside = m.clone(region)
         if isinstance(rest, TensorBase):
@@ -229,9 +231,8 @@ def change_in_place(target: Any, value: Any) -> Any:
         rebase(target, new_edge)
     else:
         base = view.base
-        base_edge = base.edge
         steps = view.chain()
-        rebase(base, (CopySlices(base_edge, new_edge, steps), 0))
+        rebase(base, (CopySlices(base, new_edge, steps), 0))
         live_edge(target)
     return target
 

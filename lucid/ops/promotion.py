@@ -9,7 +9,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.primitive import primitive
 from lucid.backend import gpu
-from lucid.backend.arrays import Array, asarray, astype
+from lucid.backend.arrays import Array, asarray, astype, namespace
 from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, get_default_dtype, result_type
 from lucid.backend.dtype import dtype as dtype_class
 from lucid.errors import DtypeError
@@ -68,16 +68,18 @@ def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
     dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in known])
     if at_least_float and not (dtype.is_floating_point or dtype.is_complex):
         dtype = get_default_dtype()
-    return tuple(
-        cast_to(o, dtype) if isinstance(o, TensorBase) else number_in(o, dtype) for o in known
-    )
+    like = next((o.array for o in known if isinstance(o, TensorBase)), None)
+    return tuple(cast_to(o, dtype) if isinstance(o, TensorBase) else number_in(o, dtype, like) for o in known)
 
 
-def number_in(value: Any, dtype: dtype_class) -> Any:
-    """Return a Python number as an operand of arrays of `dtype`; integers wrap around, as in PyTorch."""
+def number_in(value: Any, dtype: dtype_class, like: Array | None = None) -> Any:
+    """Return a Python number as an operand of arrays of `dtype`; integers wrap around, as in PyTorch.
+
+    `like` is the array that it stands beside, on whose device it may have to be.
+    """
     if dtype is bfloat16:
         # NumPy does not know that a Python number is weak beside bfloat16
-        return np.asarray(value, dtype.numpy)
+        return (np if like is None else namespace(like)).asarray(value, dtype.numpy)
     if dtype.category != 1:
         return value
     span = 1 << 8 * dtype.itemsize
