@@ -209,7 +209,9 @@ def change_in_place(target: Any, value: Any) -> Any:
     view = target.origin
     new_edge = value.edge if value.origin is None else live_edge(value)
     old_edge = target.edge if view is None else live_edge(target)
-    recording = bool(thread.state.recording) and (new_edge is not None or old_edge is not None)
+    recording = bool(thread.state.recording) and (
+        new_edge is not None or old_edge is not None or (view is not None and view.base.edge is not None)
+    )
     check_change(target, recording=recording)
     keep_saved(version_of(target))
     if not array.size:

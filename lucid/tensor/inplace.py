@@ -53,9 +53,10 @@ def check_target(target: Tensor, operands: Iterable[Any] = ()) -> bool:
     InplaceError
         If `target` may not be changed.
     """
+    changed = target if target.origin is None else target.origin.base
     recording = bool(thread.state.recording) and any(
         isinstance(x, TensorBase) and (x.edge if x.origin is None else live_edge(x)) is not None
-        for x in (target, *operands)
+        for x in (changed, *operands)
     )
     check_change(target, recording=recording)
     return recording

@@ -70,7 +70,7 @@ class Tensor(Methods, InPlaceMethods):
     __pow__ = direct("pow")
     __rpow__ = reflected(power.pow)
     __ipow__ = in_place(power.pow)
-    __matmul__ = direct("matmul")
+    __matmul__ = operator(linalg.matmul)
     __rmatmul__ = reflected(linalg.matmul)
     __imatmul__ = in_place(linalg.matmul)
     __and__ = operator(logic.bitwise_and)

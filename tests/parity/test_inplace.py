@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -119,13 +116,12 @@ def test_programs(steps, base_is_leaf, seed):
     rng = np.random.default_rng(seed)
     arrays = [rng.standard_normal(SHAPE), np.array(rng.uniform(0.5, 1.5)), np.array(0.8), rng.standard_normal(SHAPE)]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            values, grads, changed = run(torch, arrays, steps, base_is_leaf=base_is_leaf)
+        values, grads, changed = run(torch, arrays, steps, base_is_leaf=base_is_leaf)
     except RuntimeError as error:
-        # lucid keeps apart what PyTorch then misses, so it may have an answer where PyTorch refuses
-        assert "inplace" in str(error) or "in-place" in str(error), error
-        return
+        if "inplace" in str(error) or "in-place" in str(error):
+            # lucid keeps apart what PyTorch then misses, so it may have an answer where PyTorch refuses
+            return
+        raise
     ours, our_grads, our_changed = run(lucid, arrays, steps, base_is_leaf=base_is_leaf)
     for a, b in zip(ours, values, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

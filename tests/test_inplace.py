@@ -1,0 +1,398 @@
+"""In-place ops: what they change, what the graph knows of it, and when they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DtypeError, InplaceError, ShapeError
+
+
+def leaf(rng, *shape):
+    """Return a random leaf that requires grad."""
+    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
+
+
+def numeric_gradient(function, array, upstream, step=1e-6):
+    """Return the central difference of ``sum(upstream * function(array))`` by each element of `array`."""
+    slopes = np.empty_like(array)
+    for place in np.ndindex(array.shape):
+        shifted = []
+        for sign in (1, -1):
+            moved = array.copy()
+            moved[place] += sign * step
+            shifted.append(float((upstream * function(lucid.tensor(moved)).numpy()).sum()))
+        slopes[place] = (shifted[0] - shifted[1]) / (2 * step)
+    return slopes
+
+
+OTHER = np.random.default_rng(7).uniform(0.5, 1.5, (3, 2))
+PLACES = lucid.tensor([2, 0])
+# Every in-place method that has a derivative, on a (3, 2) tensor of numbers between 0.2 and 0.8.
+METHODS = {
+    "add_": lambda t: t.add_(lucid.tensor(OTHER), alpha=3),
+    "sub_": lambda t: t.sub_(2.5),
+    "mul_": lambda t: t.mul_(lucid.tensor(OTHER)),
+    "div_": lambda t: t.div_(lucid.tensor(OTHER)),
+    "pow_": lambda t: t.pow_(3),
+    "square_": lambda t: t.square_(),
+    "neg_": lambda t: t.neg_(),
+    "exp_": lambda t: t.exp_(),
+    "expm1_": lambda t: t.expm1_(),
+    "log_": lambda t: t.log_(),
+    "log1p_": lambda t: t.log1p_(),
+    "sqrt_": lambda t: t.sqrt_(),
+    "rsqrt_": lambda t: t.rsqrt_(),
+    "reciprocal_": lambda t: t.reciprocal_(),
+    "sin_": lambda t: t.sin_(),
+    "tan_": lambda t: t.tan_(),
+    "asin_": lambda t: t.asin_(),
+    "cosh_": lambda t: t.cosh_(),
+    "atanh_": lambda t: t.atanh_(),
+    "erf_": lambda t: t.erf_(),
+    "sigmoid_": lambda t: t.sigmoid_(),
+    "tanh_": lambda t: t.tanh_(),
+    "relu_": lambda t: t.relu_(),
+    "abs_": lambda t: t.abs_(),
+    "floor_": lambda t: t.floor_(),
+    "ceil_": lambda t: t.ceil_(),
+    "round_": lambda t: t.round_(),
+    "trunc_": lambda t: t.trunc_(),
+    "clamp_": lambda t: t.clamp_(0.45, 0.55),
+    "clamp_min_": lambda t: t.clamp_min_(0.45),
+    "clamp_max_": lambda t: t.clamp_max_(0.55),
+    "lerp_": lambda t: t.lerp_(lucid.tensor(OTHER), 0.3),
+    "addcmul_": lambda t: t.addcmul_(lucid.tensor(OTHER), lucid.tensor(OTHER), value=2),
+    "addcdiv_": lambda t: t.addcdiv_(lucid.tensor(OTHER), lucid.tensor(OTHER), value=2),
+    "cumsum_": lambda t: t.cumsum_(0),
+    "tril_": lambda t: t.tril_(),
+    "masked_fill_": lambda t: t.masked_fill_(lucid.tensor(OTHER > 1), 4.0),
+    "index_fill_": lambda t: t.index_fill_(0, PLACES, 2.0),
+    "index_add_": lambda t: t.index_add_(0, PLACES, lucid.tensor(OTHER[:2])),
+    "index_copy_": lambda t: t.index_copy_(0, PLACES, lucid.tensor(OTHER[:2])),
+    "index_put_": lambda t: t.index_put_((PLACES,), lucid.tensor(OTHER[:2])),
+    "scatter_": lambda t: t.scatter_(0, PLACES.view(2, 1), 5.0),
+    "scatter_add_": lambda t: t.scatter_add_(0, PLACES.view(2, 1), lucid.tensor(OTHER)),
+    "fill_diagonal_": lambda t: t.fill_diagonal_(3.0),
+    "copy_": lambda t: t.copy_(lucid.tensor(OTHER[0])),
+    "fill_": lambda t: t.fill_(2.0),
+    "zero_": lambda t: t.zero_(),
+    "uniform_": lambda t: t.uniform_(generator=lucid.Generator("cpu", 3)),
+    "twice": lambda t: t.mul_(2).exp_(),
+    "item": lambda t: assign(t, 1, 5.0),
+    "slice": lambda t: assign(t, (slice(None), 0), lucid.tensor(OTHER[:, 1])),
+    "mask": lambda t: assign(t, lucid.tensor(OTHER > 1), 0.5),
+    "list": lambda t: assign(t, [2, 0], lucid.tensor(OTHER[:2])),
+}
+
+
+def assign(target, index, value):
+    """Return `target` after ``target[index] = value``."""
+    target[index] = value
+    return target
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_derivatives(name, rng):
+    """The gradient through each in-place op is the slope of what it writes, and the result is the target itself."""
+    array = rng.uniform(0.2, 0.8, (3, 2))
+    upstream = rng.standard_normal((3, 2))
+    change = METHODS[name]
+    x = lucid.tensor(array, requires_grad=True)
+    y = x.clone()
+    assert change(y) is y
+    assert y._version >= 1
+    y.backward(lucid.tensor(upstream))
+    expected = numeric_gradient(lambda t: change(t), array, upstream)
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["mul_", "div_", "addcmul_", "lerp_"])
+def test_the_other_operand_sees_the_old_values(name, rng):
+    """The gradient of the second operand is that of the values before the change, which are kept apart."""
+    array = rng.uniform(0.5, 1, (3, 2))
+    upstream = rng.standard_normal((3, 2))
+    acts = {
+        "mul_": lambda t, o: t.mul_(o),
+        "div_": lambda t, o: t.div_(o),
+        "addcmul_": lambda t, o: t.addcmul_(o, o),
+        "lerp_": lambda t, o: t.lerp_(o, 0.25),
+    }
+    other = lucid.tensor(OTHER, requires_grad=True)
+    y = lucid.tensor(array)
+    assert acts[name](y, other) is y
+    assert y.requires_grad
+    y.backward(lucid.tensor(upstream))
+    expected = numeric_gradient(lambda o: acts[name](lucid.tensor(array), o), OTHER, upstream)
+    np.testing.assert_allclose(other.grad.numpy(), expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda t: t.add_(1),
+        lambda t: t.__iadd__(1),
+        lambda t: t.zero_(),
+        lambda t: t.copy_(lucid.zeros(3)),
+        lambda t: t.normal_(),
+        lambda t: t[0].mul_(2),
+        lambda t: t.view(3, 1).fill_(1),
+        lambda t: assign(t, 0, 5.0),
+        lambda t: assign(t, [0, 1], 5.0),
+        lambda t: t.unsqueeze_(0),
+    ],
+)
+def test_a_leaf_that_requires_grad_refuses(act, rng):
+    """A leaf, and a view of it, may not be changed while gradients are recorded; nothing happens before the check."""
+    x = leaf(rng, 3)
+    before, state = x.tolist(), lucid.get_rng_state().tolist()
+    with pytest.raises(InplaceError, match=r"leaf Variable that requires grad.*no_grad"):
+        act(x)
+    assert x.tolist() == before
+    assert (x._version, x.shape) == (0, (3,))
+    assert lucid.get_rng_state().tolist() == state
+
+
+def test_a_leaf_changed_without_recording_stays_one(rng):
+    """Under no_grad a leaf stays a leaf with its hooks, whatever is written into it."""
+    x, w = leaf(rng, 3), leaf(rng, 3)
+    seen = []
+    x.register_hook(lambda grad: seen.append(grad.tolist()))
+    with lucid.no_grad():
+        x -= 0.5 * w
+        x[0] = w[1]
+        x.copy_(x + w)
+    assert (x.is_leaf, x.requires_grad, x.grad_fn) == (True, True, None)
+    upstream = rng.standard_normal(3)
+    (x * 1.0).backward(lucid.tensor(upstream))
+    assert seen == [upstream.tolist()]
+    assert w.grad is None
+
+
+def test_a_saved_tensor_that_changed_is_noticed(rng):
+    """Backward refuses to use a value that was changed after an op had saved it, and names node and versions."""
+    x = leaf(rng, 3)
+    y = x * 2
+    z = y * y
+    y.add_(1)
+    with pytest.raises(InplaceError, match=r"MulBackward0.*version 1; expected version 0"):
+        z.sum().backward()
+
+
+def test_a_value_that_nothing_saved_may_change(rng):
+    """Adding saves nothing, so its operands may change after it."""
+    x = leaf(rng, 3)
+    y = x * 2
+    z = y + 1
+    y.zero_()
+    z.backward(lucid.tensor([1.0, 2.0, 3.0], dtype=lucid.float64))
+    assert x.grad.tolist() == [2.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "match"),
+    [
+        (lambda t: t.add_(lucid.zeros(4, 2, 3)), ShapeError, r"\(2, 3\).*\(4, 2, 3\)"),
+        (lambda t: t.mul_(lucid.zeros(4)), ShapeError, "broadcast"),
+        (lambda t: t.add_(1j), DtypeError, "complex64 can't be cast .*float32"),
+        (lambda t: t.long().add_(1.5), DtypeError, "float32 can't be cast .*int64"),
+        (lambda t: t.bool().add_(1), DtypeError, "int64 can't be cast .*bool"),
+        (lambda t: t.copy_(lucid.zeros(3, 3)), ShapeError, r"\(3, 3\)|broadcast"),
+        (lambda t: t.fill_(lucid.zeros(3)), ShapeError, "no dimension"),
+        (lambda t: t.byte().fill_(300), DtypeError, "uint8"),
+        (lambda t: t.add_("a"), TypeError, "str"),
+        (lambda t: t.expand(2, 2, 3).add_(1), InplaceError, "clone"),
+        (lambda t: t.fill_diagonal_(lucid.zeros(2)), ShapeError, "no dimension"),
+        (lambda t: t[0].fill_diagonal_(1), ShapeError, "matrix"),
+        (lambda t: t.uniform_(2, 1), ValueError, "low <= high"),
+        (lambda t: t.long().normal_(), DtypeError, "floating-point"),
+        (lambda t: t.bernoulli_(1.5), ValueError, "probability"),
+        (lambda t: t.byte().random_(0, 300), ValueError, "uint8"),
+        (lambda t: assign(t, 5, 1.0), IndexError, "out of bounds"),
+        (lambda t: assign(t, 0, lucid.zeros(2)), ShapeError, "2"),
+    ],
+)  # fmt: skip
+def test_a_failed_change_changes_nothing(act, kind, match, rng):
+    """Each mistake is an error that names expected and got, and values, version and random numbers stay."""
+    x = lucid.tensor(rng.standard_normal((2, 3)).astype(np.float32))
+    before, state = x.tolist(), lucid.get_rng_state().tolist()
+    with pytest.raises(kind, match=match):
+        act(x)
+    assert x.tolist() == before
+    assert x._version == 0
+    assert lucid.get_rng_state().tolist() == state
+
+
+def test_the_result_takes_the_target_s_dtype(rng):
+    """A wider operand computes in its dtype and the target keeps its own; gradients keep theirs too."""
+    x = lucid.tensor([1.0, 2.0], dtype=lucid.float16, requires_grad=True)
+    w = lucid.tensor(rng.standard_normal(2).astype(np.float32), requires_grad=True)
+    y = x * 1
+    y += w
+    assert y.dtype is lucid.float16
+    y.backward(lucid.tensor([0.5, 0.25], dtype=lucid.float16))
+    assert (x.grad.dtype, w.grad.dtype) == (lucid.float16, lucid.float32)
+    assert w.grad.tolist() == [0.5, 0.25]
+    whole = lucid.tensor([1, 2])
+    whole *= lucid.tensor([2, 3], dtype=lucid.int8)
+    assert (whole.dtype, whole.tolist()) == (lucid.int64, [2, 6])
+
+
+def test_augmented_operators_keep_identity(rng):
+    """``x += y`` and its siblings change x itself; every alias sees it."""
+    values = rng.uniform(1, 2, 3)
+    x = lucid.tensor(values)
+    same = alias = x
+    view = x[:]
+    alias += 1
+    alias -= 0.5
+    alias *= 2
+    alias /= 4
+    alias **= 2
+    alias //= 0.1
+    alias %= 3
+    expected = (((values + 0.5) / 2) ** 2) // 0.1 % 3
+    assert alias is same
+    np.testing.assert_allclose(view.numpy(), expected)
+    bits = lucid.tensor([5, 6])
+    kept = bits
+    bits &= 6
+    bits |= 1
+    bits ^= 2
+    bits <<= 2
+    bits >>= 1
+    assert bits is kept
+    assert bits.tolist() == [((5 & 6 | 1) ^ 2) * 2, ((6 & 6 | 1) ^ 2) * 2]
+    matrix = lucid.tensor(values[:2])
+    square = lucid.eye(2, dtype=lucid.float64) * 2
+    kept = matrix
+    matrix @= square
+    assert matrix is kept
+    np.testing.assert_allclose(matrix.numpy(), values[:2] * 2)
+
+
+class TestHooks:
+    def test_a_hook_stays_with_the_value_that_it_was_registered_on(self, rng):
+        """A hook from before the change sees the old value's gradient, one from after it the new."""
+        x = leaf(rng, 3)
+        upstream = rng.standard_normal(3)
+        seen = {}
+        y = x * 2
+        old = y.register_hook(lambda grad: seen.__setitem__("old", grad.tolist()))
+        y.mul_(3)
+        new = y.register_hook(lambda grad: seen.__setitem__("new", grad.tolist()))
+        y.backward(lucid.tensor(upstream), retain_graph=True)
+        assert seen == {"old": (3 * upstream).tolist(), "new": upstream.tolist()}
+        seen.clear()
+        old.remove()
+        new.remove()
+        y.backward(lucid.tensor(upstream))
+        assert seen == {}
+
+    def test_retain_grad_follows(self, rng):
+        """A retained gradient is that of the newest value, also after a change by way of a view."""
+        x = leaf(rng, 3)
+        upstream = rng.standard_normal(3)
+        y = x * 2
+        y.retain_grad()
+        y.mul_(3)
+        y[0] = 0.0
+        assert y.retains_grad
+        y.backward(lucid.tensor(upstream))
+        assert y.grad.tolist() == upstream.tolist()
+
+
+class TestRandom:
+    @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+    def test_distributions(self, dtype):
+        """Means, deviations and bounds are those asked for; equal seeds give equal numbers."""
+        generator = lucid.Generator("cpu", 11)
+        x = lucid.zeros(20000, dtype=dtype)
+        spread = 5 / np.sqrt(20000)
+        values = x.normal_(2, 0.5, generator=generator).double()
+        assert abs(float(values.mean()) - 2) < 0.5 * spread + 0.01
+        assert abs(float(values.std()) - 0.5) < 0.5 * spread + 0.01
+        values = x.uniform_(-1, 3, generator=generator).double()
+        assert -1 <= float(values.min()) <= float(values.max()) < 3
+        assert abs(float(values.mean()) - 1) < 1.2 * spread + 0.01
+        values = x.exponential_(2.0, generator=generator).double()
+        assert abs(float(values.mean()) - 0.5) < 0.5 * spread + 0.01
+        values = x.bernoulli_(0.25, generator=generator).double()
+        assert set(values.tolist()) == {0.0, 1.0}
+        assert abs(float(values.mean()) - 0.25) < 0.5 * spread
+        again = [lucid.zeros(5).normal_(generator=lucid.Generator("cpu", 3)).tolist() for _ in range(2)]
+        assert again[0] == again[1]
+
+    def test_chances_of_each_element(self):
+        """bernoulli_ takes a probability for each element."""
+        x = lucid.zeros(2, 50).bernoulli_(lucid.tensor([[0.0], [1.0]]))
+        assert x.tolist() == [[0.0] * 50, [1.0] * 50]
+
+    def test_whole_numbers(self):
+        """random_ draws whole numbers between its bounds, by default all that the dtype holds exactly."""
+        generator = lucid.Generator("cpu", 5)
+        assert set(lucid.zeros(200, dtype=lucid.int8).random_(-2, 3, generator=generator).tolist()) == set(range(-2, 3))
+        assert set(lucid.zeros(200, dtype=lucid.uint8).random_(3, generator=generator).tolist()) == {0, 1, 2}
+        values = lucid.zeros(500).random_(generator=generator)
+        assert 0 <= float(values.min()) <= float(values.max()) <= 2**24
+        assert values.tolist() == values.round().tolist()
+        assert set(lucid.zeros(50, dtype=lucid.bool).random_(generator=generator).tolist()) == {False, True}
+
+    def test_what_is_drawn_does_not_depend_on_the_old_values(self, rng):
+        """The old values get a gradient of zero."""
+        x = leaf(rng, 3)
+        y = (x * 2).normal_()
+        y.backward(lucid.tensor(rng.standard_normal(3)))
+        assert x.grad.tolist() == [0.0] * 3
+
+
+class TestShapeInPlace:
+    def test_a_lone_tensor_changes_shape(self, rng):
+        """squeeze_, unsqueeze_, transpose_ and t_ change the shape, and the graph follows."""
+        array = rng.standard_normal((3, 2))
+        x = lucid.tensor(array, requires_grad=True)
+        y = x + 0
+        assert y.t_() is y
+        assert y.unsqueeze_(0) is y
+        y.transpose_(0, 2).squeeze_()
+        expected = np.swapaxes(array.T[None], 0, 2).squeeze()
+        np.testing.assert_array_equal(y.detach().numpy(), expected)
+        upstream = rng.standard_normal(expected.shape)
+        y.backward(lucid.tensor(upstream))
+        np.testing.assert_allclose(x.grad.numpy(), np.swapaxes(upstream.reshape(3, 2, 1), 0, 2)[0].T)
+
+    def test_one_with_company_refuses(self):
+        """A view, and a tensor with views, keep their shape: views know their base by it."""
+        x = lucid.zeros(2, 3)
+        row = x[0]
+        with pytest.raises(InplaceError, match="is a view, has views, or is saved"):
+            x.unsqueeze_(0)
+        with pytest.raises(InplaceError, match="is a view, has views, or is saved"):
+            row.unsqueeze_(0)
+        assert (x.shape, row.shape) == ((2, 3), (3,))
+        del row
+        assert x.unsqueeze_(0).shape == (1, 2, 3)
+
+
+def test_inference_tensors(rng):
+    """What inference mode made may be changed there and nowhere else."""
+    with lucid.inference_mode():
+        x = lucid.ones(2) * 1.0
+        x.add_(1)
+    assert x.tolist() == [2.0, 2.0]
+    for act in (lambda: x.add_(1), lambda: x[0].fill_(1), lambda: assign(x, 0, 3.0)):
+        with pytest.raises(RuntimeError, match="inference"):
+            act()
+    assert x.tolist() == [2.0, 2.0]
+
+
+def test_overlapping_memory(rng):
+    """Copying between overlapping views gives what a copy through a buffer gives."""
+    array = rng.standard_normal(6)
+    x = lucid.tensor(array)
+    x[1:].copy_(x[:-1])
+    np.testing.assert_array_equal(x.numpy(), np.concatenate([array[:1], array[:-1]]))
+    x = lucid.tensor(array)
+    x[1:].add_(x[:-1])
+    np.testing.assert_array_equal(x.numpy(), np.concatenate([array[:1], array[1:] + array[:-1]]))

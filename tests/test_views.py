@@ -1,0 +1,179 @@
+"""Views: memory in common, and a graph that follows changes in both directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import InplaceError
+
+# Each is taken of a (4, 6) tensor; NumPy takes the same view by the second function.
+VIEWS = {
+    "element": (lambda t: t[1, 2], lambda a: a[1, 2]),
+    "row": (lambda t: t[-1], lambda a: a[-1]),
+    "slice": (lambda t: t[1:3, ::2], lambda a: a[1:3, ::2]),
+    "new dimension": (lambda t: t[None, ..., 0], lambda a: a[None, ..., 0]),
+    "view": (lambda t: t.view(2, 12), lambda a: a.reshape(2, 12)),
+    "view with -1": (lambda t: t.view(-1, 3), lambda a: a.reshape(-1, 3)),
+    "reshape": (lambda t: t.reshape(24), lambda a: a.reshape(24)),
+    "flatten": (lambda t: t.flatten(), lambda a: a.reshape(24)),
+    "transpose": (lambda t: t.transpose(0, 1), lambda a: a.T),
+    "t": (lambda t: t.t(), lambda a: a.T),
+    "T": (lambda t: t.T, lambda a: a.T),
+    "mT": (lambda t: t.mT, lambda a: a.T),
+    "permute": (lambda t: t.permute(1, 0), lambda a: a.T),
+    "unsqueeze": (lambda t: t.unsqueeze(-1), lambda a: a[..., None]),
+    "squeeze": (lambda t: t.unsqueeze(0).squeeze(0), lambda a: a),
+    "diagonal": (lambda t: t.diagonal(1), lambda a: np.diagonal(a, 1)),
+    "narrow": (lambda t: t.narrow(1, 2, 3), lambda a: a[:, 2:5]),
+    "select": (lambda t: t.select(0, 2), lambda a: a[2]),
+    "split": (lambda t: t.split(3, 1)[1], lambda a: a[:, 3:]),
+    "chunk": (lambda t: t.chunk(2)[0], lambda a: a[:2]),
+    "unbind": (lambda t: t.unbind(1)[4], lambda a: a[:, 4]),
+    "unflatten": (lambda t: t.unflatten(1, (2, 3)), lambda a: a.reshape(4, 2, 3)),
+    "view_as": (lambda t: t.view_as(lucid.zeros(8, 3)), lambda a: a.reshape(8, 3)),
+    "expand_as": (lambda t: t[:1].expand_as(t), lambda a: np.broadcast_to(a[:1], (4, 6))),
+    "movedim": (lambda t: t.movedim(0, -1), lambda a: a.T),
+    "unfold": (lambda t: t.unfold(1, 2, 2), lambda a: a.reshape(4, 3, 2)),
+    "of a view": (lambda t: t.t()[1:].view(5, 2, 2)[..., 1], lambda a: a.T[1:].reshape(5, 2, 2)[..., 1]),
+    "detach": (lambda t: t.detach(), lambda a: a),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_shares_memory(name, rng):
+    """A view holds the elements that NumPy's holds, sees changes of the base, and counts them with it."""
+    array = rng.standard_normal((4, 6))
+    take, expected = VIEWS[name]
+    base = lucid.tensor(array)
+    view = take(base)
+    np.testing.assert_array_equal(view.numpy(), expected(array))
+    assert np.shares_memory(view.numpy(), base.numpy())
+    base.mul_(2)
+    np.testing.assert_array_equal(view.numpy(), 2 * expected(array))
+    assert view._version == base._version == 1
+
+
+@pytest.mark.parametrize("name", [n for n in VIEWS if n != "detach"])
+def test_base_and_derivative(name, rng):
+    """A view names its base, and passes its gradient to the elements that it holds."""
+    array = rng.standard_normal((4, 6))
+    take, expected = VIEWS[name]
+    x = lucid.tensor(array, requires_grad=True)
+    view = take(x)
+    assert view._base is x
+    upstream = rng.standard_normal(view.shape)
+    view.backward(lucid.tensor(upstream))
+    # where each element of the view comes from; copies in an expanded view add up
+    places = expected(np.arange(24).reshape(4, 6))
+    summed = np.zeros(24)
+    np.add.at(summed, places, upstream)
+    np.testing.assert_allclose(x.grad.numpy(), summed.reshape(4, 6), rtol=1e-12)
+
+
+def test_a_view_taken_before_follows_a_change_of_the_base(rng):
+    """After its base was changed, a view has a new place in the graph: the derivative is that of the new values."""
+    x = lucid.tensor(rng.standard_normal((2, 3)), requires_grad=True)
+    y = x * 1
+    row = y[1]
+    old = row.grad_fn
+    y.mul_(x)
+    assert row.grad_fn is not old
+    upstream = rng.standard_normal(3)
+    row.backward(lucid.tensor(upstream))
+    expected = np.zeros((2, 3))
+    expected[1] = 2 * x.detach().numpy()[1] * upstream
+    np.testing.assert_allclose(x.grad.numpy(), expected)
+
+
+def test_a_change_of_a_view_enters_the_base(rng):
+    """A base and its other views see what was written into one view, values and gradient."""
+    x = lucid.tensor(rng.standard_normal((2, 3)), requires_grad=True)
+    w = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    y = x * 2
+    first, second, column = y[0], y[1], y[:, 1]
+    first.mul_(w)
+    assert y.grad_fn.name() == "CopySlices"
+    upstream = rng.standard_normal((2, 3))
+    of_column = rng.standard_normal(2)
+    lucid.autograd.backward([y, column], [lucid.tensor(upstream), lucid.tensor(of_column)])
+    total = upstream.copy()
+    total[:, 1] += of_column
+    expected = 2 * total
+    expected[0] *= w.detach().numpy()
+    np.testing.assert_allclose(x.grad.numpy(), expected)
+    np.testing.assert_allclose(w.grad.numpy(), 2 * x.detach().numpy()[0] * total[0])
+    np.testing.assert_array_equal(second.detach().numpy(), y.detach().numpy()[1])
+
+
+def test_a_base_without_gradient_gets_one_from_a_view(rng):
+    """Writing what requires grad into a view makes the base require grad."""
+    w = lucid.tensor(rng.standard_normal(2), requires_grad=True)
+    base = lucid.zeros(4, dtype=lucid.float64)
+    base[1:3] = w
+    assert base.requires_grad
+    upstream = rng.standard_normal(4)
+    base.backward(lucid.tensor(upstream))
+    assert w.grad.tolist() == upstream[1:3].tolist()
+
+
+@pytest.mark.parametrize("take", [lambda t: t.split(1)[0], lambda t: t.unbind()[0], lambda t: next(iter(t))])
+def test_one_of_several_views_refuses(take, rng):
+    """The outputs of an op that returns several views cannot be changed while gradients are recorded."""
+    y = lucid.tensor(rng.standard_normal((2, 3)), requires_grad=True) * 2
+    part = take(y)
+    before = y.tolist()
+    with pytest.raises(InplaceError, match="returns several views"):
+        part.add_(1)
+    assert y.tolist() == before
+    with lucid.no_grad():
+        part.add_(1)
+    assert part._version == 1
+
+
+def test_a_view_from_no_grad_refuses(rng):
+    """A view of a tensor on the graph that was taken in no_grad mode cannot be changed outside of it, by anything."""
+    y = lucid.tensor(rng.standard_normal((2, 3)), requires_grad=True) * 2
+    with lucid.no_grad():
+        row = y[0]
+    before = y.tolist()
+    for act in (
+        lambda: row.mul_(2),
+        lambda: row.mul_(lucid.tensor(rng.standard_normal(3), requires_grad=True)),
+        lambda: row.__setitem__(0, 1.0),
+        lambda: row[1:].zero_(),
+    ):
+        with pytest.raises(InplaceError, match="no_grad mode"):
+            act()
+    assert y.tolist() == before
+    with lucid.no_grad():
+        row.mul_(2)
+    assert y[0].tolist() == [2 * value for value in before[0]]
+
+
+def test_copies_are_no_views(rng):
+    """What has to copy has memory and versions of its own."""
+    x = lucid.tensor(rng.standard_normal((4, 6)))
+    for made in (
+        x.clone(),
+        x.t().contiguous(),
+        x[[0, 1]],
+        x[x > 0],
+        x.t().reshape(24),
+        x.flip(0),
+        x + 0,
+        x.repeat(1, 1),
+    ):
+        assert not np.shares_memory(made.numpy(), x.numpy())
+        assert made._base is None
+        made.zero_()
+        assert x._version == 0
+
+
+def test_view_needs_fitting_memory():
+    """`view` never copies: it says that reshape would."""
+    x = lucid.zeros(2, 3).t()
+    with pytest.raises(RuntimeError, match="reshape"):
+        x.view(6)
+    assert x.reshape(6).shape == (6,)
