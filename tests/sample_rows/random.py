@@ -1,0 +1,53 @@
+"""Dropout, and random tensors in the shape of others; each call restarts the generator, and so draws the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lucid.ops import random, sampling
+from lucid.ops.generators import manual_seed
+from tests.samples import Sample
+
+SHAPE = (3, 4, 5)
+
+
+def draw(rng):
+    """Draw one array."""
+    return (rng.standard_normal(SHAPE),)
+
+
+def chances(rng):
+    """Draw one matrix of probabilities."""
+    return (rng.uniform(0.1, 0.9, (4, 5)),)
+
+
+def seeded(op, *args, **settings):
+    """Return the op with the generator restarted before each call."""
+
+    def call(*tensors):
+        manual_seed(5)
+        return op(*tensors, *args, **settings)
+
+    return call
+
+
+def drawn(op, *args, inputs=draw, variant="", **settings):
+    """Return the row of an op whose numbers have nothing to do with the elements' values or dtypes."""
+    return Sample(
+        op.__name__ + variant, seeded(op, *args, **settings), inputs, differentiable=False, dtypes=("float64",)
+    )
+
+
+ROWS = [
+    Sample("dropout", seeded(random.dropout, 0.4), draw, empty=lambda rng: (np.zeros((0, 4)),)),
+    Sample("dropout:all", seeded(random.dropout, 1.0), draw, np.zeros_like),
+    Sample("dropout:eval", lambda x: random.dropout(x * 1, 0.4, training=False), draw, lambda x: x),
+    drawn(random.rand_like),
+    drawn(random.randn_like),
+    drawn(random.randint_like, 10),
+    drawn(sampling.bernoulli, inputs=chances),
+    drawn(sampling.bernoulli, 0.3, variant=":p"),
+    drawn(sampling.normal, 0.5, inputs=chances),
+    drawn(sampling.multinomial, 3, inputs=chances),
+    drawn(sampling.multinomial, 8, inputs=chances, variant=":replacement", replacement=True),
+]
