@@ -216,8 +216,8 @@ def binary_cross_entropy_with_logits(
     --------
     >>> import lucid
     >>> F = lucid.nn.functional
-    >>> F.binary_cross_entropy_with_logits(lucid.tensor([0.0, 100.0]), lucid.tensor([1.0, 1.0]), reduction="none")
-    tensor([0.6931, 0.0000])
+    >>> F.binary_cross_entropy_with_logits(lucid.tensor([0.0, 2.0]), lucid.tensor([1.0, 1.0]), reduction="none")
+    tensor([0.6931, 0.1269])
     """
     check_reduction("binary_cross_entropy_with_logits", reduction)
     x, t = _same_shape("binary_cross_entropy_with_logits", input, target)

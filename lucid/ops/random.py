@@ -77,7 +77,7 @@ def rand(
     >>> import lucid
     >>> x = lucid.rand(2, 3)
     >>> x.shape, bool((x >= 0).all()) and bool((x < 1).all())
-    (lucid.Size([2, 3]), True)
+    ((2, 3), True)
     """
     shape, wanted = shape_of(size, "rand"), _real_dtype("rand", dtype)
     return drawn(
@@ -111,7 +111,7 @@ def randn(
     --------
     >>> import lucid
     >>> lucid.randn(2, 3).shape
-    lucid.Size([2, 3])
+    (2, 3)
     """
     shape, wanted = shape_of(size, "randn"), _real_dtype("randn", dtype)
     return drawn(
@@ -260,7 +260,7 @@ def rand_like(
     --------
     >>> import lucid
     >>> lucid.rand_like(lucid.zeros(2, 3)).shape
-    lucid.Size([2, 3])
+    (2, 3)
     """
     return rand(input.array.shape, generator=generator, requires_grad=requires_grad, **like(input, dtype, device))
 
@@ -293,7 +293,7 @@ def randn_like(
     --------
     >>> import lucid
     >>> lucid.randn_like(lucid.zeros(2, 3)).shape
-    lucid.Size([2, 3])
+    (2, 3)
     """
     return randn(input.array.shape, generator=generator, requires_grad=requires_grad, **like(input, dtype, device))
 

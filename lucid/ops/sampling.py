@@ -124,7 +124,7 @@ def normal(
     --------
     >>> import lucid
     >>> lucid.normal(0.0, 1.0, (2, 3)).shape, lucid.normal(lucid.zeros(4), 0.1).shape
-    (lucid.Size([2, 3]), lucid.Size([4]))
+    ((2, 3), (4,))
     """
     tensors = [x for x in (mean, std) if isinstance(x, TensorBase)]
     if bool(tensors) == (size is not None):

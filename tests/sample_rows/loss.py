@@ -46,6 +46,14 @@ def binary(p, t):
     return -(t * np.log(p) + (1 - t) * np.log(1 - p))
 
 
+def theirs(torch, name, x, y, reduction, settings):
+    """Return PyTorch's loss; of its kl_div the mean of all elements, about which it warns, is taken by hand."""
+    loss = getattr(torch.nn.functional, name)
+    if name == "kl_div" and reduction == "mean":
+        return loss(x, y, reduction="none", **settings).mean()
+    return loss(x, y, reduction=reduction, **settings)
+
+
 def pointwise(op, reference, inputs=draw_pair, variant="", **settings):
     """Return the rows of a loss of pairs, in each reduction."""
     return [
@@ -54,9 +62,7 @@ def pointwise(op, reference, inputs=draw_pair, variant="", **settings):
             functools.partial(op, reduction=reduction, **settings),
             inputs,
             lambda x, y, after=after: after(reference(x, y)),
-            lambda torch, x, y, reduction=reduction: getattr(torch.nn.functional, op.__name__)(
-                x, y, reduction=reduction, **settings
-            ),
+            lambda torch, x, y, reduction=reduction: theirs(torch, op.__name__, x, y, reduction, settings),
             empty=lambda rng: (np.zeros((0, 5)), np.zeros((0, 5))),
         )
         for reduction, after in REDUCTIONS.items()
@@ -77,6 +83,7 @@ def with_weights(op, reference, inputs, name):
         lambda torch, x, t, weight, *positive: getattr(torch.nn.functional, op.__name__)(
             x, t, weight, **({"pos_weight": positive[0]} if positive else {})
         ),
+        constants=(2, 3),
     )
 
 
@@ -166,6 +173,13 @@ ROWS = [
         lambda x, t, w, positive: -w * (positive * t * np.log(logistic(x)) + (1 - t) * np.log(logistic(-x))),
         lambda rng: (*draw_logits(rng), rng.uniform(0.5, 2, SHAPE), rng.uniform(0.5, 2, SHAPE[1:])),
         "weights",
+    ),
+    # PyTorch has no gradient of this
+    Sample(
+        "binary_cross_entropy_with_logits:pos_weight",
+        lambda x, t, positive: probability_loss.binary_cross_entropy_with_logits(x, t, pos_weight=positive),
+        lambda rng: (*draw_logits(rng), rng.uniform(0.5, 2, SHAPE[1:])),
+        lambda x, t, positive: -np.mean(positive * t * np.log(logistic(x)) + (1 - t) * np.log(logistic(-x))),
     ),
     Sample(
         "kl_div:batchmean",
