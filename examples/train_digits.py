@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -178,7 +179,7 @@ def digits(device: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def gradient_table(run: Run) -> Table:
     """Return the table of gradient norms: what the hooks saw in the first, a middle and the last epoch."""
     epochs = sorted({1, (1 + len(run.history)) // 2, len(run.history)})
-    table = Table(title="Gradient norm per layer", title_justify="left", title_style="bold", header_style="")
+    table = Table(title="Gradient norm per layer", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     table.add_column("layer")
     table.add_column("parameters", justify="right")
     for epoch in epochs:
@@ -194,14 +195,14 @@ def draw_learning_curve(history: Sequence[dict[str, Any]], path: Path) -> None:
     epochs = range(1, len(history) + 1)
     figure = Figure(figsize=(12, 3.8), dpi=120, layout="constrained")
     loss, accuracy, norms = figure.subplots(1, 3)
-    loss.plot(epochs, [entry["loss"] for entry in history], label="training")
-    loss.plot(epochs, [entry["held_out_loss"] for entry in history], label="held out")
+    loss.plot(epochs, [entry["loss"] for entry in history], marker=".", label="training")
+    loss.plot(epochs, [entry["held_out_loss"] for entry in history], marker=".", label="held out")
     loss.set(title="Cross-entropy", yscale="log")
-    accuracy.plot(epochs, [100 * entry["accuracy"] for entry in history], color="C1", label="held out")
+    accuracy.plot(epochs, [100 * entry["accuracy"] for entry in history], color="C1", marker=".", label="held out")
     accuracy.axhline(98, color="0.6", linestyle=":", label="98 %")
     accuracy.set(title="Accuracy (%)")
     for name in history[-1]["norms"]:
-        norms.plot(epochs, [entry["norms"][name] for entry in history], label=name)
+        norms.plot(epochs, [entry["norms"][name] for entry in history], marker=".", label=name)
     norms.set(title="Gradient norm per layer", yscale="log")
     for axes in (loss, accuracy, norms):
         axes.set_xlabel("epoch")
@@ -256,39 +257,41 @@ def train(options: argparse.Namespace, console: Console) -> None:
     size = sum(parameter.numel() for parameter in run.model.parameters())
     console.print(
         f"{len(labels):,} digits to train on, {len(held_out[1])} held out; {size:,} parameters on {options.device}; "
-        f"seed {run.seed}" + (f"; resumed after epoch {done}" if done else "")
+        f"seed {run.seed}" + (f"; resumed after epoch {done}" if done else ""),
+        highlight=False,
     )
 
     started = time.perf_counter()
     columns = (
         TextColumn("epoch {task.fields[epoch]:>{task.fields[width]}}"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %  loss {task.fields[loss]:.4f}  held out {task.fields[accuracy]:.2%}"),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[figures]}"),
         TimeElapsedColumn(),
     )
     steps = -(-len(labels) // BATCH)
-    last: dict[str, Any] = run.history[-1] if done else {"loss": float("nan"), "accuracy": 0.0}
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(
             "", total=steps * options.epochs, completed=steps * done, epoch=f"{done}/{options.epochs}",
-            width=len(f"{options.epochs}/{options.epochs}"), loss=last["loss"], accuracy=last["accuracy"],
+            width=len(f"{options.epochs}/{options.epochs}"), figures="",
         )  # fmt: skip
         for epoch in range(done + 1, options.epochs + 1):
             progress.update(task, epoch=f"{epoch}/{options.epochs}")
             for _ in run.train(pictures, labels):
                 progress.advance(task)
             last = run.evaluate(*held_out)
-            progress.update(task, loss=last["loss"], accuracy=last["accuracy"])
+            progress.update(task, figures=f"loss {last['loss']:.4f}  held out {100 * last['accuracy']:.1f} %")
             run.save(checkpoint)
     seconds = time.perf_counter() - started
 
     draw_learning_curve(run.history, picture)
-    wrong = round((1 - last["accuracy"]) * len(held_out[1]))
+    accuracy = run.history[-1]["accuracy"]
+    wrong = round((1 - accuracy) * len(held_out[1]))
     console.print(gradient_table(run))
     console.print(f"checkpoint      {checkpoint}", highlight=False, soft_wrap=True)
     console.print(f"learning curve  {picture}", highlight=False, soft_wrap=True)
     console.print(
-        f"[bold]held-out accuracy {last['accuracy']:.2%}[/] ({wrong} of {len(held_out[1])} wrong) after "
+        f"[bold]held-out accuracy {100 * accuracy:.2f} %[/] ({wrong} of {len(held_out[1])} wrong) after "
         f"{options.epochs} epochs, {seconds:.1f} s",
         highlight=False,
     )

@@ -178,7 +178,7 @@ def test_training_leaves_nothing_behind():
 @each_optimizer
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
 def test_a_step_on_the_gpu_is_that_on_the_cpu(name, dtype, rng):
-    """On a CUDA device the same formulas give the same parameters and state, which stay there but for the step count."""
+    """On a CUDA device the same formulas give the same, and the state stays there but for the count."""
     kind = getattr(lucid, dtype)
     shapes = [(3, 2), (), (40, 1000)]
     here = [lucid.tensor(rng.standard_normal(shape), dtype=kind, requires_grad=True) for shape in shapes]
