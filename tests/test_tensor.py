@@ -408,11 +408,14 @@ class TestCopies:
         assert y.data_ptr() == x.data_ptr()
 
 
-def test_no_reference_cycles(rng):
-    """A graph is freed with its last tensor, without the garbage collector."""
+@pytest.mark.parametrize(
+    "change", [lambda y: y.mul_(3), lambda y: y[1:].mul_(3), lambda y: y.__setitem__(0, 2.0), lambda y: y[[0, 2]]]
+)
+def test_no_reference_cycles(change, rng):
+    """A tensor and its graph are freed with the last reference, without the garbage collector, whatever was changed."""
     x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
-    y = (x * 2)[1:]
-    y.mul_(3)
+    y = x * 2
+    change(y)
     node = weakref.ref(y.grad_fn)
     tensor = weakref.ref(y)
     del y

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -74,18 +74,24 @@ class View:
         view.seen = version_of(parent)[0]
         return view
 
-    def chain(self) -> list[View]:
+    def chain(self) -> list[Step]:
         """Return the steps from the base to this view, first step first."""
-        steps: list[View] = [self]
-        parent = self.parent
-        while parent.origin is not None:
-            steps.append(parent.origin)
-            parent = parent.origin.parent
-        steps.reverse()
-        return steps
+        views: list[View] = [self]
+        while views[-1].parent.origin is not None:
+            views.append(views[-1].parent.origin)
+        return [Step(view.primitive, view.settings, view.output, view.refuses) for view in reversed(views)]
 
 
-def replay(steps: list[View], value: Any) -> Any:
+class Step(NamedTuple):
+    """What a `View` says of its op, without the tensors: a base's node that kept those would keep the base alive."""
+
+    primitive: Primitive | None
+    settings: dict[str, Any]
+    output: int
+    refuses: str | None
+
+
+def replay(steps: list[Step], value: Any) -> Any:
     """Return the view that `steps` take of `value`, a tensor or a raw array."""
     for step in steps:
         if step.primitive is None:
@@ -120,7 +126,7 @@ class CopySlices(Node):
 
     __slots__ = ("dims", "steps")
 
-    def __init__(self, base: TensorBase, new_edge: Edge | None, steps: list[View]) -> None:
+    def __init__(self, base: TensorBase, new_edge: Edge | None, steps: list[Step]) -> None:
         self.edges = (base.edge, new_edge)
         # the dims from the widest stride to the narrowest: a view is taken again only of the same layout
         self.dims = tuple(sorted(range(base.array.ndim), key=lambda dim: -base.array.strides[dim]))
