@@ -224,6 +224,13 @@ def positive(text: str) -> int:
 positive.__name__ = "whole number of at least 1"
 
 
+def seed(text: str) -> int:
+    """Return a number that a generator takes as its seed, for an option."""
+    value = int(text)
+    lucid.Generator(seed=value)
+    return value
+
+
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of a command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
@@ -231,7 +238,9 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--epochs", type=positive, default=30, help="epochs in all, resumed ones included (default: 30)"
     )
-    parser.add_argument("--seed", type=int, help="of weights, data order and dropout (default: 0, or the checkpoint's)")
+    parser.add_argument(
+        "--seed", type=seed, help="of weights, data order and dropout (default: 0, or the checkpoint's)"
+    )
     parser.add_argument("--resume", type=Path, metavar="PATH", help="a checkpoint to continue from")
     parser.add_argument("--out", type=Path, default=Path("out/digits"), metavar="DIR", help="default: out/digits")
     options = parser.parse_args(arguments)
@@ -306,7 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (LucidError, OSError) as error:
         problem = str(error)
     except KeyboardInterrupt:
-        problem = f"interrupted: continue with --resume {options.out / 'checkpoint.safetensors'}"
+        problem = f"interrupted: --resume {options.out / 'checkpoint.safetensors'} continues after the last whole epoch"
     if problem is not None:
         Console(stderr=True).print(f"[bold red]error:[/] {escape(problem)}", highlight=False, soft_wrap=True)
     return 0 if problem is None else 1

@@ -219,7 +219,14 @@ def test_without_the_extra(monkeypatch, package):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--epochs", "0"], ["--epochs", "many"], ["--seed", "x"], ["--sneed", "1"], ["--resume", "x", "--seed", "1"]],
+    [
+        ["--epochs", "0"],
+        ["--epochs", "many"],
+        ["--seed", "x"],
+        ["--seed", str(2**64)],
+        ["--sneed", "1"],
+        ["--resume", "x", "--seed", "1"],
+    ],
 )
 def test_bad_arguments(program, capsys, arguments):
     """Arguments that make no sense end the program with status 2 and the usage."""
