@@ -23,9 +23,22 @@ from lucid.nn.activation import (
 )
 from lucid.nn.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
+from lucid.nn.dropout import Dropout
+from lucid.nn.embedding import Embedding
 from lucid.nn.flatten import Flatten, Unflatten
 from lucid.nn.hooks import Hook
 from lucid.nn.linear import Identity, Linear
+from lucid.nn.loss import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
+    HuberLoss,
+    KLDivLoss,
+    L1Loss,
+    MSELoss,
+    NLLLoss,
+    SmoothL1Loss,
+)
 from lucid.nn.module import Module
 from lucid.nn.modules.module import (
     register_module_buffer_registration_hook,
@@ -46,6 +59,8 @@ __all__ = [
     "AdaptiveAvgPool2d",
     "AvgPool1d",
     "AvgPool2d",
+    "BCELoss",
+    "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
     "Buffer",
@@ -53,24 +68,32 @@ __all__ = [
     "Conv2d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "CrossEntropyLoss",
+    "Dropout",
     "ELU",
+    "Embedding",
     "Flatten",
     "GELU",
     "GroupNorm",
     "Hardtanh",
     "Hook",
+    "HuberLoss",
     "Identity",
+    "KLDivLoss",
+    "L1Loss",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
     "LogSigmoid",
     "LogSoftmax",
+    "MSELoss",
     "MaxPool1d",
     "MaxPool2d",
     "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
+    "NLLLoss",
     "PReLU",
     "Parameter",
     "ParameterDict",
@@ -81,6 +104,7 @@ __all__ = [
     "Sequential",
     "SiLU",
     "Sigmoid",
+    "SmoothL1Loss",
     "Softmax",
     "Softmin",
     "Softplus",

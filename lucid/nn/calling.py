@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks import add_hook_note, hook_name
 from lucid.autograd.mode import thread
+from lucid.autograd.node import AccumulateGrad
 from lucid.autograd.retain import register_hook
 from lucid.autograd.views import live_edge
 from lucid.errors import HookError
 from lucid.nn.boundary import ModuleInputBackward
 from lucid.nn.paths import calling_root, module_path
 from lucid.nn.tables import everywhere, global_tables
+from lucid.ops.core import expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +121,7 @@ def _call(
     if call is not None:
         output = call.leave(output)
     if "_output_hooks" in own:
-        _hook_output(module, output)
+        output = _hook_output(module, args, output)
     return output
 
 
@@ -207,14 +209,19 @@ def _note(error: Exception, module: Module, kind: str, hooks: tuple[tuple[int, A
     add_hook_note(error, at[1], kind, module_path(module, calling_root(module)), hooks.index(at))
 
 
-def _hook_output(module: Module, output: Any) -> None:
-    """Put the hooks of `register_backward_hook` on the output, if it is a single tensor that requires grad."""
-    if not isinstance(output, TensorBase) or live_edge(output) is None:
-        return
+def _hook_output(module: Module, args: tuple[Any, ...], output: Any) -> Any:
+    """Return the output with the hooks of `register_backward_hook` on it, if it is a single tensor on the graph."""
+    edge = live_edge(output) if isinstance(output, TensorBase) else None
+    if edge is None:
+        return output
+    if type(edge[0]) is AccumulateGrad or any(output is a for a in args):
+        # a leaf or an argument that is handed through: the hooks belong to this call, not to that tensor
+        output = expand(output, shape=output.array.shape)
     # the node holds its hooks: a strong reference to the tensor would be a cycle
     ref = weakref.ref(output)
     for _, hook, _ in module._output_hooks.snapshot():  # noqa: SLF001
         register_hook(output, _OutputHook(hook, ref))
+    return output
 
 
 class _OutputHook:

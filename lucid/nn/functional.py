@@ -7,12 +7,19 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.views import live_edge
-from lucid.ops import activation, gelu as gaussian, sigmoid as logistic
+from lucid.ops import activation
+from lucid.ops import sigmoid as logistic
 from lucid.ops.attention import scaled_dot_product_attention
 from lucid.ops.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from lucid.ops.core import clone
+from lucid.ops.cross_entropy import cross_entropy
+from lucid.ops.embedding import embedding
+from lucid.ops.gathering import one_hot
+from lucid.ops.gelu import gelu
+from lucid.ops.likelihood import nll_loss
 from lucid.ops.linalg import linear
+from lucid.ops.loss import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from lucid.ops.normalisation import group_norm, layer_norm, rms_norm
 from lucid.ops.norms import cosine_similarity, normalize
 from lucid.ops.padding import pad
@@ -24,6 +31,9 @@ from lucid.ops.pooling import (
     max_pool1d,
     max_pool2d,
 )
+from lucid.ops.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
+from lucid.ops.random import dropout
+from lucid.ops.sigmoid import logsigmoid, sigmoid, softplus, tanh
 from lucid.ops.softmax import log_softmax, softmax, softmin
 
 if TYPE_CHECKING:
@@ -35,16 +45,24 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
     "conv_transpose2d",
     "cosine_similarity",
+    "cross_entropy",
+    "dropout",
     "elu",
+    "embedding",
     "gelu",
     "group_norm",
     "hardtanh",
+    "huber_loss",
     "instance_norm",
+    "kl_div",
+    "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
@@ -53,7 +71,10 @@ __all__ = [
     "max_pool1d",
     "max_pool2d",
     "mish",
+    "mse_loss",
+    "nll_loss",
     "normalize",
+    "one_hot",
     "pad",
     "relu",
     "relu6",
@@ -61,6 +82,7 @@ __all__ = [
     "scaled_dot_product_attention",
     "sigmoid",
     "silu",
+    "smooth_l1_loss",
     "softmax",
     "softmin",
     "softplus",
@@ -75,7 +97,7 @@ def with_inplace(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(input: Any, *settings: Any, inplace: bool = False, **named: Any) -> Any:
         if len(settings) == count:
-            *settings, inplace = settings
+            settings, inplace = settings[:-1], settings[-1]
         if not inplace:
             return function(input, *settings, **named)
         # what the op keeps for backward must not be what is written over
@@ -92,8 +114,3 @@ elu = with_inplace(activation.elu)
 hardtanh = with_inplace(activation.hardtanh)
 silu = with_inplace(logistic.silu)
 mish = with_inplace(logistic.mish)
-gelu = gaussian.gelu
-sigmoid = logistic.sigmoid
-tanh = logistic.tanh
-softplus = logistic.softplus
-logsigmoid = logistic.logsigmoid

@@ -1,0 +1,615 @@
+"""Module hooks beyond what PyTorch has, their handles, and objects that own hooks."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import gc
+import pickle
+import sys
+import weakref
+from collections import OrderedDict
+from functools import partial
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn
+from lucid.errors import HookError, HookTypeError
+from lucid.nn.hooks import ContextualHook, Hook, RemovableHandle, StateHook
+
+CALL_KINDS = [
+    "register_forward_pre_hook",
+    "register_forward_hook",
+    "register_full_backward_pre_hook",
+    "register_full_backward_hook",
+]
+KINDS = [
+    *CALL_KINDS,
+    "register_backward_hook",
+    "register_state_dict_pre_hook",
+    "register_state_dict_hook",
+    "register_state_dict_post_hook",
+    "register_load_state_dict_pre_hook",
+    "register_load_state_dict_post_hook",
+]
+TABLES = ["_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"]
+
+
+def top_level_hook(module, args, output):
+    """Add one: a hook that can be pickled."""
+    return output + 1
+
+
+def leaf(rng, *shape):
+    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
+
+
+class Nested(nn.Module):
+    """Takes and returns nested structures."""
+
+    def forward(self, pair, options=None, *, extra=None):
+        a, b = pair
+        out = {"sum": a + b["x"], "list": [a * 2, "text"]}
+        if extra is not None:
+            out["extra"] = extra * 3
+        return out
+
+
+# ---- handles ----
+
+
+@pytest.mark.parametrize("registration", KINDS)
+def test_handles(registration):
+    """A handle removes by `remove`, by a call and at the end of a with block, as often as one likes."""
+    module = nn.Identity()
+
+    def hook(a, b):
+        pass
+
+    hooks = {"register_load_state_dict_pre_hook": lambda a, b, c: None}
+    for take_off in (lambda handle: handle.remove(), lambda handle: handle(), lambda handle: handle.__exit__()):
+        handle = getattr(module, registration)(hooks.get(registration, hook))
+        assert isinstance(handle, RemovableHandle)
+        table = handle.hooks_dict_ref()
+        assert list(table) == [handle.id]
+        take_off(handle)
+        take_off(handle)
+        assert not table
+    with pytest.raises(KeyError, match="passes"), getattr(module, registration)(hooks.get(registration, hook)):
+        raise KeyError("passes")
+    assert not table
+    assert not module._active_hooks
+
+
+@pytest.mark.parametrize("registration", KINDS)
+def test_what_cannot_be_called_is_refused(registration):
+    """Registering something that is not callable is a TypeError that names the method, and registers nothing."""
+    module = nn.Identity()
+    with pytest.raises(TypeError, match=registration):
+        getattr(module, registration)(3)
+    assert not module._active_hooks
+    assert not any(len(getattr(module, table)) for table in TABLES)
+
+
+def test_ids_grow():
+    """Ids are global and growing, over modules and kinds."""
+    a, b = nn.Identity(), nn.Identity()
+    first = a.register_forward_hook(print)
+    second = b.register_forward_pre_hook(print)
+    third = a.register_forward_hook(print)
+    assert first.id < second.id < third.id
+
+
+def test_a_handle_keeps_nothing_alive():
+    """A handle holds its table weakly: the module goes although the handle is kept, and removing is harmless."""
+    gc.disable()
+    try:
+        module = nn.Identity()
+        ref = weakref.ref(module)
+        handle = module.register_forward_hook(print)
+        del module
+        assert ref() is None
+        handle.remove()
+    finally:
+        gc.enable()
+
+
+def test_handles_pickle_with_their_module():
+    """A module with picklable hooks pickles; the handle that goes along removes the hook of the new module."""
+    module = nn.Identity()
+    handle = module.register_forward_hook(top_level_hook)
+    twin, twin_handle = pickle.loads(pickle.dumps((module, handle)))
+    assert float(twin(lucid.zeros(1))) == 1.0
+    twin_handle.remove()
+    assert float(twin(lucid.zeros(1))) == 0.0
+    assert float(module(lucid.zeros(1))) == 1.0
+    assert twin.register_forward_hook(top_level_hook).id > handle.id
+
+
+def test_unpicklable_hooks_are_named():
+    """A hook that cannot be pickled is named in the error, with its file."""
+    module = nn.Sequential(nn.Identity())
+    module[0].register_forward_hook(lambda module, args, output: None)
+    with pytest.raises(pickle.PicklingError, match=r"lambda.*test_hooks\.py.*_forward_hooks"):
+        pickle.dumps(module)
+
+
+def test_bound_methods_follow_the_copy():
+    """A bound method of the module, registered on itself, belongs to the copy after a deep copy."""
+
+    class Counting(nn.Identity):
+        calls = 0
+
+        def count(self, module, args, output):
+            self.calls += 1
+
+    module = Counting()
+    module.register_forward_hook(module.count)
+    twin = copy.deepcopy(module)
+    twin(1)
+    assert (module.calls, twin.calls) == (0, 1)
+
+
+def test_tools_that_know_the_tables():
+    """The tables are ordered mappings that tools may fill, empty and replace by hand."""
+    module = nn.Identity()
+    assert [len(getattr(module, table)) for table in TABLES] == [0] * 4
+    handle = RemovableHandle(module._forward_hooks)
+    module._forward_hooks[handle.id] = lambda module, args, output: output + 1
+    module.register_forward_hook(lambda module, args, output: output * 2)
+    module._forward_hooks.move_to_end(handle.id)
+    assert float(module(lucid.ones(1))) == 3.0
+    handle.remove()
+    assert float(module(lucid.ones(1))) == 2.0
+    module._forward_hooks = OrderedDict()
+    assert float(module(lucid.ones(1))) == 1.0
+    assert not module._active_hooks
+    module._forward_pre_hooks = {7: lambda module, args: args[0] + 4}
+    assert float(module(lucid.ones(1))) == 5.0
+    module._forward_pre_hooks.clear()
+    assert not module._active_hooks
+
+
+def test_many_hooks_leave_nothing():
+    """100,000 hooks registered and removed leave no objects behind, and many at once are removed in little time."""
+    module = nn.Identity()
+
+    def cycle(count):
+        handles = [module.register_forward_hook(top_level_hook) for _ in range(count)]
+        for handle in handles:
+            handle.remove()
+
+    cycle(1000)
+    gc.collect()
+    before = len(gc.get_objects()), sys.getsizeof(module._forward_hooks)
+    for _ in range(10):
+        cycle(10_000)
+    gc.collect()
+    assert len(gc.get_objects()) <= before[0] + 10
+    assert not module._active_hooks
+
+
+# ---- errors ----
+
+
+@pytest.mark.parametrize("registration", CALL_KINDS)
+def test_a_raising_hook_is_named(registration):
+    """An error keeps its type; a note names hook, kind, place in the list and the module's path; later hooks do not run."""
+    net = nn.Sequential(nn.Identity(), nn.Sequential(nn.Linear(2, 2)))
+    ran = []
+
+    def fails(*_):
+        raise ZeroDivisionError("mine")
+
+    getattr(net[1][0], registration)(lambda *_: None)
+    getattr(net[1][0], registration)(fails)
+    getattr(net[1][0], registration)(lambda *_: ran.append(1))
+    x = lucid.ones(1, 2, requires_grad=True)
+    with pytest.raises(ZeroDivisionError, match="mine") as caught:
+        net(x).sum().backward()
+    (note,) = caught.value.__notes__
+    kind = registration.removeprefix("register_").replace("_", " ").replace("pre hook", "pre-hook")
+    for part in ("fails", "test_hooks.py", f"{kind} number 1", "Sequential.1.0 (Linear)"):
+        assert part in note
+    assert not ran
+    assert lucid.is_grad_enabled()
+    assert x.grad is None
+    assert net[1][0].weight.grad is None or not registration.endswith("pre_hook")
+
+
+def test_returned_gradients_are_checked(rng):
+    """A gradient of another shape, dtype or kind is refused, and the hook named."""
+    for wrong, error in (
+        (lucid.zeros(1, dtype=lucid.float64), HookError),
+        (lucid.zeros(3), HookError),
+        (3.0, HookTypeError),
+    ):
+        module = nn.Identity()
+        module.register_full_backward_hook(partial(lambda wrong, m, gi, go: (wrong,), wrong))
+        x = leaf(rng, 3)
+        with pytest.raises(error, match="lambda"):
+            module(x).sum().backward()
+        assert x.grad is None
+    module = nn.Identity()
+    module.register_full_backward_hook(lambda m, gi, go: gi[0])
+    with pytest.raises(HookTypeError, match="expected None or a tuple, got Tensor"):
+        module(leaf(rng, 3)).sum().backward()
+
+
+def test_grad_mode_inside_backward_hooks(rng):
+    """Grad mode is off inside backward hooks, and on under create_graph."""
+    module = nn.Identity()
+    seen = []
+    module.register_full_backward_pre_hook(lambda *_: seen.append(lucid.is_grad_enabled()))
+    module.register_full_backward_hook(lambda *_: seen.append(lucid.is_grad_enabled()))
+    x = leaf(rng, 3)
+    module(x).sum().backward()
+    module(x).sum().backward(create_graph=True)
+    assert seen == [False, False, True, True]
+
+
+# ---- beyond PyTorch ----
+
+
+def test_pre_hook_without_and_with_alignment(rng):
+    """The backward pre-hook leaves non-tensor outputs out, or has None for them with `aligned=True`."""
+
+    class Mixed(nn.Module):
+        def forward(self, x):
+            return x * 2, "text", x * 3
+
+    module = Mixed()
+    seen = []
+    module.register_full_backward_pre_hook(lambda m, go: seen.append(len(go)))
+    module.register_full_backward_pre_hook(lambda m, go: seen.append([g is None for g in go]), aligned=True)
+    module.register_full_backward_hook(lambda m, gi, go: seen.append([g is None for g in go]))
+    module.register_full_backward_hook(lambda m, gi, go: seen.append(len(go)), aligned=False)
+    module.register_full_backward_pre_hook(lambda m, go: (go[0], go[1] * 10))
+    x = leaf(rng, 3)
+    first, _, second = module(x)
+    (first + second).sum().backward()
+    assert seen == [2, [False, True, False], [False, True, False], 2]
+    np.testing.assert_allclose(x.grad.numpy(), 32.0)
+
+
+def test_keyword_arguments(rng):
+    """With `with_kwargs` the hook waits for and may replace the gradients of keyword arguments."""
+
+    class Scale(nn.Module):
+        def forward(self, x, *, factor, name):
+            return x * factor
+
+    module = Scale()
+    seen = []
+
+    def hook(m, grad_args, grad_kwargs, grad_output):
+        seen.append((grad_args, grad_kwargs, grad_output))
+        return grad_args, {**grad_kwargs, "factor": grad_kwargs["factor"] * 10}
+
+    module.register_full_backward_hook(hook, with_kwargs=True)
+    module.register_full_backward_hook(lambda m, gi, go: seen.append(len(gi)))
+    x, factor, upstream = leaf(rng, 3), leaf(rng, 3), leaf(rng, 3).detach()
+    module(x, factor=factor, name="n").backward(upstream)
+    (grad_args, grad_kwargs, grad_output), count = seen
+    np.testing.assert_allclose(grad_args[0].numpy(), (upstream * factor.detach()).numpy())
+    assert grad_kwargs["name"] is None
+    np.testing.assert_allclose(grad_output[0].numpy(), upstream.numpy())
+    assert count == 1
+    np.testing.assert_allclose(factor.grad.numpy(), 10 * (upstream * x.detach()).numpy())
+
+
+def test_structures(rng):
+    """With `structured` gradients come in the structure of arguments and output, and so do replacements."""
+    module = Nested()
+    seen = []
+
+    def hook(m, grad_args, grad_kwargs, grad_output):
+        seen.append((grad_args, grad_kwargs, grad_output))
+        (pair,) = grad_args
+        return (([pair[0], {"x": pair[1]["x"] * 10, "n": None}],), {"extra": grad_kwargs["extra"] * 100})
+
+    module.register_full_backward_hook(hook, structured=True, with_kwargs=True)
+    a, b, c = leaf(rng, 2), leaf(rng, 2), leaf(rng, 2)
+    out = module([a, {"x": b, "n": 3}], extra=c)
+    assert out["list"][1] == "text"
+    (out["sum"].sum() + out["list"][0].sum() + out["extra"].sum()).backward()
+    ((grad_args, grad_kwargs, grad_output),) = seen
+    assert grad_args[0][0].tolist() == [3.0, 3.0]
+    assert grad_args[0][1]["x"].tolist() == [1.0, 1.0]
+    assert grad_args[0][1]["n"] is None
+    assert grad_kwargs["extra"].tolist() == [3.0, 3.0]
+    assert grad_output["list"][1] is None
+    assert grad_output["sum"].tolist() == [1.0, 1.0]
+    assert (a.grad.tolist(), b.grad.tolist(), c.grad.tolist()) == ([3.0] * 2, [10.0] * 2, [300.0] * 2)
+
+
+def test_structures_of_another_form_are_refused(rng):
+    """A replacement of another structure is an error that says what differs."""
+    for wrong, message in (
+        (({"x": 1},), "expected None or a tuple, got dict"),
+        (([None],), "expected 2 entries, got 1"),
+        (([None, {"y": None}],), "expected the keys"),
+    ):
+        module = Nested()
+        module.register_full_backward_hook(lambda m, gi, go, wrong=wrong: wrong, structured=True)
+        out = module([leaf(rng, 2), {"x": leaf(rng, 2)}])
+        with pytest.raises((HookError, HookTypeError), match=message):
+            out["sum"].sum().backward()
+
+
+def test_dataclasses(rng):
+    """Dataclasses, frozen ones too, pass the boundary with their type, and their gradients come in one."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Batch:
+        x: object
+        note: str
+
+    class Doubles(nn.Module):
+        def forward(self, batch):
+            return Batch(batch.x * 2, batch.note)
+
+    module = Doubles()
+    seen = []
+    module.register_full_backward_hook(lambda m, gi, go: seen.append((gi, go)), structured=True)
+    x = leaf(rng, 2)
+    out = module(Batch(x, "n"))
+    assert out.note == "n"
+    out.x.sum().backward()
+    ((grad_input, grad_output),) = seen
+    assert isinstance(grad_input[0], Batch)
+    assert grad_input[0].x.tolist() == [2.0, 2.0]
+    assert grad_output.x.tolist() == [1.0, 1.0]
+    assert grad_output.note is None
+
+
+def test_mutable_arguments_stay_the_callers():
+    """Without `structured` a list or dictionary that is passed is the caller's own, so that forward may fill it."""
+
+    class Fills(nn.Module):
+        def forward(self, x, cache):
+            cache.append(x * 2)
+            return x
+
+    module = Fills()
+    module.register_full_backward_hook(lambda *_: None)
+    cache = []
+    module(lucid.ones(1, requires_grad=True), cache)
+    assert len(cache) == 1
+
+
+def test_backward_hook_on_the_output(rng):
+    """`register_backward_hook` gives the output tensor and its gradient, for single tensors only, ignoring the return."""
+    module = nn.Identity()
+    seen = []
+    module.register_backward_hook(lambda tensor, grad: seen.append((tensor, grad)) or grad * 100)
+    x, upstream = leaf(rng, 2), leaf(rng, 2).detach()
+    y = module(x)
+    y.backward(upstream)
+    assert seen[0][0] is y
+    assert np.array_equal(seen[0][1].numpy(), upstream.numpy())
+    assert np.array_equal(x.grad.numpy(), upstream.numpy())
+    z = module(module(x)) + y
+    z.backward(upstream)
+    assert [tensor for tensor, _ in seen[1:]].count(None) == 2
+    assert len(seen) == 4
+    module((x,))[0].backward(upstream)
+    module(x.detach())
+    x.sum().backward()
+    assert len(seen) == 4
+    with pytest.warns(FutureWarning, match="register_full_backward_hook"):
+        module.register_backward_hook(lambda module, grad_input, grad_output: seen.append("full"))
+    module(x).backward(upstream)
+    assert "full" in seen
+    with pytest.raises(TypeError, match="2 positional arguments, or of 3"):
+        module.register_backward_hook(lambda: None)
+
+
+def test_forward_called_directly_fires_nothing():
+    """`module.forward(...)` fires no hooks."""
+    module = nn.Identity()
+    module.register_forward_hook(lambda *_: 1 / 0)
+    assert module.forward(3) == 3
+
+
+def test_hooks_registered_by_forward():
+    """A forward hook that forward registers fires in this call if the module had one already, as in PyTorch."""
+
+    class Registers(nn.Module):
+        def forward(self, x):
+            self.register_forward_hook(lambda m, args, output: output + 1)
+            return x
+
+    module = Registers()
+    assert float(module(lucid.zeros(1))) == 0.0
+    assert float(module(lucid.zeros(1))) == 2.0
+
+
+# ---- objects that own hooks ----
+
+
+def test_hook_construction():
+    """A Hook needs one function at least, each callable; the dictionaries of arguments are copied."""
+    with pytest.raises(RuntimeError, match="at least one"):
+        Hook()
+    with pytest.raises(TypeError, match="posthook"):
+        Hook(posthook=3)
+    arguments = {"prepend": True}
+    module = nn.Identity()
+    module.register_forward_hook(lambda m, args, output: output * 2)
+    hook = Hook(posthook=lambda m, args, output: output + 1, posthook_kwargs=arguments)
+    arguments["prepend"] = False
+    hook.register(module)
+    assert float(module(lucid.ones(1))) == 4.0
+
+
+def test_hook_registration():
+    """A Hook is on one module at a time; deregistering is idempotent and allows to register again."""
+    first, second = nn.Identity(), nn.Identity()
+    hook = Hook(lambda m, args: args[0] + 1, lambda m, args, output: output * 2)
+    hook.deregister()
+    assert not hook.registered
+    hook.register(first)
+    assert hook.registered
+    assert float(first(lucid.ones(1))) == 4.0
+    for module in (first, second):
+        with pytest.raises(RuntimeError, match="registered"):
+            hook.register(module)
+    assert float(second(lucid.ones(1))) == 1.0
+    hook.deregister()
+    hook.deregister()
+    assert float(first(lucid.ones(1))) == 1.0
+    hook.register(second)
+    assert float(second(lucid.ones(1))) == 4.0
+    with pytest.raises(TypeError, match="expected a Module"):
+        Hook(print).register(3)
+
+
+def test_hook_registration_undone_when_half_done():
+    """If the second of two registrations fails, the first is undone."""
+    module = nn.Identity()
+    hook = Hook(lambda m, args: None, lambda m, args, output: None, posthook_kwargs={"wrong": 1})
+    with pytest.raises(TypeError):
+        hook.register(module)
+    assert not hook.registered
+    assert not module._active_hooks
+
+
+def test_hook_modes():
+    """`trainexec` and `evalexec` are read at every call against the module's mode."""
+    module = nn.Identity()
+    hook = Hook(posthook=lambda m, args, output: output + 1, train_update=False)
+    hook.register(module)
+    assert (hook.trainexec, hook.evalexec) == (False, True)
+    assert float(module(lucid.zeros(1))) == 0.0
+    assert float(module.eval()(lucid.zeros(1))) == 1.0
+    hook.evalexec = False
+    assert float(module(lucid.zeros(1))) == 0.0
+    hook.trainexec = True
+    assert float(module.train()(lucid.zeros(1))) == 1.0
+
+
+def test_the_module_does_not_keep_its_hook():
+    """Deleting the Hook removes its hooks at once, and the death of the module leaves the Hook usable."""
+    gc.disable()
+    try:
+        module = nn.Identity()
+        hook = Hook(posthook=lambda m, args, output: output + 1)
+        hook.register(module)
+        del hook
+        assert not module._active_hooks
+        hook = Hook(posthook=lambda m, args, output: output + 1)
+        hook.register(module)
+        del module
+        assert not hook.registered
+        hook.deregister()
+        again = nn.Identity()
+        hook.register(again)
+        assert float(again(lucid.zeros(1))) == 1.0
+    finally:
+        gc.enable()
+
+
+def test_copies_leave_the_hook_behind():
+    """A deep copy of a module and its pickle do not fire the original's Hook, and have no trace of it."""
+    module = nn.Identity()
+    hook = Hook(lambda m, args: None, lambda m, args, output: output + 1)
+    hook.register(module)
+    for twin in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert float(twin(lucid.zeros(1))) == 0.0
+        assert not twin._active_hooks
+        assert [len(getattr(twin, table)) for table in TABLES] == [0] * 4
+    assert float(module(lucid.zeros(1))) == 1.0
+
+
+def test_a_hook_that_raises_is_named_by_its_function():
+    """The note on an error names the user's function, not what stands for it in the table."""
+
+    def fails(*_):
+        raise KeyError
+
+    module = nn.Identity()
+    hook = Hook(posthook=fails)
+    hook.register(module)
+    with pytest.raises(KeyError) as caught:
+        module(1)
+    assert "fails" in caught.value.__notes__[0]
+
+
+class Adds(ContextualHook):
+    def __init__(self, **options):
+        super().__init__(posthook="add", **options)
+        self.calls = 0
+
+    def add(self, module, args, output):
+        self.calls += 1
+        return output + self.calls
+
+
+def test_contextual_hooks():
+    """Methods named at construction are the hooks, keep state in the object, and may replace; wrong names raise then."""
+    module, hook = nn.Identity(), Adds()
+    hook.register(module)
+    assert [float(module(lucid.zeros(1))) for _ in range(2)] == [1.0, 2.0]
+    gc.disable()
+    try:
+        ref = weakref.ref(hook)
+        del hook
+        assert ref() is None
+        assert not module._active_hooks
+    finally:
+        gc.enable()
+    with pytest.raises(AttributeError, match="missing"):
+        ContextualHook(prehook="missing")
+    with pytest.raises(RuntimeError, match="at least one"):
+        ContextualHook()
+
+
+class Clamps(StateHook):
+    def hook(self, module):
+        with lucid.no_grad():
+            module.weight.clamp_(-0.1, 0.1)
+
+
+def test_state_hooks():
+    """A StateHook runs on its module at each call or on request, and is no part of it."""
+    module = nn.Linear(2, 2)
+    with lucid.no_grad():
+        module.weight.fill_(5.0)
+    hook = Clamps(module, eval_update=False)
+    x = lucid.zeros(1, 2)
+    module(x)
+    hook()
+    assert module.weight.max().item() == 5.0
+    hook(force=True)
+    assert module.weight.max().item() == pytest.approx(0.1)
+    hook.register()
+    hook.register()
+    with lucid.no_grad():
+        module.weight.fill_(5.0)
+    module.eval()(x)
+    hook()
+    assert module.weight.max().item() == 5.0
+    hook(ignore_mode=True)
+    assert module.weight.max().item() == pytest.approx(0.1)
+    with lucid.no_grad():
+        module.weight.fill_(5.0)
+    module.train()(x)
+    assert module.weight.max().item() == pytest.approx(0.1)
+    assert list(module.state_dict()) == ["weight", "bias"]
+    with pytest.raises(TypeError, match="abstract"):
+        StateHook(module)
+    with pytest.raises(TypeError, match="expected a Module"):
+        Clamps(3)
+    ref = weakref.ref(module)
+    gc.disable()
+    try:
+        del module
+        assert ref() is None
+    finally:
+        gc.enable()
+    hook.deregister()
+    with pytest.raises(RuntimeError, match="gone"):
+        hook.register()

@@ -1,0 +1,337 @@
+"""Modules: names, tables, modes, conversions, repr, copies."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn
+from lucid.errors import DtypeError
+
+
+class Net(nn.Module):
+    """Two layers, a parameter of its own and two buffers."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.second = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+        self.scale = nn.Parameter(lucid.ones(1))
+        self.register_buffer("count", lucid.zeros(1))
+        self.register_buffer("scratch", lucid.zeros(1), persistent=False)
+
+    def forward(self, x):
+        return self.second(self.first(x)) * self.scale
+
+
+def test_names_in_order():
+    """Modules, parameters and buffers come with their dotted names in the order of registration."""
+    net = Net()
+    assert [name for name, _ in net.named_modules()] == ["", "first", "second", "second.0", "second.1"]
+    assert [name for name, _ in net.named_parameters()] == [
+        "scale", "first.weight", "first.bias", "second.0.weight", "second.0.bias",
+    ]  # fmt: skip
+    assert [name for name, _ in net.named_buffers()] == ["count", "scratch"]
+    assert [name for name, _ in net.named_children()] == ["first", "second"]
+    assert [name for name, _ in net.named_parameters(prefix="net", recurse=False)] == ["net.scale"]
+
+
+def test_shared_parts_come_once():
+    """A module or parameter that is reached in two ways comes once, unless duplicates are asked for."""
+    net = Net()
+    net.again = net.first
+    assert len(list(net.parameters())) == 5
+    assert len(list(net.named_parameters(remove_duplicate=False))) == 7
+    assert len(list(net.modules())) == 5
+
+
+def test_attributes_are_registered_by_type():
+    """Parameters, buffers and modules go to their tables, also when they take the place of each other."""
+    net = nn.Module()
+    net.x = nn.Parameter(lucid.ones(1))
+    assert list(net._parameters) == ["x"]
+    net.x = None
+    assert net._parameters == {"x": None}
+    with pytest.raises(TypeError, match="nn.Parameter or None expected"):
+        net.x = lucid.ones(1)
+    net.x = nn.Identity()
+    assert list(net._modules) == ["x"]
+    assert not net._parameters
+    with pytest.raises(TypeError, match="nn.Module or None expected"):
+        net.x = 3
+    del net.x
+    net.x = nn.Buffer(lucid.ones(1), persistent=False)
+    assert list(net._buffers) == ["x"]
+    assert net._non_persistent_buffers_set == {"x"}
+    with pytest.raises(TypeError, match="Tensor or None expected"):
+        net.x = 3
+    net.x = lucid.zeros(1)
+    assert float(net.x) == 0
+    del net.x
+    net.x = lucid.ones(1)
+    assert "x" in vars(net)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("a.b", KeyError), ("", KeyError), ("forward", KeyError), (3, TypeError)], ids=str
+)
+@pytest.mark.parametrize("registration", ["register_parameter", "register_buffer", "add_module"])
+def test_names_that_cannot_be_registered(registration, name, error):
+    """Names with dots, empty ones, ones that are taken and ones that are no strings are refused."""
+    with pytest.raises(error):
+        getattr(nn.Module(), registration)(name, None)
+
+
+def test_before_init():
+    """Assigning before `Module.__init__` says what is missing."""
+
+    class Early(nn.Module):
+        def __init__(self):
+            self.layer = nn.Identity()
+
+    with pytest.raises(AttributeError, match="super\\(\\).__init__"):
+        Early()
+
+
+def test_unknown_attributes_are_named():
+    """An attribute that does not exist is named, with the class."""
+    with pytest.raises(AttributeError, match="'Net' object has no attribute 'missing'"):
+        _ = Net().missing
+
+
+def test_a_parameter_must_be_a_leaf():
+    """A tensor that an op made is refused as a parameter."""
+    net = nn.Module()
+    parameter = nn.Parameter(lucid.ones(1))
+    parameter.edge = (parameter * 2).edge
+    with pytest.raises(ValueError, match="non-leaf"):
+        net.register_parameter("p", parameter)
+
+
+def test_paths():
+    """Dotted paths give modules, parameters and buffers, and say which step is wrong."""
+    net = Net()
+    assert net.get_submodule("second.0") is net.second[0]
+    assert net.get_submodule("") is net
+    assert net.get_parameter("second.0.bias") is net.second[0].bias
+    assert net.get_buffer("count") is net.count
+    with pytest.raises(AttributeError, match="`third`"):
+        net.get_submodule("third.0")
+    with pytest.raises(AttributeError, match="not an nn.Module"):
+        net.get_submodule("scale")
+    with pytest.raises(AttributeError, match="not an nn.Parameter"):
+        net.get_parameter("count")
+    with pytest.raises(AttributeError, match="not a buffer"):
+        net.get_buffer("scale")
+
+
+def test_modes_and_apply():
+    """train, eval, requires_grad_ and apply reach the whole tree, children first in apply."""
+    net = Net()
+    net.eval()
+    assert not any(module.training for module in net.modules())
+    net.train()
+    assert all(module.training for module in net.modules())
+    net.requires_grad_(False)
+    assert not any(parameter.requires_grad for parameter in net.parameters())
+    seen = []
+    assert net.apply(seen.append) is net
+    assert seen == [net.first, net.second[0], net.second[1], net.second, net]
+    with pytest.raises(ValueError, match="boolean"):
+        net.train(1)
+
+
+def test_zero_grad(rng):
+    """Gradients become None, or zero in their own memory."""
+    net = Net()
+    x = lucid.tensor(rng.standard_normal((2, 3)), dtype=lucid.float32)
+    net(x).sum().backward()
+    grad = net.scale.grad
+    net.zero_grad(set_to_none=False)
+    assert net.scale.grad is grad
+    assert not grad.any()
+    net.zero_grad()
+    assert all(parameter.grad is None for parameter in net.parameters())
+
+
+def test_conversion_keeps_parameters_and_replaces_buffers(rng):
+    """After a conversion the parameters are the same objects in the new dtype, with their gradients."""
+    net = Net()
+    net(lucid.tensor(rng.standard_normal((2, 3)), dtype=lucid.float32)).sum().backward()
+    net.register_buffer("steps", lucid.zeros(1, dtype=lucid.int64))
+    before = list(net.parameters())
+    values = [parameter.detach().numpy().copy() for parameter in before]
+    assert net.double() is net
+    assert all(a is b for a, b in zip(before, net.parameters(), strict=True))
+    assert {parameter.dtype for parameter in before} == {lucid.float64}
+    assert {parameter.grad.dtype for parameter in before} == {lucid.float64}
+    assert all(np.array_equal(p.detach().numpy(), v) for p, v in zip(before, values, strict=True))
+    assert (net.count.dtype, net.steps.dtype) == (lucid.float64, lucid.int64)
+    net(lucid.tensor(rng.standard_normal((2, 3)))).sum().backward()
+    for convert, dtype in ((net.half, lucid.float16), (net.bfloat16, lucid.bfloat16), (net.float, lucid.float32)):
+        convert()
+        assert net.scale.dtype == net.count.dtype == dtype
+    net.to("cpu", lucid.float64)
+    assert net.scale.dtype == lucid.float64
+    net.to(lucid.zeros(1))
+    assert net.scale.dtype == lucid.float32
+    with pytest.raises(DtypeError, match="floating point or complex"):
+        net.to(lucid.int64)
+
+
+def test_a_failed_conversion_changes_nothing():
+    """If one tensor cannot be converted, no other has been."""
+    net = Net()
+    calls = []
+
+    def fail_late(tensor):
+        calls.append(tensor)
+        if len(calls) == 5:
+            raise MemoryError
+        return tensor.double()
+
+    with pytest.raises(MemoryError):
+        net._apply(fail_late)
+    assert {parameter.dtype for parameter in net.parameters()} == {lucid.float32}
+
+
+def test_forward_is_missing():
+    """A module without forward says so."""
+    with pytest.raises(NotImplementedError, match="forward"):
+        nn.Module()(1)
+
+
+def test_copies_are_independent(rng):
+    """A deep copy has parameters, buffers and shared parts of its own; pickling keeps them too."""
+    net = Net()
+    net.again = net.first
+    x = lucid.tensor(rng.standard_normal((2, 3)), dtype=lucid.float32)
+    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert twin.again is twin.first
+        assert twin.first is not net.first
+        assert isinstance(twin.first.weight, nn.Parameter)
+        assert np.array_equal(twin(x).detach().numpy(), net(x).detach().numpy())
+        with lucid.no_grad():
+            twin.first.weight.zero_()
+        assert net.first.weight.detach().numpy().any()
+
+
+def test_dropping_the_model_frees_it():
+    """The last reference frees model and graph at once, without the garbage collector, hooks or not."""
+    gc.collect()
+    gc.disable()
+    try:
+        net = Net()
+        for module in net.modules():
+            module.register_forward_hook(lambda module, args, output: None)
+            module.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+            module.register_backward_hook(lambda tensor, grad: None)
+        x = lucid.ones(2, 3, requires_grad=True)
+        y = net(x)
+        y.sum().backward(retain_graph=True)
+        dead = [weakref.ref(thing) for thing in (net, net.first, net.scale, y, y.grad_fn)]
+        del net, y, module
+        assert not any(ref() is not None for ref in dead)
+    finally:
+        gc.enable()
+
+
+def test_parameters():
+    """A parameter shares the memory of its data, shows itself as one, and must be differentiable to be trained."""
+    data = lucid.ones(2)
+    parameter = nn.Parameter(data)
+    data += 1
+    assert parameter.tolist() == [2.0, 2.0]
+    assert repr(parameter) == "Parameter containing:\ntensor([2., 2.], requires_grad=True)"
+    assert isinstance(parameter * 1, lucid.Tensor)
+    assert not isinstance(parameter * 1, nn.Parameter)
+    parameter.mark = "kept"
+    twin = copy.deepcopy(parameter)
+    assert (type(twin), twin.mark, twin.requires_grad) == (nn.Parameter, "kept", True)
+    assert twin.array is not parameter.array
+    with pytest.raises(DtypeError, match="floating-point"):
+        nn.Parameter(lucid.ones(2, dtype=lucid.int64))
+    assert not nn.Parameter(lucid.ones(2, dtype=lucid.int64), requires_grad=False).requires_grad
+    with pytest.raises(DtypeError, match="expected a Tensor"):
+        nn.Parameter([1.0])
+
+
+def test_containers():
+    """Sequential and ModuleList are lists of modules that renumber, ModuleDict is a dictionary of them."""
+    layers = nn.Sequential(*(nn.Linear(1, size) for size in (1, 2, 3, 4)))
+    del layers[1]
+    assert [name for name, _ in layers.named_children()] == ["0", "1", "2"]
+    assert [layer.out_features for layer in layers] == [1, 3, 4]
+    assert [layer.out_features for layer in layers[1:]] == [3, 4]
+    layers.insert(0, nn.Linear(1, 9))
+    assert layers.pop(-1).out_features == 4
+    assert [layer.out_features for layer in layers] == [9, 1, 3]
+    layers[0] = nn.Linear(1, 7)
+    assert layers[0].out_features == 7
+    assert len(layers + nn.Sequential(nn.ReLU())) == 4
+    assert len(layers * 2) == 6
+    with pytest.raises(IndexError, match="out of range"):
+        layers[3]
+    with pytest.raises(TypeError, match="Module"):
+        layers.append(3)
+    listed = nn.ModuleList([nn.ReLU()])
+    listed += [nn.Tanh()]
+    assert [type(module) for module in listed] == [nn.ReLU, nn.Tanh]
+    named = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh()})
+    assert list(named) == ["a", "b"]
+    assert "a" in named
+    assert isinstance(named.pop("a"), nn.ReLU)
+    assert list(named.keys()) == ["b"]
+
+
+def test_parameter_containers():
+    """Tensors in ParameterList and ParameterDict become parameters of the module that holds them."""
+    net = nn.Module()
+    net.listed = nn.ParameterList([lucid.ones(1), nn.Parameter(lucid.ones(2))])
+    net.listed.append(lucid.ones(3))
+    net.named = nn.ParameterDict({"a": lucid.ones(4)})
+    net.named["b"] = lucid.ones(5)
+    assert [parameter.shape for parameter in net.parameters()] == [(1,), (2,), (3,), (4,), (5,)]
+    assert list(net.state_dict()) == ["listed.0", "listed.1", "listed.2", "named.a", "named.b"]
+    assert [parameter.shape for parameter in net.listed[1:]] == [(2,), (3,)]
+    del net.named["a"]
+    assert list(net.named) == ["b"]
+    with pytest.raises(KeyError):
+        net.named["forward"] = lucid.ones(1)
+
+
+def test_gradient_clipping(rng):
+    """Clipping scales all gradients to a common norm, or limits each element; without gradients it does nothing."""
+    parameters = [nn.Parameter(lucid.zeros(3)), nn.Parameter(lucid.zeros(2, 2)), nn.Parameter(lucid.zeros(1))]
+    grads = [rng.standard_normal(p.shape) * 3 for p in parameters[:2]]
+    for p, g in zip(parameters, grads, strict=False):
+        p.grad = lucid.tensor(g, dtype=lucid.float32)
+    norm = np.sqrt(sum((g**2).sum() for g in grads))
+    total = nn.utils.clip_grad_norm_(parameters, 0.5)
+    assert float(total) == pytest.approx(norm, rel=1e-5)
+    for p, g in zip(parameters, grads, strict=False):
+        np.testing.assert_allclose(p.grad.numpy(), g * 0.5 / norm, rtol=1e-4)
+    nn.utils.clip_grad_value_(parameters, 0.01)
+    assert max(float(p.grad.abs().max()) for p in parameters[:2]) <= 0.01 + 1e-9
+    parameters[0].grad = lucid.tensor([np.inf, 0.0, 0.0])
+    with pytest.raises(RuntimeError, match="non-finite"):
+        nn.utils.clip_grad_norm_(parameters, 0.5, error_if_nonfinite=True)
+    assert float(nn.utils.clip_grad_norm_([nn.Parameter(lucid.zeros(1))], 1.0)) == 0.0
+
+
+def test_parameters_as_a_vector(rng):
+    """Parameters become one vector and are set from one; a vector of the wrong length changes nothing."""
+    net = Net()
+    vector = nn.utils.parameters_to_vector(net.parameters())
+    new = lucid.tensor(rng.standard_normal(vector.shape), dtype=lucid.float32)
+    nn.utils.vector_to_parameters(new, net.parameters())
+    assert np.array_equal(nn.utils.parameters_to_vector(net.parameters()).detach().numpy(), new.numpy())
+    with pytest.raises(RuntimeError, match="expected a vector of"):
+        nn.utils.vector_to_parameters(new[1:], net.parameters())
+    assert np.array_equal(nn.utils.parameters_to_vector(net.parameters()).detach().numpy(), new.numpy())

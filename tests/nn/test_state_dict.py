@@ -1,0 +1,289 @@
+"""State dicts: what is saved, loading all or nothing, and their hooks."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn
+from lucid.errors import StateDictError
+
+
+def net():
+    return nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1)))
+
+
+def values(module):
+    return {name: value.numpy().copy() for name, value in module.state_dict().items()}
+
+
+def unchanged(module, before):
+    after = values(module)
+    return list(after) == list(before) and all(np.array_equal(after[name], before[name]) for name in before)
+
+
+class Counter(nn.Module):
+    """Has extra state."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def get_extra_state(self):
+        return {"count": self.count}
+
+    def set_extra_state(self, state):
+        self.count = state["count"]
+
+
+def test_what_is_saved():
+    """Parameters and persistent buffers under their names, detached but on the same memory; versions as metadata."""
+    module = net()
+    state = module.state_dict()
+    assert list(state) == [
+        "0.weight", "0.bias", "1.0.weight", "1.0.bias", "1.0.running_mean", "1.0.running_var",
+        "1.0.num_batches_tracked", "1.1.weight", "1.1.bias",
+    ]  # fmt: skip
+    assert not state["0.weight"].requires_grad
+    assert np.shares_memory(state["0.weight"].numpy(), module[0].weight.detach().numpy())
+    assert state._metadata["1.0"] == {"version": 2}
+    assert module.state_dict(keep_vars=True)["0.weight"] is module[0].weight
+    assert list(module[0].state_dict(prefix="x."))[0] == "x.weight"
+
+
+def test_round_trip():
+    """Loading copies into the module's own tensors; the state dict is not changed."""
+    source, target = net(), net()
+    state = source.state_dict()
+    weight = target[0].weight
+    result = target.load_state_dict(state)
+    assert (result.missing_keys, result.unexpected_keys) == ([], [])
+    assert repr(result) == "<All keys matched successfully>"
+    assert target[0].weight is weight
+    assert unchanged(target, values(source))
+    with lucid.no_grad():
+        weight.zero_()
+    assert state["0.weight"].any()
+
+
+def test_one_error_lists_everything():
+    """Missing, unexpected and wrongly shaped keys, and values that are no tensors, are in one error; nothing changes."""
+    module = net()
+    before = values(module)
+    state = dict(net().state_dict())
+    del state["0.bias"]
+    state["stray"] = lucid.ones(1)
+    state["1.1.weight"] = lucid.ones(1, 4)
+    state["1.1.bias"] = "text"
+    with pytest.raises(StateDictError) as caught:
+        module.load_state_dict(state)
+    text = str(caught.value)
+    for part in (
+        'Missing key(s) in state_dict: "0.bias"',
+        'Unexpected key(s) in state_dict: "stray"',
+        "size mismatch for 1.1.weight",
+        "(1, 4)",
+        "(1, 3)",
+        '"1.1.bias"',
+        "got str",
+        "left unchanged",
+    ):
+        assert part in text
+    assert isinstance(caught.value, RuntimeError)
+    assert isinstance(caught.value, KeyError)
+    assert unchanged(module, before)
+    assert "stray" in state
+
+
+def test_not_strict():
+    """Missing and unexpected keys are returned; a wrong shape is an error all the same."""
+    module = net()
+    state = {"0.weight": lucid.ones(3, 2), "stray": lucid.ones(1)}
+    result = module.load_state_dict(state, strict=False)
+    assert result.unexpected_keys == ["stray"]
+    assert "0.bias" in result.missing_keys
+    assert module[0].weight.detach().numpy().all()
+    with pytest.raises(StateDictError, match="size mismatch"):
+        module.load_state_dict({"0.weight": lucid.ones(2, 2)}, strict=False)
+
+
+def test_assign():
+    """With `assign` the values become the module's tensors, with their dtype; parameters stay parameters."""
+    module = net()
+    state = {name: value.double() for name, value in net().state_dict().items()}
+    module[0].bias.requires_grad_(False)
+    module.load_state_dict(state, assign=True)
+    assert module[0].weight.dtype == lucid.float64
+    assert isinstance(module[0].weight, nn.Parameter)
+    assert np.shares_memory(module[0].weight.detach().numpy(), state["0.weight"].numpy())
+    assert (module[0].weight.requires_grad, module[0].bias.requires_grad) == (True, False)
+
+
+def test_not_a_mapping():
+    """Something that is no mapping is a TypeError that says what it got."""
+    with pytest.raises(TypeError, match="got list"):
+        net().load_state_dict([])
+
+
+def test_extra_state():
+    """A module's extra state is saved and loaded, missing it is an error, and a failed load brings it back."""
+    module, other = nn.Sequential(Counter(), nn.Linear(1, 1)), nn.Sequential(Counter(), nn.Linear(1, 1))
+    module[0].count = 5
+    state = module.state_dict()
+    assert state["0._extra_state"] == {"count": 5}
+    other.load_state_dict(state)
+    assert other[0].count == 5
+    state["0._extra_state"] = {"wrong": 1}
+    state["1.weight"] = state["1.weight"] + 1
+    before = other[1].weight.detach().numpy().copy()
+    with pytest.raises(KeyError):
+        other.load_state_dict(state)
+    assert other[0].count == 5
+    assert np.array_equal(other[1].weight.detach().numpy(), before)
+    del state["0._extra_state"]
+    with pytest.raises(StateDictError, match='Missing.*"0._extra_state"'):
+        other.load_state_dict(state)
+
+
+def test_older_batch_norm():
+    """A state dict from before num_batches_tracked was counted loads strictly."""
+    state = nn.BatchNorm1d(2).state_dict()
+    del state["num_batches_tracked"]
+    state._metadata[""]["version"] = 1
+    nn.BatchNorm1d(2).load_state_dict(state)
+
+
+def test_saving_hooks():
+    """Pre-hooks fire parent first, hooks children first; a hook may edit the dictionary, the root's may replace it."""
+    module = net()
+    events = []
+    for name, each in module.named_modules():
+        each.register_state_dict_pre_hook(lambda m, prefix, keep_vars: events.append(("pre", prefix, keep_vars)))
+        each.register_state_dict_hook(
+            lambda m, state, prefix, keep_vars, name=name: events.append(("hook", name, prefix, keep_vars))
+        )
+    handle = module[1].register_state_dict_hook(
+        lambda m, state, prefix, keep: state.update({prefix + "note": "custom"})
+    )
+    state = module.state_dict(keep_vars=True)
+    assert state["1.note"] == "custom"
+    prefixes = ["", "0.", "1.", "1.0.", "1.1."]
+    assert [event[1] for event in events if event[0] == "pre"] == prefixes
+    assert [event[2] for event in events if event[0] == "hook"] == ["0.", "1.0.", "1.1.", "1.", ""]
+    assert all(event[-1] is True for event in events)
+    handle()
+    assert "1.note" not in module.state_dict()
+    module._register_state_dict_hook(lambda m, state, prefix, metadata: {"only": len(state), **metadata})
+    assert dict(module.state_dict()) == {"only": 9, "version": 1}
+    other = net()
+    other.register_state_dict_post_hook(lambda m, state, prefix, metadata: 3)
+    with pytest.raises(TypeError, match="expected None"):
+        other.state_dict()
+
+
+def test_loading_pre_hooks():
+    """lucid's pre-hook gets its module's entries under their own names, PyTorch's all with a prefix; both may edit."""
+    module = net()
+    state = dict(net().state_dict())
+    state["1.1.legacy"] = lucid.ones(1)
+    state["0.kernel"] = state.pop("0.weight")
+    given = dict(state)
+    seen = []
+
+    def ours(m, entries, strict):
+        seen.append((sorted(entries), strict))
+        entries.pop("legacy")
+
+    def theirs(m, entries, prefix, metadata, strict, missing, unexpected, errors):
+        entries[prefix + "weight"] = entries.pop(prefix + "kernel")
+
+    module[1][1].register_load_state_dict_pre_hook(ours)
+    module[0].register_load_state_dict_pre_hook(theirs)
+    module.load_state_dict(state)
+    assert seen == [(["bias", "legacy", "weight"], True)]
+    assert state == given
+    module[1][0]._register_load_state_dict_pre_hook(lambda entries, prefix, *rest: seen.append(prefix))
+    module[1][0]._register_load_state_dict_pre_hook(lambda m, entries, prefix, *rest: seen.append(m), with_module=True)
+    module.load_state_dict(state)
+    assert seen[-3:-1] == ["1.0.", module[1][0]]
+
+
+def test_loading_post_hooks():
+    """Post-hooks fire also when the load is about to raise, see their own keys, and may avoid the error."""
+    module = net()
+    before = values(module)
+    state = dict(net().state_dict())
+    del state["1.1.bias"]
+    seen = []
+    module[1][1].register_load_state_dict_post_hook(
+        lambda m, missing, unexpected, strict: seen.append((list(missing), list(unexpected), strict))
+    )
+    with pytest.raises(StateDictError, match="1.1.bias"):
+        module.load_state_dict(state)
+    assert seen == [(["bias"], [], True)]
+    assert unchanged(module, before)
+    handle = module.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.clear())
+    module.load_state_dict(state)
+    assert np.array_equal(values(module)["0.weight"], state["0.weight"].numpy())
+    handle.remove()
+    before = values(module)
+    module.register_load_state_dict_post_hook(lambda m, missing, unexpected, strict: missing.append("more"))
+    with pytest.raises(StateDictError, match='"more"'):
+        module.load_state_dict(dict(net().state_dict()))
+    assert unchanged(module, before)
+
+
+def test_hook_that_raises_while_loading():
+    """A post-hook that raises leaves the module unchanged, and the note names it and the module's path."""
+    module = net()
+    before = values(module)
+
+    def fails(m, missing, unexpected, strict):
+        raise ValueError("no")
+
+    module[1].register_load_state_dict_post_hook(fails)
+    with pytest.raises(ValueError, match="no") as caught:
+        module.load_state_dict(net().state_dict())
+    assert unchanged(module, before)
+    assert "fails" in caught.value.__notes__[0]
+    assert "module 1 (Sequential)" in caught.value.__notes__[0]
+
+
+def test_forms_are_recognised_at_registration():
+    """A hook that takes neither form is refused, and a bare *args gets PyTorch's."""
+    module = net()
+    with pytest.raises(TypeError, match="3 positional arguments, or of 8"):
+        module.register_load_state_dict_pre_hook(lambda a, b: None)
+    assert not module._load_state_dict_pre_hooks
+    seen = []
+    module.register_load_state_dict_pre_hook(lambda *args: seen.append(len(args)))
+    module.register_load_state_dict_post_hook(lambda *args: seen.append(len(args)))
+    module.load_state_dict(net().state_dict())
+    assert seen == [8, 2]
+
+
+def test_own_loading_method():
+    """A module that overrides `_load_from_state_dict` in PyTorch's way loads, and a failed load leaves it unchanged."""
+
+    class Renamed(nn.Linear):
+        def _load_from_state_dict(self, state_dict, prefix, *rest):
+            if prefix + "kernel" in state_dict:
+                state_dict[prefix + "weight"] = state_dict.pop(prefix + "kernel")
+            super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    module = nn.Sequential(Renamed(2, 2))
+    state = dict(module.state_dict())
+    state["0.kernel"] = lucid.ones(2, 2)
+    del state["0.weight"]
+    module.load_state_dict(state)
+    assert module[0].weight.detach().numpy().tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    before = values(module)
+    state["0.kernel"] = lucid.zeros(2, 2)
+    del state["0.bias"]
+    with pytest.raises(StateDictError):
+        module.load_state_dict(state)
+    assert unchanged(module, before)
+    assert copy.copy(state).keys() == state.keys()
