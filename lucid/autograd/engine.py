@@ -153,7 +153,7 @@ def run(
     if wanted is not None:
         this.want(wanted, accumulate=accumulate)
     state = thread.state
-    before = state.grad_enabled, state.node
+    before = state.grad_enabled
     state.grad_enabled = create_graph
     state.refresh()
     state.passes.append(this)
@@ -161,7 +161,7 @@ def run(
         _run(this, roots, state, create_graph)
     finally:
         state.passes.pop()
-        state.grad_enabled, state.node = before
+        state.grad_enabled = before
         state.refresh()
     return this.captured
 
@@ -171,7 +171,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     keep, needed, captures, counts = this.keep, this.needed, this.captures, this.counts
     watched = bool(captures) or needed is not None or state.anomaly
     ndarray, quiet, add = np.ndarray, state.quiet, np.add
-    m: Any = GRAPH if graph else CPU
+    plain = not (graph or watched)
     new_tensor: Any = registered.tensor
     buffers: dict[Node, Any] = {}
     owned: set[tuple[Node, int]] = set()
@@ -200,9 +200,8 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     while True:
         if leaves:
             node = leaves.pop(0)
-            if not watched and node.extra is None and type(buffers.get(node)) is ndarray:
+            if plain and node.extra is None and type(buffers.get(node)) is ndarray:
                 # the same as below for the many leaves that nothing hangs on
-                state.node = node
                 node.backward(CPU, buffers.pop(node), quiet)
                 continue
         elif newest is not None:
@@ -211,11 +210,18 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         else:
             return
         grad = buffers.pop(node, None)
-        state.node = node
-        if not graph and type(grad) is not ndarray:
-            m = namespace_of_buffer(grad)
         extra = node.extra
-        if extra is not None and extra.light is not None and m is CPU and not watched and grad is not None:
+        if not plain or type(grad) is not ndarray:
+            m = GRAPH if graph else namespace_of_buffer(grad)
+            if watched or extra is not None:
+                grads = _run_watched(this, node, m, grad, quiet)
+                if grads is None:
+                    continue
+            else:
+                grads = node.backward(m, grad, quiet) if m is not CUDA else _run_on_device(node, m, grad, quiet)
+        elif extra is None:
+            grads = node.backward(CPU, grad, quiet)
+        elif extra.light is not None:
             # Nothing but hooks of its only output hangs on this node: what `_run_watched` does, in line.
             tensor = new_tensor()
             tensor.array = grad
@@ -231,17 +237,11 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 raise
             grad = tensor.array
             tensor = result = None
-            grads = node.backward(m, grad, quiet)
-        elif watched or extra is not None:
-            grads = _run_watched(this, node, m, grad, quiet)
+            grads = node.backward(CPU, grad, quiet)
+        else:
+            grads = _run_watched(this, node, CPU, grad, quiet)
             if grads is None:
                 continue
-        elif m is CUDA:
-            grads = _run_on_device(node, m, grad, quiet)
-        else:
-            grads = node.backward(m, grad, quiet)
-        if not graph:
-            m = CPU
         if not keep and node.kept[1]:
             node.release()
         for edge, grad in zip(node.edges, grads):  # noqa: B905  their lengths agree, and strict costs on the hot path
@@ -253,15 +253,17 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             if grad is not None:
                 if target.outputs != 1:
                     contribute(buffers, owned, target, output, grad, graph=graph)
-                elif target not in buffers:
-                    buffers[target] = grad
-                elif type(old := buffers[target]) is ndarray and old.nbytes < SMALL_BYTES:
-                    try:
-                        buffers[target] = add(old, grad)
-                    except NumPyComplaints:
-                        buffers[target] = quiet(add, old, grad)
                 else:
-                    contribute(buffers, owned, target, output, grad, graph=graph)
+                    old = buffers.get(target)
+                    if old is None:
+                        buffers[target] = grad
+                    elif type(old) is ndarray and old.nbytes < SMALL_BYTES:
+                        try:
+                            buffers[target] = add(old, grad)
+                        except NumPyComplaints:
+                            buffers[target] = quiet(add, old, grad)
+                    else:
+                        contribute(buffers, owned, target, output, grad, graph=graph)
             left = counts[target]
             if left > 1:
                 counts[target] = left - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from lucid.autograd.base import TensorBase, describe, version_of, wrap
@@ -189,7 +190,9 @@ def register_multi_grad_hook(
             raise HookTypeError(f"register_multi_grad_hook: expected tensors, got {type(tensor).__name__}")
         if live_edge(tensor) is None:
             raise HookError(f"register_multi_grad_hook: the tensor of {describe(tensor)} does not require grad")
-    nodes = [edge[0] for edge in map(live_edge, tensors) if edge is not None]
+    # weakly: the hooks below hang on these nodes
+    nodes = [weakref.ref(edge[0]) for edge in map(live_edge, tensors) if edge is not None]
+    count = len(nodes)
     lock = threading.Lock()
     # by pass number: the gradients so far and how many are still to come
     waiting: dict[int, tuple[list[Any], int]] = {}
@@ -199,7 +202,7 @@ def register_multi_grad_hook(
         try:
             fn(argument)
         except Exception as error:
-            add_hook_note(error, fn, f"multi-grad hook (mode={mode!r})", f"{len(tensors)} tensors", 0)
+            add_hook_note(error, fn, f"multi-grad hook (mode={mode!r})", f"{count} tensors", 0)
             raise
 
     def receiver(index: int) -> Callable[[Any], None]:
@@ -207,8 +210,8 @@ def register_multi_grad_hook(
             this = thread.state.passes[-1]
             with lock:
                 grads, missing = waiting.pop(this.number, None) or (
-                    [None] * len(tensors),
-                    sum(1 for node in nodes if this.will_run(node)),
+                    [None] * count,
+                    sum(1 for node in nodes if (alive := node()) is not None and this.will_run(alive)),
                 )
                 grads[index] = grad
                 missing -= 1

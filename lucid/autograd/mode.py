@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from lucid.autograd.engine import Pass
     from lucid.autograd.mutation import allow_mutation_on_saved_tensors
-    from lucid.autograd.node import Node
     from lucid.autograd.saved import SavedTensorHooks
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -35,7 +34,7 @@ class ThreadState:
 
     `recording` folds grad mode, inference mode, saved-tensor hooks and anomaly detection into one number, so that
     an op pays one look-up; `refresh` keeps it in step with the other fields. `passes` holds the backward passes that
-    run on this thread, innermost last, and `node` the node that runs.
+    run on this thread, innermost last.
     """
 
     __slots__ = (
@@ -44,7 +43,6 @@ class ThreadState:
         "grad_enabled",
         "inference",
         "mutable",
-        "node",
         "passes",
         "quiet",
         "recording",
@@ -61,7 +59,6 @@ class ThreadState:
         self.saved_hooks_disabled: str | None = None
         self.mutable: list[allow_mutation_on_saved_tensors] = []
         self.passes: list[Pass] = []
-        self.node: Node | None = None
         self.recording = PLAIN
         # A context in which NumPy reports no floating-point warnings: PyTorch gives inf and nan silently. Running one
         # call inside it costs 40 ns, `np.errstate` 1,400, and the user's own error state stays untouched.
