@@ -1,0 +1,330 @@
+"""Layers, losses and initialisation: PyTorch's signatures, names, shapes, values, gradients and state dicts."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import lucid
+
+LAYERS = {
+    "Identity": lambda nn: nn.Identity(),
+    "Linear": lambda nn: nn.Linear(6, 4),
+    "Linear no bias": lambda nn: nn.Linear(6, 4, bias=False),
+    "Conv1d": lambda nn: nn.Conv1d(4, 6, 3, stride=2, padding=1, dilation=2, groups=2),
+    "Conv2d": lambda nn: nn.Conv2d(4, 6, (3, 2), stride=(1, 2), padding=(1, 0), bias=False),
+    "Conv2d same": lambda nn: nn.Conv2d(4, 6, 3, padding="same", dilation=2),
+    "Conv2d reflect": lambda nn: nn.Conv2d(4, 6, (3, 2), padding=(1, 2), padding_mode="reflect"),
+    "Conv2d circular same": lambda nn: nn.Conv2d(4, 6, (3, 2), padding="same", padding_mode="circular"),
+    "Conv2d replicate valid": lambda nn: nn.Conv2d(4, 6, 2, padding="valid", padding_mode="replicate"),
+    "ConvTranspose1d": lambda nn: nn.ConvTranspose1d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2),
+    "ConvTranspose2d": lambda nn: nn.ConvTranspose2d(4, 6, (3, 2), stride=2, padding=1, dilation=2),
+    "MaxPool1d": lambda nn: nn.MaxPool1d(2),
+    "MaxPool2d": lambda nn: nn.MaxPool2d(3, stride=2, padding=1, ceil_mode=True),
+    "AvgPool1d": lambda nn: nn.AvgPool1d(2),
+    "AvgPool2d": lambda nn: nn.AvgPool2d((2, 3), stride=1, padding=1, count_include_pad=False),
+    "AdaptiveAvgPool1d": lambda nn: nn.AdaptiveAvgPool1d(3),
+    "AdaptiveAvgPool2d": lambda nn: nn.AdaptiveAvgPool2d((3, None)),
+    "BatchNorm1d": lambda nn: nn.BatchNorm1d(4),
+    "BatchNorm1d cumulative": lambda nn: nn.BatchNorm1d(4, momentum=None),
+    "BatchNorm2d": lambda nn: nn.BatchNorm2d(4, eps=1e-3, momentum=0.3),
+    "BatchNorm2d plain": lambda nn: nn.BatchNorm2d(4, affine=False, track_running_stats=False),
+    "BatchNorm2d no bias": lambda nn: nn.BatchNorm2d(4, bias=False),
+    "LayerNorm": lambda nn: nn.LayerNorm(6),
+    "LayerNorm two": lambda nn: nn.LayerNorm((5, 6), bias=False),
+    "LayerNorm plain": lambda nn: nn.LayerNorm(6, elementwise_affine=False),
+    "RMSNorm": lambda nn: nn.RMSNorm(6),
+    "RMSNorm eps": lambda nn: nn.RMSNorm(6, eps=1e-3, elementwise_affine=False),
+    "GroupNorm": lambda nn: nn.GroupNorm(2, 4),
+    "GroupNorm plain": lambda nn: nn.GroupNorm(2, 4, affine=False),
+    "Dropout": lambda nn: nn.Dropout(0.0),
+    "Embedding": lambda nn: nn.Embedding(7, 3),
+    "Embedding padding": lambda nn: nn.Embedding(7, 3, padding_idx=-2, scale_grad_by_freq=True),
+    "Embedding norm": lambda nn: nn.Embedding(7, 3, max_norm=0.5, norm_type=1.0),
+    "Flatten": lambda nn: nn.Flatten(),
+    "Flatten part": lambda nn: nn.Flatten(0, 1),
+    "Unflatten": lambda nn: nn.Unflatten(1, (2, 2)),
+    "ReLU": lambda nn: nn.ReLU(),
+    "ReLU6": lambda nn: nn.ReLU6(),
+    "LeakyReLU": lambda nn: nn.LeakyReLU(0.2),
+    "ELU": lambda nn: nn.ELU(0.7),
+    "GELU": lambda nn: nn.GELU(),
+    "GELU tanh": lambda nn: nn.GELU("tanh"),
+    "SiLU": lambda nn: nn.SiLU(),
+    "Mish": lambda nn: nn.Mish(),
+    "Hardtanh": lambda nn: nn.Hardtanh(-0.5, 0.7),
+    "PReLU": lambda nn: nn.PReLU(),
+    "PReLU channels": lambda nn: nn.PReLU(4, init=0.1),
+    "Softplus": lambda nn: nn.Softplus(beta=2.0, threshold=1.0),
+    "Sigmoid": lambda nn: nn.Sigmoid(),
+    "Tanh": lambda nn: nn.Tanh(),
+    "LogSigmoid": lambda nn: nn.LogSigmoid(),
+    "Softmax": lambda nn: nn.Softmax(dim=1),
+    "Softmax implicit": lambda nn: nn.Softmax(),
+    "LogSoftmax": lambda nn: nn.LogSoftmax(dim=-1),
+    "Softmin": lambda nn: nn.Softmin(dim=0),
+    "Sequential": lambda nn: nn.Sequential(nn.Conv2d(4, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten()),
+    "nested": lambda nn: nn.ModuleDict({"a": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Linear(1, 1)]), "b": nn.Tanh()}),
+}
+INPLACE = ["ReLU", "ReLU6", "LeakyReLU", "ELU", "SiLU", "Mish", "Hardtanh", "Dropout"]
+LOSSES = {
+    "MSELoss": ("real", {}),
+    "L1Loss": ("real", {"reduction": "sum"}),
+    "SmoothL1Loss": ("real", {"beta": 0.4}),
+    "HuberLoss": ("real", {"delta": 0.4, "reduction": "none"}),
+    "NLLLoss": ("classes", {"weight": (3,), "ignore_index": 1}),
+    "CrossEntropyLoss": ("classes", {"weight": (3,), "label_smoothing": 0.2}),
+    "BCELoss": ("probabilities", {"weight": (5, 3)}),
+    "BCEWithLogitsLoss": ("probabilities", {"pos_weight": (3,)}),
+    "KLDivLoss": ("probabilities", {"reduction": "batchmean"}),
+}
+
+
+def input_shape(name):
+    """Return the shape of an input that suits the layer."""
+    if "1d" in name:
+        return (5, 4, 6)
+    return (5, 4, 5, 6)
+
+
+def as_torch(value):
+    return torch.tensor(value)
+
+
+def same_state(theirs, ours, tolerance=1e-10):
+    """Check keys, shapes and values of two state dicts."""
+    assert list(theirs) == list(ours)
+    for name, value in theirs.items():
+        assert tuple(value.shape) == ours[name].shape
+        np.testing.assert_allclose(ours[name].numpy(), value.numpy(), rtol=tolerance, atol=tolerance)
+
+
+def pair(make, rng):
+    """Return PyTorch's layer and lucid's in float64 with the same random parameters, loaded through a state dict."""
+    theirs, ours = make(torch.nn).double(), make(lucid.nn).double()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.copy_(torch.tensor(rng.standard_normal(tuple(parameter.shape))))
+    ours.load_state_dict({name: lucid.tensor(value.numpy()) for name, value in theirs.state_dict().items()})
+    return theirs, ours
+
+
+@pytest.mark.parametrize("name", list(LAYERS))
+def test_repr_and_state(name):
+    """The layer shows itself as PyTorch's does, and its state dict has the same keys, shapes and dtypes."""
+    theirs, ours = LAYERS[name](torch.nn), LAYERS[name](lucid.nn)
+    assert repr(ours) == repr(theirs)
+    assert [(k, tuple(v.shape), str(v.dtype).removeprefix("torch.")) for k, v in theirs.state_dict().items()] == [
+        (k, v.shape, str(v.dtype).removeprefix("lucid.")) for k, v in ours.state_dict().items()
+    ]
+    assert {k: v for k, v in theirs.state_dict()._metadata.items()} == ours.state_dict()._metadata
+
+
+@pytest.mark.parametrize("name", [name for name in LAYERS if name != "nested"])
+def test_values_and_gradients(name, rng):
+    """Outputs, gradients of input and parameters, and buffers agree in training and evaluation."""
+    theirs, ours = pair(LAYERS[name], rng)
+    embedding = name.startswith("Embedding")
+    for mode in (True, False):
+        theirs.train(mode)
+        ours.train(mode)
+        values = rng.integers(0, 7, (4, 5)) if embedding else rng.standard_normal(input_shape(name))
+        x, u = torch.tensor(values), lucid.tensor(values)
+        if not embedding:
+            x.requires_grad_()
+            u.requires_grad_()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            y, v = theirs(x), ours(u)
+        np.testing.assert_allclose(v.detach().numpy(), y.detach().numpy(), rtol=1e-9, atol=1e-9)
+        upstream = rng.standard_normal(tuple(y.shape))
+        if not y.requires_grad:
+            assert not v.requires_grad
+            continue
+        y.backward(torch.tensor(upstream))
+        v.backward(lucid.tensor(upstream))
+        if not embedding:
+            np.testing.assert_allclose(u.grad.numpy(), x.grad.numpy(), rtol=1e-8, atol=1e-8)
+        for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
+            np.testing.assert_allclose(q.grad.numpy(), p.grad.numpy(), rtol=1e-8, atol=1e-8)
+        same_state(theirs.state_dict(), ours.state_dict(), 1e-9)
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_in_place_layers(name, rng):
+    """With `inplace=True` the input itself is changed and returned, and gradients are the same."""
+    arguments = (0.0,) if name == "Dropout" else ()
+    theirs, ours = (getattr(lib.nn, name)(*arguments, inplace=True) for lib in (torch, lucid))
+    assert repr(ours) == repr(theirs)
+    values, upstream = rng.standard_normal((3, 4)), rng.standard_normal((3, 4))
+    x, u = torch.tensor(values, requires_grad=True), lucid.tensor(values, requires_grad=True)
+    source = u * 1
+    out = ours(source)
+    assert out is source
+    theirs(x * 1).backward(torch.tensor(upstream))
+    out.backward(lucid.tensor(upstream))
+    np.testing.assert_allclose(u.grad.numpy(), x.grad.numpy(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+@pytest.mark.parametrize("reduction", [None, "mean", "sum", "none"])
+def test_losses(name, reduction, rng):
+    """Losses and their gradients agree, with weights as buffers."""
+    kind, settings = LOSSES[name]
+    if reduction is not None:
+        settings = {**settings, "reduction": reduction}
+    shapes = {k: rng.random(v) for k, v in settings.items() if isinstance(v, tuple)}
+    modules = []
+    for lib in (torch, lucid):
+        modules.append(getattr(lib.nn, name)(**{**settings, **{k: lib.tensor(v) for k, v in shapes.items()}}))
+    values = rng.standard_normal((5, 3))
+    if name in {"BCELoss", "KLDivLoss"}:
+        values = 1 / (1 + np.exp(-values))
+    target = {
+        "real": rng.standard_normal((5, 3)), "classes": rng.integers(0, 3, 5), "probabilities": rng.random((5, 3))
+    }[kind]  # fmt: skip
+    x, u = torch.tensor(values, requires_grad=True), lucid.tensor(values, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        y, v = modules[0](x, torch.tensor(target)), modules[1](u, lucid.tensor(target))
+    np.testing.assert_allclose(v.detach().numpy(), y.detach().numpy(), rtol=1e-9)
+    upstream = rng.standard_normal(tuple(y.shape))
+    y.backward(torch.tensor(upstream))
+    v.backward(lucid.tensor(upstream))
+    np.testing.assert_allclose(u.grad.numpy(), x.grad.numpy(), rtol=1e-9, atol=1e-12)
+    same_state(modules[0].state_dict(), modules[1].state_dict())
+    assert repr(modules[1]) == repr(modules[0])
+
+
+def public_classes():
+    """Return the names of the layers that both libraries export."""
+    return sorted(
+        name
+        for name in lucid.nn.__all__
+        if isinstance(getattr(lucid.nn, name), type)
+        and issubclass(getattr(lucid.nn, name), lucid.nn.Module)
+        and hasattr(torch.nn, name)
+        and name not in {"Module", "Sequential", "Sigmoid", "Tanh", "LogSigmoid"}
+    )
+
+
+@pytest.mark.parametrize("name", public_classes())
+def test_signatures(name):
+    """Constructors have PyTorch's parameters, in its order and with its defaults."""
+
+    def form(cls):
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        # PyTorch keeps two old names of Hardtanh's bounds, which only warn
+        return [(p.name, p.default, p.kind) for p in parameters if p.name not in {"min_value", "max_value"}]
+
+    assert form(getattr(lucid.nn, name)) == form(getattr(torch.nn, name))
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("Linear", (400, 300)), ("Conv2d", (60, 40, 7)), ("ConvTranspose1d", (60, 40, 7)), ("Embedding", (300, 400))],
+)
+def test_initialisation(name, shape):
+    """Layers draw their first parameters from PyTorch's distributions: same bounds, same spread."""
+    torch.manual_seed(0)
+    lucid.manual_seed(0)
+    theirs, ours = getattr(torch.nn, name)(*shape), getattr(lucid.nn, name)(*shape)
+    for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
+        a, b = p.detach().numpy().ravel(), q.detach().numpy().ravel()
+        assert abs(a.std() - b.std()) < 6 * a.std() / math.sqrt(2 * a.size)
+        assert abs(b.mean()) < 6 * a.std() / math.sqrt(a.size)
+        if name != "Embedding":
+            bound = 1 / math.sqrt(np.prod(theirs.weight.shape[1:]))
+            assert bound * (1 - 20 / a.size) - 1e-3 < np.abs(b).max() <= bound
+
+
+INITIALISERS = {
+    "uniform_": ((-1.0, 3.0), {}),
+    "normal_": ((1.0, 2.0), {}),
+    "trunc_normal_": ((), {"mean": 0.5, "std": 2.0, "a": -1.0, "b": 3.0}),
+    "xavier_uniform_": ((2.0,), {}),
+    "xavier_normal_": ((), {"gain": 0.5}),
+    "kaiming_uniform_": ((), {"a": 0.2, "mode": "fan_out"}),
+    "kaiming_normal_": ((), {"nonlinearity": "relu"}),
+}
+
+
+@pytest.mark.parametrize("name", list(INITIALISERS))
+def test_initialisers(name):
+    """Each initialiser fills in place, unrecorded, from PyTorch's distribution (two-sample Kolmogorov-Smirnov)."""
+    args, settings = INITIALISERS[name]
+    torch.manual_seed(1)
+    lucid.manual_seed(1)
+    theirs, ours = torch.empty(150, 80, 3), lucid.nn.Parameter(lucid.zeros(150, 80, 3))
+    getattr(torch.nn.init, name)(theirs, *args, **settings)
+    assert getattr(lucid.nn.init, name)(ours, *args, **settings) is ours
+    assert ours.is_leaf
+    a, b = np.sort(theirs.numpy().ravel()), np.sort(ours.detach().numpy().ravel())
+    grid = np.concatenate([a, b])
+    distance = np.abs(np.searchsorted(a, grid, "right") - np.searchsorted(b, grid, "right")).max() / a.size
+    assert distance < 2.2 * math.sqrt(2 / a.size)
+
+
+def test_initialisers_without_chance():
+    """Constants, eye and dirac agree exactly; sparse and orthogonal have their defining properties."""
+    for name, args, shape in (
+        ("constant_", (3.5,), (2, 3)), ("ones_", (), (2, 3)), ("zeros_", (), (2, 3)), ("eye_", (), (3, 5)),
+        ("dirac_", (), (4, 2, 3)), ("dirac_", (2,), (4, 2, 3, 3)),
+    ):  # fmt: skip
+        theirs, ours = torch.ones(shape), lucid.ones(*shape)
+        getattr(torch.nn.init, name)(theirs, *args)
+        getattr(lucid.nn.init, name)(ours, *args)
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+    sparse = lucid.nn.init.sparse_(lucid.ones(10, 4), 0.25)
+    assert ((sparse.numpy() == 0).sum(0) == 3).all()
+    for shape in ((6, 4), (4, 6), (4, 2, 3)):
+        q = lucid.nn.init.orthogonal_(lucid.zeros(*shape, dtype=lucid.float64), gain=2.0).numpy().reshape(shape[0], -1)
+        small = q @ q.T if q.shape[0] <= q.shape[1] else q.T @ q
+        np.testing.assert_allclose(small, 4 * np.eye(len(small)), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("nonlinearity", "param"), [("linear", None), ("conv2d", None), ("tanh", None), ("relu", None), ("selu", None),
+                                ("leaky_relu", None), ("leaky_relu", 0.3)]
+)  # fmt: skip
+def test_gains(nonlinearity, param):
+    """Gains are PyTorch's."""
+    theirs = torch.nn.init.calculate_gain(nonlinearity, param)
+    assert lucid.nn.init.calculate_gain(nonlinearity, param) == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize("norm_type", [1.0, 2.0, 3.0, math.inf])
+def test_clipping(norm_type, rng):
+    """Total norm and clipped gradients agree for every order of the norm."""
+    grads = [rng.standard_normal(shape) for shape in ((3, 4), (5,), ())]
+    found = []
+    for lib in (torch, lucid):
+        parameters = [lib.nn.Parameter(lib.zeros(g.shape, dtype=lib.float64)) for g in grads]
+        for p, g in zip(parameters, grads, strict=True):
+            p.grad = lib.tensor(g, dtype=lib.float64)
+        total = lib.nn.utils.clip_grad_norm_(parameters, 0.7, norm_type)
+        found.append([float(total), *(p.grad.numpy() for p in parameters)])
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_state_dicts_go_both_ways(rng):
+    """A state dict made here loads strictly into PyTorch's network, and gives the same outputs there."""
+
+    def network(nn):
+        return nn.Sequential(
+            nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 8), nn.LayerNorm(8)
+        )
+
+    ours, theirs = network(lucid.nn).double(), network(torch.nn).double()
+    values = rng.standard_normal((4, 1, 6, 6))
+    ours(lucid.tensor(values))
+    theirs.load_state_dict({name: torch.tensor(value.numpy()) for name, value in ours.state_dict().items()})
+    with torch.no_grad():
+        expected = theirs.eval()(torch.tensor(values)).numpy()
+    np.testing.assert_allclose(ours.eval()(lucid.tensor(values)).detach().numpy(), expected, rtol=1e-9, atol=1e-9)
