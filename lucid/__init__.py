@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import e, inf, nan, pi
 
-from lucid import autograd, cuda, nn, optim
+from lucid import autograd, cuda, errors, nn, optim
 from lucid.autograd.mode import (
     enable_grad,
     inference_mode,
@@ -42,7 +42,7 @@ from lucid.backend.dtype import float64 as double
 from lucid.backend.dtype import int16 as short
 from lucid.backend.dtype import int32 as int
 from lucid.backend.dtype import int64 as long
-from lucid.backend.generator import Generator, default_generator, get_rng_state, manual_seed, set_rng_state
+from lucid.backend.limits import finfo, iinfo
 from lucid.ops.activation import relu
 from lucid.ops.addmm import addmm, baddbmm
 from lucid.ops.axes import flip, fliplr, flipud, movedim, permute, roll, rot90, swapaxes, t, transpose
@@ -62,6 +62,7 @@ from lucid.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, log
 from lucid.ops.extremes import amax, amin, argmax, argmin, max, min
 from lucid.ops.filling import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from lucid.ops.gathering import gather, scatter, scatter_add, take, take_along_dim
+from lucid.ops.generators import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from lucid.ops.hyperbolic import acosh, asinh, atanh, cosh, sinh
 from lucid.ops.indexing import index_put
 from lucid.ops.joining import cat, concat, hstack, stack, vstack
@@ -83,10 +84,12 @@ from lucid.ops.nonfinite import isfinite, isinf, isnan, nan_to_num
 from lucid.ops.norms import cosine_similarity, logsumexp, norm
 from lucid.ops.picking import narrow, select
 from lucid.ops.power import pow, rsqrt, sqrt, square
+from lucid.ops.random import dropout, rand, rand_like, randint, randint_like, randn, randn_like, randperm
 from lucid.ops.ranges import arange, eye, linspace, logspace
 from lucid.ops.reduction import all, any, count_nonzero, mean, nansum, sum
 from lucid.ops.repeating import repeat_interleave, tile
 from lucid.ops.rounding import ceil, floor, frac, round, trunc
+from lucid.ops.sampling import bernoulli, multinomial, normal
 from lucid.ops.selection import clamp, clamp_max, clamp_min, clip, where
 from lucid.ops.shape import clone, flatten, ravel, reshape, squeeze, unflatten, unsqueeze
 from lucid.ops.sigmoid import sigmoid, tanh
@@ -100,15 +103,41 @@ from lucid.ops.trigonometry import acos, asin, atan, atan2, cos, sin, tan
 from lucid.serialization import load, save
 from lucid.tensor import Tensor
 from lucid.tensor.interop import from_dlpack
+from lucid.tensor.layout import is_complex, is_floating_point, is_tensor, numel
 from lucid.tensor.printing import set_printoptions
 
 __version__ = "0.1.0"
+
+# PyTorch's second names
+absolute = abs
+arccos = acos
+arccosh = acosh
+arcsin = asin
+arcsinh = asinh
+arctan = atan
+arctan2 = atan2
+arctanh = atanh
+concatenate = cat
+divide = div
+fix = trunc
+greater = gt
+greater_equal = ge
+less = lt
+less_equal = le
+moveaxis = movedim
+multiply = mul
+negative = neg
+not_equal = ne
+subtract = sub
+swapdims = transpose
+true_divide = div
 
 __all__ = [
     "Generator",
     "Tensor",
     "__version__",
     "abs",
+    "absolute",
     "acos",
     "acosh",
     "add",
@@ -122,6 +151,13 @@ __all__ = [
     "angle",
     "any",
     "arange",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
     "argmax",
     "argmin",
     "argsort",
@@ -135,6 +171,7 @@ __all__ = [
     "atanh",
     "autograd",
     "baddbmm",
+    "bernoulli",
     "bfloat16",
     "bincount",
     "bitwise_and",
@@ -162,6 +199,7 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "concatenate",
     "conj",
     "conv1d",
     "conv2d",
@@ -174,14 +212,15 @@ __all__ = [
     "cuda",
     "cumprod",
     "cumsum",
-    "default_generator",
     "device",
     "diag",
     "diag_embed",
     "diagonal",
     "div",
+    "divide",
     "dot",
     "double",
+    "dropout",
     "dtype",
     "e",
     "einsum",
@@ -193,10 +232,13 @@ __all__ = [
     "erf",
     "erfc",
     "erfinv",
+    "errors",
     "exp",
     "exp2",
     "expm1",
     "eye",
+    "finfo",
+    "fix",
     "flatten",
     "flip",
     "fliplr",
@@ -218,9 +260,12 @@ __all__ = [
     "get_default_device",
     "get_default_dtype",
     "get_rng_state",
+    "greater",
+    "greater_equal",
     "gt",
     "half",
     "hstack",
+    "iinfo",
     "imag",
     "index_add",
     "index_copy",
@@ -229,20 +274,26 @@ __all__ = [
     "index_select",
     "inf",
     "inference_mode",
+    "initial_seed",
     "inner",
     "int",
     "int8",
     "int16",
     "int32",
     "int64",
+    "is_complex",
+    "is_floating_point",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_tensor",
     "isclose",
     "isfinite",
     "isinf",
     "isnan",
     "le",
     "lerp",
+    "less",
+    "less_equal",
     "linspace",
     "load",
     "log",
@@ -272,8 +323,11 @@ __all__ = [
     "min",
     "minimum",
     "mm",
+    "moveaxis",
     "movedim",
     "mul",
+    "multinomial",
+    "multiply",
     "mv",
     "nan",
     "nan_to_num",
@@ -281,10 +335,14 @@ __all__ = [
     "narrow",
     "ne",
     "neg",
+    "negative",
     "nn",
     "no_grad",
     "nonzero",
     "norm",
+    "normal",
+    "not_equal",
+    "numel",
     "ones",
     "ones_like",
     "optim",
@@ -294,6 +352,13 @@ __all__ = [
     "pow",
     "prod",
     "promote_types",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
     "ravel",
     "real",
     "reciprocal",
@@ -312,6 +377,7 @@ __all__ = [
     "scatter",
     "scatter_add",
     "searchsorted",
+    "seed",
     "select",
     "set_default_device",
     "set_default_dtype",
@@ -334,8 +400,10 @@ __all__ = [
     "std",
     "std_mean",
     "sub",
+    "subtract",
     "sum",
     "swapaxes",
+    "swapdims",
     "t",
     "take",
     "take_along_dim",
@@ -351,6 +419,7 @@ __all__ = [
     "tril_indices",
     "triu",
     "triu_indices",
+    "true_divide",
     "trunc",
     "uint8",
     "unbind",

@@ -135,7 +135,7 @@ def batch_norm(
     Examples
     --------
     >>> import lucid
-    >>> lucid.batch_norm(lucid.tensor([[1.0, 0.0], [3.0, 4.0]]), None, None, training=True)
+    >>> lucid.nn.functional.batch_norm(lucid.tensor([[1.0, 0.0], [3.0, 4.0]]), None, None, training=True)
     tensor([[-1.0000, -1.0000],
             [ 1.0000,  1.0000]])
     """
@@ -204,7 +204,7 @@ def instance_norm(
     Examples
     --------
     >>> import lucid
-    >>> lucid.instance_norm(lucid.tensor([[[1.0, 3.0], [0.0, 4.0]]]))
+    >>> lucid.nn.functional.instance_norm(lucid.tensor([[[1.0, 3.0], [0.0, 4.0]]]))
     tensor([[[-1.0000,  1.0000],
              [-1.0000,  1.0000]]])
     """

@@ -36,7 +36,7 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
     Examples
     --------
     >>> import lucid
-    >>> lucid.expand(lucid.tensor([[1], [2]]), -1, 3)
+    >>> lucid.tensor([[1], [2]]).expand(-1, 3)
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
@@ -83,7 +83,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     Examples
     --------
     >>> import lucid
-    >>> lucid.expand_as(lucid.tensor([1, 2]), lucid.zeros(2, 2))
+    >>> lucid.tensor([1, 2]).expand_as(lucid.zeros(2, 2))
     tensor([[1, 2],
             [1, 2]])
     """

@@ -415,7 +415,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     Examples
     --------
     >>> import lucid
-    >>> lucid.one_hot(lucid.tensor([0, 2]))
+    >>> lucid.nn.functional.one_hot(lucid.tensor([0, 2]))
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """

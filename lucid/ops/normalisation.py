@@ -110,7 +110,7 @@ def layer_norm(
     Examples
     --------
     >>> import lucid
-    >>> lucid.layer_norm(lucid.tensor([[1.0, 3.0], [0.0, 4.0]]), 2)
+    >>> lucid.nn.functional.layer_norm(lucid.tensor([[1.0, 3.0], [0.0, 4.0]]), 2)
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
     """
@@ -153,7 +153,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     Examples
     --------
     >>> import lucid
-    >>> lucid.rms_norm(lucid.tensor([[3.0, 4.0]]), 2)
+    >>> lucid.nn.functional.rms_norm(lucid.tensor([[3.0, 4.0]]), 2)
     tensor([[0.8485, 1.1314]])
     """
     x = real_operand("rms_norm", input)
@@ -222,7 +222,7 @@ def group_norm(
     Examples
     --------
     >>> import lucid
-    >>> lucid.group_norm(lucid.tensor([[1.0, 3.0, 0.0, 4.0]]), 2)
+    >>> lucid.nn.functional.group_norm(lucid.tensor([[1.0, 3.0, 0.0, 4.0]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     x = real_operand("group_norm", input)

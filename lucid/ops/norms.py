@@ -88,7 +88,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     --------
     >>> import lucid
     >>> lucid.logsumexp(lucid.tensor([1000.0, 1000.0]), 0)
-    tensor(1000.6931)
+    tensor(1000.6932)
     """
     x = float_operand(input)
     dims = reduced_dims(dim, x.array.ndim)
@@ -223,7 +223,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
     Examples
     --------
     >>> import lucid
-    >>> lucid.normalize(lucid.tensor([[3.0, 4.0]]))
+    >>> lucid.nn.functional.normalize(lucid.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
     return div(input, clamp(norm(input, p, dim, True), min=eps))

@@ -109,9 +109,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     Examples
     --------
     >>> import lucid
-    >>> lucid.pad(lucid.tensor([1, 2, 3]), (1, 2))
+    >>> lucid.nn.functional.pad(lucid.tensor([1, 2, 3]), (1, 2))
     tensor([0, 1, 2, 3, 0, 0])
-    >>> lucid.pad(lucid.tensor([1, 2, 3]), (2, 1), mode="reflect")
+    >>> lucid.nn.functional.pad(lucid.tensor([1, 2, 3]), (2, 1), mode="reflect")
     tensor([3, 2, 1, 2, 3, 2])
     """
     counts = sizes_in((pad,))

@@ -129,7 +129,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     --------
     >>> import lucid
     >>> x = lucid.zeros(2, 3)
-    >>> lucid.view(x, -1).shape
+    >>> x.view(-1).shape
     (6,)
     """
     if len(shape) == 1 and not isinstance(shape[0], int | tuple | list) and not hasattr(shape[0], "__index__"):
@@ -160,7 +160,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     Examples
     --------
     >>> import lucid
-    >>> lucid.view_as(lucid.arange(4), lucid.zeros(2, 2))
+    >>> lucid.arange(4).view_as(lucid.zeros(2, 2))
     tensor([[0, 1],
             [2, 3]])
     """
@@ -188,7 +188,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     Examples
     --------
     >>> import lucid
-    >>> lucid.reshape_as(lucid.arange(4), lucid.zeros(2, 2))
+    >>> lucid.arange(4).reshape_as(lucid.zeros(2, 2))
     tensor([[0, 1],
             [2, 3]])
     """
@@ -369,7 +369,7 @@ def contiguous(input: Tensor) -> Tensor:
     --------
     >>> import lucid
     >>> x = lucid.zeros(2, 3)
-    >>> lucid.contiguous(x) is x, lucid.contiguous(lucid.t(x)) is x
+    >>> x.contiguous() is x, x.t().contiguous() is x
     (True, False)
     """
     return input if input.array.flags.c_contiguous else _clone(input)

@@ -266,7 +266,7 @@ def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     Examples
     --------
     >>> import lucid
-    >>> lucid.softmin(lucid.tensor([0.0, 0.0]), 0)
+    >>> lucid.nn.functional.softmin(lucid.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])
     """
     x, axis = _prepared("softmin", input, dim, dtype)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from lucid.autograd.base import TensorBase
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.ops.dims import dim_in
@@ -175,3 +176,15 @@ def get_device(self: Tensor) -> int:
     """
     index = device_of(self.array).index
     return -1 if index is None else index
+
+
+def is_tensor(obj: object) -> bool:
+    """Return whether an object is a tensor.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.is_tensor(lucid.ones(1)), lucid.is_tensor([1.0])
+    (True, False)
+    """
+    return isinstance(obj, TensorBase)
