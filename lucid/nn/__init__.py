@@ -55,6 +55,8 @@ from lucid.nn.parameter_containers import ParameterDict, ParameterList
 from lucid.nn.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 
 __all__ = [
+    "ELU",
+    "GELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AvgPool1d",
@@ -70,10 +72,8 @@ __all__ = [
     "ConvTranspose2d",
     "CrossEntropyLoss",
     "Dropout",
-    "ELU",
     "Embedding",
     "Flatten",
-    "GELU",
     "GroupNorm",
     "Hardtanh",
     "Hook",

@@ -14,8 +14,8 @@ from lucid.autograd.anomaly import note_forward
 from lucid.autograd.base import INFERENCE, TensorBase, as_array, version_of, wrap, wrap_on_graph
 from lucid.autograd.hooks import add_hook_note, check_replacement, hook_name
 from lucid.autograd.mode import thread
-from lucid.autograd.node import Node, next_sequence
 from lucid.autograd.namespace import GRAPH
+from lucid.autograd.node import Node, next_sequence
 from lucid.autograd.views import View, live_edge
 from lucid.backend.arrays import namespace
 from lucid.errors import HookError, HookTypeError
@@ -57,7 +57,7 @@ class BoundaryView(View):
 
     # the same for all of them, so that one call more costs three attributes only
     primitive: Any = None
-    settings: Any = {}
+    settings: Any = {}  # noqa: RUF012  an instance has no room for another
     output: Any = 0
     detached: Any = False
 
@@ -98,6 +98,9 @@ class Frontier(Node):
 
     __slots__ = ("expected", "outputs", "skeleton")
 
+    skeleton: Any
+    expected: list[Any]
+
     def join(self, tensors: list[Any], view_type: type[BoundaryView]) -> list[Any] | None:
         """Return a view of each tensor, joined to this node; None, and no node, if no tensor requires grad."""
         edges = [t.edge if t.origin is None else live_edge(t) for t in tensors]
@@ -106,8 +109,7 @@ class Frontier(Node):
             return None
         expected: list[Any] = []
         views: list[Any] = []
-        number = 0
-        for tensor in tensors:
+        for number, tensor in enumerate(tensors):
             array = tensor.array
             expected.append((array.shape, array.dtype))
             version = version_of(tensor)
@@ -116,10 +118,9 @@ class Frontier(Node):
                 parent, tensor = tensor, wrap_on_graph(array, edge, version)  # noqa: PLW2901
                 tensor.origin = view_type(parent, version)
             views.append(tensor)
-            number += 1
         self.expected = expected
         self.edges = tuple(edges)
-        self.outputs = number
+        self.outputs = len(edges)
         self.extra = None
         if thread.state.anomaly:
             note_forward(self)
@@ -134,15 +135,13 @@ class Frontier(Node):
         """Return what the hooks make of the gradients."""
         grads: list[Any] = [grad] if self.outputs == 1 else [None] * self.outputs if grad is None else list(grad)
         graph = m is GRAPH
-        number = 0
-        for g in grads:
+        for number, g in enumerate(grads):
             if g is not None:
                 dtype = self.expected[number][1]
                 if graph:
                     grads[number] = g if g.array.dtype == dtype else GRAPH.cast(g, dtype=dtype)
                 else:
                     grads[number] = wrap(g if g.dtype is dtype else as_array(g).astype(dtype, copy=False))
-            number += 1
         grads = self.fire(grads)
         return tuple(grads) if graph else tuple([None if t is None else t.array for t in grads])
 
@@ -288,7 +287,7 @@ class ModuleInputBackward(Frontier):
         add_hook_note(error, hook, kind, module_path(self.module, self.root()), index)
 
     def numbers(self, form: Form) -> tuple[Any, ...]:
-        """Return the skeleton of the inputs as a hook asked for it: the positional ones, and those by name if it did."""
+        """Return the skeleton of the inputs as a hook asked for it, with those by name if it did."""
         if self.skeleton is None:
             whole: tuple[Any, Any] = tuple(range(len(self.expected))), {}
         elif self.deep and not form.structured:
@@ -337,7 +336,7 @@ class ModuleOutputBackward(Frontier):
 
     def numbers(self, form: Form) -> Any:
         """Return the skeleton of `grad_output` as a hook asked for it."""
-        skeleton = self.skeleton
+        skeleton: Any = self.skeleton
         if skeleton is None:
             return 0 if form.structured else (0,)
         if form.structured:

@@ -21,7 +21,6 @@ from lucid.ops.core import expand
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.nn.module import Module
     from lucid.nn.tables import ActiveHooks
 
 
@@ -45,9 +44,9 @@ class Progress:
         self.called: set[int] = set()
 
 
-def call(self: Module, *args: Any, **kwargs: Any) -> Any:
+def call(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Return ``forward(*args, **kwargs)`` after every hook has had its say."""
-    own = self._active_hooks  # noqa: SLF001  one class in several files
+    own = self._active_hooks
     if not own and not everywhere:
         return self.forward(*args, **kwargs)
     if own.special or everywhere:
@@ -55,12 +54,12 @@ def call(self: Module, *args: Any, **kwargs: Any) -> Any:
     # what most hooks are, in straight-line code
     at: Any = None
     if "_forward_pre_hooks" in own:
-        hooks = own["_forward_pre_hooks"] or self._forward_pre_hooks.snapshot()  # noqa: SLF001
+        hooks = own["_forward_pre_hooks"] or self._forward_pre_hooks.snapshot()
         try:
             for at in hooks:
                 result = at[1](self, args)
                 if result is not None:
-                    args = result if isinstance(result, tuple) else (result,)
+                    args = result if isinstance(result, tuple) else (result,)  # pyright: ignore[reportUnknownVariableType]
         except Exception as error:
             _note(error, self, "forward pre-hook", hooks, at)
             raise
@@ -81,7 +80,7 @@ def call(self: Module, *args: Any, **kwargs: Any) -> Any:
     return output
 
 
-def _call_in_full(module: Module, own: ActiveHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_in_full(module: Any, own: ActiveHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if "_forward_hooks_always_called" not in own and "_forward_hooks_always_called" not in everywhere:
         return _call(module, own, args, kwargs, None)
     progress = Progress(args, kwargs)
@@ -93,7 +92,7 @@ def _call_in_full(module: Module, own: ActiveHooks, args: tuple[Any, ...], kwarg
 
 
 def _call(
-    module: Module, own: ActiveHooks, args: tuple[Any, ...], kwargs: dict[str, Any], progress: Progress | None
+    module: Any, own: ActiveHooks, args: tuple[Any, ...], kwargs: dict[str, Any], progress: Progress | None
 ) -> Any:
     call = None
     if thread.state.recording and (
@@ -125,9 +124,7 @@ def _call(
     return output
 
 
-def _fire_pre_hooks(
-    module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _fire_pre_hooks(module: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments after the forward pre-hooks."""
     hooks = global_tables.forward_pre.snapshot() + module._forward_pre_hooks.snapshot()  # noqa: SLF001
     # a copy: a hook taken off by another one still fires in this call, as it was registered
@@ -144,19 +141,19 @@ def _fire_pre_hooks(
                             f"forward pre-hook {hook_name(hook)}: expected None or a tuple of (new_args, new_kwargs), "
                             f"got {result!r}"
                         )
-                    args, kwargs = result
+                    args, kwargs = result  # pyright: ignore[reportUnknownVariableType]
             else:
                 result = hook(module, args)
                 if result is not None:
-                    args = result if isinstance(result, tuple) else (result,)
+                    args = result if isinstance(result, tuple) else (result,)  # pyright: ignore[reportUnknownVariableType]
     except Exception as error:
         _note(error, module, "forward pre-hook", hooks, at)
         raise
-    return args, kwargs
+    return args, kwargs  # pyright: ignore[reportUnknownVariableType]
 
 
 def _fire_forward_hooks(
-    module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, progress: Progress | None
+    module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, progress: Progress | None
 ) -> Any:
     """Return the output after the forward hooks."""
     hooks = global_tables.forward.snapshot() + module._forward_hooks.snapshot()  # noqa: SLF001
@@ -181,7 +178,7 @@ def _fire_forward_hooks(
     return output
 
 
-def _call_after_error(module: Module, progress: Progress) -> None:
+def _call_after_error(module: Any, progress: Progress) -> None:
     """Call the always-called forward hooks that have not been called, after the call has raised."""
     always = {*global_tables.forward_always_called, *module._forward_hooks_always_called}  # noqa: SLF001
     with_kwargs = {*global_tables.forward_with_kwargs, *module._forward_hooks_with_kwargs}  # noqa: SLF001
@@ -204,12 +201,12 @@ def _call_after_error(module: Module, progress: Progress) -> None:
             )
 
 
-def _note(error: Exception, module: Module, kind: str, hooks: tuple[tuple[int, Any, Any], ...], at: Any) -> None:
+def _note(error: Exception, module: Any, kind: str, hooks: tuple[tuple[int, Any, Any], ...], at: Any) -> None:
     """Note on `error` which of `hooks` raised it: the one that stands at the entry `at`."""
     add_hook_note(error, at[1], kind, module_path(module, calling_root(module)), hooks.index(at))
 
 
-def _hook_output(module: Module, args: tuple[Any, ...], output: Any) -> Any:
+def _hook_output(module: Any, args: tuple[Any, ...], output: Any) -> Any:
     """Return the output with the hooks of `register_backward_hook` on it, if it is a single tensor on the graph."""
     edge = live_edge(output) if isinstance(output, TensorBase) else None
     if edge is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from lucid.nn.module import Module, indented
 
@@ -123,8 +123,7 @@ class Sequential(Numbered):
     def __init__(self, *args: Any) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
-            named: Any = args[0]
-            for name, module in named.items():
+            for name, module in cast("dict[str, Module]", args[0]).items():
                 self.add_module(name, module)
         else:
             self.extend(args)

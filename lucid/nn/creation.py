@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from lucid.autograd.base import wrap
 from lucid.backend.arrays import to_device
 from lucid.backend.device import as_device, get_default_device
 from lucid.backend.dtype import as_dtype, get_default_dtype
 from lucid.nn.parameter import Parameter
-
-import numpy as np
 
 
 def empty_tensor(shape: tuple[int, ...], device: Any = None, dtype: Any = None, fill: float = 0.0) -> Any:

@@ -93,7 +93,7 @@ class Embedding(Module):
         else:
             if _weight.shape != (num_embeddings, embedding_dim):
                 raise ShapeError(
-                    f"embedding: expected weights of shape {(num_embeddings, embedding_dim)}, got {tuple(_weight.shape)}"
+                    f"expected weights of shape {(num_embeddings, embedding_dim)}, got {tuple(_weight.shape)}"
                 )
             self.weight = Parameter(_weight)
         self.weight.requires_grad_(not _freeze)
@@ -134,8 +134,9 @@ class Embedding(Module):
         """
         if embeddings.ndim != 2:
             raise ShapeError(f"embeddings parameter is expected to be 2-dimensional, got shape {embeddings.shape}")
+        count, width = embeddings.shape
         return cls(
-            *embeddings.shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
+            count, width, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
             _weight=embeddings, _freeze=freeze,
         )  # fmt: skip
 

@@ -91,7 +91,7 @@ __all__ = [
 
 
 def with_inplace(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an op with one more argument, `inplace`: whether its result is written over its input and that returned."""
+    """Return an op with one more argument, `inplace`: whether its input is changed and returned."""
     count = len(inspect.signature(function).parameters)
 
     @functools.wraps(function)

@@ -236,7 +236,7 @@ class _Method:
 
     def __init__(self, owner: Any, name: str) -> None:
         self.owner = weakref.ref(owner)
-        self.func: Any = getattr(type(owner), name)
+        self.func: Any = getattr(owner.__class__, name)
 
     def __call__(self, *args: Any) -> Any:
         owner = self.owner()
@@ -304,7 +304,7 @@ class StateHook(ContextualHook, ABC):
     def _run(self, module: Module, *_: Any) -> None:
         self.hook(module)
 
-    def register(self, module: Module | None = None) -> None:  # noqa: ARG002  its target was given at construction
+    def register(self, module: Module | None = None) -> None:
         """Put the hook on its target; nothing happens if it is on it.
 
         Raises

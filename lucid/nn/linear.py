@@ -24,7 +24,7 @@ class Identity(Module):
         Ignored, so that it can stand in for any layer.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
     def forward(self, input: Any) -> Any:

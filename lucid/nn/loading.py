@@ -9,8 +9,6 @@ from lucid.errors import StateDictError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lucid.nn.module import Module
-
 
 class Change(NamedTuple):
     """One step of a load.
@@ -89,7 +87,7 @@ class Loading:
         # before the tensors: if it raises, few changes are to be undone
         self._changes.insert(0, Change(lambda: module.set_extra_state(state), keep, risky=True))
 
-    def look_at(self, module: Module, entries: dict[str, Any], prefix: str) -> None:
+    def look_at(self, module: Any, entries: dict[str, Any], prefix: str) -> None:
         """Collect changes, misfits and post-hooks of `module` and all below it; `entries` may be edited."""
         local_metadata = dict(self.metadata.get(prefix[:-1], {}))
         local_metadata["assign_to_params_buffers"] = self.assign
@@ -130,7 +128,7 @@ class Loading:
         for change in self._changes:
             change.do()
 
-    def misfit(self, module: Module) -> StateDictError | None:
+    def misfit(self, module: Any) -> StateDictError | None:
         """Return the error of what does not fit, if that is an error."""
         lines = list(self.errors)
         if self.strict:
@@ -145,7 +143,7 @@ class Loading:
             f"Error(s) in loading state_dict for {type(module).__name__}, which is left unchanged:\n\t{report}"
         )
 
-    def take_over(self, module: Module) -> None:
+    def take_over(self, module: Any) -> None:
         """Make all changes, fire the post-hooks, and undo the changes if the load turns out to fail.
 
         Raises

@@ -230,8 +230,8 @@ class HookMethods:
         """
         if takes_pytorch_form(hook, 3, 2, "register_backward_hook"):
             warnings.warn(
-                "register_backward_hook: a hook of three arguments (module, grad_input, grad_output) is a full backward "
-                "hook: register it with register_full_backward_hook",
+                "register_backward_hook: a hook of three arguments (module, grad_input, grad_output) is a full "
+                "backward hook: register it with register_full_backward_hook",
                 FutureWarning,
                 stacklevel=2,
             )
@@ -239,7 +239,7 @@ class HookMethods:
         return register(self._output_hooks, hook, "register_backward_hook")
 
     def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Return the handle of ``hook(module, prefix, keep_vars)``, called before the module's part of a state dict is made.
+        """Return the handle of ``hook(module, prefix, keep_vars)``, called before the module saves its part.
 
         A module's hooks are called before those of its submodules; what they return is ignored.
 
@@ -251,7 +251,7 @@ class HookMethods:
         return register(self._state_dict_pre_hooks, hook, "register_state_dict_pre_hook")
 
     def register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
-        """Return the handle of ``hook(module, state_dict, prefix, keep_vars)``, called once its part has been made.
+        """Return the handle of ``hook(module, state_dict, prefix, keep_vars)``, called after the module has saved.
 
         The hook may edit `state_dict`, in which the entries of the module and of all below it begin with `prefix`. A
         dictionary that it returns is what `state_dict` returns, if the module is the one that was asked. The hooks of
@@ -287,7 +287,7 @@ class HookMethods:
         return register(self._state_dict_hooks, hook, "register_state_dict_post_hook", option="no result")
 
     def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
-        """Return the handle of ``hook(module, state_dict, prefix, local_metadata)``, which may return a new dictionary."""
+        """Return the handle of ``hook(module, state_dict, prefix, local_metadata)``; it may return a new dictionary."""
         return register(self._state_dict_hooks, hook, "_register_state_dict_hook")
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:

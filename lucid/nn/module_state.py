@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks import add_hook_note, hook_name
@@ -38,6 +38,10 @@ class StateDict(OrderedDict[str, Any]):
     """A state dict: names and values in order, with the layout versions of the modules in `_metadata`."""
 
     _metadata: OrderedDict[str, dict[str, Any]]
+
+    def __init__(self, *entries: Any, **named: Any) -> None:
+        super().__init__(*entries, **named)
+        self._metadata = OrderedDict()
 
 
 class StateMethods(Tree, HookMethods):
@@ -110,7 +114,6 @@ class StateMethods(Tree, HookMethods):
         made: dict[str, Any]
         if destination is None:
             made = StateDict()
-            made._metadata = OrderedDict()  # noqa: SLF001
         else:
             made = destination
         local_metadata: dict[str, Any] = {"version": self._version}
@@ -133,10 +136,11 @@ class StateMethods(Tree, HookMethods):
                 if result is not None:
                     if option == "no result" or not isinstance(result, dict):
                         raise HookTypeError(
-                            f"state-dict hook {hook_name(hook)}: expected None"
-                            f"{'' if option == 'no result' else ' or a dict'} to be returned, got {type(result).__name__}"
+                            f"state-dict hook {hook_name(hook)}: expected "
+                            f"{'None' if option == 'no result' else 'None or a dict'} to be returned, "
+                            f"got {type(result).__name__}"
                         )
-                    made = result
+                    made = cast("dict[str, Any]", result)
             except Exception as error:
                 self._note(error, hook, "state-dict hook", prefix, index)
                 raise

@@ -1,4 +1,4 @@
-"""Walking a tree of modules: submodules, parameters and buffers with their dotted names, and modes of the whole tree."""
+"""Walking a tree of modules: submodules, parameters and buffers with their dotted names, modes of the whole tree."""
 
 from __future__ import annotations
 
@@ -147,8 +147,11 @@ class Tree:
             if not hasattr(module, step):
                 raise AttributeError(f"{type(module).__name__} has no attribute `{step}` (in the path {target!r})")
             module = getattr(module, step)
-            if not isinstance(module, Tree):
-                raise AttributeError(f"`{step}` is not an nn.Module (in the path {target!r})")
+            known: Any = Tree
+            if not isinstance(module, known):
+                raise AttributeError(  # noqa: TRY004  the path is at fault
+                    f"`{step}` is not an nn.Module (in the path {target!r})"
+                )
         return module
 
     def get_parameter(self, target: str) -> Parameter:
@@ -194,7 +197,9 @@ class Tree:
             If `mode` is no bool.
         """
         if not isinstance(mode, bool):
-            raise ValueError(f"training mode is expected to be boolean, got {type(mode).__name__}")
+            raise ValueError(  # noqa: TRY004  PyTorch's error
+                f"training mode is expected to be boolean, got {type(mode).__name__}"
+            )
         self.training = mode
         for module in self.children():
             module.train(mode)

@@ -6,6 +6,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
+from lucid.backend.dtype import dtype_of
 from lucid.nn.module import Module
 from lucid.nn.parameter import Buffer, Parameter
 
@@ -26,7 +27,7 @@ def description(key: Any, value: Any) -> str:
     if isinstance(value, TensorBase):
         sizes = "x".join(str(size) for size in value.array.shape)
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-        return f"({key}): {kind} containing: [{getattr(value, 'dtype')} of size {sizes}]"
+        return f"({key}): {kind} containing: [{dtype_of(value.array)} of size {sizes}]"
     return f"({key}): Object of type: {type(value).__name__}"
 
 

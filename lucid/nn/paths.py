@@ -23,7 +23,7 @@ calls = _Calls()
 def calling_root(module: Module) -> Module:
     """Return the outermost of the modules that are being called on this thread: `module` or one around it."""
     root: Any = module
-    frame = sys._getframe(1)  # noqa: SLF001  the stack costs nothing until it is asked for
+    frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  the stack costs nothing until then
     while frame is not None:
         if frame.f_code is calls.code:
             root = frame.f_locals["self"]

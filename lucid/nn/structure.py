@@ -32,11 +32,10 @@ def map_leaves(value: Any, function: Callable[[Any], Any]) -> Any:
             made[key] = entry
         return made
     if isinstance(value, tuple | list):
-        before = cast("tuple[Any, ...] | list[Any]", value)
+        before: Any = cast("Any", value)
         after = [map_leaves(entry, function) for entry in before]
-        if all(new is old for new, old in zip(after, before, strict=True)):
-            return before
-        return rebuilt(before, after)
+        same = all(new is old for new, old in zip(after, before, strict=True))
+        return before if same else rebuilt(before, after)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         news = {name: map_leaves(entry, function) for name, entry in fields.items()}

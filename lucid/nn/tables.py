@@ -17,6 +17,7 @@ from lucid.errors import HookTypeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
+    from typing import Self
 
 
 class Fleeting:
@@ -132,8 +133,8 @@ class HookTable(OrderedDict[int, Any]):
                 "<locals>" in hook.__qualname__ or "<lambda>" in hook.__qualname__
             ):
                 raise pickle.PicklingError(
-                    f"hook {hook_name(hook)} in {self.kind} cannot be pickled: expected a function that can be imported "
-                    "by its name; define it at the top level of a module, or remove it before pickling"
+                    f"hook {hook_name(hook)} in {self.kind} cannot be pickled: expected a function that can be "
+                    "imported by its name; define it at the top level of a module, or remove it before pickling"
                 )
         return HookTable, (self.kind,), (self.active, self.options, entries)
 
@@ -181,9 +182,9 @@ class RemovableHandle:
     _ids = itertools.count()
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        extras: tuple[Any, ...] = (
-            () if extra_dict is None else (extra_dict,) if isinstance(extra_dict, dict) else tuple(extra_dict)
-        )
+        extras: Any = () if extra_dict is None else extra_dict
+        if isinstance(extras, dict):
+            extras = (extras,)
         self.id: int = next(RemovableHandle._ids)
         self.hooks_dict_ref: weakref.ref[Any] = weakref.ref(hooks_dict)
         self.extra_dict_ref: tuple[weakref.ref[Any], ...] = tuple(weakref.ref(extra) for extra in extras)
@@ -202,9 +203,10 @@ class RemovableHandle:
                 del table[self.id]
 
     def __call__(self) -> None:
+        """Take the hook off."""
         self.remove()
 
-    def __enter__(self) -> RemovableHandle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -306,7 +308,7 @@ class TableAttribute:
     def __get__(self, module: Any, owner: type) -> Any:
         if module is None:
             return self
-        state = vars(module)
+        state: dict[str, Any] = module.__dict__
         # no entry of its own yet: from now on the instance's dictionary answers before this descriptor does
         active: ActiveHooks | None = state["_active_hooks"] if self.counted else None
         return state.setdefault(self.name, HookTable(self.name, active))

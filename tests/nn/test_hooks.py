@@ -196,7 +196,7 @@ def test_many_hooks_leave_nothing():
 
 @pytest.mark.parametrize("registration", CALL_KINDS)
 def test_a_raising_hook_is_named(registration):
-    """An error keeps its type; a note names hook, kind, place in the list and the module's path; later hooks do not run."""
+    """An error keeps its type; a note names hook, kind, place and the module's path; later hooks do not run."""
     net = nn.Sequential(nn.Identity(), nn.Sequential(nn.Linear(2, 2)))
     ran = []
 
@@ -381,7 +381,7 @@ def test_mutable_arguments_stay_the_callers():
 
 
 def test_backward_hook_on_the_output(rng):
-    """`register_backward_hook` gives the output tensor and its gradient, for single tensors only, ignoring the return."""
+    """`register_backward_hook` gives a single output tensor and its gradient, and ignores the return."""
     module = nn.Identity()
     seen = []
     module.register_backward_hook(lambda tensor, grad: seen.append((tensor, grad)) or grad * 100)
@@ -549,7 +549,7 @@ class Adds(ContextualHook):
 
 
 def test_contextual_hooks():
-    """Methods named at construction are the hooks, keep state in the object, and may replace; wrong names raise then."""
+    """Methods named at construction are the hooks, keep state and may replace; wrong names raise then."""
     module, hook = nn.Identity(), Adds()
     hook.register(module)
     assert [float(module(lucid.zeros(1))) for _ in range(2)] == [1.0, 2.0]

@@ -58,12 +58,12 @@ def test_attributes_are_registered_by_type():
     assert list(net._parameters) == ["x"]
     net.x = None
     assert net._parameters == {"x": None}
-    with pytest.raises(TypeError, match="nn.Parameter or None expected"):
+    with pytest.raises(TypeError, match=r"nn.Parameter or None expected"):
         net.x = lucid.ones(1)
     net.x = nn.Identity()
     assert list(net._modules) == ["x"]
     assert not net._parameters
-    with pytest.raises(TypeError, match="nn.Module or None expected"):
+    with pytest.raises(TypeError, match=r"nn.Module or None expected"):
         net.x = 3
     del net.x
     net.x = nn.Buffer(lucid.ones(1), persistent=False)
@@ -95,7 +95,7 @@ def test_before_init():
         def __init__(self):
             self.layer = nn.Identity()
 
-    with pytest.raises(AttributeError, match="super\\(\\).__init__"):
+    with pytest.raises(AttributeError, match=r"super\(\).__init__"):
         Early()
 
 
@@ -123,9 +123,9 @@ def test_paths():
     assert net.get_buffer("count") is net.count
     with pytest.raises(AttributeError, match="`third`"):
         net.get_submodule("third.0")
-    with pytest.raises(AttributeError, match="not an nn.Module"):
+    with pytest.raises(AttributeError, match=r"not an nn.Module"):
         net.get_submodule("scale")
-    with pytest.raises(AttributeError, match="not an nn.Parameter"):
+    with pytest.raises(AttributeError, match=r"not an nn.Parameter"):
         net.get_parameter("count")
     with pytest.raises(AttributeError, match="not a buffer"):
         net.get_buffer("scale")

@@ -51,7 +51,7 @@ def test_what_is_saved():
     assert np.shares_memory(state["0.weight"].numpy(), module[0].weight.detach().numpy())
     assert state._metadata["1.0"] == {"version": 2}
     assert module.state_dict(keep_vars=True)["0.weight"] is module[0].weight
-    assert list(module[0].state_dict(prefix="x."))[0] == "x.weight"
+    assert next(iter(module[0].state_dict(prefix="x."))) == "x.weight"
 
 
 def test_round_trip():
@@ -70,7 +70,7 @@ def test_round_trip():
 
 
 def test_one_error_lists_everything():
-    """Missing, unexpected and wrongly shaped keys, and values that are no tensors, are in one error; nothing changes."""
+    """Missing, unexpected and wrongly shaped keys and values of other types are in one error; nothing changes."""
     module = net()
     before = values(module)
     state = dict(net().state_dict())
@@ -144,7 +144,7 @@ def test_extra_state():
     assert other[0].count == 5
     assert np.array_equal(other[1].weight.detach().numpy(), before)
     del state["0._extra_state"]
-    with pytest.raises(StateDictError, match='Missing.*"0._extra_state"'):
+    with pytest.raises(StateDictError, match=r'Missing.*"0._extra_state"'):
         other.load_state_dict(state)
 
 
@@ -185,7 +185,7 @@ def test_saving_hooks():
 
 
 def test_loading_pre_hooks():
-    """lucid's pre-hook gets its module's entries under their own names, PyTorch's all with a prefix; both may edit."""
+    """A pre-hook gets its module's entries by their own names, PyTorch's form all with a prefix; both may edit."""
     module = net()
     state = dict(net().state_dict())
     state["1.1.legacy"] = lucid.ones(1)
@@ -221,7 +221,7 @@ def test_loading_post_hooks():
     module[1][1].register_load_state_dict_post_hook(
         lambda m, missing, unexpected, strict: seen.append((list(missing), list(unexpected), strict))
     )
-    with pytest.raises(StateDictError, match="1.1.bias"):
+    with pytest.raises(StateDictError, match=r"1.1.bias"):
         module.load_state_dict(state)
     assert seen == [(["bias"], [], True)]
     assert unchanged(module, before)

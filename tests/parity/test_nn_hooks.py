@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -240,7 +241,7 @@ def test_nothing_fires_without_a_graph():
 
 
 def test_double_backward():
-    """Under `create_graph` the hooks get gradients that can be differentiated, and what they return is differentiated."""
+    """Under `create_graph` gradients in hooks can be differentiated, and what hooks return is."""
 
     def program(lib, events):
         net = nested(lib)
@@ -376,9 +377,9 @@ def test_named_tuples_are_kept():
     """A named tuple that forward returns keeps its type and names through the boundary."""
 
     def program(lib, events):
-        from collections import namedtuple
-
-        Pair = namedtuple("Pair", "left right")
+        class Pair(NamedTuple):
+            left: object
+            right: object
 
         class Two(lib.nn.Module):
             def forward(self, x):
@@ -430,7 +431,7 @@ def test_in_place_changes_are_refused():
         for module, outside in ((Changes(), False), (lib.nn.Identity(), True)):
             module.register_full_backward_hook(lambda *_: None)
             x = seeded(lib, 2, requires_grad=True) * 1
-            with pytest.raises(RuntimeError, match="is a view|hooks"):
+            with pytest.raises(RuntimeError, match=r"is a view|hooks"):
                 y = module(x)
                 if outside:
                     y += 1

@@ -122,7 +122,7 @@ def test_repr_and_state(name):
     assert [(k, tuple(v.shape), str(v.dtype).removeprefix("torch.")) for k, v in theirs.state_dict().items()] == [
         (k, v.shape, str(v.dtype).removeprefix("lucid.")) for k, v in ours.state_dict().items()
     ]
-    assert {k: v for k, v in theirs.state_dict()._metadata.items()} == ours.state_dict()._metadata
+    assert dict(theirs.state_dict()._metadata) == ours.state_dict()._metadata
 
 
 @pytest.mark.parametrize("name", [name for name in LAYERS if name != "nested"])
@@ -179,9 +179,9 @@ def test_losses(name, reduction, rng):
     if reduction is not None:
         settings = {**settings, "reduction": reduction}
     shapes = {k: rng.random(v) for k, v in settings.items() if isinstance(v, tuple)}
-    modules = []
-    for lib in (torch, lucid):
-        modules.append(getattr(lib.nn, name)(**{**settings, **{k: lib.tensor(v) for k, v in shapes.items()}}))
+    modules = [
+        getattr(lib.nn, name)(**{**settings, **{k: lib.tensor(v) for k, v in shapes.items()}}) for lib in (torch, lucid)
+    ]
     values = rng.standard_normal((5, 3))
     if name in {"BCELoss", "KLDivLoss"}:
         values = 1 / (1 + np.exp(-values))
