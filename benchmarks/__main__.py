@@ -50,7 +50,8 @@ def columns(result: Result) -> tuple[str, str, str, str, str]:
         return result.name, "", "", "", f"not run: {result.not_run}"
     verdict = "reached" if result.reached else "MISSED"
     ours, theirs = (f"{value:,.2f} {result.unit}" for value in (result.lucid_median, result.torch_median))
-    return result.name, ours, theirs, f"{result.ratio:.2f}", f"<= {result.budget:g} {verdict}"
+    budget = "-" if result.budget is None else f"<= {result.budget:g} {verdict}"
+    return result.name, ours, theirs, f"{result.ratio:.2f}", budget
 
 
 def show(results: list[Result], title: str) -> None:

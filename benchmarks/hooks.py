@@ -36,6 +36,23 @@ def forward_pre_hook(peer: Peer) -> Sampler:
 
 
 def tensor_hook(peer: Peer) -> Sampler:
+    """Run a graph with one hook on its middle in turn with the same graph without."""
+
+    def graph(*, hooked: bool) -> Any:
+        y = peer.tensor(np.ones(1, np.float32), requires_grad=True) * 2.0
+        if hooked:
+            y.register_hook(ignore)
+        return y * 3.0
+
+    hooked, plain = graph(hooked=True), graph(hooked=False)
+    return added(
+        looped(peer, partial(hooked.backward, retain_graph=True)),
+        looped(peer, partial(plain.backward, retain_graph=True)),
+    )
+
+
+def tensor_hooks(peer: Peer) -> Sampler:
+    """Hang a hook on each of many tensors in a row: what a hook costs when everything around it is warm."""
     x = peer.tensor(np.ones(1, np.float32), requires_grad=True)
     b = peer.tensor(np.ones(1, np.float32))
 
@@ -67,6 +84,7 @@ ROWS = [
     Row("one fired forward hook, added cost", 0.25, forward_hook, difference=True),
     Row("one fired forward pre-hook, added cost", 0.25, forward_pre_hook, difference=True),
     Row("one fired tensor hook, added cost", 0.4, tensor_hook, difference=True),
+    Row("each of 100 tensor hooks in a chain, added cost", None, tensor_hooks, difference=True),
     Row(
         "one module with a full backward hook, added cost of forward and backward",
         0.15,

@@ -50,12 +50,12 @@ class Row:
     """One line of the table.
 
     `build(peer)` sets everything up and returns a sampler, which takes one sample per call. `budget` is the ratio lucid
-    must reach. A row with `difference=True` samples a small difference of two times, whose ratio per round would be
+    must reach, None where a row is only for information. A row with `difference=True` samples a small difference of two times, whose ratio per round would be
     noise over noise: there the ratio is that of the two medians.
     """
 
     name: str
-    budget: float
+    budget: float | None
     build: Callable[[Peer], Sampler]
     unit: str = "us"
     difference: bool = False
@@ -67,7 +67,7 @@ class Result:
     """What was measured for a row; `not_run` holds the reason where nothing was."""
 
     name: str
-    budget: float
+    budget: float | None
     unit: str
     lucid_median: float | None = None
     lucid_min: float | None = None
@@ -153,5 +153,5 @@ def measure(row: Row, peers: tuple[Peer, Peer], rounds: int) -> Result:
     else:
         result.ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
     result.rounds = rounds
-    result.reached = result.ratio <= row.budget
+    result.reached = row.budget is None or result.ratio <= row.budget
     return result

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.anomaly import check_grads, forward_of
-from lucid.autograd.base import TensorBase, as_array, describe, grad_of, is_list, registered, wrap
+from lucid.autograd.base import TensorBase, as_array, describe, grad_of, is_list, wrap
 from lucid.autograd.hooks import (
     add_hook_note,
     check_replacement,
@@ -172,7 +172,6 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     watched = bool(captures) or needed is not None or state.anomaly
     ndarray, quiet, add = np.ndarray, state.quiet, np.add
     plain = not (graph or watched)
-    new_tensor: Any = registered.tensor
     buffers: dict[Node, Any] = {}
     owned: set[tuple[Node, int]] = set()
     leaves: list[Node] = []
@@ -200,9 +199,13 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     while True:
         if leaves:
             node = leaves.pop(0)
-            if plain and node.extra is None and type(buffers.get(node)) is ndarray:
-                # the same as below for the many leaves that nothing hangs on
-                node.backward(CPU, buffers.pop(node), quiet)
+            extra = node.extra
+            if plain and (extra is None or extra.light is not None) and type(buffers.get(node)) is ndarray:
+                # the same as below, for the many leaves on which nothing or only hooks of the tensor hang
+                if extra is None:
+                    node.backward(CPU, buffers.pop(node), quiet)
+                else:
+                    node.backward(CPU, fire_light(node, extra, buffers.pop(node)), quiet)
                 continue
         elif newest is not None:
             node = newest
@@ -222,21 +225,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         elif extra is None:
             grads = node.backward(CPU, grad, quiet)
         elif extra.light is not None:
-            # Nothing but hooks of its only output hangs on this node: what `_run_watched` does, in line.
-            tensor = new_tensor()
-            tensor.array = grad
-            tensor.edge = tensor.origin = None
-            hook = None
-            try:
-                for hook in extra.light[:]:
-                    result = hook(tensor)
-                    if result is not None:
-                        tensor = check_replacement(hook, "tensor hook", result, extra.expected[0], tensor)
-            except Exception as error:
-                add_hook_note(error, hook, "tensor hook", _owner(node, 0), place_of(hook, extra.light))
-                raise
-            grad = tensor.array
-            tensor = result = None
+            grad = fire_light(node, extra, grad)
             grads = node.backward(CPU, grad, quiet)
         else:
             grads = _run_watched(this, node, CPU, grad, quiet)
@@ -278,6 +267,25 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 heappush(ready, (-target.sequence, target))
         # the leaf that runs next must find its buffer in nobody else's hands
         edge = grad = grads = old = None
+
+
+def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
+    """Return the gradient of a node's only output after its tensor hooks, where nothing else hangs on the node.
+
+    What `_run_watched` does for any node, for the case in which its generality would cost more than the hooks.
+    """
+    tensor = wrap(grad)
+    hooks: Any = extra.light
+    hook = None
+    try:
+        for hook in hooks[:]:
+            result = hook(tensor)
+            if result is not None:
+                tensor = check_replacement(hook, "tensor hook", result, extra.expected[0], tensor)
+    except Exception as error:
+        add_hook_note(error, hook, "tensor hook", _owner(node, 0), place_of(hook, hooks))
+        raise
+    return tensor.array
 
 
 def sequence_of(node: Node) -> int:
