@@ -54,6 +54,11 @@ class Attributes(TensorBase):
         return type(self.array) is not np.ndarray
 
     @property
+    def is_cpu(self) -> bool:
+        """Whether the elements are in host memory."""
+        return type(self.array) is np.ndarray
+
+    @property
     def itemsize(self) -> int:
         """The bytes of one element."""
         return self.array.dtype.itemsize

@@ -13,6 +13,7 @@ from lucid.backend.device import as_device, device, device_of
 from lucid.backend.dtype import as_dtype, dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.core import clone
+from lucid.ops.creation import pinned
 from lucid.ops.dims import sizes_in
 from lucid.ops.promotion import cast_to
 
@@ -153,6 +154,21 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor
         If there is no CUDA device.
     """
     return move(self, as_device("cuda" if device is None else device), non_blocking=non_blocking)
+
+
+def pin_memory(self: Tensor) -> Tensor:
+    """Return a copy in page-locked host memory, from which a CUDA device copies without the host waiting.
+
+    The copy is in no graph.
+
+    Raises
+    ------
+    DeviceError
+        If the tensor is on a CUDA device.
+    CudaUnavailableError
+        If there is no CUDA device.
+    """
+    return wrap(pinned(self.array))
 
 
 def type_(self: Tensor, dtype: Any = None) -> Any:

@@ -30,6 +30,7 @@ from lucid.ops import (
     reduction,
     repeating,
     rounding,
+    sampling,
     selection,
     shape,
     sigmoid,
@@ -168,6 +169,8 @@ class Methods(Attributes):
     topk = sorting.topk
     unique = sorting.unique
     bincount = sorting.bincount
+    multinomial = sampling.multinomial
+    bernoulli = sampling.bernoulli
 
     # ---- products ----
 

@@ -155,6 +155,7 @@ class Tensor(Methods, InPlaceMethods):
     to = conversion.to
     cpu = conversion.cpu
     cuda = conversion.cuda
+    pin_memory = conversion.pin_memory
     type = conversion.type_
     type_as = conversion.type_as
     half = conversion.cast("float16")
