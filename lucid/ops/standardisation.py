@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 
+# Rows that are added up one after the other.
+MANY_ROWS = 32
+
+
 def _trailing(x: Any, dim: tuple[int, ...]) -> int:
     """Return the first dimension from which on all are in `dim`."""
     first = x.ndim
@@ -28,6 +32,11 @@ def _trailing(x: Any, dim: tuple[int, ...]) -> int:
 def _total(xp: Any, x: Any, dim: tuple[int, ...]) -> Any:
     """Return the sum over `dim`, kept with size 1: over what lies together in memory first, which is fastest."""
     first = _trailing(x, dim)
+    if xp is np and dim == (0,) and len(x) > MANY_ROWS:
+        # NumPy adds row after row, and each addition rounds the whole sum so far: sums of sums round much less
+        whole = len(x) - len(x) % MANY_ROWS
+        partial = np.add.reduce(x[:whole].reshape(-1, MANY_ROWS, *x.shape[1:]), 1)
+        return np.add.reduce(partial, 0, keepdims=True) + np.add.reduce(x[whole:], 0, keepdims=True)
     if xp is np and 0 < first < x.ndim and x.flags.c_contiguous:
         partial = np.add.reduce(x.reshape(*x.shape[:first], -1), -1)
         axes = tuple([d for d in dim if d < first])

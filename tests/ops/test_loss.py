@@ -1,0 +1,159 @@
+"""Losses at their edges, on large arrays, and their mistakes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.ops.cross_entropy import SmoothingError, cross_entropy
+from lucid.ops.likelihood import nll_loss
+from lucid.ops.loss import LossSettingError, ReductionError, huber_loss, l1_loss, mse_loss, smooth_l1_loss
+from lucid.ops.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
+from lucid.ops.rows import ROWS_BLOCK
+from tests.gradients import numbers
+
+PAIRS = [mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div]
+BINARY = [binary_cross_entropy, binary_cross_entropy_with_logits]
+CLASSES = [nll_loss, cross_entropy]
+
+
+@pytest.mark.parametrize("op", [*PAIRS, *BINARY])
+def test_unknown_reductions(op):
+    """A reduction of another name is refused by it."""
+    x = lucid.ones(2)
+    with pytest.raises(ReductionError, match="'average' is not a valid value for reduction"):
+        op(x, x, reduction="average")
+
+
+@pytest.mark.parametrize("op", PAIRS)
+def test_other_sizes_are_broadcast_with_a_warning(op):
+    """A target of another size is used as broadcast, after a warning with both sizes."""
+    x, y = lucid.ones(3, 2), lucid.ones(2)
+    with pytest.warns(UserWarning, match=r"target size \(\[2\]\) that is different to the input size \(\[3, 2\]\)"):
+        assert op(x, y, reduction="none").shape == (3, 2)
+
+
+@pytest.mark.parametrize("op", BINARY)
+def test_other_sizes_are_refused(op):
+    """Binary losses take a target of the size of the input only."""
+    with pytest.raises(ShapeError, match=r"Target size \(\[2\]\) must be the same as input size \(\[3, 2\]\)"):
+        op(lucid.ones(3, 2), lucid.ones(2))
+
+
+@pytest.mark.parametrize("op", [*PAIRS, *BINARY, *CLASSES])
+def test_integers_are_no_predictions(op):
+    """Predictions are floating-point."""
+    with pytest.raises(DtypeError, match=r"expected a real floating-point input, got lucid\.int64"):
+        op(lucid.tensor([1, 2]), lucid.tensor([1, 2]))
+
+
+def test_settings_out_of_range():
+    """Kinks at negative sizes, probabilities beyond 0 and 1, and too much smoothing are refused."""
+    x = lucid.tensor([0.5, 2.0])
+    with pytest.raises(LossSettingError, match="negative values for beta, got -1"):
+        smooth_l1_loss(x, x, beta=-1)
+    with pytest.raises(LossSettingError, match="non-positive values for delta, got 0"):
+        huber_loss(x, x, delta=0)
+    with pytest.raises(LossSettingError, match="between 0 and 1"):
+        binary_cross_entropy(x, x)
+    with pytest.raises(LossSettingError, match="between 0 and 1"):
+        binary_cross_entropy(lucid.tensor([float("nan")]), lucid.tensor([1.0]))
+    with pytest.raises(SmoothingError, match=r"between 0\.0 and 1\.0\. Got: 1\.5"):
+        cross_entropy(lucid.ones(2, 3), lucid.tensor([0, 1]), label_smoothing=1.5)
+
+
+@pytest.mark.parametrize("op", CLASSES)
+def test_classes_that_do_not_exist(op):
+    """Classes below 0 or from C on are refused by number, unless they are the one that is ignored."""
+    x = lucid.zeros(2, 3)
+    for wrong in (3, -1):
+        with pytest.raises(IndexOutOfRangeError, match=f"Target {wrong} is out of bounds"):
+            op(x, lucid.tensor([0, wrong]))
+    assert op(x, lucid.tensor([0, 7]), ignore_index=7).shape == ()
+
+
+@pytest.mark.parametrize("op", CLASSES)
+def test_targets_that_do_not_fit(op):
+    """Shapes, dtypes and weights that do not fit the classes are refused with what fits."""
+    x = lucid.zeros(2, 3)
+    with pytest.raises(ShapeError, match=r"takes a target of shape \[2\], got \[3\]"):
+        op(x, lucid.tensor([0, 1, 2]))
+    with pytest.raises(DtypeError, match="target of integers"):
+        op(x, lucid.tensor([0.0, 1.0]))
+    with pytest.raises(ShapeError, match=r"all 3 classes or no classes but got weight tensor of shape: \[2\]"):
+        op(x, lucid.tensor([0, 1]), lucid.ones(2))
+    with pytest.raises(DtypeError, match=r"lucid\.float32, got lucid\.float64"):
+        op(x, lucid.tensor([0, 1]), lucid.ones(3, dtype=lucid.float64))
+
+
+def test_integers_are_no_distribution():
+    """A target of the shape of the logits holds probabilities, so integers are refused."""
+    with pytest.raises(DtypeError, match="Expected floating point type for target with class probabilities"):
+        cross_entropy(lucid.zeros(2, 3), lucid.zeros(2, 3, dtype=lucid.int64))
+
+
+@pytest.mark.parametrize("op", CLASSES)
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_nothing_counts(op, reduction, rng):
+    """If every target is ignored, losses and gradients are 0, and the mean of none is NaN."""
+    x = lucid.tensor(rng.standard_normal((3, 4)), requires_grad=True)
+    loss = op(x, lucid.tensor([-100, -100, -100]), reduction=reduction)
+    if reduction == "mean":
+        assert np.isnan(float(loss))
+        return
+    assert not numbers(loss).any()
+    loss.backward(lucid.tensor(rng.standard_normal(loss.shape)))
+    assert not numbers(x.grad).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("columns", [3, 1000, ROWS_BLOCK + 1])
+def test_many_blocks(dtype, columns, rng):
+    """Logits in several blocks of rows, and rows longer than a block, give loss and gradient near to float64's."""
+    rows = max(3, 2 * ROWS_BLOCK // columns + 1)
+    x = lucid.tensor(2 * rng.standard_normal((rows, columns)), dtype=getattr(lucid, dtype), requires_grad=True)
+    exact = x.detach().to(lucid.float64).requires_grad_()
+    target, upstream = lucid.tensor(rng.integers(0, columns, rows)), rng.standard_normal(rows)
+    got, expected = (cross_entropy(logits, target, reduction="none") for logits in (x, exact))
+    assert got.dtype == x.dtype
+    got.backward(lucid.tensor(upstream, dtype=x.dtype))
+    expected.backward(lucid.tensor(upstream, dtype=x.dtype).to(lucid.float64))
+    allowed = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6}[dtype]
+    np.testing.assert_allclose(numbers(got).astype(np.float64), numbers(expected), rtol=allowed, atol=allowed)
+    reference = numbers(exact.grad)
+    np.testing.assert_allclose(
+        numbers(x.grad).astype(np.float64), reference, rtol=0, atol=allowed * np.abs(reference).max()
+    )
+
+
+def test_certainty_is_not_rounded_away():
+    """Logits of any size give the loss of their distances, to the rounding of 1 and not of the logits."""
+    x = lucid.tensor([[5000.0, 4990.0]])
+    assert float(cross_entropy(x, lucid.tensor([0]))) == pytest.approx(np.log1p(np.exp(-10.0)), abs=2**-23)
+
+
+def test_sure_and_wrong(rng):
+    """Probabilities 0 and 1 cost 100 where they are wrong, and logits of any size cost their size."""
+    sure = lucid.tensor([0.0, 1.0, 0.0, 1.0], requires_grad=True)
+    truth = lucid.tensor([0.0, 1.0, 1.0, 0.0])
+    losses = binary_cross_entropy(sure, truth, reduction="none")
+    assert losses.tolist() == [0.0, 0.0, 100.0, 100.0]
+    losses.backward(lucid.tensor(rng.standard_normal(4).astype(np.float32)))
+    assert np.isfinite(numbers(sure.grad)).all()
+    logits = lucid.tensor([-1000.0, 1000.0, -1000.0, 1000.0])
+    assert binary_cross_entropy_with_logits(logits, truth, reduction="none").tolist() == [0.0, 0.0, 1000.0, 1000.0]
+
+
+def test_impossible_is_not_punished():
+    """Where the truth has no probability the divergence is 0, whatever was predicted."""
+    out = kl_div(lucid.tensor([-1.0, -2.0]), lucid.tensor([0.0, 1.0]), reduction="none")
+    assert out.tolist() == [0.0, 2.0]
+
+
+def test_equal_numbers_have_no_slope(rng):
+    """At a difference of zero the absolute error has gradient 0."""
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    l1_loss(x, x.detach(), reduction="sum").backward(lucid.tensor(rng.standard_normal(())))
+    assert not numbers(x.grad).any()

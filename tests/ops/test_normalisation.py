@@ -1,0 +1,165 @@
+"""Normalisation: running statistics, third derivatives, large arrays, mistakes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DtypeError, ShapeError
+from lucid.ops.batch_normalisation import batch_norm, instance_norm
+from lucid.ops.normalisation import group_norm, layer_norm, rms_norm
+from lucid.ops.power import pow
+from lucid.ops.reduction import mean, sum
+from lucid.ops.rows import ROWS_BLOCK
+from tests.gradients import numbers
+
+
+def by_hand(x, dim, eps=1e-5):
+    """Return what has mean 0 and variance 1, made of elementary ops."""
+    centred = x - mean(x, dim, keepdim=True)
+    return centred * pow(mean(centred * centred, dim, keepdim=True) + eps, -0.5)
+
+
+def third(op, array, weights):
+    """Return a gradient of a gradient of a gradient."""
+    x = lucid.tensor(array, requires_grad=True)
+    out = sum(op(x) * lucid.tensor(weights) * op(x))
+    for _ in range(3):
+        (grad,) = lucid.autograd.grad(out, x, create_graph=True)
+        out = sum(grad * grad)
+    return numbers(grad)
+
+
+@pytest.mark.parametrize(
+    ("op", "reference"),
+    [
+        (lambda x: layer_norm(x, 5), lambda x: by_hand(x, 1)),
+        (lambda x: rms_norm(x, 5, eps=1e-5), lambda x: x * pow(mean(x * x, 1, keepdim=True) + 1e-5, -0.5)),
+        (lambda x: batch_norm(x, None, None, training=True), lambda x: by_hand(x, 0)),
+    ],
+)
+def test_third_derivative(op, reference, rng):
+    """The derivative of the second derivative is that of the same formula made of elementary ops."""
+    array, weights = rng.standard_normal((4, 5)), rng.standard_normal((4, 5))
+    expected = third(reference, array, weights)
+    np.testing.assert_allclose(third(op, array, weights), expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("columns", [3, 1000, ROWS_BLOCK + 1])
+@pytest.mark.parametrize("op", [layer_norm, rms_norm])
+def test_many_blocks(op, dtype, columns, rng):
+    """Rows in several blocks, and longer ones, are as near to float64 as few are, with all gradients."""
+    rows = max(3, 2 * ROWS_BLOCK // columns + 1)
+    inputs = [rng.standard_normal((rows, columns)), rng.uniform(0.5, 1.5, columns)]
+    if op is layer_norm:
+        inputs.append(rng.standard_normal(columns))
+    upstream = lucid.tensor(rng.standard_normal((rows, columns)), dtype=getattr(lucid, dtype))
+    tensors = [lucid.tensor(a, dtype=upstream.dtype, requires_grad=True) for a in inputs]
+    exact = [t.detach().to(lucid.float64).requires_grad_() for t in tensors]
+    got, expected = (op(x, columns, *rest, eps=1e-5) for x, *rest in (tensors, exact))
+    got.backward(upstream)
+    expected.backward(upstream.to(lucid.float64))
+    allowed = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5}[dtype]
+    for one, other in [(got, expected), *[(t.grad, e.grad) for t, e in zip(tensors, exact, strict=True)]]:
+        assert one.dtype == upstream.dtype
+        reference = numbers(other)
+        np.testing.assert_allclose(
+            numbers(one).astype(np.float64), reference, rtol=0, atol=allowed * np.abs(reference).max()
+        )
+
+
+def test_a_large_mean_does_not_swallow_the_spread(rng):
+    """A mean of 10,000 beside a spread of 1 costs float32 little more than the rounding of that mean, 2**-11."""
+    array = (rng.standard_normal((8, 512)) + 10000).astype(np.float32)
+    exact = numbers(layer_norm(lucid.tensor(array.astype(np.float64)), 512))
+    np.testing.assert_allclose(numbers(layer_norm(lucid.tensor(array), 512)), exact, rtol=0, atol=2**-9)
+    turned = lucid.tensor(np.ascontiguousarray(array.T))
+    np.testing.assert_allclose(numbers(batch_norm(turned, None, None, training=True)), exact.T, rtol=0, atol=2**-9)
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (4, 3, 5), (2, 3, 4, 5)])
+def test_running_statistics(shape, rng):
+    """In training they move by `momentum` towards the batch's mean and unbiased variance, in place; else they stay."""
+    array = rng.standard_normal(shape)
+    start_mean, start_var = rng.standard_normal(3), rng.uniform(1, 2, 3)
+    running_mean, running_var = lucid.tensor(start_mean), lucid.tensor(start_var)
+    x = lucid.tensor(array, requires_grad=True)
+    batch_norm(x, running_mean, running_var, training=True, momentum=0.3)
+    axes = (0, *range(2, len(shape)))
+    np.testing.assert_allclose(numbers(running_mean), 0.7 * start_mean + 0.3 * array.mean(axes), rtol=1e-12)
+    np.testing.assert_allclose(numbers(running_var), 0.7 * start_var + 0.3 * array.var(axes, ddof=1), rtol=1e-12)
+    assert (running_mean._version, running_var._version) == (1, 1)
+    assert not running_mean.requires_grad
+    batch_norm(x, running_mean, running_var, training=False)
+    assert (running_mean._version, running_var._version) == (1, 1)
+
+
+def test_running_statistics_of_instances(rng):
+    """They move towards the mean over the samples of each one's mean and unbiased variance."""
+    array = rng.standard_normal((4, 3, 5))
+    running_mean, running_var = lucid.zeros(3, dtype=lucid.float64), lucid.ones(3, dtype=lucid.float64)
+    instance_norm(lucid.tensor(array), running_mean, running_var, momentum=0.1)
+    np.testing.assert_allclose(numbers(running_mean), 0.1 * array.mean(2).mean(0), rtol=1e-12)
+    np.testing.assert_allclose(numbers(running_var), 0.9 + 0.1 * array.var(2, ddof=1).mean(0), rtol=1e-12)
+
+
+def test_nothing_moves_after_a_mistake():
+    """A call that is refused leaves the running statistics alone."""
+    running = lucid.zeros(3)
+    with pytest.raises(ShapeError, match="more than 1 value per channel when training"):
+        batch_norm(lucid.ones(1, 3), running, None, training=True)
+    with pytest.raises(ShapeError, match=r"expected weight of shape \[3\]"):
+        batch_norm(lucid.ones(2, 3), running, None, lucid.ones(2), training=True)
+    assert running._version == 0
+
+
+def test_batch_norm_mistakes():
+    """Missing statistics, wrong numbers of channels and inputs without channels are refused."""
+    x = lucid.ones(2, 3)
+    with pytest.raises(ShapeError, match="Expected running_mean and running_var to be defined when training=False"):
+        batch_norm(x, None, None)
+    with pytest.raises(ShapeError, match="running_mean should contain 3 elements"):
+        batch_norm(x, lucid.zeros(2), lucid.ones(3))
+    with pytest.raises(ShapeError, match="at least 2 dimensions"):
+        batch_norm(lucid.ones(3), None, None, training=True)
+    with pytest.raises(ShapeError, match="more than 1 spatial element"):
+        instance_norm(lucid.ones(2, 3, 1))
+    with pytest.raises(ShapeError, match="divisible by num_groups"):
+        group_norm(lucid.ones(2, 4), 3)
+
+
+def test_layer_norm_mistakes():
+    """Shapes that do not end in normalized_shape, and parameters of other shapes or dtypes, are refused."""
+    x = lucid.ones(2, 4)
+    with pytest.raises(ShapeError, match=r"Given normalized_shape=\[5\], expected input with shape \[\*, 5\]"):
+        layer_norm(x, 5)
+    with pytest.raises(ShapeError, match=r"input of size \[2, 4\]"):
+        rms_norm(x, (3, 2, 4))
+    with pytest.raises(ShapeError, match=r"expected bias of shape \[4\]"):
+        layer_norm(x, 4, lucid.ones(4), lucid.ones(3))
+    with pytest.raises(DtypeError, match=r"lucid\.float32, got lucid\.float64"):
+        layer_norm(x, 4, lucid.ones(4, dtype=lucid.float64))
+    with pytest.raises(DtypeError, match="real floating-point"):
+        layer_norm(lucid.tensor([1, 2]), 2)
+
+
+def test_half_inputs_take_float32_parameters(rng):
+    """Half types go with float32 parameters, whose gradients are float32."""
+    x = lucid.tensor(rng.standard_normal((4, 8)), dtype=lucid.float16, requires_grad=True)
+    weight = lucid.tensor(rng.uniform(0.5, 1, 8), dtype=lucid.float32, requires_grad=True)
+    out = layer_norm(x, 8, weight)
+    assert out.dtype == lucid.float16
+    out.backward(lucid.tensor(rng.standard_normal((4, 8)), dtype=lucid.float16))
+    assert (x.grad.dtype, weight.grad.dtype) == (lucid.float16, lucid.float32)
+
+
+def test_frozen_parameters_cost_no_gradient(rng):
+    """Only what requires grad gets one: the parameters alone, or the input alone."""
+    array, upstream = rng.standard_normal((4, 8)), lucid.tensor(rng.standard_normal((4, 8)))
+    for wanted in range(3):
+        tensors = [lucid.tensor(a) for a in (array, rng.uniform(0.5, 1, 8), rng.standard_normal(8))]
+        tensors[wanted].requires_grad_()
+        layer_norm(tensors[0], 8, *tensors[1:]).backward(upstream)
+        assert [t.grad is not None for t in tensors] == [place == wanted for place in range(3)]

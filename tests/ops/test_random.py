@@ -1,0 +1,254 @@
+"""Random tensors, dropout, draws from given distributions, and the state of generators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
+from lucid.ops.generators import (
+    Generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from lucid.ops.random import (
+    ProbabilityError,
+    dropout,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+)
+from lucid.ops.sampling import bernoulli, multinomial, normal
+from tests.gradients import numbers
+
+MANY = 40000
+CREATORS = [
+    lambda **settings: rand(3, 4, **settings),
+    lambda **settings: randn((3, 4), **settings),
+    lambda **settings: randint(10, (3, 4), **settings),
+    lambda **settings: randperm(12, **settings),
+    lambda **settings: normal(0.0, 1.0, (3, 4), **settings),
+    lambda **settings: bernoulli(lucid.full((3, 4), 0.5), **settings),
+    lambda **settings: multinomial(lucid.ones(20), 12, **settings),
+    lambda **settings: multinomial(lucid.ones(20), 12, True, **settings),
+]
+
+
+@pytest.mark.parametrize("create", CREATORS)
+def test_a_generator_repeats(create):
+    """The same state gives the same numbers, from a generator of one's own or from the default one."""
+    own = Generator("cpu", 3)
+    state = own.get_state()
+    first = create(generator=own)
+    other = create(generator=own)
+    own.set_state(state)
+    assert create(generator=own).tolist() == first.tolist()
+    assert first.tolist() != other.tolist()
+    manual_seed(3)
+    assert create().tolist() == first.tolist()
+
+
+def test_state_is_a_tensor_of_bytes():
+    """States are uint8 tensors that continue a stream; anything else is refused."""
+    before = get_rng_state()
+    assert (before.dtype, before.shape) == (lucid.uint8, (24,))
+    first = rand(3)
+    set_rng_state(before)
+    assert rand(3).tolist() == first.tolist()
+    with pytest.raises(DtypeError, match=r"uint8, got lucid\.float32"):
+        set_rng_state(lucid.zeros(24))
+    with pytest.raises(ValueError, match="shape"):
+        Generator().set_state(lucid.zeros(3, dtype=lucid.uint8))
+
+
+def test_seeds():
+    """A manual seed is the initial one; a fresh one differs each time."""
+    manual_seed(11)
+    assert initial_seed() == 11
+    assert seed() != seed()
+    manual_seed(0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_moments(dtype):
+    """Uniform and normal numbers have the mean and variance of their distributions, in every dtype."""
+    generator = Generator("cpu", 5)
+    for make, mean, variance in ((rand, 0.5, 1 / 12), (randn, 0.0, 1.0)):
+        x = make(MANY, generator=generator, dtype=getattr(lucid, dtype))
+        assert x.dtype == getattr(lucid, dtype)
+        values = numbers(x).astype(np.float64)
+        # five standard errors, and the rounding of the half types
+        assert abs(values.mean() - mean) < 5 * np.sqrt(variance / MANY) + 2**-9
+        assert abs(values.var() - variance) < 5 * np.sqrt(2 / MANY) + 2**-9
+
+
+def test_bounds_of_integers():
+    """The lower bound is drawn, the upper never; floating-point dtypes get whole numbers."""
+    x = randint(2, 5, (1000,), generator=Generator("cpu", 0))
+    assert (x.dtype, set(x.tolist())) == (lucid.int64, {2, 3, 4})
+    assert set(randint(3, (1000,), dtype=lucid.float32, generator=Generator("cpu", 0)).tolist()) == {0.0, 1.0, 2.0}
+    assert randint(low=4, high=5, size=(2,)).tolist() == [4, 4]
+    with pytest.raises(ShapeError, match="the size as a tuple"):
+        randint(5)
+    with pytest.raises(ValueError, match="low < high"):
+        randint(5, 5, (2,))
+
+
+def test_a_permutation_holds_everything_once():
+    """All numbers below n, each once, and not in order."""
+    x = randperm(500, generator=Generator("cpu", 0)).tolist()
+    assert sorted(x) == list(range(500))
+    assert x != sorted(x)
+
+
+def test_like_another():
+    """Shape, dtype and device are those of the other, unless they are given."""
+    x = lucid.zeros(2, 3, dtype=lucid.float64)
+    for made in (rand_like(x), randn_like(x), randint_like(x, 5)):
+        assert (made.shape, made.dtype) == (x.shape, x.dtype)
+    assert rand_like(x, dtype=lucid.float16).dtype == lucid.float16
+    assert randint_like(x, 2, 3, dtype=lucid.int8).tolist() == [[2, 2, 2]] * 2
+
+
+def test_leaves():
+    """What is created can require grad, if it is floating-point."""
+    assert rand(2, requires_grad=True).is_leaf
+    with pytest.raises(DtypeError, match="require gradients"):
+        randint(3, (2,), requires_grad=True)
+
+
+def test_mistakes():
+    """Integer dtypes, negative sizes and generators of another device are refused."""
+    with pytest.raises(DtypeError, match=r"rand: expected a real floating-point dtype, got lucid\.int64"):
+        rand(2, dtype=lucid.int64)
+    with pytest.raises(DtypeError, match="randn"):
+        randn(2, dtype=lucid.complex64)
+    with pytest.raises(ShapeError, match="negative"):
+        rand(-1)
+    with pytest.raises(DeviceError, match="'cpu' device type for generator but found 'cuda:0'"):
+        rand(2, generator=Generator("cuda"))
+
+
+def test_dropout_keeps_the_mean(rng):
+    """A share p of zeros, the rest divided by 1 - p, and the same for the gradient."""
+    x = lucid.tensor(rng.uniform(1, 2, (200, 200)), requires_grad=True)
+    upstream = rng.standard_normal(x.shape)
+    manual_seed(2)
+    out = dropout(x, 0.3)
+    out.backward(lucid.tensor(upstream))
+    kept = numbers(out) != 0
+    assert abs(kept.mean() - 0.7) < 5 * np.sqrt(0.21 / kept.size)
+    np.testing.assert_allclose(numbers(out), numbers(x) * kept / 0.7, rtol=1e-15)
+    np.testing.assert_allclose(numbers(x.grad), upstream * kept / 0.7, rtol=1e-15)
+    manual_seed(2)
+    assert (numbers(dropout(lucid.ones(200, 200, dtype=lucid.float16), 0.3)) != 0).tolist() == kept.tolist()
+
+
+def test_dropout_at_its_ends(rng):
+    """Probability 0 and evaluation return the input, without drawing; probability 1 leaves zeros, and no gradient."""
+    x = lucid.tensor(rng.standard_normal(5), requires_grad=True)
+    before = get_rng_state().tolist()
+    assert dropout(x, 0.0) is x
+    assert dropout(x, 0.5, training=False) is x
+    assert get_rng_state().tolist() == before
+    out = dropout(x, 1.0)
+    out.backward(lucid.tensor(rng.standard_normal(5)))
+    assert not numbers(out).any()
+    assert not numbers(x.grad).any()
+
+
+def test_dropout_in_place(rng):
+    """In place the input is changed and returned, with the gradient of the change; a leaf refuses."""
+    x = lucid.tensor(rng.standard_normal(50), requires_grad=True)
+    y = x * 1.0
+    out = dropout(y, 0.5, inplace=True)
+    assert out is y
+    upstream = rng.standard_normal(50)
+    out.backward(lucid.tensor(upstream))
+    np.testing.assert_allclose(numbers(x.grad), upstream * 2 * (numbers(y) != 0), rtol=1e-15)
+    with pytest.raises(InplaceError, match="leaf"):
+        dropout(x, 0.5, inplace=True)
+
+
+def test_dropout_mistakes():
+    """Probabilities outside of 0 to 1 and integers are refused."""
+    for p in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ProbabilityError, match="between 0 and 1"):
+            dropout(lucid.ones(2), p)
+    with pytest.raises(DtypeError, match="floating-point"):
+        dropout(lucid.tensor([1, 2]))
+
+
+def test_bernoulli(rng):
+    """Each element is 1 with its probability, or with one for all."""
+    chance = rng.uniform(0, 1, 5)
+    generator = Generator("cpu", 1)
+    draws = numbers(bernoulli(lucid.tensor(np.broadcast_to(chance, (MANY, 5))), generator=generator))
+    assert set(np.unique(draws)) == {0.0, 1.0}
+    assert (abs(draws.mean(0) - chance) < 5 * np.sqrt(0.25 / MANY)).all()
+    assert bernoulli(lucid.zeros(3, dtype=lucid.int64), 1.0).tolist() == [1, 1, 1]
+    with pytest.raises(ProbabilityError, match="between 0 and 1"):
+        bernoulli(lucid.tensor([0.5, 1.5]))
+    with pytest.raises(ProbabilityError, match="p=2"):
+        bernoulli(lucid.ones(2), 2)
+    with pytest.raises(DtypeError, match="int64"):
+        bernoulli(lucid.tensor([1, 0]))
+
+
+def test_normal():
+    """Means and deviations are numbers with a size, or tensors that broadcast."""
+    generator = Generator("cpu", 1)
+    mean, std = lucid.tensor([[1.0], [-2.0]]), lucid.full((1, MANY), 3.0)
+    draws = numbers(normal(mean, std, generator=generator))
+    assert draws.shape == (2, MANY)
+    assert (abs(draws.mean(1) - numbers(mean)[:, 0]) < 5 * 3 / np.sqrt(MANY)).all()
+    assert (abs(draws.std(1) - 3) < 5 * 3 / np.sqrt(MANY)).all()
+    assert normal(5.0, lucid.zeros(2)).tolist() == [5.0, 5.0]
+    assert normal(lucid.ones(2, requires_grad=True), 1.0).requires_grad is False
+    for args in ((0.0, 1.0), (lucid.zeros(2), 1.0, (2,))):
+        with pytest.raises(ShapeError, match="either tensors"):
+            normal(*args)
+    with pytest.raises(ProbabilityError, match=r"std >= 0\.0, but found std -1"):
+        normal(0.0, -1, (2,))
+    with pytest.raises(ProbabilityError, match="std"):
+        normal(0.0, lucid.tensor([1.0, -1.0]))
+
+
+def test_multinomial():
+    """Shares of draws follow the weights; impossible elements are never drawn, and none twice without replacement."""
+    weights = lucid.tensor([[1.0, 0.0, 3.0, 4.0], [2.0, 2.0, 0.0, 0.0]])
+    generator = Generator("cpu", 4)
+    draws = numbers(multinomial(weights, MANY, True, generator=generator))
+    assert draws.dtype == np.int64
+    shares = np.stack([np.bincount(row, minlength=4) / MANY for row in draws])
+    expected = numbers(weights) / numbers(weights).sum(1, keepdims=True)
+    assert (abs(shares - expected) < 5 * np.sqrt(0.25 / MANY)).all()
+    assert (shares[expected == 0] == 0).all()
+    rows = numbers(multinomial(weights.expand(2, 4), 2, generator=generator))
+    assert all(len(set(row)) == 2 for row in rows.tolist())
+    assert sorted(rows[1].tolist()) == [0, 1]
+    first = numbers(multinomial(lucid.tensor([[1.0, 3.0]] * MANY), 1, generator=generator))
+    assert abs(first.mean() - 0.75) < 5 * np.sqrt(0.1875 / MANY)
+
+
+def test_multinomial_mistakes():
+    """Weights that are none, and more draws than there are elements, are refused."""
+    for wrong in ([1.0, -1.0], [1.0, float("inf")], [float("nan"), 1.0]):
+        with pytest.raises(ProbabilityError, match="`inf`, `nan` or element < 0"):
+            multinomial(lucid.tensor(wrong), 1)
+    with pytest.raises(ProbabilityError, match="sum of probabilities <= 0"):
+        multinomial(lucid.zeros(3), 1)
+    with pytest.raises(ShapeError, match="without replacement: 3 asked for, 2 that can be drawn"):
+        multinomial(lucid.tensor([1.0, 0.0, 1.0]), 3)
+    with pytest.raises(ShapeError, match="n_sample <= 0"):
+        multinomial(lucid.ones(3), 0)
+    with pytest.raises(ShapeError, match=r"\(C,\) or \(N, C\)"):
+        multinomial(lucid.ones(2, 2, 2), 1)

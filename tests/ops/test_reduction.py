@@ -1,0 +1,232 @@
+"""Reductions and running sums where a row of the table cannot reach: edges, ties, dtypes, mistakes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.ops.cumulative import cumprod, cumsum, prod
+from lucid.ops.extremes import amax, amin, argmax, argmin, max, min
+from lucid.ops.norms import OrderError, cosine_similarity, logsumexp, norm, normalize
+from lucid.ops.reduction import all, any, count_nonzero, mean, nansum, sum
+from lucid.ops.statistics import CorrectionError, median, std, var
+from tests.gradients import numbers
+
+ALONG = [sum, mean, prod, amax, amin, argmax, argmin, max, min, any, all, var, std, median, logsumexp, cumsum, cumprod]
+
+
+def gradient(op, array, upstream):
+    """Return the gradient of an op at an array."""
+    x = lucid.tensor(array, requires_grad=True)
+    (grad,) = lucid.autograd.grad(op(x), [x], [lucid.tensor(upstream)])
+    return numbers(grad)
+
+
+@pytest.mark.parametrize("op", ALONG)
+@pytest.mark.parametrize("dim", [-3, 2])
+def test_dim_out_of_range(op, dim):
+    """A dimension that does not exist is refused with the range and the number."""
+    with pytest.raises(IndexOutOfRangeError, match=rf"expected to be in range of \[-2, 1\], but got {dim}"):
+        op(lucid.ones(2, 3), dim)
+
+
+@pytest.mark.parametrize("op", [sum, mean, amax, var, any])
+def test_dim_twice(op):
+    """A dimension that is named twice, in either way of counting, is refused."""
+    with pytest.raises(ShapeError, match="dim 1 appears multiple times"):
+        op(lucid.ones(2, 3), (1, -1))
+
+
+@pytest.mark.parametrize("op", [amax, amin, max, min, argmax, argmin, median])
+def test_no_extreme_of_nothing(op):
+    """Where a dimension is empty there is no extreme; where others are, the result is empty."""
+    with pytest.raises(IndexOutOfRangeError, match="reduction dim 1 to have non-zero size"):
+        op(lucid.ones(2, 0), 1)
+    with pytest.raises(IndexOutOfRangeError, match="non-zero size"):
+        op(lucid.ones(2, 0))
+    result = op(lucid.ones(2, 0), 0)
+    assert (result.values if isinstance(result, tuple) else result).shape == (0,)
+
+
+@pytest.mark.parametrize("op", [amax, argmin, max, min, median, logsumexp])
+def test_complex_numbers_have_no_order(op):
+    """Extremes of complex numbers are refused."""
+    with pytest.raises(DtypeError, match="order"):
+        op(lucid.tensor([1j, 2.0]), 0)
+
+
+@pytest.mark.parametrize("op", [mean, var, std, norm])
+def test_fractions_of_integers_are_refused(op):
+    """What has no integer result needs a floating-point input; the message names the dtype."""
+    with pytest.raises(DtypeError, match=r"must be either a floating point or complex dtype\. Got: lucid.int64"):
+        op(lucid.tensor([1, 2]))
+    with pytest.raises(DtypeError, match="bool"):
+        op(lucid.tensor([True]))
+
+
+def test_numbers_are_no_tensors():
+    """A list in place of a tensor is refused."""
+    with pytest.raises(DtypeError, match="expected a Tensor"):
+        sum([1.0, 2.0])
+
+
+@pytest.mark.parametrize("op", [sum, mean, prod, amax, amin, max, min, median, logsumexp, norm])
+@pytest.mark.parametrize("dim", [0, -1, None])
+def test_no_dimension(op, dim, rng):
+    """A number is reduced to itself, over no dimension or over its dimension 0, and its gradient is the upstream."""
+    if op is logsumexp and dim is None:
+        dim = 0
+    array, upstream = rng.uniform(0.5, 1, ()), rng.standard_normal(())
+    settings = {"dim": dim}
+
+    def call(x):
+        out = op(x, **settings)
+        return out.values if isinstance(out, tuple) else out
+
+    out = call(lucid.tensor(array))
+    assert out.shape == ()
+    np.testing.assert_allclose(numbers(out), array, rtol=1e-15)
+    np.testing.assert_allclose(gradient(call, array, upstream), upstream, rtol=1e-15)
+
+
+@pytest.mark.parametrize("op", [amax, amin, lambda x: max(x), lambda x: min(x)])
+def test_ties_share_the_gradient(op, rng):
+    """Equal extremes each get an equal part of the gradient."""
+    upstream = rng.standard_normal(())
+    array = np.array([[2.0, 5.0, 5.0], [2.0, 3.0, 5.0], [2.0, 3.0, 4.0]])
+    expected = (array == numbers(op(lucid.tensor(array)))) * upstream / 3
+    np.testing.assert_allclose(gradient(op, array, upstream), expected, rtol=1e-15)
+
+
+def test_the_first_of_ties_gets_the_gradient_along_a_dimension(rng):
+    """With places, the value at the place that is returned gets the whole gradient."""
+    array, upstream = np.array([[1.0, 3.0, 3.0], [4.0, 4.0, 2.0]]), rng.standard_normal(2)
+    out = max(lucid.tensor(array), 1)
+    assert out.indices.tolist() == [1, 0]
+    expected = np.array([[0.0, upstream[0], 0.0], [upstream[1], 0.0, 0.0]])
+    np.testing.assert_array_equal(gradient(lambda x: max(x, 1).values, array, upstream), expected)
+
+
+def test_max_of_two_tensors():
+    """A tensor in the place of the dimension asks for the elementwise extreme of the two."""
+    a, b = lucid.tensor([1.0, 5.0]), lucid.tensor([3.0, 2.0])
+    assert max(a, b).tolist() == [3.0, 5.0]
+    assert min(a, b).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("op", [sum, mean, var, norm, lambda x: cumsum(x, 0)[-1]])
+def test_half_types_accumulate_in_float32(op, dtype):
+    """Ten thousand addends, whose running sum a half type cannot hold to one, give the rounded exact result."""
+    x = lucid.tensor(np.linspace(0.1, 1.1, 10000)).to(getattr(lucid, dtype))
+    exact = op(x.to(lucid.float64))
+    got = op(x)
+    assert got.dtype == x.dtype
+    assert (
+        float(got) == float(exact.to(x.dtype))
+        or abs(float(got) / float(exact) - 1)
+        < {
+            "float16": 2**-11,
+            "bfloat16": 2**-8,
+        }[dtype]
+    )
+
+
+def test_nan_is_an_extreme():
+    """Extremes are NaN where there is one, and so is the median; its place is the first of them."""
+    x = lucid.tensor([[1.0, float("nan"), 9.0, float("nan")], [4.0, 2.0, 3.0, 1.0]])
+    for op in (amax, amin):
+        got = op(x, 1)
+        assert np.isnan(numbers(got)[0])
+        assert not np.isnan(numbers(got)[1])
+    for op in (max, min, median):
+        assert op(x, 1).indices.tolist()[0] == 1
+    assert argmax(x, 1).tolist() == [1, 0]
+
+
+def test_nansum_leaves_nan_out(rng):
+    """NaN counts as 0 and gets no gradient."""
+    array = rng.standard_normal((3, 4))
+    array[1, 2] = np.nan
+    upstream = rng.standard_normal(3)
+    np.testing.assert_allclose(numbers(nansum(lucid.tensor(array), 1)), np.nansum(array, 1), rtol=1e-14)
+    expected = np.where(np.isnan(array), 0, upstream[:, None])
+    np.testing.assert_array_equal(gradient(lambda x: nansum(x, 1), array, upstream), expected)
+
+
+@pytest.mark.parametrize("op", [norm, std, lambda x: norm(x, 3), lambda x: norm(x, 1.5), lambda x: norm(x, 0.5)])
+def test_no_slope_at_zero_length(op, rng):
+    """Where all elements are equal to zero the gradient is zero and not NaN."""
+    assert not gradient(op, np.zeros(5), rng.standard_normal(())).any()
+
+
+def test_logsumexp_far_out(rng):
+    """Large, small and infinite elements neither overflow nor give NaN."""
+    inf = float("inf")
+    x = lucid.tensor([[1000.0, 1000.0], [-1000.0, -1000.0], [-inf, -inf], [inf, 0.0], [-inf, 3.0]])
+    expected = [1000 + np.log(2), -1000 + np.log(2), -inf, inf, 3.0]
+    np.testing.assert_allclose(numbers(logsumexp(x, 1)), np.array(expected, np.float32), rtol=1e-6)
+
+
+def test_correction_has_two_names():
+    """`unbiased` and `correction` exclude each other; a bool in the place of `dim` is `unbiased`."""
+    x = lucid.tensor([1.0, 2.0, 4.0])
+    with pytest.raises(CorrectionError, match="both unbiased and correction"):
+        var(x, 0, True, correction=1)
+    assert float(var(x, False)) == float(var(x, correction=0)) == pytest.approx(14 / 9)
+
+
+def test_too_few_elements_for_a_variance():
+    """With nothing left to divide by the variance is NaN, as 0 / 0, or infinite."""
+    assert np.isnan(float(var(lucid.tensor([2.0]))))
+    assert float(var(lucid.tensor([2.0, 3.0]), correction=2)) == float("inf")
+
+
+def test_norm_refuses_unknown_orders():
+    """An order that is neither a number nor "fro" is refused."""
+    with pytest.raises(OrderError, match="'nuc'"):
+        norm(lucid.ones(2, 2), "nuc")
+
+
+def test_zero_vectors_are_divided_by_eps():
+    """A vector of length zero stays zero when normalised, and has cosine 0 with everything."""
+    zero = lucid.zeros(1, 3)
+    assert not numbers(normalize(zero)).any()
+    assert float(cosine_similarity(zero, lucid.ones(1, 3))) == 0.0
+
+
+@pytest.mark.parametrize("op", [sum, prod, lambda x: cumsum(x, 0), lambda x: cumprod(x, 0)])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32"])
+def test_integers_add_up_in_int64(op, dtype):
+    """Sums and products of integers and bools are int64, so that small types do not overflow."""
+    x = lucid.tensor([1, 1, 1]).to(getattr(lucid, dtype))
+    assert op(x).dtype == lucid.int64
+
+
+def test_sum_of_another_dtype_sends_back_the_own(rng):
+    """With dtype= the gradient still has the dtype of the input."""
+    x = lucid.tensor(rng.standard_normal(4).astype(np.float32), requires_grad=True)
+    out = sum(x, dtype=lucid.float64)
+    assert out.dtype == lucid.float64
+    out.backward(lucid.tensor(rng.standard_normal(())))
+    assert x.grad.dtype == lucid.float32
+    assert sum(lucid.tensor([1.9, 1.9]), dtype=lucid.int64).tolist() == 2
+
+
+def test_count_nonzero_of_a_view():
+    """What is counted is what a view shows."""
+    x = lucid.tensor([[1, 0, 2, 0], [0, 0, 3, 4]])
+    assert count_nonzero(x[:, ::2], 1).tolist() == [2, 1]
+
+
+def test_results_share_no_memory():
+    """A reduction over nothing still is a copy."""
+    x = lucid.ones(2, 1, requires_grad=True)
+    for op in (sum, mean, amax, prod):
+        out = op(x, 1)
+        assert not np.shares_memory(out.array, x.array)
+    number = lucid.tensor(1.5)
+    for op in (sum, mean, amax, prod, lambda x: cumsum(x, 0), lambda x: cumprod(x, 0), lambda x: max(x, 0).values):
+        assert not np.shares_memory(op(number).array, number.array)

@@ -1,0 +1,63 @@
+"""Softmax far out, on large arrays, and its mistakes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DtypeError, IndexOutOfRangeError
+from lucid.ops.rows import ROWS_BLOCK
+from lucid.ops.softmax import log_softmax, softmax, softmin
+from tests.gradients import numbers
+
+BOTH = [softmax, log_softmax]
+
+
+@pytest.mark.parametrize("op", BOTH)
+def test_large_numbers_do_not_overflow(op):
+    """Only differences count, so thousands give what ones give; minus infinity has no share."""
+    x = lucid.tensor([[1.0, 2.0, 3.0], [-1.0, 0.0, -float("inf")]])
+    np.testing.assert_allclose(numbers(op(x + 4096.0, 1)), numbers(op(x, 1)), rtol=1e-6)
+    shares = numbers(softmax(x, 1))
+    assert shares[1, 2] == 0
+    np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", BOTH)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("columns", [7, 1000, ROWS_BLOCK + 3])
+def test_many_blocks(op, dtype, columns, rng):
+    """Rows in several blocks, longer than one too, are as near to float64 as few are; so is the gradient."""
+    rows = max(3, 2 * ROWS_BLOCK // columns + 5)
+    x = lucid.tensor(rng.standard_normal((rows, columns)), dtype=getattr(lucid, dtype), requires_grad=True)
+    exact = x.detach().to(lucid.float64).requires_grad_()
+    upstream = lucid.tensor(rng.standard_normal((rows, columns)), dtype=x.dtype)
+    got, expected = op(x, 1), op(exact, 0 - 1)
+    got.backward(upstream)
+    expected.backward(upstream.to(lucid.float64))
+    allowed = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6}[dtype]
+    for one, other in ((got, expected), (x.grad, exact.grad)):
+        assert one.dtype == x.dtype
+        reference = numbers(other)
+        np.testing.assert_allclose(
+            numbers(one).astype(np.float64), reference, rtol=0, atol=allowed * np.abs(reference).max()
+        )
+
+
+@pytest.mark.parametrize("op", [softmax, log_softmax, softmin])
+def test_mistakes(op):
+    """Integers, complex numbers and dimensions that do not exist are refused."""
+    with pytest.raises(DtypeError, match=r"expected a real floating-point dtype, got lucid\.int64"):
+        op(lucid.tensor([1, 2]), 0)
+    with pytest.raises(DtypeError, match="complex"):
+        op(lucid.tensor([1j]), 0)
+    with pytest.raises(IndexOutOfRangeError, match="but got 1"):
+        op(lucid.tensor([1.0]), 1)
+
+
+def test_dtype_is_cast_before():
+    """With dtype= integers are allowed, and the sum is exact in the wider type."""
+    out = softmax(lucid.tensor([1, 2]), 0, dtype=lucid.float64)
+    assert out.dtype == lucid.float64
+    np.testing.assert_allclose(numbers(out), np.exp([1.0, 2.0]) / np.exp([1.0, 2.0]).sum(), rtol=1e-15)
