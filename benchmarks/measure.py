@@ -50,8 +50,8 @@ class Row:
     """One line of the table.
 
     `build(peer)` sets everything up and returns a sampler, which takes one sample per call. `budget` is the ratio lucid
-    must reach, None where a row is only for information. A row with `difference=True` samples a small difference of two times, whose ratio per round would be
-    noise over noise: there the ratio is that of the two medians.
+    must reach, None where a row is only for information. A row with `difference=True` samples a small difference of two
+    times, whose ratio per round would be noise over noise: there the ratio is that of the two medians.
     """
 
     name: str

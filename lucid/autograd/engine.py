@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.anomaly import check_grads, forward_of
-from lucid.autograd.base import TensorBase, as_array, describe, grad_of, is_list, wrap
+from lucid.autograd.base import TensorBase, as_array, describe, grad_of, is_list, registered, wrap
 from lucid.autograd.hooks import (
     add_hook_note,
     check_replacement,
@@ -274,7 +274,9 @@ def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
 
     What `_run_watched` does for any node, for the case in which its generality would cost more than the hooks.
     """
-    tensor = wrap(grad)
+    tensor: Any = registered.tensor()
+    tensor.array = grad
+    tensor.edge = tensor.origin = None
     hooks: Any = extra.light
     hook = None
     try:
