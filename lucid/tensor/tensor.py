@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lucid.autograd.base import registered
 from lucid.ops import (
     axes,
@@ -88,8 +90,13 @@ class Tensor(Methods, InPlaceMethods):
     __rshift__ = operator(logic.bitwise_right_shift)
     __rrshift__ = reflected(logic.bitwise_right_shift)
     __irshift__ = in_place(logic.bitwise_right_shift)
-    __eq__ = direct("eq")  # pyright: ignore[reportAssignmentType] - elementwise, as arrays compare
-    __ne__ = direct("ne")  # pyright: ignore[reportAssignmentType] - elementwise, as arrays compare
+    if TYPE_CHECKING:
+        # elementwise, as arrays compare; `object` promises a bool
+        def __eq__(self, other: object) -> Tensor: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+        def __ne__(self, other: object) -> Tensor: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+    else:
+        __eq__ = direct("eq")
+        __ne__ = direct("ne")
     __lt__ = direct("lt")
     __le__ = direct("le")
     __gt__ = direct("gt")
