@@ -127,12 +127,34 @@ class Frontier(Node):
         self.sequence = next_sequence()
         return views
 
+    def join_one(self, tensor: Any, view_type: type[BoundaryView]) -> Any:
+        """Return what `join` does for a single tensor, which is what most calls have: the view, or None."""
+        array = tensor.array
+        self.expected = [(array.shape, array.dtype)]
+        edge = tensor.edge if tensor.origin is None else live_edge(tensor)
+        if edge is None:
+            return None
+        self.edges = (edge,)
+        self.outputs = 1
+        self.extra = None
+        if thread.state.anomaly:
+            note_forward(self)
+        self.sequence = next_sequence()
+        version = version_of(tensor)
+        view = wrap_on_graph(array, (self, 0), version)
+        view.origin = view_type(tensor, version)
+        return view
+
     def fire(self, grads: list[Any]) -> list[Any]:
         """Return the gradients after the hooks."""
         raise NotImplementedError
 
     def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Return what the hooks make of the gradients."""
+        if self.outputs == 1 and m is not GRAPH and grad is not None:
+            dtype = self.expected[0][1]
+            after = self.fire([wrap(grad if grad.dtype is dtype else as_array(grad).astype(dtype, copy=False))])[0]
+            return (None if after is None else after.array,)
         grads: list[Any] = [grad] if self.outputs == 1 else [None] * self.outputs if grad is None else list(grad)
         graph = m is GRAPH
         for number, g in enumerate(grads):
@@ -179,9 +201,14 @@ class ModuleInputBackward(Frontier):
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with a view in place of each tensor, if one of them requires grad."""
+        if len(args) == 1 and isinstance(args[0], TensorBase) and not self.with_kwargs:
+            self.skeleton = None
+            view = self.join_one(args[0], InputView)
+            self.joined = view is not None
+            return (args if view is None else (view,)), kwargs
         tensors: list[Any] = [a for a in args if isinstance(a, TensorBase)]
         if len(tensors) == len(args) and not self.with_kwargs:
-            self.skeleton: Any = None
+            self.skeleton = None
             views = self.join(tensors, InputView)
             self.joined = views is not None
             return (args if views is None else tuple(views)), kwargs
@@ -213,8 +240,8 @@ class ModuleInputBackward(Frontier):
         end.call = self
         if isinstance(result, TensorBase):
             end.skeleton, end.single = None, True
-            views = end.join([result], OutputView)
-            return result if views is None else views[0]
+            view = end.join_one(result, OutputView)
+            return result if view is None else view
         tensors: list[Any] = []
         end.single = not isinstance(result, tuple | list)
         end.skeleton = map_leaves((result,) if end.single else result, counted(tensors))
@@ -230,7 +257,7 @@ class ModuleInputBackward(Frontier):
             # gradients that did not come through the module's outputs, as in a double backward
             return grads
         (outputs, end), self.grad_outputs = self.grad_outputs, None
-        if any(g is None for g in grads):
+        if len(grads) > 1 and any(g is None for g in grads):
             grads = self.with_zeros(grads)
         for index, (_, hook, form) in enumerate(self.hooks):
             try:

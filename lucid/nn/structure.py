@@ -35,7 +35,7 @@ def map_leaves(value: Any, function: Callable[[Any], Any]) -> Any:
         before: Any = cast("Any", value)
         after = [map_leaves(entry, function) for entry in before]
         same = all(new is old for new, old in zip(after, before, strict=True))
-        return before if same else rebuilt(before, after)
+        return before if same else rebuilt(before, after)  # pyright: ignore[reportUnknownVariableType]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         news = {name: map_leaves(entry, function) for name, entry in fields.items()}
