@@ -32,10 +32,10 @@ def map_leaves(value: Any, function: Callable[[Any], Any]) -> Any:
             made[key] = entry
         return made
     if isinstance(value, tuple | list):
-        before: Any = cast("Any", value)
+        before = cast("tuple[Any, ...] | list[Any]", value)
         after = [map_leaves(entry, function) for entry in before]
         same = all(new is old for new, old in zip(after, before, strict=True))
-        return before if same else rebuilt(before, after)  # pyright: ignore[reportUnknownVariableType]
+        return before if same else rebuilt(before, after)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         news = {name: map_leaves(entry, function) for name, entry in fields.items()}
@@ -52,8 +52,8 @@ def map_leaves(value: Any, function: Callable[[Any], Any]) -> Any:
 def rebuilt(like: tuple[Any, ...] | list[Any], entries: list[Any]) -> Any:
     """Return `entries` in a sequence of the type of `like`; a named tuple keeps its names."""
     kind: Any = type(like)
-    if kind is tuple or kind is list:
-        return kind(entries)
+    if kind is list:
+        return entries
     if hasattr(kind, "_make"):
         return kind._make(entries)
     if isinstance(like, list):
