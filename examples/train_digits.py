@@ -215,20 +215,18 @@ def draw_learning_curve(history: Sequence[dict[str, Any]], path: Path) -> None:
 
 def positive(text: str) -> int:
     """Return a number of at least 1, for an option."""
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value
-
-
-positive.__name__ = "whole number of at least 1"
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+    return int(text)
 
 
 def seed(text: str) -> int:
     """Return a number that a generator takes as its seed, for an option."""
-    value = int(text)
-    lucid.Generator(seed=value)
-    return value
+    try:
+        lucid.Generator(seed=int(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected a whole number in [-2**63, 2**64), got {text!r}") from error
+    return int(text)
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:

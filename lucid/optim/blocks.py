@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,13 @@ from lucid.backend.arrays import namespace
 from lucid.ops.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from lucid.backend.arrays import Array
 
-# Six blocks of it (parameter, gradient, two moments, two temporaries) lie in a second-level cache of 1 MiB; below it
-# NumPy's cost of a call shows, above it memory's.
-BLOCK_BYTES = 1 << 17
+# Six blocks of it (parameter, gradient, two moments, two temporaries) lie in a last-level cache of 4 MiB. Smaller ones
+# cost more in NumPy calls than a nearer cache gives back; without blocks every pass goes to memory, for twice the time.
+BLOCK_BYTES = 1 << 19
 
 TEMPORARIES = 2
 
@@ -41,44 +42,39 @@ def update_in_blocks(formula: Callable[..., None], grad: Array, *targets: Array,
     """
     arrays = [_as_real(array) for array in (grad, *targets)]
     xp = namespace(grad)
-    if xp is np:
-        # a step overflows silently, as all arithmetic of tensors
-        with np.errstate(all="ignore"):
-            for block in _blocks(arrays):
-                _apply(np, formula, block, settings)
-    else:
+    work = accumulation_dtype(arrays[0].dtype)
+    if xp is not np:
         with gpu.use_device(gpu.device_index(grad)):
-            _apply(xp, formula, arrays, settings)
+            temporaries = [xp.empty(arrays[0].shape, work) for _ in range(TEMPORARIES)]
+            _apply(formula, xp, arrays, temporaries, settings)
+        return
+    if all(target.flags.c_contiguous for target in arrays[1:]):
+        arrays = [array.reshape(-1) for array in arrays]
+    rows, *rest = arrays[0].shape
+    length = max(BLOCK_BYTES // max(work.itemsize * math.prod(rest), 1), 1)
+    temporaries = [np.empty((min(length, rows), *rest), work) for _ in range(TEMPORARIES)]
+    # a step overflows silently, as all arithmetic of tensors
+    with np.errstate(all="ignore"):
+        for start in range(0, rows, length):
+            block = [array[start : start + length] for array in arrays]
+            _apply(formula, np, block, [array[: len(block[0])] for array in temporaries], settings)
 
 
 def _as_real(array: Array) -> Array:
-    if array.dtype.kind != "c":
-        return array
-    return array[..., None].view(array.real.dtype)
+    return array[..., None].view(array.real.dtype) if array.dtype.kind == "c" else array
 
 
-def _blocks(arrays: list[Array]) -> Iterator[list[Array]]:
-    """Yield arrays of one shape in stretches of `BLOCK_BYTES`; whole if they are smaller, or not contiguous."""
-    grad, *targets = arrays
-    length = BLOCK_BYTES // targets[0].itemsize
-    if grad.size <= length or not all(target.flags.c_contiguous for target in targets):
-        yield arrays
+def _apply(
+    formula: Callable[..., None], xp: Any, block: list[Array], temporaries: list[Array], settings: dict[str, Any]
+) -> None:
+    work = temporaries[0].dtype
+    if block[0].dtype == work:
+        formula(xp, *block, *temporaries, **settings)
         return
-    flat = [array.reshape(-1) for array in arrays]
-    for start in range(0, grad.size, length):
-        yield [array[start : start + length] for array in flat]
-
-
-def _apply(xp: Any, formula: Callable[..., None], arrays: list[Array], settings: dict[str, Any]) -> None:
-    targets = arrays[1:]
-    dtype = targets[0].dtype
-    work = accumulation_dtype(dtype)
-    if work != dtype:
-        arrays = [array.astype(work) for array in arrays]
-    formula(xp, *arrays, *[xp.empty_like(arrays[1]) for _ in range(TEMPORARIES)], **settings)
-    if work != dtype:
-        for target, made in zip(targets, arrays[1:], strict=True):
-            target[...] = made
+    widened = [array.astype(work) for array in block]
+    formula(xp, *widened, *temporaries, **settings)
+    for target, made in zip(block[1:], widened[1:], strict=True):
+        target[...] = made
 
 
 def descent(xp: Any, grad: Array, param: Array, temporary: Array, *, weight_decay: float, maximize: bool) -> Array:

@@ -9,7 +9,7 @@ import torch
 import lucid
 
 # Sizes around the blocks in which a step runs: one element, below a block, and several blocks with a rest.
-SHAPES = [(), (7,), (3, 5), (260, 301)]
+SHAPES = [(), (7,), (3, 5), (460, 301)]
 
 ALGORITHMS = {
     "sgd": ("SGD", {}),
