@@ -154,15 +154,17 @@ def run(
         this.want(wanted, accumulate=accumulate)
     state = thread.state
     before = state.grad_enabled
-    state.grad_enabled = create_graph
-    state.refresh()
+    if state.grad_enabled != create_graph:
+        state.grad_enabled = create_graph
+        state.refresh()
     state.passes.append(this)
     try:
         _run(this, roots, state, create_graph)
     finally:
         state.passes.pop()
-        state.grad_enabled = before
-        state.refresh()
+        if before != create_graph:
+            state.grad_enabled = before
+            state.refresh()
     return this.captured
 
 
@@ -185,7 +187,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         else:
             contribute(buffers, owned, node, output, grad, graph=graph)
     for node in this.roots:
-        if node in counts or not this.will_run(node):
+        if node in counts or (needed is not None and not this.will_run(node)):
             continue
         if type(node) is AccumulateGrad:
             leaves.append(node)

@@ -93,9 +93,10 @@ def one_like(array: Array) -> Array:
     if type(array) is not np.ndarray:
         return namespace(array).ones(array.shape, array.dtype)
     key = array.dtype, array.ndim
-    if key not in _ones:
-        _ones[key] = np.ones(array.shape, array.dtype)
-    return _ones[key].copy()
+    one = _ones.get(key)
+    if one is None:
+        one = _ones[key] = np.ones(array.shape, array.dtype)
+    return one.copy()
 
 
 def backward(
