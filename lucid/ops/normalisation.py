@@ -10,6 +10,7 @@ from lucid.backend.limits import finfo
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.dims import sizes_in
 from lucid.ops.elementwise import tensor_operand
+from lucid.ops.promotion import accumulation_dtype
 from lucid.ops.shape import reshape
 from lucid.ops.standardisation import normalise
 
@@ -132,7 +133,8 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     weight : Tensor, optional, shape normalized_shape
         Scale of each feature; of the dtype of `input`, or float32 for half types.
     eps : float, optional
-        Added to the mean square; by default the distance from 1 to the next larger number of the dtype.
+        Added to the mean square; by default the distance from 1 to the next larger number of the dtype that is computed
+        in, which is float32 for half types.
 
     Returns
     -------
@@ -159,7 +161,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     x = real_operand("rms_norm", input)
     features, dim = _features("rms_norm", x, normalized_shape)
     check_affine("rms_norm", x, features, "that of normalized_shape", weight=weight)
-    added = finfo(dtype_of(x.array)).eps if eps is None else eps
+    added = finfo(accumulation_dtype(x.array.dtype)).eps if eps is None else eps
     return normalise(x, weight, None, dim=dim, eps=added, center=False, broadcast=features)[0]
 
 

@@ -37,7 +37,10 @@ def _reciprocal_or_zero_vjp(m: Any, grad: Any, out: Any) -> Any:
     return m.neg(m.mul(grad, m.mul(out, out)))
 
 
-def _logsumexp_of(xp: Any, x: Any, axis: Any, keepdim: bool) -> Any:
+def _logsumexp_of(xp: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    axis = axis_of(x, dim)
+    if not x.size:
+        return xp.log(xp.sum(x, axis, accumulation_dtype(x.dtype), None, keepdim))
     peak = xp.max(x, axis, None, True)
     # where the largest is infinite, what it would be subtracted from is infinite too
     peak = xp.where(xp.isfinite(peak), peak, peak.dtype.type(0))
@@ -49,7 +52,7 @@ def _logsumexp_of(xp: Any, x: Any, axis: Any, keepdim: bool) -> Any:
 
 @primitive
 def _logsumexp(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
-    return astype(_logsumexp_of(xp, x, axis_of(x, dim), keepdim), x.dtype)
+    return astype(_logsumexp_of(xp, x, dim, keepdim), x.dtype)
 
 
 @_logsumexp.vjp
@@ -73,12 +76,12 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     Returns
     -------
     Tensor
-        Of the dtype of `input`. Half types are computed in float32.
+        Of the dtype of `input`; minus infinity where there is no element. Half types are computed in float32.
 
     Raises
     ------
     IndexOutOfRangeError
-        If there is no such dimension, or no element along it.
+        If there is no such dimension.
     ShapeError
         If a dimension is named twice.
     DtypeError
@@ -91,9 +94,9 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     tensor(1000.6932)
     """
     x = float_operand(input)
-    dims = reduced_dims(dim, x.array.ndim)
-    check_ordered(x, "logsumexp", dims)
-    return _logsumexp(x, dim=dims, keepdim=keepdim)
+    if x.array.dtype.kind == "c":
+        raise DtypeError("logsumexp: complex numbers have no order; take their abs() first")
+    return _logsumexp(x, dim=reduced_dims(dim, x.array.ndim), keepdim=keepdim)
 
 
 def _norm_of(xp: Any, x: Any, p: float, axis: Any, keepdim: bool) -> Any:

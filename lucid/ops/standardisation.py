@@ -38,7 +38,7 @@ def _total(xp: Any, x: Any, dim: tuple[int, ...]) -> Any:
         partial = np.add.reduce(x[:whole].reshape(-1, MANY_ROWS, *x.shape[1:]), 1)
         return np.add.reduce(partial, 0, keepdims=True) + np.add.reduce(x[whole:], 0, keepdims=True)
     if xp is np and 0 < first < x.ndim and x.flags.c_contiguous:
-        partial = np.add.reduce(x.reshape(*x.shape[:first], -1), -1)
+        partial = np.add.reduce(x.reshape(*x.shape[:first], math.prod(x.shape[first:])), -1)
         axes = tuple([d for d in dim if d < first])
         return (np.add.reduce(partial, axes) if axes else partial).reshape(kept_shape(x.shape, dim))
     return xp.sum(x, dim, keepdims=True)

@@ -90,7 +90,12 @@ def with_weights(op, reference, inputs, name):
 SHAPES = {"": (5,), ":n": (4, 5), ":nd": (2, 5, 3), ":ndd": (2, 5, 3, 2)}
 
 
-def draw_classes(shape, *, weighted):
+def draw_log_chances(rng):
+    """Draw logarithms of small probabilities, and probabilities: all losses are positive."""
+    return rng.uniform(-4, -2.5, SHAPE), rng.uniform(0.1, 0.9, SHAPE)
+
+
+def draw_classes(shape, *, log, weighted):
     """Return what draws logits, classes of which one is ignored if there are several, and a weight of each class."""
 
     def inputs(rng):
@@ -99,7 +104,7 @@ def draw_classes(shape, *, weighted):
         if classes.ndim:
             classes.flat[1] = -100
         weight = (np.array([0.5, 1.0, 2.0, 0.25, 1.5]),) if weighted else ()
-        return rng.standard_normal(shape), classes, *weight
+        return rng.standard_normal(shape) if log else rng.uniform(-3, -0.5, shape), classes, *weight
 
     return inputs
 
@@ -129,7 +134,7 @@ def classes_rows(op, *, log, weighted, smoothing):
         return Sample(
             f"{name}{form}:{reduction}",
             lambda x, classes, weight=None: op(x, classes, weight, reduction=reduction, **extra),
-            draw_classes(shape, weighted=weighted),
+            draw_classes(shape, log=log, weighted=weighted),
             lambda x, classes, weight=np.ones(5): of_classes(x, classes, weight, reduction, smoothing, log=log),
             lambda torch, x, classes, weight=None: getattr(torch.nn.functional, op.__name__)(
                 x, classes, weight, reduction=reduction, **extra
@@ -160,8 +165,10 @@ ROWS = [
     *pointwise(loss.huber_loss, lambda x, y: huber(x - y, 1.3), variant=":delta", delta=1.3),
     *pointwise(probability_loss.binary_cross_entropy, binary, draw_chances),
     *pointwise(probability_loss.binary_cross_entropy_with_logits, lambda x, t: binary(logistic(x), t), draw_logits),
-    *pointwise(probability_loss.kl_div, lambda x, t: t * (np.log(t) - x), draw_logits),
-    *pointwise(probability_loss.kl_div, lambda x, t: np.exp(t) * (t - x), draw_logits, variant=":log", log_target=True),
+    *pointwise(probability_loss.kl_div, lambda x, t: t * (np.log(t) - x), draw_log_chances),
+    *pointwise(
+        probability_loss.kl_div, lambda x, t: np.exp(t) * (t - x), draw_log_chances, variant=":log", log_target=True
+    ),
     with_weights(
         probability_loss.binary_cross_entropy,
         lambda p, t, w: w * binary(p, t),
@@ -184,7 +191,7 @@ ROWS = [
     Sample(
         "kl_div:batchmean",
         lambda x, t: probability_loss.kl_div(x, t, reduction="batchmean"),
-        draw_logits,
+        draw_log_chances,
         lambda x, t: (t * (np.log(t) - x)).sum() / len(x),
         lambda torch, x, t: torch.nn.functional.kl_div(x, t, reduction="batchmean"),
     ),

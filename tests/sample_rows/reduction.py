@@ -21,8 +21,8 @@ DIMS = {
 
 
 def draw(rng):
-    """Draw one array."""
-    return (rng.standard_normal(SHAPE),)
+    """Draw one array whose sums are no small differences of large numbers."""
+    return (rng.standard_normal(SHAPE) + 1,)
 
 
 def draw_ones(rng):
@@ -52,7 +52,7 @@ def draw_clear(rng):
 
 def draw_complex(rng):
     """Draw one complex array."""
-    return (rng.standard_normal(SHAPE) + 1j * rng.standard_normal(SHAPE),)
+    return (rng.standard_normal(SHAPE) + 1j * rng.standard_normal(SHAPE) + 1,)
 
 
 def draw_flags(rng):
