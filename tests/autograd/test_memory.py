@@ -40,18 +40,22 @@ def count_objects():
 
 @contextlib.contextmanager
 def nothing_grows():
-    """Fail if more objects or bytes are alive at the end of the block than at its beginning."""
+    """Fail if more objects or bytes are alive at the end of the block than at its beginning, or cycles were left."""
+    gc.collect()
     tracemalloc.start()
     try:
         objects, ours = count_objects()
         held, _ = tracemalloc.get_traced_memory()
         yield
-        grown = tracemalloc.get_traced_memory()[0] - held
         objects_after, ours_after = count_objects()
+        # also empties the interpreter's lists of tuples to use again, which count as held
+        in_cycles = gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - held
     finally:
         tracemalloc.stop()
     assert ours_after - ours <= 0, f"{ours_after - ours} more objects of lucid are alive"
     assert objects_after - objects <= SPARE_OBJECTS, f"{objects_after - objects} more objects are alive"
+    assert in_cycles <= SPARE_OBJECTS, f"{in_cycles} objects were left in cycles"
     assert grown <= SPARE_BYTES, f"{grown} more bytes are held"
 
 
@@ -78,8 +82,8 @@ def step_with_graph_hooks(model, x):
     out.register_hook(lambda grad: grad * 1.0)
     out.retain_grad()
     out.grad_fn.register_hook(lambda grad_inputs, grad_outputs: None)
-    lucid.autograd.graph.register_multi_grad_hook([out, *model.parameters()], lambda grads: None)
-    (out**2).mean().backward()
+    with lucid.autograd.graph.register_multi_grad_hook([out, *model.parameters()], lambda grads: None):
+        (out**2).mean().backward()
     assert out.grad is not None
 
 

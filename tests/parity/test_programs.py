@@ -205,7 +205,8 @@ class Machine:
             lambda: x[::2],
             lambda: x.transpose(0, last),
             lambda: x.unsqueeze(b % 2),
-            lambda: x.reshape(-1),
+            # of a copy: whether reshape shares memory depends on strides, and those of results are each side's own
+            lambda: x.clone().reshape(-1),
             lambda: x.expand(2, *x.shape),
             lambda: x.squeeze(),
         )
@@ -227,9 +228,11 @@ class Machine:
         """Return what can be added to x in place: it broadcasts to its shape and lies in other memory."""
         found = self.pick(
             number,
-            lambda t: fit(t.shape, x.shape)
-            and np.broadcast_shapes(t.shape, x.shape) == tuple(x.shape)
-            and self.owner(t) != self.owner(x),
+            lambda t: (
+                fit(t.shape, x.shape)
+                and np.broadcast_shapes(t.shape, x.shape) == tuple(x.shape)
+                and self.owner(t) != self.owner(x)
+            ),
         )
         return self.module.tensor(0.5, dtype=x.dtype) if found is None else found
 
@@ -288,7 +291,9 @@ class Machine:
         self.handles.append(x.register_hook(hook))
 
     def retain(self, a, b, c):
-        self.pick(a).retain_grad()
+        x = self.pick(a)
+        _ = x.grad_fn
+        x.retain_grad()
 
     def accumulate_hook(self, a, b, c):
         name = self.named("accumulate hook")
@@ -355,7 +360,7 @@ class Machine:
         return chosen, [self.module.tensor(self.rng.standard_normal(t.shape)) for t in chosen]
 
     def fresh_roots(self, numbers):
-        """Return copies as roots: PyTorch fires the hooks of a root that leads to none of the inputs, lucid does not."""
+        """Return copies as roots: PyTorch fires the hooks of a root that leads to no input, lucid does not."""
         roots, grads = self.roots(numbers)
         return [root * 1.0 for root in roots], grads
 
