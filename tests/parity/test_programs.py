@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import lucid
 
 # Programs to try: the file stays under a minute.
-PROGRAMS = 150
+PROGRAMS = 500
 LEAVES = ((2, 3), (3,), (2, 1), (3, 2), (), (2, 3))
 LARGEST = 24
 MODULES = {"lucid": lucid, "torch": torch}
@@ -112,7 +112,8 @@ class Machine:
 
     def distinct(self, numbers, keep):
         """Return a tensor for each number, each tensor once."""
-        return list({id(tensor): tensor for tensor in (self.pick(number, keep) for number in numbers)}.values())
+        chosen = [self.pick(number, keep) for number in numbers]
+        return list({id(tensor): tensor for tensor in chosen if tensor is not None}.values())
 
     def owner(self, tensor):
         """Return the id of the first tensor of the program on the memory of this one."""
@@ -205,15 +206,15 @@ class Machine:
             lambda: x[::2],
             lambda: x.transpose(0, last),
             lambda: x.unsqueeze(b % 2),
-            # of a copy: whether reshape shares memory depends on strides, and those of results are each side's own
-            lambda: x.clone().reshape(-1),
+            # copied: whether reshape shares memory depends on strides, and those of results are each side's own
+            lambda: x.reshape(-1).clone(),
             lambda: x.expand(2, *x.shape),
             lambda: x.squeeze(),
         )
         if c % len(takes) == 6:
             # PyTorch writes to those parts of an expanded tensor that do not overlap, lucid to none
             self.frozen.add(self.owner(x))
-        self.put(takes[c % len(takes)](), of=x)
+        self.put(takes[c % len(takes)](), of=None if c % len(takes) == 5 else x)
 
     def split(self, a, b, c):
         x = self.pick(a, lambda t: len(t.shape) > 0)
@@ -354,6 +355,8 @@ class Machine:
         """Return up to two tensors that require grad, with a random gradient for each."""
         watched = {id(tensor) for tensor in self.watched}
         chosen = self.distinct(numbers, lambda t: t.requires_grad and id(t) not in watched)
+        if not chosen:
+            chosen = [self.leaves[0] * 1.0]
         if len(chosen) > 1:
             # in which order PyTorch reaches several leaves that are roots is no rule
             chosen = [t if t.grad_fn is not None else t * 1.0 for t in chosen]
