@@ -153,12 +153,16 @@ def save(obj: Any, f: str | os.PathLike[str]) -> None:
     tree = json.dumps(writer.tree(obj, ()))
     metadata = {"format": FORMAT, "version": str(VERSION), "tree": tree, "crc32": str(zlib.crc32(tree.encode()))}
     unfinished = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    unfinished.touch()
+    # imported here, so that `import lucid` stays light
+    safetensors = import_module("safetensors.numpy")
     try:
-        # imported here, so that `import lucid` stays light
-        import_module("safetensors.numpy").save_file(writer.arrays, unfinished, metadata)
+        safetensors.save_file(writer.arrays, unfinished, metadata)
         with unfinished.open("rb+") as file:
             os.fsync(file.fileno())
         unfinished.replace(target)
+    except safetensors.SafetensorError as error:
+        raise OSError(f"save: cannot write {target}, what was there stays: {error}") from error
     finally:
         unfinished.unlink(missing_ok=True)
 

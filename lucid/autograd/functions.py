@@ -14,7 +14,7 @@ from lucid.autograd.node import AccumulateGrad
 from lucid.autograd.retain import retain_grad
 from lucid.autograd.views import live_edge
 from lucid.backend.arrays import namespace
-from lucid.errors import GraphError, HookTypeError, ShapeError
+from lucid.errors import DtypeError, GraphError, HookTypeError, ShapeError
 
 if TYPE_CHECKING:
     from lucid.autograd.base import Edge
@@ -47,7 +47,8 @@ def edge_of(tensor: Any, role: str) -> Edge:
 def _as_sequence(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
-    return (value,) if isinstance(value, TensorBase | GradientEdge) or not hasattr(value, "__iter__") else (*value,)
+    # an array is one value of the wrong type, not a sequence of rows
+    return (value,) if isinstance(value, TensorBase | GradientEdge | np.ndarray) or not hasattr(value, "__iter__") else (*value,)
 
 
 def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool) -> list[tuple[Edge, Any]]:
@@ -79,6 +80,10 @@ def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool
             )
         elif array is not None and type(grad.array) is not type(array):
             raise ShapeError(f"gradient {index} has {describe(grad)}, its tensor {describe(root)}: move one")
+        elif array is not None and grad.array.dtype.kind == "c" != array.dtype.kind:
+            raise DtypeError(
+                f"mismatch in dtype: gradient {index} is {grad.dtype} and its tensor {root.dtype}: expected a real gradient"
+            )
         if array is not None and grad.array.dtype != array.dtype:
             grad = GRAPH.cast(grad, dtype=array.dtype)
         seeds.append((edge, grad if create_graph else grad.array))

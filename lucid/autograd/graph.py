@@ -223,11 +223,13 @@ def register_multi_grad_hook(
 
         def receive_any(grad: Any) -> None:
             number = thread.state.passes[-1].number
+            if grad is None:
+                return
             with lock:
                 first = number not in fired
                 fired.clear()
                 fired.add(number)
-            if first and grad is not None:
+            if first:
                 call(grad)
 
         return receive_all if mode == "all" else receive_any

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from lucid.autograd.engine import Pass
     from lucid.autograd.mutation import allow_mutation_on_saved_tensors
+    from lucid.autograd.passes import Pass
     from lucid.autograd.saved import SavedTensorHooks
 
 F = TypeVar("F", bound="Callable[..., Any]")

@@ -180,8 +180,6 @@ def _between(module: Any, array: Any, source: int, target: int) -> Any:
 
 def pinned_copy(array: Any) -> Any:
     """Copy of a CuPy array in page-locked host memory, complete when it is returned."""
-    import cupyx  # noqa: PLC0415  comes with CuPy, which is only imported on need
-
-    host = cupyx.empty_pinned(array.shape, array.dtype)
+    host: Any = import_module("cupyx").empty_pinned(array.shape, array.dtype)
     with use_device(device_index(array)):
         return array.get(out=host)

@@ -245,6 +245,9 @@ class StateMethods(Tree, HookMethods):
         """
         if not hasattr(state_dict, "keys"):
             raise TypeError(f"expected state_dict to be dict-like, got {type(state_dict).__name__}")
+        for key in state_dict:
+            if not isinstance(key, str):
+                raise TypeError(f"expected the keys of state_dict to be strings, got {type(key).__name__}: {key!r}")
         loading = Loading(assign=assign, metadata=getattr(state_dict, "_metadata", None), strict=strict)
         with no_grad():
             loading.look_at(self, dict(state_dict), "")

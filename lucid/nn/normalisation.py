@@ -132,13 +132,11 @@ class BatchNorm(Affine):
             expected = " or ".join(f"{count}D" for count in self.dimensions)
             raise ShapeError(f"{type(self).__name__}: expected {expected} input, got {describe(input)}")
         momentum = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            with no_grad():
-                self.num_batches_tracked.copy_(self.num_batches_tracked + 1)
-            if self.momentum is None:
-                momentum = 1.0 / float(self.num_batches_tracked)
+        counted = self.training and self.track_running_stats and self.num_batches_tracked is not None
+        if counted and self.momentum is None:
+            momentum = 1.0 / (float(self.num_batches_tracked) + 1)
         used = not self.training or self.track_running_stats
-        return F.batch_norm(
+        out = F.batch_norm(
             input,
             self.running_mean if used else None,
             self.running_var if used else None,
@@ -148,6 +146,11 @@ class BatchNorm(Affine):
             momentum,
             self.eps,
         )
+        # last, so that an input that is refused is not counted
+        if counted:
+            with no_grad():
+                self.num_batches_tracked.add_(1)
+        return out
 
     def _load_from_state_dict(
         self,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.primitive import primitive
-from lucid.backend.arrays import Array
 from lucid.ops.promotion import accumulation_dtype
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
 
 
 def broadcast_axes(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:

@@ -46,10 +46,19 @@ def dims_in(dims: Any, ndim: int) -> tuple[int, ...]:
 
 
 def sizes_in(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return sizes that were written as ``f(2, 3)`` or ``f((2, 3))``."""
+    """Return sizes that were written as ``f(2, 3)`` or ``f((2, 3))``.
+
+    Raises
+    ------
+    TypeError
+        If one is no integer.
+    """
     if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
         sizes = tuple(cast("Any", sizes[0]))
-    return tuple(map(operator.index, sizes))
+    try:
+        return tuple(map(operator.index, sizes))
+    except TypeError as error:
+        raise TypeError(f"expected sizes to be integers, got {', '.join(map(repr, sizes))}") from error
 
 
 def tensors_in(tensors: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -38,7 +38,7 @@ def shape_of(sizes: tuple[Any, ...], name: str) -> tuple[int, ...]:
     """Return the shape that a user wrote."""
     shape = sizes_in(sizes)
     if any(size < 0 for size in shape):
-        raise ShapeError(f"{name}: trying to create tensor with negative dimension: {list(shape)}")
+        raise ShapeError(f"{name}: trying to create tensor with negative dimension: {list(shape)}; expected sizes >= 0")
     return shape
 
 

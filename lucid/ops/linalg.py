@@ -343,7 +343,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> lucid.nn.functional.linear(lucid.tensor([1.0, 1.0]), weight, lucid.tensor([0.5, -0.5]))
     tensor([3.5000, 6.5000])
     """
-    x, w = input.array, weight.array
+    try:
+        x, w = input.array, weight.array
+    except AttributeError:
+        only_tensors("linear", input, weight)
+        raise
     if x.dtype is not w.dtype or x.dtype.kind == "b" or (bias is not None and bias.array.dtype is not x.dtype):
         same_dtype("linear", input, weight, bias)
     if w.ndim not in {1, 2}:

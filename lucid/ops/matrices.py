@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.cuda import blas
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.promotion import as_operand, tensor_dtype
+from lucid.ops.promotion import as_operand, only_tensors, tensor_dtype
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -57,8 +57,9 @@ def same_dtype(name: str, *tensors: Any) -> None:
     Raises
     ------
     DtypeError
-        With the dtypes, in order.
+        With the dtypes, in order; with the type of an operand that is no tensor.
     """
+    only_tensors(name, tensors[0], *(t for t in tensors[1:] if t is not None))
     dtype = tensors[0].array.dtype
     if any(t is not None and t.array.dtype != dtype for t in tensors):
         got = ", ".join(str(tensor_dtype(t)) for t in tensors if t is not None)

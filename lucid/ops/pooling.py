@@ -12,7 +12,7 @@ from lucid.backend.arrays import namespace
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.linalg import matmul
 from lucid.ops.pooled import avg_pool, flat_positions, max_pool
-from lucid.ops.promotion import accumulation_dtype, cast
+from lucid.ops.promotion import accumulation_dtype, cast, only_tensors
 from lucid.ops.windows import Axis, axes_of, sizes_for
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def windows_over(
     DtypeError
         If `input` is bool or complex.
     """
+    only_tensors(name, input)
     shape = input.array.shape
     if len(shape) not in {count + 1, count + 2}:
         raise ShapeError(
@@ -119,6 +120,7 @@ def elements_in(axis: Axis, *, padded: bool) -> tuple[int, ...]:
 
 def adapted(name: str, count: int, input: Any, output_size: Any) -> Any:
     """Return the means of parts of nearly the same size; see :func:`adaptive_avg_pool2d`."""
+    only_tensors(name, input)
     shape = input.array.shape
     if len(shape) not in {count + 1, count + 2}:
         raise ShapeError(

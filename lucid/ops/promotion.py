@@ -54,6 +54,21 @@ def as_operand(value: Any) -> Any:
     raise OperandTypeError(f"expected a Tensor, an array or a number, got {type(value).__name__}: {value!r}")
 
 
+def only_tensors(name: str, *operands: Any) -> None:
+    """Refuse operands that are no tensors.
+
+    Raises
+    ------
+    OperandTypeError
+        For the first one.
+    """
+    for operand in operands:
+        if not isinstance(operand, TensorBase):
+            raise OperandTypeError(
+                f"{name}: expected a Tensor, got {type(operand).__name__}; lucid.as_tensor makes one of numbers or an array"
+            )
+
+
 def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
     """Return the operands in their common dtype.
 

@@ -92,7 +92,9 @@ def test_several_roots_share_one_pass() -> None:
     z = y * y
     hooked = []
     y.register_hook(lambda grad: hooked.append(grad.item()))
-    lucid.autograd.backward([z, y], [lucid.tensor([2.0], dtype=lucid.float64), lucid.tensor([5.0], dtype=lucid.float64)])
+    lucid.autograd.backward(
+        [z, y], [lucid.tensor([2.0], dtype=lucid.float64), lucid.tensor([5.0], dtype=lucid.float64)]
+    )
     assert hooked == [2 * 12.0 + 5.0]
     assert x.grad.item() == 3 * 29.0
 
@@ -214,7 +216,7 @@ def test_anomaly_names_the_forward_line() -> None:
     with lucid.autograd.detect_anomaly():
         y = x / x  # the culprit
         z = y * 2
-        with pytest.raises(RuntimeError, match="DivBackward0.*nan") as caught:
+        with pytest.raises(RuntimeError, match=r"DivBackward0.*nan") as caught:
             z.backward()
     assert "y = x / x  # the culprit" in str(caught.value)
     assert "test_backward.py" in str(caught.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 import lucid
@@ -22,7 +24,7 @@ def constant(*values: float) -> lucid.Tensor:
 class Cube(Function):
     """x ** 3 with a backward made of differentiable ops."""
 
-    contexts: list = []
+    contexts: ClassVar[list] = []
 
     @staticmethod
     def forward(ctx, x):
@@ -90,7 +92,7 @@ def test_needs_input_grad_and_arguments_that_are_no_tensors() -> None:
 
 @contract("3.1")
 def test_setup_context_style_with_keywords() -> None:
-    """forward without ctx, setup_context(ctx, inputs, output), keyword arguments put into their places."""
+    """Forward without ctx, setup_context(ctx, inputs, output), keyword arguments put into their places."""
 
     class Power(Function):
         @staticmethod
@@ -212,7 +214,7 @@ def test_an_input_returned_unchanged_is_a_view_with_a_grad_fn() -> None:
     assert y is not x
     assert y.grad_fn.name() == "SameBackward"
     assert y.data_ptr() == x.data_ptr()
-    with pytest.raises(RuntimeError, match="in-place|in place"):
+    with pytest.raises(RuntimeError, match=r"in-place|in place"):
         y.add_(1)
     y.backward()
     assert x.grad.item() == 7.0

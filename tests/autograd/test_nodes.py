@@ -154,7 +154,7 @@ def test_multi_grad_hook_bad_input() -> None:
 
 @contract("2.4")
 def test_gradient_edges_stand_for_tensors() -> None:
-    """grad takes edges as inputs and, with a gradient, as roots; increment_version counts a change."""
+    """Grad takes edges as inputs and, with a gradient, as roots; increment_version counts a change."""
     x = leaf(2.0)
     y = x * 3
     edge = get_gradient_edge(y)

@@ -81,8 +81,9 @@ def test_double_backward_through_packed_tensors() -> None:
 def test_bad_hooks() -> None:
     """In-place in pack and a non-tensor from unpack are errors; so is what cannot be called."""
     x = leaf(2.0)
-    with pytest.raises(RuntimeError, match="changed its input in place"), saved_tensors_hooks(
-        lambda t: t.detach().add_(1), lambda t: t
+    with (
+        pytest.raises(RuntimeError, match="changed its input in place"),
+        saved_tensors_hooks(lambda t: t.detach().add_(1), lambda t: t),
     ):
         x.exp()
     with saved_tensors_hooks(lambda t: t, lambda t: 3):
@@ -149,6 +150,6 @@ def test_changes_and_freed_graphs_are_detected() -> None:
         z.backward()
     z = (x * x).sum()
     z.backward()
-    with pytest.raises(RuntimeError, match="second time.*retain_graph=True"):
+    with pytest.raises(RuntimeError, match=r"second time.*retain_graph=True"):
         z.backward()
     assert x.grad.tolist() == [4.0, 6.0]

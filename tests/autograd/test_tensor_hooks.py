@@ -252,7 +252,11 @@ def test_never_for_a_tensor_that_the_pass_did_not_reach() -> None:
 )
 def test_wrong_returns(wrong: object, error: type[Exception], text: str) -> None:
     """A non-tensor is a TypeError; another shape, even one that broadcasts, or dtype is a RuntimeError."""
-    for make in (lambda f: f, lambda f: functools.partial(f), lambda f: type("Hook", (), {"__call__": lambda s, g: f(g)})()):
+    for make in (
+        lambda f: f,
+        lambda f: functools.partial(f),
+        lambda f: type("Hook", (), {"__call__": lambda s, g: f(g)})(),
+    ):
         x = leaf(1.0, 2.0)
         x.register_hook(make(wrong))
         with pytest.raises(error, match=text) as caught:

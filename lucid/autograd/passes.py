@@ -1,0 +1,114 @@
+"""One backward pass: what it reaches, what it needs, what it captures."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.node import AccumulateGrad
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lucid.autograd.base import Edge
+    from lucid.autograd.node import Node
+
+
+NOTHING: Any = {}
+
+
+class Pass:
+    """What one backward pass knows beside its gradients.
+
+    Attributes
+    ----------
+    number : int
+        Grows with every pass of the process.
+    keep : bool
+        Whether saved tensors outlive the pass.
+    roots : set of Node
+        Where the pass begins.
+    counts : dict of Node to int
+        How many contributions each reached node still waits for.
+    needed : set of Node, or None
+        The nodes that run; None if all that are reached do.
+    captures : dict of Node to dict of int to int
+        For each captured node, which output goes to which place of `captured`.
+    captured : list
+        The gradients that `autograd.grad` returns.
+    """
+
+    __slots__ = ("captured", "captures", "counts", "keep", "needed", "number", "roots")
+
+    def __init__(self, keep: bool, roots: set[Node]) -> None:
+        self.number = _next_pass()
+        self.keep = keep
+        self.roots = roots
+        self.counts = reachable(roots)
+        self.needed: set[Node] | None = None
+        self.captures: dict[Node, dict[int, int]] = NOTHING
+        self.captured: list[Any] = []
+
+    def want(self, edges: Sequence[Edge], *, accumulate: bool) -> None:
+        """Leave out everything off the way to `edges`, and capture their gradients unless leaves accumulate."""
+        targets = {edge[0] for edge in edges}
+        self.captures = {}
+        self.needed = needed_nodes({*self.roots, *self.counts}, targets)
+        if accumulate:
+            for node in targets:
+                if type(node) is AccumulateGrad:
+                    self.needed.add(node)
+                else:
+                    self.captures[node] = {}
+        else:
+            self.captured = [None] * len(edges)
+            for place, (node, output) in enumerate(edges):
+                self.captures.setdefault(node, {})[output] = place
+        counts: dict[Node, int] = {}
+        for node in self.needed:
+            for edge in node.edges:
+                if edge is not None:
+                    counts[edge[0]] = counts.get(edge[0], 0) + 1
+        self.counts = counts
+
+    def will_run(self, node: Node) -> bool:
+        """Return whether this pass reaches `node` and fires its tensor hooks."""
+        if node not in self.counts and node not in self.roots:
+            return False
+        return self.needed is None or node in self.needed or node in self.captures
+
+
+_next_pass = itertools.count(1).__next__
+
+
+def reachable(roots: set[Node]) -> dict[Node, int]:
+    """Return how many edges lead to each node that the roots reach."""
+    counts: dict[Node, int] = {}
+    stack = [*roots]
+    push, pop = stack.append, stack.pop
+    while stack:
+        for edge in pop().edges:
+            if edge is not None:
+                node = edge[0]
+                if node in counts:
+                    counts[node] += 1
+                else:
+                    counts[node] = 1
+                    if node not in roots:
+                        push(node)
+    return counts
+
+
+def needed_nodes(nodes: Iterable[Node], targets: set[Node]) -> set[Node]:
+    """Return those of `nodes` from which one of `targets` is reached."""
+    needed: set[Node] = set()
+    # inputs are older than what uses them: by the time a node is looked at, all that it leads to has been
+    for node in sorted(nodes, key=sequence_of):
+        if any(edge is not None and (edge[0] in needed or edge[0] in targets) for edge in node.edges):
+            needed.add(node)
+    return needed
+
+
+def sequence_of(node: Node) -> int:
+    """Return the node's place in the order of recording."""
+    return node.sequence
