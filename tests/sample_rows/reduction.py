@@ -213,7 +213,7 @@ def unit(x):
 
 def empty(name, op, reference, inputs):
     """Return a row of an op on arrays of which one has no elements."""
-    return Sample(f"{name}:empty", op, draw, reference, empty=inputs)
+    return Sample(f"{name}:empty", op, draw_clear, reference, empty=inputs)
 
 
 ROWS = [
