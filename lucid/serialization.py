@@ -155,9 +155,9 @@ def save(obj: Any, f: str | os.PathLike[str]) -> None:
     unfinished = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     unfinished.touch()
     # imported here, so that `import lucid` stays light
-    safetensors = import_module("safetensors.numpy")
+    numpy_files, safetensors = import_module("safetensors.numpy"), import_module("safetensors")
     try:
-        safetensors.save_file(writer.arrays, unfinished, metadata)
+        numpy_files.save_file(writer.arrays, unfinished, metadata)
         with unfinished.open("rb+") as file:
             os.fsync(file.fileno())
         unfinished.replace(target)

@@ -48,7 +48,11 @@ def _as_sequence(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
     # an array is one value of the wrong type, not a sequence of rows
-    return (value,) if isinstance(value, TensorBase | GradientEdge | np.ndarray) or not hasattr(value, "__iter__") else (*value,)
+    return (
+        (value,)
+        if isinstance(value, TensorBase | GradientEdge) or hasattr(value, "dtype") or not hasattr(value, "__iter__")
+        else (*value,)
+    )
 
 
 def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool) -> list[tuple[Edge, Any]]:
@@ -80,9 +84,10 @@ def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool
             )
         elif array is not None and type(grad.array) is not type(array):
             raise ShapeError(f"gradient {index} has {describe(grad)}, its tensor {describe(root)}: move one")
-        elif array is not None and grad.array.dtype.kind == "c" != array.dtype.kind:
+        elif array is not None and grad.array.dtype.kind == "c" and array.dtype.kind != "c":
             raise DtypeError(
-                f"mismatch in dtype: gradient {index} is {grad.dtype} and its tensor {root.dtype}: expected a real gradient"
+                f"mismatch in dtype: gradient {index} is {grad.array.dtype} and its tensor {array.dtype}: "
+                "expected a real gradient"
             )
         if array is not None and grad.array.dtype != array.dtype:
             grad = GRAPH.cast(grad, dtype=array.dtype)
@@ -132,6 +137,8 @@ def backward(
         If a root does not require grad, needs a gradient of its own, or its graph was freed; if `inputs` is empty.
     ShapeError
         If a gradient has another shape than its root, or their numbers differ.
+    DtypeError
+        If a gradient is complex and its root real.
 
     Examples
     --------

@@ -132,9 +132,9 @@ class BatchNorm(Affine):
             expected = " or ".join(f"{count}D" for count in self.dimensions)
             raise ShapeError(f"{type(self).__name__}: expected {expected} input, got {describe(input)}")
         momentum = 0.0 if self.momentum is None else self.momentum
-        counted = self.training and self.track_running_stats and self.num_batches_tracked is not None
-        if counted and self.momentum is None:
-            momentum = 1.0 / (float(self.num_batches_tracked) + 1)
+        seen = self.num_batches_tracked if self.training and self.track_running_stats else None
+        if seen is not None and self.momentum is None:
+            momentum = 1.0 / (float(seen) + 1)
         used = not self.training or self.track_running_stats
         out = F.batch_norm(
             input,
@@ -147,9 +147,9 @@ class BatchNorm(Affine):
             self.eps,
         )
         # last, so that an input that is refused is not counted
-        if counted:
+        if seen is not None:
             with no_grad():
-                self.num_batches_tracked.add_(1)
+                seen.add_(1)
         return out
 
     def _load_from_state_dict(

@@ -21,7 +21,7 @@ from lucid.ops.matrices import (
     stacks_of_one_length,
     tensors_of,
 )
-from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.promotion import accumulation_dtype, only_tensors
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ def only_tensors(name: str, *operands: Any) -> None:
     for operand in operands:
         if not isinstance(operand, TensorBase):
             raise OperandTypeError(
-                f"{name}: expected a Tensor, got {type(operand).__name__}; lucid.as_tensor makes one of numbers or an array"
+                f"{name}: expected a Tensor, got {type(operand).__name__}; lucid.as_tensor makes one of an array"
             )
 
 
