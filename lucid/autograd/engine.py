@@ -93,7 +93,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         else:
             contribute(buffers, owned, node, output, grad, graph=graph)
     for node in this.roots:
-        if node in counts or (needed is not None and not this.will_run(node)):
+        if counts[node] or (needed is not None and not this.will_run(node)):
             continue
         if type(node) is AccumulateGrad:
             leaves.append(node)

@@ -53,7 +53,7 @@ class Pass:
         """Leave out everything off the way to `edges`, and capture their gradients unless leaves accumulate."""
         targets = {edge[0] for edge in edges}
         self.captures = {}
-        self.needed = needed_nodes({*self.roots, *self.counts}, targets)
+        self.needed = needed_nodes(self.counts, targets)
         if accumulate:
             for node in targets:
                 if type(node) is AccumulateGrad:
@@ -64,7 +64,7 @@ class Pass:
             self.captured = [None] * len(edges)
             for place, (node, output) in enumerate(edges):
                 self.captures.setdefault(node, {})[output] = place
-        counts: dict[Node, int] = {}
+        counts = dict.fromkeys(self.roots, 0)
         for node in self.needed:
             for edge in node.edges:
                 if edge is not None:
@@ -73,7 +73,7 @@ class Pass:
 
     def will_run(self, node: Node) -> bool:
         """Return whether this pass reaches `node` and fires its tensor hooks."""
-        if node not in self.counts and node not in self.roots:
+        if node not in self.counts:
             return False
         return self.needed is None or node in self.needed or node in self.captures
 
@@ -82,20 +82,20 @@ _next_pass = itertools.count(1).__next__
 
 
 def reachable(roots: set[Node]) -> dict[Node, int]:
-    """Return how many edges lead to each node that the roots reach."""
-    counts: dict[Node, int] = {}
+    """Return how many edges lead to each node that the roots reach, the roots themselves included."""
+    counts = dict.fromkeys(roots, 0)
     stack = [*roots]
-    push, pop = stack.append, stack.pop
+    push, pop, known = stack.append, stack.pop, counts.get
     while stack:
         for edge in pop().edges:
             if edge is not None:
                 node = edge[0]
-                if node in counts:
-                    counts[node] += 1
-                else:
+                count = known(node)
+                if count is None:
                     counts[node] = 1
-                    if node not in roots:
-                        push(node)
+                    push(node)
+                else:
+                    counts[node] = count + 1
     return counts
 
 

@@ -161,7 +161,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         else:
             values = (x.shape, y.shape) if shapes == BOTH else (x.shape,) if shapes == FIRST else (y.shape,)
         if not saves:
-            node.kept = plan, (), (), values
+            node.kept = plan.plain if values is plan.plain_values else (plan, (), (), values)
         elif saves == BOTH:
             try:
                 one, two = a.version, b.version

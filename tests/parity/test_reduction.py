@@ -60,6 +60,9 @@ MORE = {("bool", "argmax"), ("bool", "argmin"), ("bool", "median")}
 def test_dtypes(name, dtype, rng):
     """Each dtype gives the dtype and the values that it gives in PyTorch, or is refused by both."""
     array = rng.permutation(12).reshape(3, 4) - (0 if dtype in {"uint8", "bool"} else 3)
+    if "prod" in name:
+        # products that fit float16: beyond it, where infinity meets zero depends on the order of the factors
+        array = np.sign(array) * (np.abs(array) % 3)
     ours = lucid.tensor(array).to(getattr(lucid, dtype))
     theirs = torch.tensor(array).to(getattr(torch, dtype))
     for call, reference in calls(name, ours, theirs):
