@@ -7,6 +7,7 @@ import inspect
 import operator
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.namespace import CUDA
 from lucid.errors import NotDifferentiableError
 
 if TYPE_CHECKING:
@@ -27,13 +28,19 @@ class Rule:
     arguments : tuple of str
         Its parameters after `m` and `grad`: an input's or an output's name, ``<input>_shape``, ``<input>_dtype``, a
         setting, or ``needs``: one bool for each covered operand.
+    cuda : callable or None
+        ``cuda(grad, *arguments)``: the same gradients of raw CUDA arrays by one kernel; NotImplemented where it has
+        none for these dtypes or layouts.
     """
 
-    __slots__ = ("arguments", "covers", "function")
+    __slots__ = ("arguments", "covers", "cuda", "function")
 
-    def __init__(self, function: Callable[..., Any], covers: tuple[str, ...]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], covers: tuple[str, ...], cuda: Callable[..., Any] | None = None
+    ) -> None:
         self.function = function
         self.covers = covers
+        self.cuda = cuda
         self.arguments = tuple(inspect.signature(function).parameters)[2:]
 
 
@@ -78,7 +85,9 @@ class Plan:
         "values",
     )
 
-    def __init__(self, primitive: Primitive, needed: tuple[bool, ...], *, conjugate: bool = False) -> None:
+    def __init__(
+        self, primitive: Primitive, needed: tuple[bool, ...], *, conjugate: bool = False, cuda: bool = False
+    ) -> None:
         count = len(needed)
         covered = {name: primitive.positions(name, count) for name in primitive.inputs}
         rules = [
@@ -130,7 +139,7 @@ class Plan:
         takes = [tuple(place(kind, what) for kind, what in taken) for taken in places]
         self.steps = tuple(
             (
-                conjugated(rule.function) if conjugate else rule.function,
+                conjugated(rule.function) if conjugate else by_kernel(rule) if cuda and rule.cuda else rule.function,
                 taker(take),
                 targets[0] if len(rule.covers) == 1 and not primitive.variadic else targets,
             )
@@ -177,6 +186,21 @@ def taker(take: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
     if len(take) > 1:
         return operator.itemgetter(*take)
     return operator.itemgetter(slice(take[0], take[0] + 1) if take else slice(0))
+
+
+def by_kernel(rule: Rule) -> Callable[..., Any]:
+    """Return a rule that asks its kernel first, where it runs on raw CUDA arrays."""
+    kernel: Any = rule.cuda
+
+    @functools.wraps(rule.function)
+    def run(m: Any, grad: Any, *arguments: Any) -> Any:
+        if m is CUDA:
+            grads = kernel(grad, *arguments)
+            if grads is not NotImplemented:
+                return grads
+        return rule.function(m, grad, *arguments)
+
+    return run
 
 
 def conjugated(rule: Callable[..., Any]) -> Callable[..., Any]:

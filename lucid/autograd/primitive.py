@@ -155,7 +155,7 @@ class Primitive:
         title = "".join(part.capitalize() for part in self.name.split("_"))
         self.node_type = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": self})
         self.rules: list[Rule] = []
-        self.plans: dict[tuple[tuple[bool, ...], bool], Plan] = {}
+        self.plans: dict[tuple[tuple[bool, ...], bool, bool], Plan] = {}
         self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
         self.kernel: Callable[..., Any] | None = None
         if self.name in PRIMITIVES:
@@ -174,7 +174,7 @@ class Primitive:
     def call(self, function: Callable[..., Any]) -> None:
         setattr(GRAPH, self.name, function)
 
-    def vjp(self, *names: Any) -> Any:
+    def vjp(self, *names: Any, cuda: Callable[..., Any] | None = None) -> Any:
         """Attach a derivative rule: ``@op.vjp`` for all inputs, ``@op.vjp("a")`` for those that are named.
 
         Parameters
@@ -182,26 +182,38 @@ class Primitive:
         *names : str
             The inputs whose gradients the rule gives. It returns a tuple if there are several, or if the input is
             variadic.
+        cuda : callable, optional
+            ``cuda(grad, *arguments)``: one kernel that does on CUDA arrays what the rule does, or returns
+            NotImplemented.
         """
         if len(names) == 1 and callable(names[0]):
             self.rules.append(Rule(names[0], self.inputs))
             return names[0]
 
         def attach(function: Callable[..., Any]) -> Callable[..., Any]:
-            self.rules.append(Rule(function, names))
+            self.rules.append(Rule(function, names or self.inputs, cuda))
             return function
 
         return attach
 
     def cuda(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the hand-written kernel: ``function(*arrays, **settings)`` on CUDA arrays."""
+        """Attach the kernel: ``function(*arrays, **settings)`` on CUDA arrays, NotImplemented where it has none."""
         self.kernel = function
         return function
 
     @functools.cached_property
     def gpu(self) -> Callable[..., Any]:
-        """The raw form on CUDA arrays: the kernel, or the reference on CuPy."""
-        return self.kernel or functools.partial(self.reference, gpu.cupy())
+        """The raw form on CUDA arrays: the kernel where it can, the reference on CuPy elsewhere."""
+        general = functools.partial(self.reference, gpu.cupy())
+        kernel = self.kernel
+        if kernel is None:
+            return general
+
+        def run(*arrays: Any, **settings: Any) -> Any:
+            out = kernel(*arrays, **settings)
+            return general(*arrays, **settings) if out is NotImplemented else out
+
+        return run
 
     def positions(self, name: str, count: int) -> tuple[int, ...]:
         """Return the positions of the operands that belong to the input `name`, of `count` operands."""
@@ -224,11 +236,11 @@ class Primitive:
             return (what + "s", spots) if self.variadic else (what, spots[0])
         raise TypeError(f"{self.name}: a rule asks for {argument!r}, which is no input, output or setting")
 
-    def plan(self, needed: tuple[bool, ...], *, conjugate: bool = False) -> Plan:
-        """Return the plan for one pattern of operands that require grad, for real or for complex arrays."""
-        plan = self.plans.get((needed, conjugate))
+    def plan(self, needed: tuple[bool, ...], *, conjugate: bool = False, cuda: bool = False) -> Plan:
+        """Return the plan for one pattern of operands that require grad, of real or complex arrays on one device."""
+        plan = self.plans.get((needed, conjugate, cuda))
         if plan is None:
-            plan = self.plans[needed, conjugate] = Plan(self, needed, conjugate=conjugate)
+            plan = self.plans[needed, conjugate, cuda] = Plan(self, needed, conjugate=conjugate, cuda=cuda)
         return plan
 
     def raw(self, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
@@ -339,7 +351,8 @@ class Primitive:
     ) -> PrimitiveNode:
         """Return the node of one call."""
         conjugate = self.holomorphic and outs[0].dtype.kind == "c"
-        plan = self.plan(tuple([edge is not None for edge in edges]), conjugate=conjugate)
+        needed = tuple([edge is not None for edge in edges])
+        plan = self.plan(needed, conjugate=conjugate, cuda=type(outs[0]) is not np.ndarray)
         node = plan.node_type()
         node.extra = None
         node.edges = tuple(edges)
