@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.errors import CudaUnavailableError, OutOfMemoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "device_index",
     "is_available",
     "is_gpu_array",
+    "part",
+    "stand_in",
     "transfer",
     "use_device",
 ]
@@ -29,6 +32,18 @@ __all__ = [
 _INSTALL = "install it with: pip install 'lucid-cupy[cuda12]' (or [cuda13], by the CUDA version of the driver)"
 
 _module: Any = None
+_stand_in: Callable[[str], Any] | None = None
+
+
+def stand_in(load: Callable[[str], Any]) -> None:
+    """Let ``load`` give the modules of CuPy, by their dotted names: the simulator's, in place of the real ones."""
+    global _stand_in
+    _stand_in = load
+
+
+def part(name: str) -> Any:
+    """Module of CuPy's distribution that `cupy` does not hold, by its dotted name, such as ``"cupyx"``."""
+    return import_module(name) if _stand_in is None else _stand_in(name)
 
 
 def cupy() -> Any:
@@ -47,7 +62,7 @@ def cupy() -> Any:
     if _module is not None:
         return _module
     try:
-        module = import_module("cupy")
+        module = part("cupy")
     except ModuleNotFoundError as error:
         raise CudaUnavailableError(f"a CUDA device needs CuPy, which is not installed; {_INSTALL}") from error
     except Exception as error:
@@ -180,6 +195,6 @@ def _between(module: Any, array: Any, source: int, target: int) -> Any:
 
 def pinned_copy(array: Any) -> Any:
     """Copy of a CuPy array in page-locked host memory, complete when it is returned."""
-    host: Any = import_module("cupyx").empty_pinned(array.shape, array.dtype)
+    host: Any = part("cupyx").empty_pinned(array.shape, array.dtype)
     with use_device(device_index(array)):
         return array.get(out=host)

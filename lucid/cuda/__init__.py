@@ -6,6 +6,9 @@ the memory figures are 0, `empty_cache` does nothing, and everything else raises
 
 from __future__ import annotations
 
+import os
+
+from lucid.backend import gpu
 from lucid.backend.gpu import device_count, is_available
 from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
 from lucid.cuda.memory import (
@@ -17,6 +20,11 @@ from lucid.cuda.memory import (
 )
 from lucid.cuda.streams import Event, Stream, current_stream, default_stream, stream
 from lucid.errors import OutOfMemoryError
+
+if os.environ.get("LUCID_CUDA_SIMULATOR", "0") != "0":
+    from lucid.cuda.simulator.modules import load
+
+    gpu.stand_in(load)
 
 __all__ = [
     "Event",

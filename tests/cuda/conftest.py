@@ -181,6 +181,7 @@ class FakeCupy(types.ModuleType):
 
 def _install(monkeypatch, module):
     monkeypatch.setattr(gpu, "_module", None)
+    monkeypatch.setattr(gpu, "_stand_in", None)
     monkeypatch.setattr(places, "_cuda_devices", {})
     monkeypatch.setattr(places, "_default", places.CPU)
     monkeypatch.setattr(memory, "_watch", memory.PeakMemory())

@@ -1,0 +1,48 @@
+"""What the simulated devices were asked to do, counted, so that tests can say what a step costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+__all__ = ["Counters", "counters"]
+
+
+@dataclass
+class Counters:
+    """Counts since the last `reset`, of all threads and devices together.
+
+    Attributes
+    ----------
+    launches : int
+        Launches of lucid's own kernels.
+    library : int
+        Calls of CuPy's functions that do work on the device, and of cuBLAS.
+    allocations : int
+        Arrays of at least one byte that were given memory.
+    to_device, to_host : int
+        Bytes copied from and to the host.
+    synchronisations : int
+        Times that the host had to wait for the device: values read, and sizes that depend on values.
+
+    Examples
+    --------
+    >>> from lucid.cuda.simulator import counters
+    >>> counters.reset()
+    >>> counters.launches
+    0
+    """
+
+    launches: int = 0
+    library: int = 0
+    allocations: int = 0
+    to_device: int = 0
+    to_host: int = 0
+    synchronisations: int = 0
+
+    def reset(self) -> None:
+        """Set every count to 0."""
+        for field in fields(self):
+            setattr(self, field.name, 0)
+
+
+counters = Counters()

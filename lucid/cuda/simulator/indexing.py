@@ -1,0 +1,86 @@
+"""Reading and writing elements of the stand-in's arrays: views, and CuPy's rules for arrays of indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lucid.cuda.simulator.arrays import around, host, ndarray, new, used
+from lucid.cuda.simulator.counting import counters
+from lucid.cuda.simulator.places import current_device
+
+__all__ = ["add_indexing"]
+
+
+def getitem(self: ndarray, key: Any) -> ndarray:
+    """Return elements: a view, or a copy where an array points to them."""
+    parts, waits, copies = raw_index(key, self)
+    counters.library += copies
+    counters.synchronisations += waits
+    # with an ellipsis NumPy gives an array of no dimension where it would give a scalar
+    full = parts if any(part is Ellipsis for part in parts) else (*parts, Ellipsis)
+    found = self.values[full]
+    return new(found) if copies else around(found, self.memory, self)
+
+
+def setitem(self: ndarray, key: Any, value: Any) -> None:
+    """Write elements."""
+    parts, waits, _ = raw_index(key, self)
+    counters.library += 1
+    counters.synchronisations += waits and isinstance(value, ndarray) and value.ndim > 0
+    if isinstance(value, list | tuple):
+        raise TypeError(f"Unsupported type {type(value).__name__}")
+    raw = host(value, current_device(), [])
+    with np.errstate(all="ignore"):
+        self.values[parts] = raw
+
+
+def add_indexing() -> None:
+    """Give the array class its brackets."""
+    setattr(ndarray, "__getitem__", getitem)  # noqa: B010
+    setattr(ndarray, "__setitem__", setitem)  # noqa: B010
+
+
+def raw_index(key: Any, array: ndarray) -> tuple[tuple[Any, ...], bool, bool]:
+    """Return an index as NumPy takes it, whether its result's size depends on values, and whether it makes a copy.
+
+    Integers in arrays that are out of range wrap around, as on a GPU, where nobody looks.
+    """
+    used(array)
+    parts = [raw_part(part) for part in (key if isinstance(key, tuple) else (key,))]
+    taken = sum(consumed(part) for part in parts)
+    axis = 0
+    waits = copies = False
+    for place, part in enumerate(parts):
+        if part is Ellipsis:
+            axis += array.ndim - taken
+            continue
+        if isinstance(part, np.ndarray | bool | np.bool):
+            copies = True
+            if isinstance(part, np.ndarray) and part.dtype.kind in "iu":
+                size = array.shape[axis] if axis < array.ndim else 0
+                if size:
+                    parts[place] = part.astype(np.int64) % size
+            else:
+                waits = True
+        axis += consumed(part)
+    return tuple(parts), waits, copies
+
+
+def raw_part(part: Any) -> Any:
+    """Return one part of an index as NumPy takes it; CuPy copies lists and NumPy's arrays to the device."""
+    if isinstance(part, ndarray):
+        return host(part, current_device(), [])
+    if isinstance(part, list | np.ndarray):
+        listed = np.asarray(part)
+        counters.to_device += listed.nbytes
+        return listed if listed.size else listed.astype(np.intp)
+    return part
+
+
+def consumed(part: Any) -> int:
+    """Return how many axes one part of an index stands for."""
+    if part is None or part is Ellipsis or isinstance(part, bool | np.bool):
+        return 0
+    return part.ndim if isinstance(part, np.ndarray) and part.dtype.kind == "b" else 1
