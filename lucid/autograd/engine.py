@@ -55,7 +55,7 @@ def run(
     accumulate : bool
         Whether leaves add to their `.grad`; without it the gradients of `wanted` are returned.
     """
-    this = Pass(keep_graph, {roots[0][0][0]} if len(roots) == 1 else {root[0][0] for root in roots})
+    this = Pass(keep_graph, [roots[0][0][0]] if len(roots) == 1 else [*dict.fromkeys(root[0][0] for root in roots)])
     if wanted is not None:
         this.want(wanted, accumulate=accumulate)
     state = thread.state
@@ -83,20 +83,25 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     buffers: dict[Node, Any] = {}
     owned: set[tuple[Node, int]] = set()
     leaves: list[Node] = []
-    # the newest ready node, and the others as a heap: in a chain the heap stays empty
+    # The newest pending node, and the others as a heap: in a chain the heap stays empty. Inputs are older than what uses
+    # them, so the newest pending node has received all that it will; only leaves, which do not wait for their turn,
+    # need a count.
     newest: Node | None = None
     ready: list[tuple[int, Node]] = []
 
     for (node, output), grad in roots:
-        if node.outputs == 1 and node not in buffers:
+        if node in buffers:
+            contribute(buffers, owned, node, output, grad, graph=graph)
+            continue
+        if node.outputs == 1:
             buffers[node] = grad
         else:
             contribute(buffers, owned, node, output, grad, graph=graph)
-    for node in this.roots:
-        if counts[node] or (needed is not None and not this.will_run(node)):
+        if needed is not None and not this.will_run(node):
             continue
         if type(node) is AccumulateGrad:
-            leaves.append(node)
+            if not counts[node]:
+                leaves.append(node)
         elif newest is None:
             newest = node
         else:
@@ -147,32 +152,50 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             target, output = edge
             if needed is not None and target not in needed and target not in captures:
                 continue
-            if grad is not None:
-                if target.outputs != 1:
-                    contribute(buffers, owned, target, output, grad, graph=graph)
+            if type(target) is AccumulateGrad:
+                left = counts[target]
+                if left > 1:
+                    counts[target] = left - 1
+                elif (
+                    plain
+                    and target.extra is None
+                    and not leaves
+                    and type(grad) is ndarray
+                    and grad.nbytes < SMALL_BYTES
+                    and target not in buffers
+                ):
+                    # the leaf would run next, and its gradient is too small for the buffer to be worth taking over
+                    target.backward(CPU, grad, quiet)
+                    continue
                 else:
-                    old = buffers.get(target)
-                    if old is None:
-                        buffers[target] = grad
-                    elif type(old) is ndarray and old.nbytes < SMALL_BYTES:
-                        try:
-                            buffers[target] = add(old, grad)
-                        except NumPyComplaints:
-                            buffers[target] = quiet(add, old, grad)
-                    else:
-                        contribute(buffers, owned, target, output, grad, graph=graph)
-            left = counts[target]
-            if left > 1:
-                counts[target] = left - 1
-            elif type(target) is AccumulateGrad:
-                leaves.append(target)
-            elif newest is None:
-                newest = target
-            elif target.sequence > newest.sequence:
-                heappush(ready, (-newest.sequence, newest))
-                newest = target
+                    leaves.append(target)
+            elif target not in buffers:
+                if newest is None:
+                    newest = target
+                elif target.sequence > newest.sequence:
+                    heappush(ready, (-newest.sequence, newest))
+                    newest = target
+                else:
+                    heappush(ready, (-target.sequence, target))
+                if target.outputs == 1:
+                    buffers[target] = grad
+                    continue
+                buffers[target] = None
+            if grad is None:
+                continue
+            if target.outputs != 1:
+                contribute(buffers, owned, target, output, grad, graph=graph)
+                continue
+            old = buffers.get(target)
+            if old is None:
+                buffers[target] = grad
+            elif type(old) is ndarray and old.nbytes < SMALL_BYTES:
+                try:
+                    buffers[target] = add(old, grad)
+                except NumPyComplaints:
+                    buffers[target] = quiet(add, old, grad)
             else:
-                heappush(ready, (-target.sequence, target))
+                contribute(buffers, owned, target, output, grad, graph=graph)
         # the leaf that runs next must find its buffer in nobody else's hands
         edge = grad = grads = old = None
 

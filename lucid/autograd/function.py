@@ -157,6 +157,7 @@ class Function(metaclass=_FunctionMeta):
                 check_change(tensor, recording=True)
         node = cls.node_type()
         node.ctx = ctx
+        node.sequence = next_sequence()
         final: list[Any] = []
         for index, output in enumerate(outputs):
             if not isinstance(output, TensorBase):
@@ -195,7 +196,6 @@ class Function(metaclass=_FunctionMeta):
         call.keep(node, inputs, outputs)
         if thread.state.anomaly:
             note_forward(node)
-        node.sequence = next_sequence()
         return final
 
 

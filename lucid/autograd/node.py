@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, as_array, grad_of, version_of, wrap
+from lucid.autograd.base import TensorBase, as_array, grad_of, wrap
 from lucid.autograd.hooks import RemovableHandle, check_callable
+from lucid.autograd.mode import NumPyComplaints
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
+
+ndarray, add = np.ndarray, np.add
 
 next_sequence = itertools.count(1).__next__
 
@@ -221,8 +224,9 @@ class AccumulateGrad(Node):
             old = leaf.stored_grad
             leaf.stored_grad = grad if old is None else m.add(old, grad)
             return ()
-        if grad.dtype is not leaf.array.dtype or type(grad) is not type(leaf.array):
-            grad = as_array(grad).astype(leaf.array.dtype, copy=False)
+        array = leaf.array
+        if grad.dtype is not array.dtype or type(grad) is not type(array):
+            grad = as_array(grad).astype(array.dtype, copy=False)
         with _accumulation:
             old = leaf.stored_grad
             if old is None:
@@ -236,18 +240,24 @@ class AccumulateGrad(Node):
                 leaf.stored_grad = wrap(m.add(old.array, grad))
                 return ()
             into = old.array
-            if type(into) is not np.ndarray:
+            if type(into) is not ndarray:
                 m.add_into(into, grad)
             elif into.nbytes >= SMALL_BYTES:
-                quiet(np.add, into, grad, into)
+                quiet(add, into, grad, into)
             else:
-                total = quiet(np.add, into, grad)
-                if getrefcount(into) == UNSHARED_REFERENCES and type(total) is np.ndarray:
+                try:
+                    total = add(into, grad)
+                except NumPyComplaints:
+                    total = quiet(add, into, grad)
+                if getrefcount(into) == UNSHARED_REFERENCES and type(total) is ndarray:
                     # nobody but `.grad` holds the array, so that nobody sees it replaced
                     old.array = total
                 else:
                     into[...] = total
-            version_of(old)[0] += 1
+            try:
+                old.version[0] += 1
+            except AttributeError:
+                old.version = [1]
         return ()
 
 

@@ -26,8 +26,8 @@ class Pass:
         Grows with every pass of the process.
     keep : bool
         Whether saved tensors outlive the pass.
-    roots : set of Node
-        Where the pass begins.
+    roots : list of Node
+        Where the pass begins, each node once.
     counts : dict of Node to int
         How many contributions each reached node still waits for.
     needed : set of Node, or None
@@ -40,7 +40,7 @@ class Pass:
 
     __slots__ = ("captured", "captures", "counts", "keep", "needed", "number", "roots")
 
-    def __init__(self, keep: bool, roots: set[Node]) -> None:
+    def __init__(self, keep: bool, roots: list[Node]) -> None:
         self.number = _next_pass()
         self.keep = keep
         self.roots = roots
@@ -81,21 +81,20 @@ class Pass:
 _next_pass = itertools.count(1).__next__
 
 
-def reachable(roots: set[Node]) -> dict[Node, int]:
+def reachable(roots: list[Node]) -> dict[Node, int]:
     """Return how many edges lead to each node that the roots reach, the roots themselves included."""
     counts = dict.fromkeys(roots, 0)
-    stack = [*roots]
-    push, pop, known = stack.append, stack.pop, counts.get
-    while stack:
-        for edge in pop().edges:
+    nodes = [*roots]
+    # the list grows while it is walked
+    for node in nodes:
+        for edge in node.edges:
             if edge is not None:
-                node = edge[0]
-                count = known(node)
-                if count is None:
-                    counts[node] = 1
-                    push(node)
+                target = edge[0]
+                if target in counts:
+                    counts[target] += 1
                 else:
-                    counts[node] = count + 1
+                    counts[target] = 1
+                    nodes.append(target)
     return counts
 
 

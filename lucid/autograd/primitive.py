@@ -48,7 +48,7 @@ class PrimitiveNode(Node):
     def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Return the gradient of each operand; None for all if there is no gradient to pass on."""
         plan, saved, versions, values = self.kept
-        if saved is None or versions:
+        if saved is None or (versions and (len(versions) != 2 or versions[0][0] != versions[1])):
             saved = self.check()
         if grad is None:
             return (None,) * len(self.edges)
@@ -63,6 +63,10 @@ class PrimitiveNode(Node):
                     first, second = values
                     return plan.direct(m, grad, first, second)
                 return plan.direct(m, grad, *saved, *values)
+            if plan.direct is not None:
+                edges = self.edges
+                result = plan.direct(m, grad, *saved, *values)
+                return (result,) if len(edges) == 1 else (result, None) if edges[0] is not None else (None, result)
             return plan.run(m, grad, saved + values, self.edges)
         except NumPyComplaints:
             # infinities, where NumPy's warnings are turned into errors

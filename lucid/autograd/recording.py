@@ -26,6 +26,16 @@ F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
 ndarray = np.ndarray
 
+# The class of tensors, as `register` has set it: a global costs half of what an attribute of `registered` does.
+Tensor: type[TensorBase] = TensorBase
+
+
+def register(tensor: type[TensorBase]) -> None:
+    """Make `tensor` the class that ops return."""
+    global Tensor
+    Tensor = registered.tensor = tensor
+
+
 # What a plan keeps, as bits: first operand, second operand, output.
 FIRST, SECOND, BOTH, OUT = 1, 2, 3, 4
 
@@ -60,7 +70,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
         out = state.quiet(cpu, array)
         if type(out) is not ndarray:
             out = np.asarray(out)
-        tensor = registered.tensor()
+        tensor: Any = Tensor()
         tensor.array = out
         tensor.origin = None
         if not recording:
@@ -110,7 +120,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     plans_by = list(zip(plans, saves_by, shapes_by, strict=True))
 
     def call(a: Any, b: Any) -> Any:
-        if type(b) is not registered.tensor and not isinstance(b, TensorBase):
+        if type(b) is not Tensor and not isinstance(b, TensorBase):
             return with_number(a, b) if type(b) is float or type(b) is int else general(a, b)
         try:
             x = a.array
@@ -127,7 +137,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         except (TypeError, *NumPyComplaints):
             # operands of two devices; or infinities, where NumPy's warnings are turned into errors
             return general(a, b)
-        tensor = registered.tensor()
+        tensor: Any = Tensor()
         tensor.array = out if type(out) is ndarray else np.asarray(out)
         tensor.origin = None
         if a.edge is b.edge is a.origin is b.origin is None:
@@ -201,7 +211,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         if recording and recording != PLAIN:
             return general(a, b)
         out = state.quiet(cpu, x, y)
-        tensor = registered.tensor()
+        tensor: Any = Tensor()
         tensor.array = out if type(out) is ndarray else np.asarray(out)
         tensor.origin = None
         if not recording:

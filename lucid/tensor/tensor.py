@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.autograd.base import registered
+from lucid.autograd.recording import register
 from lucid.ops import (
     axes,
     division,
@@ -228,4 +228,4 @@ class Tensor(Methods, InPlaceMethods):
         return parts.imag(self)
 
 
-registered.tensor = Tensor
+register(Tensor)
