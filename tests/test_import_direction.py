@@ -15,7 +15,7 @@ PACKAGE = Path(lucid.__file__).parent
 # Lowest first. A module imports from lower layers and from its own part of its layer.
 LAYERS = (
     {"errors"},
-    {"backend"},
+    {"backend", "backends"},
     {"cuda"},
     {"autograd"},
     {"ops"},

@@ -83,9 +83,9 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     buffers: dict[Node, Any] = {}
     owned: set[tuple[Node, int]] = set()
     leaves: list[Node] = []
-    # The newest pending node, and the others as a heap: in a chain the heap stays empty. Inputs are older than what uses
-    # them, so the newest pending node has received all that it will; only leaves, which do not wait for their turn,
-    # need a count.
+    # The newest pending node, and the others as a heap: in a chain the heap stays empty. Inputs are older than what
+    # uses them, so the newest pending node has received all that it will; only leaves, which do not wait for their
+    # turn, need a count.
     newest: Node | None = None
     ready: list[tuple[int, Node]] = []
 
