@@ -18,6 +18,7 @@ __all__ = [
     "HookTypeError",
     "IndexOutOfRangeError",
     "InplaceError",
+    "KernelError",
     "LucidError",
     "NotDifferentiableError",
     "OutOfMemoryError",
@@ -44,6 +45,10 @@ class DeviceError(LucidError, RuntimeError):
 
 class CudaUnavailableError(DeviceError):
     """A CUDA device was asked for where CuPy is missing, does not load, or finds no device."""
+
+
+class KernelError(LucidError, RuntimeError):
+    """A CUDA kernel does not compile, is launched in a way that it cannot be, or does what it may not."""
 
 
 class OutOfMemoryError(LucidError, RuntimeError, MemoryError):

@@ -10,6 +10,7 @@ import os
 
 from lucid.backend import gpu
 from lucid.backend.gpu import device_count, is_available
+from lucid.cuda import kernels
 from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
 from lucid.cuda.memory import (
     empty_cache,
@@ -22,9 +23,11 @@ from lucid.cuda.streams import Event, Stream, current_stream, default_stream, st
 from lucid.errors import OutOfMemoryError
 
 if os.environ.get("LUCID_CUDA_SIMULATOR", "0") != "0":
+    from lucid.cuda.simulator.driver import SimulatedDriver
     from lucid.cuda.simulator.modules import load
 
     gpu.stand_in(load)
+    kernels.drive(SimulatedDriver())
 
 __all__ = [
     "Event",

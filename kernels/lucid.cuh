@@ -1,0 +1,227 @@
+// What all kernels share: the type to compute in, constants, reductions of a warp and of a block, loops over a grid.
+//
+// Reductions of a warp or block are called by all its threads, and all of them get the result. A block has whole warps:
+// a multiple of 32 threads, in one, two or three dimensions. The order of operations depends on the block's size alone.
+//
+// Device functions only. The header's presence marks the folder of the kernels.
+
+#ifndef LUCID_LUCID_CUH
+#define LUCID_LUCID_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+
+// T* name = the dynamic shared memory of the block. One array in bytes, because names of arrays must agree in their type.
+#ifndef DYN_SHARED
+#define DYN_SHARED(T, name)                                        \
+    extern __shared__ __align__(16) unsigned char lucid_dynamic[]; \
+    T* name = reinterpret_cast<T*>(lucid_dynamic)
+#endif
+
+// Every index i below n, spread over all threads of a one-dimensional grid.
+#define LUCID_FOR(i, n)                                                                                \
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x, lucid_end = (n); i < lucid_end; \
+         i += (long long)gridDim.x * blockDim.x)
+
+namespace lucid {
+
+// ---- types ----
+
+template <typename T>
+struct RealOf {
+    typedef T type;
+};
+template <>
+struct RealOf<__half> {
+    typedef float type;
+};
+template <>
+struct RealOf<__nv_bfloat16> {
+    typedef float type;
+};
+
+// What values of T are computed and accumulated in: float for the half types, else T.
+template <typename T>
+using Real = typename RealOf<T>::type;
+
+template <typename T>
+__device__ __forceinline__ T to_real(T value) {
+    return value;
+}
+__device__ __forceinline__ float to_real(__half value) {
+    return __half2float(value);
+}
+__device__ __forceinline__ float to_real(__nv_bfloat16 value) {
+    return __bfloat162float(value);
+}
+
+template <typename T>
+struct Rounded {
+    __device__ __forceinline__ static T of(T value) { return value; }
+};
+template <>
+struct Rounded<__half> {
+    __device__ __forceinline__ static __half of(float value) { return __float2half_rn(value); }
+};
+template <>
+struct Rounded<__nv_bfloat16> {
+    __device__ __forceinline__ static __nv_bfloat16 of(float value) { return __float2bfloat16_rn(value); }
+};
+
+// value rounded to T, once.
+template <typename T>
+__device__ __forceinline__ T from_real(Real<T> value) {
+    return Rounded<T>::of(value);
+}
+
+// The least and the greatest value of a type that is computed in: the identities of max and min.
+template <typename R>
+struct Limits;
+template <>
+struct Limits<float> {
+    __device__ __forceinline__ static float least() { return -INFINITY; }
+    __device__ __forceinline__ static float greatest() { return INFINITY; }
+};
+template <>
+struct Limits<double> {
+    __device__ __forceinline__ static double least() { return -(double)INFINITY; }
+    __device__ __forceinline__ static double greatest() { return (double)INFINITY; }
+};
+template <>
+struct Limits<int> {
+    __device__ __forceinline__ static int least() { return -2147483647 - 1; }
+    __device__ __forceinline__ static int greatest() { return 2147483647; }
+};
+template <>
+struct Limits<long long> {
+    __device__ __forceinline__ static long long least() { return -9223372036854775807LL - 1; }
+    __device__ __forceinline__ static long long greatest() { return 9223372036854775807LL; }
+};
+
+// ---- reductions ----
+
+struct Sum {
+    template <typename R>
+    __device__ __forceinline__ R operator()(R a, R b) const {
+        return a + b;
+    }
+};
+
+// Greater and smaller of two, NaN if one of them is.
+struct Max {
+    template <typename R>
+    __device__ __forceinline__ R operator()(R a, R b) const {
+        return a > b || a != a ? a : b;
+    }
+};
+struct Min {
+    template <typename R>
+    __device__ __forceinline__ R operator()(R a, R b) const {
+        return a < b || a != a ? a : b;
+    }
+};
+
+// The value of the thread whose lane differs in these bits, for any plain struct of whole words.
+template <typename R>
+__device__ __forceinline__ R shuffle_xor(R value, int bits) {
+    if constexpr (sizeof(R) % 4 == 0) {
+        constexpr int WORDS = sizeof(R) / 4;
+        union Words {
+            R value;
+            int word_w[WORDS];
+            __device__ __forceinline__ Words(R value) : value(value) {}
+        } words(value);
+#pragma unroll
+        for (int w = 0; w < WORDS; ++w) words.word_w[w] = __shfl_xor_sync(0xffffffffu, words.word_w[w], bits);
+        return words.value;
+    } else {
+        return __shfl_xor_sync(0xffffffffu, value, bits);
+    }
+}
+
+// op(a, b) is associative and commutative.
+template <typename R, typename Op>
+__device__ __forceinline__ R warp_reduce(R value, Op op) {
+#pragma unroll
+    for (int bits = 16; bits > 0; bits /= 2) value = op(value, shuffle_xor(value, bits));
+    return value;
+}
+
+__device__ __forceinline__ int thread_of_block() {
+    return (int)(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+}
+
+// op(identity, a) is a.
+template <typename R, typename Op>
+__device__ __forceinline__ R block_reduce(R value, R identity, Op op) {
+    __shared__ __align__(16) unsigned char part_bytes[32 * sizeof(R)];
+    R* part_w = reinterpret_cast<R*>(part_bytes);
+    const int thread = thread_of_block(), warps = (int)(blockDim.x * blockDim.y * blockDim.z / 32);
+    value = warp_reduce(value, op);
+    if (warps == 1) return value;
+    __syncthreads();  // the threads may still read the parts of an earlier call
+    if (thread % 32 == 0) part_w[thread / 32] = value;
+    __syncthreads();
+    return warp_reduce(thread % 32 < warps ? part_w[thread % 32] : identity, op);
+}
+
+template <typename R>
+__device__ __forceinline__ R warp_sum(R value) {
+    return warp_reduce(value, Sum());
+}
+template <typename R>
+__device__ __forceinline__ R warp_max(R value) {
+    return warp_reduce(value, Max());
+}
+template <typename R>
+__device__ __forceinline__ R warp_min(R value) {
+    return warp_reduce(value, Min());
+}
+template <typename R>
+__device__ __forceinline__ R block_sum(R value) {
+    return block_reduce(value, (R)0, Sum());
+}
+template <typename R>
+__device__ __forceinline__ R block_max(R value) {
+    return block_reduce(value, Limits<R>::least(), Max());
+}
+template <typename R>
+__device__ __forceinline__ R block_min(R value) {
+    return block_reduce(value, Limits<R>::greatest(), Min());
+}
+
+// A value and where it stands, for argmax and argmin: of equal values the first, of NaN the first.
+template <typename R>
+struct Place {
+    R value;
+    long long index;
+};
+struct FirstMax {
+    template <typename R>
+    __device__ __forceinline__ Place<R> operator()(Place<R> a, Place<R> b) const {
+        const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+        if (a_nan != b_nan) return a_nan ? a : b;
+        if (!a_nan && a.value != b.value) return a.value > b.value ? a : b;
+        return a.index < b.index ? a : b;
+    }
+};
+struct FirstMin {
+    template <typename R>
+    __device__ __forceinline__ Place<R> operator()(Place<R> a, Place<R> b) const {
+        const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+        if (a_nan != b_nan) return a_nan ? a : b;
+        if (!a_nan && a.value != b.value) return a.value < b.value ? a : b;
+        return a.index < b.index ? a : b;
+    }
+};
+
+}  // namespace lucid
+
+#endif  // LUCID_LUCID_CUH

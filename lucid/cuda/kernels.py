@@ -1,0 +1,264 @@
+"""CUDA kernels from the files in ``kernels/``: declared, compiled on first use, launched in a few microseconds.
+
+A kernel is declared at module level by the name of its file, its own name, the types of its parameters and the template
+arguments that it is compiled for. Nothing is read or compiled before the first launch. All instances of a file for one
+dtype are compiled together; the logger ``lucid.cuda`` says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import ml_dtypes
+import numpy as np
+
+from lucid.cuda.driver import CudaDriver
+from lucid.cuda.sources import joined
+from lucid.errors import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["C_TYPES", "FLOATS", "KERNELS", "Driver", "Kernel", "Launcher", "Unit", "drive"]
+
+FLOATS = ("float", "double", "__half", "__nv_bfloat16")
+
+C_TYPES: Mapping[np.dtype[Any], str] = {
+    np.dtype(np.float32): "float",
+    np.dtype(np.float64): "double",
+    np.dtype(np.float16): "__half",
+    np.dtype(ml_dtypes.bfloat16): "__nv_bfloat16",
+    np.dtype(np.int8): "signed char",
+    np.dtype(np.uint8): "unsigned char",
+    np.dtype(np.int16): "short",
+    np.dtype(np.int32): "int",
+    np.dtype(np.int64): "long long",
+    np.dtype(np.bool_): "bool",
+}
+"""The dtypes that kernels know, and their names in CUDA C++."""
+
+Extent = int | tuple[int, ...]
+
+# Of cuLaunchKernel: the parameters lie in one buffer.
+_BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
+# Above this a kernel must be allowed its dynamic shared memory beforehand.
+_PLAIN_SHARED = 48 << 10
+
+
+class Unit(NamedTuple):
+    """What is compiled at once: kernels of one source."""
+
+    name: str
+    """For messages, such as ``kernels/softmax.cu for float``."""
+    stem: str
+    """The beginning of file names."""
+    source: str
+    """CUDA C++, complete."""
+    signatures: dict[str, str]
+    """Codes of the parameters of each kernel, by its C++ name with template arguments."""
+
+
+class Driver(Protocol):
+    """What runs kernels: CUDA, or the simulator."""
+
+    @property
+    def launch(self) -> Callable[..., int]:
+        """``cuLaunchKernel``, or a function like it."""
+        ...
+
+    def load(self, unit: Unit) -> dict[str, int]:
+        """Compile and give the handles of the kernels by their C++ names."""
+        ...
+
+    def device(self) -> int:
+        """Index of the current device."""
+        ...
+
+    def stream(self) -> int:
+        """Handle of the current stream."""
+        ...
+
+    def allow_shared(self, handle: int, nbytes: int) -> None:
+        """Let a kernel have more than 48 KiB of dynamic shared memory."""
+        ...
+
+    def failure(self, code: int) -> tuple[str, bool]:
+        """What went wrong, in words, and whether to try once more."""
+        ...
+
+
+_driver: Driver = CudaDriver()
+_lock = threading.Lock()
+_units: dict[tuple[int, str, str | None], dict[str, int]] = {}
+
+
+def drive(driver: Driver) -> None:
+    """Run kernels by this driver from now on."""
+    global _driver
+    _driver = driver
+
+
+class Launcher:
+    """One instance of a kernel.
+
+    Parameters
+    ----------
+    name : str
+        C++ name with template arguments.
+    signature : str
+        Codes of the parameters.
+    handle : callable
+        Gives the handle for the current device, compiling if need be.
+    """
+
+    __slots__ = ("_buffer", "_extra", "_find", "_handles", "_lock", "_pack", "name")
+
+    def __init__(self, name: str, signature: str, find: Callable[[str], int]) -> None:
+        self.name = name
+        self._find = find
+        self._handles: dict[int, int] = {}
+        packer = struct.Struct(f"@{signature}")
+        self._pack = packer.pack_into
+        self._buffer = ctypes.create_string_buffer(max(packer.size, 1))
+        size = ctypes.c_size_t(packer.size)
+        self._extra = (ctypes.c_void_p * 5)(
+            _BUFFER_POINTER, ctypes.addressof(self._buffer), _BUFFER_SIZE, ctypes.addressof(size), _END
+        )
+        self._extra.size = size  # type: ignore[attr-defined]
+        # One buffer for all threads: it is read before the launch returns.
+        self._lock = threading.Lock()
+
+    def __call__(self, grid: Extent, block: Extent, *values: Any, shared: int = 0) -> None:
+        """Queue the kernel on the current stream.
+
+        Parameters
+        ----------
+        grid, block : int or tuple of up to three int
+            Blocks of the launch, threads of a block.
+        *values
+            Numbers for the parameters, in order; addresses for pointers.
+        shared : int
+            Bytes of dynamic shared memory of a block.
+
+        Raises
+        ------
+        KernelError
+            If the launch is refused; on the simulated device also if the kernel does what it may not.
+        """
+        driver = _driver
+        device = driver.device()
+        handle = self._handles.get(device)
+        if handle is None:
+            handle = self._handles[device] = self._find(self.name)
+        if shared > _PLAIN_SHARED:
+            driver.allow_shared(handle, shared)
+        gx, gy, gz = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
+        bx, by, bz = (block, 1, 1) if isinstance(block, int) else (*block, 1, 1)[:3]
+        with self._lock:
+            self._pack(self._buffer, 0, *values)
+            code = driver.launch(handle, gx, gy, gz, bx, by, bz, shared, driver.stream(), None, self._extra)
+            if code:
+                words, again = driver.failure(code)
+                if again:
+                    code = driver.launch(handle, gx, gy, gz, bx, by, bz, shared, driver.stream(), None, self._extra)
+                    words = driver.failure(code)[0] if code else ""
+        if code:
+            raise KernelError(f"{self.name}, grid {(gx, gy, gz)}, block {(bx, by, bz)}, {shared} shared bytes: {words}")
+
+    def __repr__(self) -> str:
+        return f"Launcher({self.name!r})"
+
+
+class Kernel:
+    """A ``__global__`` template of a file in ``kernels/``, with the template arguments that it is compiled for.
+
+    Parameters
+    ----------
+    stem : str
+        The file's name without ``.cu``.
+    name : str
+        The kernel's name, with its namespace.
+    signature : str
+        Codes of the parameters in order, as of the `struct` module with native alignment: P pointer, q long long,
+        i int, f float, d double, Q unsigned long long. A struct that is passed by value is spelled member by member.
+    instances : iterable of tuple of str
+        C++ template arguments of each instance; the first is the dtype by which instances are compiled together.
+        ``()`` stands for a kernel that is no template.
+
+    Examples
+    --------
+    >>> softmax = Kernel("softmax", "softmax_rows", "PPq", [(dtype,) for dtype in FLOATS])  # doctest: +SKIP
+    >>> softmax["float"](rows, 256, x.data.ptr, y.data.ptr, columns)  # doctest: +SKIP
+    """
+
+    def __init__(self, stem: str, name: str, signature: str, instances: Iterable[tuple[str, ...]]) -> None:
+        self.stem = stem
+        self.name = name
+        self.signature = signature
+        self.instances = tuple(instances)
+        self._launchers: dict[str | tuple[str, ...], Launcher] = {}
+        struct.calcsize(f"@{signature}")
+        KERNELS.append(self)
+
+    def __getitem__(self, arguments: str | tuple[str, ...]) -> Launcher:
+        """Launcher of one instance: ``kernel["float"]``, ``kernel["float", "Exp"]``, ``kernel[()]``.
+
+        Raises
+        ------
+        KernelError
+            If the kernel is not declared for these template arguments.
+        """
+        found = self._launchers.get(arguments)
+        return found if found is not None else self._prepare(arguments)
+
+    def expression(self, instance: tuple[str, ...]) -> str:
+        """C++ name of an instance.
+
+        Examples
+        --------
+        >>> Kernel("softmax", "softmax_rows", "PPq", []).expression(("float", "16"))
+        'softmax_rows<float, 16>'
+        """
+        return f"{self.name}<{', '.join(instance)}>" if instance else self.name
+
+    def _prepare(self, arguments: str | tuple[str, ...]) -> Launcher:
+        instance = (arguments,) if isinstance(arguments, str) else arguments
+        if instance not in self.instances:
+            raise KernelError(
+                f"{self.expression(instance)} is not declared: kernels/{self.stem}.cu is compiled for "
+                f"{', '.join(map(self.expression, self.instances))}"
+            )
+        group = instance[0] if instance else None
+        return self._launchers.setdefault(
+            arguments, Launcher(self.expression(instance), self.signature, lambda name: _handle(self.stem, group, name))
+        )
+
+
+KERNELS: list[Kernel] = []
+"""Every kernel that was declared."""
+
+
+def unit(stem: str, group: str | None) -> Unit:
+    """All that is declared of a file for one first template argument; None for the kernels that are no templates."""
+    signatures = {
+        kernel.expression(instance): kernel.signature
+        for kernel in KERNELS
+        if kernel.stem == stem
+        for instance in kernel.instances
+        if (instance[0] if instance else None) == group
+    }
+    what = f"kernels/{stem}.cu" + (f" for {group}" if group else "")
+    return Unit(what, stem, joined(stem), signatures)
+
+
+def _handle(stem: str, group: str | None, name: str) -> int:
+    """Handle of a kernel on the current device."""
+    key = _driver.device(), stem, group
+    with _lock:
+        # A kernel that was declared after its unit was compiled is missing in it.
+        if name not in _units.get(key, {}):
+            _units[key] = _driver.load(unit(stem, group))
+        return _units[key][name]

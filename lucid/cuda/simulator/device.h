@@ -1,0 +1,213 @@
+// CUDA C++ for g++: what the source of a kernel sees when it is built for the simulated device.
+#pragma once
+
+#include "runtime.h"
+
+#define LUCID_SIMULATOR 1
+#define __CUDA_ARCH__ 800
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ __attribute__((section("lucid_constant")))
+#define __managed__
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(n) __attribute__((aligned(n)))
+// The sanitizer tells the runtime name and size of every static variable; the writable ones are shared memory.
+#define __shared__ static
+
+#define threadIdx (lucid_running.thread)
+#define blockIdx (lucid_running.block)
+#define blockDim (lucid_running.block_size)
+#define gridDim (lucid_running.grid_size)
+#define warpSize 32
+#define assert(condition) \
+    ((condition) ? (void)0 : lucid_stop("assert(" #condition ") failed", __FILE__, __LINE__))
+#define LUCID_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+#include "device_types.h"
+
+#include "device_math.h"
+
+extern "C" int printf(const char*, ...);
+
+inline void __trap(LUCID_SITE) { lucid_stop("__trap()", file, line); }
+
+// ---- barriers ----
+
+inline void __syncthreads(LUCID_SITE) { lucid_block_barrier(lucid_simulator::barrier, 0, file, line); }
+inline int __syncthreads_count(int predicate, LUCID_SITE) {
+    return lucid_block_barrier(lucid_simulator::barrier_count, predicate, file, line);
+}
+inline int __syncthreads_and(int predicate, LUCID_SITE) {
+    return lucid_block_barrier(lucid_simulator::barrier_and, predicate, file, line);
+}
+inline int __syncthreads_or(int predicate, LUCID_SITE) {
+    return lucid_block_barrier(lucid_simulator::barrier_or, predicate, file, line);
+}
+inline void __syncwarp(unsigned mask = ~0u, LUCID_SITE) { lucid_match("__syncwarp", mask, 0, 0, file, line); }
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+inline void __threadfence_system() {}
+inline void __nanosleep(unsigned) {}
+inline long long clock64() { return 0; }
+
+// ---- warps ----
+
+namespace lucid_simulator {
+template <class T>
+T shuffle(const char* operation, unsigned mask, T value, int source, const char* file, int line) {
+    static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(T));
+    bits = lucid_shuffle(operation, mask, bits, source, file, line);
+    __builtin_memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+}  // namespace lucid_simulator
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = 32, LUCID_SITE) {
+    const int first = (int)lucid_running.lane & ~(width - 1);
+    return lucid_simulator::shuffle("__shfl_sync", mask, value, first + (source & (width - 1)), file, line);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, LUCID_SITE) {
+    const int lane = (int)lucid_running.lane, first = lane & ~(width - 1), source = lane - (int)delta;
+    return lucid_simulator::shuffle("__shfl_up_sync", mask, value, source < first ? lane : source, file, line);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, LUCID_SITE) {
+    const int lane = (int)lucid_running.lane, last = lane | (width - 1), source = lane + (int)delta;
+    return lucid_simulator::shuffle("__shfl_down_sync", mask, value, source > last ? lane : source, file, line);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, LUCID_SITE) {
+    const int lane = (int)lucid_running.lane, last = lane | (width - 1), source = lane ^ bits;
+    return lucid_simulator::shuffle("__shfl_xor_sync", mask, value, source > last ? lane : source, file, line);
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, LUCID_SITE) {
+    return lucid_match("__ballot_sync", mask, predicate != 0, 1, file, line);
+}
+inline int __any_sync(unsigned mask, int predicate, LUCID_SITE) {
+    return lucid_match("__any_sync", mask, predicate != 0, 1, file, line) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, LUCID_SITE) {
+    return lucid_match("__all_sync", mask, predicate != 0, 0, file, line) == 0;
+}
+template <class T>
+unsigned __match_any_sync(unsigned mask, T value, LUCID_SITE) {
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(T));
+    return lucid_match("__match_any_sync", mask, bits, bits, file, line);
+}
+inline unsigned __activemask() { return lucid_active_mask(); }
+
+// ---- memory ----
+
+#define DYN_SHARED(T, name) T* name = reinterpret_cast<T*>(lucid_running.dynamic_shared)
+
+template <class T> T __ldg(const T* p) { return *p; }
+template <class T> T __ldcg(const T* p) { return *p; }
+template <class T> T __ldcs(const T* p) { return *p; }
+template <class T> T __ldca(const T* p) { return *p; }
+template <class T> void __stcs(T* p, T value) { *p = value; }
+template <class T> void __stcg(T* p, T value) { *p = value; }
+template <class T> void __stwt(T* p, T value) { *p = value; }
+
+// Threads take turns only where they wait, so that plain loads and stores are atomic.
+#define LUCID_ATOMIC(name, result)                              \
+    template <class T>                                          \
+    T name(T* address, lucid_simulator::plain<T> value) {       \
+        const T old = *address;                                 \
+        *address = (result);                                    \
+        return old;                                             \
+    }                                                           \
+    template <class T>                                          \
+    T name##_block(T* address, lucid_simulator::plain<T> value) { return name(address, value); } \
+    template <class T>                                          \
+    T name##_system(T* address, lucid_simulator::plain<T> value) { return name(address, value); }
+LUCID_ATOMIC(atomicAdd, old + value)
+LUCID_ATOMIC(atomicSub, old - value)
+LUCID_ATOMIC(atomicExch, value)
+LUCID_ATOMIC(atomicMin, value < old ? value : old)
+LUCID_ATOMIC(atomicMax, old < value ? value : old)
+LUCID_ATOMIC(atomicAnd, old & value)
+LUCID_ATOMIC(atomicOr, old | value)
+LUCID_ATOMIC(atomicXor, old ^ value)
+LUCID_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
+LUCID_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
+#undef LUCID_ATOMIC
+
+template <class T>
+T atomicCAS(T* address, lucid_simulator::plain<T> compare, lucid_simulator::plain<T> value) {
+    const T old = *address;
+    if (__builtin_memcmp(&old, &compare, sizeof(T)) == 0) *address = value;
+    return old;
+}
+
+// ---- how the runtime calls a kernel ----
+
+namespace lucid_simulator {
+
+template <class T> struct Code { static constexpr char value = 'S'; };
+template <class T> struct Code<T*> { static constexpr char value = 'P'; };
+#define LUCID_CODE(T, code) \
+    template <> struct Code<T> { static constexpr char value = code; };
+LUCID_CODE(bool, '?')
+LUCID_CODE(signed char, 'b')
+LUCID_CODE(unsigned char, 'B')
+LUCID_CODE(short, 'h')
+LUCID_CODE(unsigned short, 'H')
+LUCID_CODE(int, 'i')
+LUCID_CODE(unsigned int, 'I')
+LUCID_CODE(long, 'l')
+LUCID_CODE(unsigned long, 'L')
+LUCID_CODE(long long, 'q')
+LUCID_CODE(unsigned long long, 'Q')
+LUCID_CODE(float, 'f')
+LUCID_CODE(double, 'd')
+#undef LUCID_CODE
+
+template <class T> struct Value { using type = T; };
+template <class T> struct Value<const T> { using type = T; };
+
+// Parameters lie one behind the other, each at a multiple of its alignment, as cuLaunchKernel takes them.
+template <class... Parameters> struct Layout {
+    static constexpr unsigned end(unsigned count) {
+        unsigned offset = 0, i = 0;
+        ((i++ < count ? (void)(offset = (offset + alignof(Parameters) - 1) / alignof(Parameters) * alignof(Parameters) +
+                                        sizeof(Parameters))
+                      : (void)0),
+         ...);
+        return offset;
+    }
+    static constexpr char codes[] = {Code<Parameters>::value..., 0};
+};
+
+template <unsigned... I> struct Numbers {};
+template <unsigned N, unsigned... I> struct Count : Count<N - 1, N - 1, I...> {};
+template <unsigned... I> struct Count<0, I...> { using type = Numbers<I...>; };
+
+template <auto kernel> struct Call;
+template <class... Parameters, void (*kernel)(Parameters...)> struct Call<kernel> {
+    using layout = Layout<typename Value<Parameters>::type...>;
+    template <unsigned... I> static void run(const unsigned char* packed, Numbers<I...>) {
+        kernel(*reinterpret_cast<const typename Value<Parameters>::type*>(packed + layout::end(I + 1) -
+                                                                          sizeof(Parameters))...);
+    }
+    static void run(const unsigned char* packed) { run(packed, typename Count<sizeof...(Parameters)>::type()); }
+};
+
+template <auto kernel> constexpr Instance instance(const char* name, const Unit* unit) {
+    using Kernel = Call<kernel>;
+    return {name, Kernel::layout::codes, Kernel::layout::end(~0u), &Kernel::run, unit};
+}
+
+}  // namespace lucid_simulator
+
+extern "C" unsigned char __start_lucid_constant[] __attribute__((weak, visibility("hidden")));
+extern "C" unsigned char __stop_lucid_constant[] __attribute__((weak, visibility("hidden")));
+extern "C" __attribute__((visibility("default"))) const lucid_simulator::Unit lucid_unit;

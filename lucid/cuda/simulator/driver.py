@@ -1,0 +1,153 @@
+"""Kernels on the simulated device: compiled by g++, run by the runtime in the order of their launches."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import struct
+import subprocess
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+from lucid.cuda.simulator.builder import build
+from lucid.cuda.simulator.counting import counters
+from lucid.cuda.simulator.places import current_device
+from lucid.cuda.simulator.runtime import FOLDER, runtime
+from lucid.errors import KernelError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lucid.cuda.kernels import Unit
+
+__all__ = ["SimulatedDriver"]
+
+_HEADERS = ("runtime.h", "device.h", "device_math.h", "device_types.h")
+_OPTIONS = (
+    "-std=c++17",
+    "-O1",
+    "-g1",
+    "-w",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    # Calls of the runtime before each load and store, and where a pointer, an index or a divisor is not what it must be.
+    "-fsanitize=kernel-address,alignment,bounds,integer-divide-by-zero",
+    "--param=asan-instrumentation-with-call-threshold=0",
+    "--param=asan-stack=0",
+    "--param=asan-globals=1",
+)
+_DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\(\w+\)\s*)?([\w\s:]+?)\s*(\w+)\s*\[\s*\]\s*;")
+_INCLUDE = re.compile(r"^#include <(.+)>$", re.MULTILINE)
+_OF_DEVICE = ("cuda_fp16.h", "cuda_bf16.h", "cuda_runtime.h")
+
+
+class _Instance(ctypes.Structure):
+    """``lucid_simulator::Instance``."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("codes", ctypes.c_char_p),
+        ("size", ctypes.c_uint),
+        ("run", ctypes.c_void_p),
+        ("unit", ctypes.c_void_p),
+    )
+
+
+class _Unit(ctypes.Structure):
+    """``lucid_simulator::Unit``."""
+
+    _fields_ = (
+        ("instances", ctypes.POINTER(_Instance)),
+        ("count", ctypes.c_uint),
+        ("constants_begin", ctypes.c_void_p),
+        ("constants_end", ctypes.c_void_p),
+    )
+
+
+@cache
+def _headers() -> str:
+    return "".join((FOLDER / name).read_text(encoding="utf-8") for name in _HEADERS)
+
+
+def source_for_host(unit: Unit) -> str:
+    """C++ whose library holds the kernels of a unit."""
+    source = _DYNAMIC_SHARED.sub(r"DYN_SHARED(\1, \2);", unit.source)
+    headers = [name for name in _INCLUDE.findall(source) if name not in _OF_DEVICE]
+    # Static variables of templates are only told to the runtime if no other library can have the same template.
+    lines = [*(f"#include <{name}>" for name in headers), '#include "device.h"', "namespace {"]
+    lines += [_INCLUDE.sub("", source), "}", "namespace lucid_instances {"]
+    lines += ["extern const lucid_simulator::Instance all[] = {"]
+    lines += [f'lucid_simulator::instance<&{name}>("{name}", &lucid_unit),' for name in unit.signatures]
+    lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
+    lines += [f"{len(unit.signatures)}, __start_lucid_constant, __stop_lucid_constant}};", ""]
+    return "\n".join(lines)
+
+
+class SimulatedDriver:
+    """Launches on the host."""
+
+    def __init__(self) -> None:
+        # All simulated devices share a library: loading it once more would tell the runtime nothing new.
+        self._handles: dict[Path, dict[str, int]] = {}
+
+    @cached_property
+    def _run(self) -> Any:
+        return runtime().lucid_launch
+
+    def launch(self, handle: int, *settings: Any) -> int:
+        """Run a kernel from beginning to end."""
+        counters.launches += 1
+        return self._run(handle, *settings)
+
+    def device(self) -> int:
+        """Index of the current simulated device."""
+        return current_device()
+
+    def stream(self) -> int:
+        """Nothing: launches end before they return."""
+        return 0
+
+    def load(self, unit: Unit) -> dict[str, int]:
+        """Build with g++, or take from the cache folder."""
+        host = runtime()
+        options = [*_OPTIONS, "-I", str(FOLDER)]
+        path = build(unit.stem, _headers(), options, what=unit.name, source=source_for_host(unit))
+        if path in self._handles:
+            return self._handles[path]
+        library = ctypes.CDLL(str(path))
+        description = _Unit.in_dll(library, "lucid_unit")
+        host.lucid_load(ctypes.addressof(description))
+        handles: dict[str, int] = {}
+        for i in range(description.count):
+            instance = description.instances[i]
+            name = instance.name.decode()
+            _compare(name, unit.signatures[name], instance.codes.decode(), instance.size)
+            handles[name] = ctypes.addressof(description.instances.contents) + i * ctypes.sizeof(_Instance)
+        self._handles[path] = handles
+        return handles
+
+    def allow_shared(self, handle: int, nbytes: int) -> None:
+        """Every size up to the hardware's is allowed."""
+        if nbytes > 227 << 10:
+            raise KernelError(f"{nbytes:,} bytes of shared memory for a block: a device has at most {227 << 10:,}")
+
+    def failure(self, code: int) -> tuple[str, bool]:
+        """The report of the runtime."""
+        host = runtime()
+        report = host.lucid_report().decode()
+        return report, False
+
+
+def _compare(name: str, signature: str, codes: str, size: int) -> None:
+    """Refuse a kernel that was declared with other parameters than it has."""
+    packed = struct.calcsize(f"@{signature}")
+    spelled = signature.replace("N", "L").replace("n", "l")
+    plain = "S" not in codes
+    if (plain and spelled != codes.replace("l", "q")) or packed != size:
+        raise KernelError(
+            f"{name} is declared with parameters {signature!r} of {packed} bytes, but has {codes!r} of {size} bytes"
+        )

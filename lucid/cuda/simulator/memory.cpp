@@ -1,0 +1,296 @@
+// Memory of the simulated device, and the check of each load and store of a kernel.
+//
+// g++ puts a call of __asan_load4_noabort and the like before each access whose address it cannot vouch for. An address
+// must lie in an allocation, in shared memory, on the stacks of the threads, or in the tables of the kernel's library.
+#include "memory.h"
+
+#include <link.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "fiber.h"
+
+using namespace lucid_simulator;
+
+namespace {
+
+constexpr int garbage = 0xFF;  // NaN in every floating type, -1 in the signed ones
+constexpr size_t unit_size = 512;
+
+struct Allocation {
+    size_t size;
+    void* storage;  // to be given back; null for memory of somebody else
+};
+
+struct Range {
+    uintptr_t begin, end;
+    bool holds(uintptr_t address, size_t size) const { return address >= begin && address + size <= end; }
+};
+
+struct Variable {
+    Range range;
+    const char* name;
+};
+
+struct Library {
+    uintptr_t base;
+    Range image;
+    std::vector<Variable> shared;
+    Range shared_range;           // from the first to the last of them
+    std::vector<bool> may_touch;  // each byte of that range
+};
+
+std::mutex table_lock;
+std::map<uintptr_t, Allocation> table;
+std::map<const Unit*, Library> libraries;
+std::vector<Variable> registered;  // by libraries that are being loaded
+uintptr_t fault_code;
+
+// Of the launch. Allocations begin at multiples of 512, so that no two share an entry of `recent`.
+Range recent[1024], parameters, dynamic;
+const Library* library;
+std::vector<unsigned char> dynamic_storage;
+
+std::string counted(uint64_t bytes) {
+    std::string digits = std::to_string(bytes);
+    for (int i = (int)digits.size() - 3; i > 0; i -= 3) digits.insert(i, ",");
+    return digits + (bytes == 1 ? " byte" : " bytes");
+}
+
+// Where `address` lies relative to `range`, and how far from it.
+std::string relation(uintptr_t address, const Range& range, uint64_t* distance) {
+    *distance = address < range.begin ? range.begin - address : address - range.end;
+    if (address < range.begin) return counted(*distance) + " before ";
+    if (address < range.end) return *distance = 0, "over the end of ";
+    return *distance == 0 ? "just behind " : counted(*distance) + " behind ";
+}
+
+std::string nearest(uintptr_t address) {
+    uint64_t least = ~0ull;
+    std::string words;
+    auto consider = [&](const Range& range, const std::string& what) {
+        uint64_t distance;
+        const std::string where = relation(address, range, &distance);
+        if (distance < least) least = distance, words = where + what + " of " + counted(range.end - range.begin);
+    };
+    for (const auto& [begin, allocation] : table) consider({begin, begin + allocation.size}, "an allocation");
+    if (library)
+        for (const Variable& variable : library->shared)
+            consider(variable.range, "the shared variable " + std::string(variable.name));
+    if (dynamic.end > dynamic.begin) consider(dynamic, "the dynamic shared memory");
+    if (address < 4096) return "a null pointer";
+    return least < (1 << 20) ? words : "far from all memory of the device";
+}
+
+bool may_touch(uintptr_t address, size_t size) {
+    if (in_stacks(address) || dynamic.holds(address, size) || parameters.holds(address, size)) return true;
+    const uintptr_t offset = address - library->shared_range.begin;
+    if (offset < library->may_touch.size()) return library->may_touch[offset] && library->may_touch[offset + size - 1];
+    if (library->image.holds(address, size)) return true;
+    std::lock_guard<std::mutex> guard(table_lock);
+    auto next = table.upper_bound(address);
+    if (next == table.begin()) return false;
+    const auto& [begin, allocation] = *--next;
+    const Range range{begin, begin + allocation.size};
+    if (!range.holds(address, size)) return false;
+    recent[address / unit_size % 1024] = range;
+    return true;
+}
+
+[[noreturn]] void refuse(uintptr_t address, size_t size, const char* what, void* code) {
+    fault_code = (uintptr_t)code - 1 - library->base;
+    char number[32];
+    snprintf(number, sizeof number, "0x%llx", (unsigned long long)address);
+    lucid_simulator_fail("out-of-range " + std::string(what) + " of " + counted(size) + " at " + number + ", " +
+                         nearest(address));
+}
+
+inline void check(uintptr_t address, size_t size, const char* what, void* code) {
+    if (recent[address / unit_size % 1024].holds(address, size)) return;
+    if (!may_touch(address, size)) refuse(address, size, what, code);
+}
+
+uintptr_t insert(void* storage, uintptr_t begin, size_t size) {
+    std::lock_guard<std::mutex> guard(table_lock);
+    table[begin] = {size, storage};
+    return begin;
+}
+
+struct Image {
+    uintptr_t inside, base;
+    Range all, writable, read_only_after_loading;
+};
+
+// Looks for the library that holds `inside`.
+int find_image(dl_phdr_info* info, size_t, void* data) {
+    Image image{((Image*)data)->inside, info->dlpi_addr, {~(uintptr_t)0, 0}, {}, {}};
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const auto& part = info->dlpi_phdr[i];
+        const Range range{info->dlpi_addr + part.p_vaddr, info->dlpi_addr + part.p_vaddr + part.p_memsz};
+        if (part.p_type == PT_GNU_RELRO) image.read_only_after_loading = range;
+        if (part.p_type != PT_LOAD) continue;
+        if (part.p_flags & PF_W) image.writable = range;
+        image.all = {range.begin < image.all.begin ? range.begin : image.all.begin,
+                     range.end > image.all.end ? range.end : image.all.end};
+    }
+    if (!image.all.holds(image.inside, 1)) return 0;
+    *(Image*)data = image;
+    return 1;
+}
+
+}  // namespace
+
+namespace lucid_simulator {
+
+void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared) {
+    library = &libraries.at(instance->unit);
+    memset(recent, 0, sizeof recent);
+    fault_code = 0;
+    parameters = {(uintptr_t)packed, (uintptr_t)packed + instance->size};
+    dynamic_storage.resize(shared + 16);
+    const uintptr_t begin = ((uintptr_t)dynamic_storage.data() + 15) / 16 * 16;
+    dynamic = {begin, begin + shared};
+}
+
+void fill_shared() {
+    memset((void*)dynamic.begin, garbage, dynamic.end - dynamic.begin);
+    for (const Variable& variable : library->shared)
+        memset((void*)variable.range.begin, garbage, variable.range.end - variable.range.begin);
+}
+
+unsigned char* dynamic_shared() { return (unsigned char*)dynamic.begin; }
+
+}  // namespace lucid_simulator
+
+#define LUCID_EXPORT __attribute__((visibility("default")))
+
+extern "C" {
+
+// ---- what Python calls ----
+
+LUCID_EXPORT uintptr_t lucid_allocate(size_t size) {
+    const size_t rounded = (size + unit_size - 1) / unit_size * unit_size;
+    unsigned char* storage = (unsigned char*)aligned_alloc(unit_size, rounded + 2 * unit_size);
+    if (!storage) return 0;
+    memset(storage, garbage, rounded + 2 * unit_size);
+    return insert(storage, (uintptr_t)storage + unit_size, size);
+}
+
+LUCID_EXPORT void lucid_lend(uintptr_t begin, size_t size) { insert(nullptr, begin, size); }
+
+LUCID_EXPORT int lucid_free(uintptr_t begin) {
+    std::lock_guard<std::mutex> guard(table_lock);
+    auto found = table.find(begin);
+    if (found == table.end()) return 1;
+    if (found->second.storage) {
+        memset((void*)begin, garbage, found->second.size);
+        free(found->second.storage);
+    }
+    table.erase(found);
+    return 0;
+}
+
+LUCID_EXPORT void lucid_load(const Unit* loaded) {
+    Image image{(uintptr_t)loaded, 0, {}, {}, {}};
+    dl_iterate_phdr(find_image, &image);
+    Library& entry = libraries[loaded];
+    entry.base = image.base;
+    entry.image = image.all;
+    entry.shared_range = {~(uintptr_t)0, 0};
+    const Range constants{(uintptr_t)loaded->constants_begin, (uintptr_t)loaded->constants_end};
+    Range& all = entry.shared_range;
+    for (const Variable& variable : registered) {
+        const auto [begin, end] = variable.range;
+        if (!image.writable.holds(begin, 1) || image.read_only_after_loading.holds(begin, 1) || constants.holds(begin, 1))
+            continue;
+        entry.shared.push_back(variable);
+        all = {begin < all.begin ? begin : all.begin, end > all.end ? end : all.end};
+    }
+    registered.clear();
+    if (entry.shared.empty()) return;
+    entry.may_touch.assign(all.end - all.begin, false);
+    for (const Variable& variable : entry.shared)
+        for (uintptr_t a = variable.range.begin; a < variable.range.end; ++a) entry.may_touch[a - all.begin] = true;
+}
+
+LUCID_EXPORT uintptr_t lucid_fault_code() { return fault_code; }
+
+// ---- what the sanitizers call ----
+
+#define LUCID_ACCESS(size)                                                                                         \
+    LUCID_EXPORT void __asan_load##size##_noabort(uintptr_t a) { check(a, size, "read", __builtin_return_address(0)); } \
+    LUCID_EXPORT void __asan_store##size##_noabort(uintptr_t a) { check(a, size, "write", __builtin_return_address(0)); }
+LUCID_ACCESS(1)
+LUCID_ACCESS(2)
+LUCID_ACCESS(4)
+LUCID_ACCESS(8)
+LUCID_ACCESS(16)
+LUCID_EXPORT void __asan_loadN_noabort(uintptr_t a, size_t size) {
+    if (size) check(a, size, "read", __builtin_return_address(0));
+}
+LUCID_EXPORT void __asan_storeN_noabort(uintptr_t a, size_t size) {
+    if (size) check(a, size, "write", __builtin_return_address(0));
+}
+LUCID_EXPORT void __asan_handle_no_return() {}
+
+struct Global {
+    uintptr_t begin;
+    size_t size, size_with_redzone;
+    const char *name, *module;
+    uintptr_t dynamic_init;
+    void* location;
+    uintptr_t odr_indicator;
+};
+
+LUCID_EXPORT void __asan_register_globals(const Global* globals, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        if (globals[i].name[0] != '*')  // so begin the names of the compiler's own variables
+            registered.push_back({{globals[i].begin, globals[i].begin + globals[i].size}, globals[i].name});
+}
+LUCID_EXPORT void __asan_unregister_globals(const Global*, size_t) {}
+
+struct Site {
+    const char* file;
+    unsigned line, column;
+};
+
+struct TypeName {
+    unsigned short kind, info;
+    char name[1];
+};
+
+struct Mismatch {
+    Site site;
+    const TypeName* type;
+    unsigned char log_alignment, kind;
+};
+
+LUCID_EXPORT void __ubsan_handle_type_mismatch_v1(const Mismatch* data, uintptr_t address) {
+    char number[32];
+    snprintf(number, sizeof number, "0x%llx", (unsigned long long)address);
+    const std::string what = std::string("misaligned access to ") + data->type->name + " at " + number +
+                             ", which is no multiple of " + std::to_string(1u << data->log_alignment);
+    lucid_stop(what.c_str(), data->site.file, (int)data->site.line);
+}
+
+LUCID_EXPORT void __ubsan_handle_divrem_overflow(const Site* site, uintptr_t, uintptr_t) {
+    lucid_stop("integer division by zero", site->file, (int)site->line);
+}
+
+struct Bounds {
+    Site site;
+    const TypeName *array, *index;
+};
+
+LUCID_EXPORT void __ubsan_handle_out_of_bounds(const Bounds* data, uintptr_t index) {
+    const std::string what =
+        "index " + std::to_string((long long)index) + " is out of range for " + data->array->name;
+    lucid_stop(what.c_str(), data->site.file, (int)data->site.line);
+}
+}

@@ -1,0 +1,65 @@
+"""The library that runs CUDA threads on the host, built on first use."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from functools import cache
+from pathlib import Path
+
+from lucid.cuda.simulator.builder import build
+
+__all__ = ["runtime", "seed", "set_seed"]
+
+FOLDER = Path(__file__).parent
+SOURCES = ("runtime.cpp", "memory.cpp")
+HEADERS = ("runtime.h", "memory.h", "fiber.h")
+
+_lock = threading.Lock()
+
+
+def runtime() -> ctypes.CDLL:
+    """The library, for ctypes; its functions have their types set."""
+    with _lock:
+        return _loaded()
+
+
+@cache
+def _loaded() -> ctypes.CDLL:
+    text = "".join((FOLDER / name).read_text() for name in (*HEADERS, *SOURCES))
+    sources = [str(FOLDER / name) for name in SOURCES]
+    options = ["-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden"]
+    path = build("runtime", text, [*options, *sources], what="the runtime of the simulated device")
+    # Global, because the libraries of kernels find in it what the sanitizers call.
+    library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    address, size = ctypes.c_void_p, ctypes.c_size_t
+    for name, result, *parameters in (
+        ("lucid_allocate", ctypes.c_size_t, size),
+        ("lucid_free", ctypes.c_int, address),
+        ("lucid_lend", None, address, size),
+        ("lucid_load", None, address),
+        ("lucid_launch", ctypes.c_int, address, *[ctypes.c_uint] * 7, address, address, address),
+        ("lucid_report", ctypes.c_char_p),
+        ("lucid_fault_code", ctypes.c_size_t),
+        ("lucid_set_seed", None, ctypes.c_uint64),
+        ("lucid_seed", ctypes.c_uint64),
+    ):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, parameters
+    library.lucid_set_seed(int(os.environ.get("LUCID_SIMULATOR_SEED", "0")))
+    return library
+
+
+def set_seed(value: int) -> None:
+    """Choose the order in which threads run: 0 for theirs, any other for a permutation of it.
+
+    The environment variable LUCID_SIMULATOR_SEED says it at the start of the process. A kernel whose results depend on
+    it lacks a barrier, or adds floating-point numbers atomically.
+    """
+    runtime().lucid_set_seed(value)
+
+
+def seed() -> int:
+    """The seed in force."""
+    return int(runtime().lucid_seed())
