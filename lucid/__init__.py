@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import e, inf, nan, pi
 
-from lucid import autograd, cuda, errors, nn, optim
+from lucid import autograd, backends, cuda, errors, nn, optim
 from lucid.autograd.mode import (
     enable_grad,
     inference_mode,
@@ -170,6 +170,7 @@ __all__ = [
     "atan2",
     "atanh",
     "autograd",
+    "backends",
     "baddbmm",
     "bernoulli",
     "bfloat16",

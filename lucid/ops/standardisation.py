@@ -94,7 +94,8 @@ def _backward(
         grad = xp.multiply(grad, weight, out=out)
         inner = _inner(xp, grad, known, dim)
     else:
-        to_weight = inner = _inner(xp, grad, known, dim)
+        inner = _inner(xp, grad, known, dim)
+        to_weight = inner if wants[1] else none
         scale = scale if weight is None else scale * weight
     xp.multiply(known, inner / count, out=known)
     if center:

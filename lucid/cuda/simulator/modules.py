@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.cuda.simulator import places, pool
+from lucid.cuda.simulator import cublas, places, pool
 from lucid.cuda.simulator.arrays import around, call, foreign, ndarray, new
 from lucid.cuda.simulator.counting import counters
 from lucid.cuda.simulator.functions import functions
@@ -227,6 +227,9 @@ def build() -> dict[str, Any]:
             "MemoryPool": pool.MemoryPool,
             "Stream": places.Stream,
             "alloc_pinned_memory": PinnedMemoryPointer,
+            "device": StandIn(
+                "cupy.cuda.device", {"Device": places.Device, "get_cublas_handle": cublas.get_cublas_handle}
+            ),
             "get_current_stream": places.get_current_stream,
             "get_elapsed_time": places.get_elapsed_time,
             "memory": memory,
@@ -256,7 +259,11 @@ def build() -> dict[str, Any]:
         },
     )
     cupyx = StandIn("cupyx", {"empty_pinned": lambda shape, dtype=float, order="C": np.empty(shape, dtype, order)})
-    return {"cupy": cupy, "cupyx": cupyx}
+    products = StandIn(
+        "cupy_backends.cuda.libs.cublas",
+        {"CUBLASError": cublas.CUBLASError, "gemmStridedBatchedEx": cublas.gemmStridedBatchedEx},
+    )
+    return {module.__name__: module for module in (cupy, cupyx, products)}
 
 
 _modules: dict[str, Any] = {}

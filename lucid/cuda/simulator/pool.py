@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -126,6 +128,8 @@ class MemoryPool:
         self._used: dict[int, int] = {}
         self._free: dict[int, int] = {}
         self._limit: dict[int, int] = {}
+        self._starts: list[int] = []
+        self._lent: dict[int, weakref.ref[Memory]] = {}
 
     def lend(self, size: int) -> Memory:
         """Return memory of the current device.
@@ -145,6 +149,10 @@ class MemoryPool:
             data = np.empty(size, np.uint8)
             counters.allocations += bool(size)
             memory = Memory(self, data, index, rounded)
+            if size:
+                with self._lock:
+                    bisect.insort(self._starts, memory.ptr)
+                    self._lent[memory.ptr] = weakref.ref(memory)
         finally:
             for hook in _thread.hooks.values():
                 hook.malloc_postprocess(
@@ -169,10 +177,18 @@ class MemoryPool:
         for hook in _thread.hooks.values():
             hook.free_preprocess(**event)
         with self._lock:
+            del self._lent[memory.ptr], self._starts[bisect.bisect_left(self._starts, memory.ptr)]
             self._used[memory.device_id] -= held
             self._free[memory.device_id] += held
         for hook in _thread.hooks.values():
             hook.free_postprocess(**event)
+
+    def holding(self, pointer: int) -> Memory | None:
+        """Return the memory that an address points into, of any device; None if there is none."""
+        with self._lock:
+            place = bisect.bisect_right(self._starts, pointer) - 1
+            memory = self._lent[self._starts[place]]() if place >= 0 else None
+        return memory if memory is not None and pointer < memory.ptr + memory.size else None
 
     def malloc(self, size: int) -> MemoryPointer:
         """Return the address of new memory."""

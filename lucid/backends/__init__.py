@@ -1,0 +1,7 @@
+"""Switches of the libraries below, under PyTorch's names: `lucid.backends.cuda.matmul.allow_tf32`."""
+
+from __future__ import annotations
+
+from lucid.backends import cuda, cudnn
+
+__all__ = ["cuda", "cudnn"]

@@ -1,0 +1,46 @@
+"""Switches of what runs on CUDA devices."""
+
+from __future__ import annotations
+
+__all__ = ["MatmulSettings", "matmul"]
+
+
+class MatmulSettings:
+    """How matrix products of float32 are computed; `lucid.backends.cuda.matmul` is the one of the process.
+
+    Attributes
+    ----------
+    allow_tf32 : bool
+        Whether factors may be rounded to TF32, which has 10 bits behind the point instead of 23, so that tensor cores
+        multiply them. False at first. Products of other dtypes are not touched.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.backends.cuda.matmul.allow_tf32
+    False
+    >>> lucid.backends.cuda.matmul.allow_tf32 = True
+    >>> lucid.backends.cuda.matmul.allow_tf32 = False
+    """
+
+    __slots__ = ("_allow_tf32",)
+
+    def __init__(self) -> None:
+        self._allow_tf32 = False
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether factors may be rounded to TF32."""
+        return self._allow_tf32
+
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(f"allow_tf32: expected True or False, got {value!r}")
+        self._allow_tf32 = value
+
+    def __repr__(self) -> str:
+        return f"lucid.backends.cuda.matmul(allow_tf32={self._allow_tf32})"
+
+
+matmul = MatmulSettings()

@@ -1,0 +1,11 @@
+"""Switch of cuDNN: `lucid.backends.cudnn.enabled`."""
+
+from __future__ import annotations
+
+__all__ = ["enabled"]
+
+enabled = True
+"""Whether convolutions go through cuDNN where NVIDIA's package ``nvidia-cudnn-frontend`` and the library are found.
+
+That way has not been run on a GPU yet. False takes lucid's own kernels and matrix products, as where cuDNN is missing.
+"""
