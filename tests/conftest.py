@@ -15,6 +15,9 @@ import lucid
 # In continuous integration every run is the same run; elsewhere each explores, and prints what repeats it.
 IN_CI = bool(os.environ.get("CI"))
 
+# Where tests put the tensors that they make without naming a device: LUCID_TEST_DEVICE=cuda runs them all there.
+DEVICE = os.environ.get("LUCID_TEST_DEVICE", "cpu")
+
 hypothesis.settings.register_profile("ci", derandomize=True, database=None, deadline=None)
 hypothesis.settings.register_profile("dev", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("ci" if IN_CI else "dev")
@@ -27,7 +30,7 @@ def pytest_configure(config):
 
 def pytest_report_header(config):
     """Say how to repeat the run."""
-    return f"LUCID_TEST_SEED={os.environ['LUCID_TEST_SEED']}"
+    return f"LUCID_TEST_SEED={os.environ['LUCID_TEST_SEED']} LUCID_TEST_DEVICE={DEVICE}"
 
 
 @pytest.fixture
@@ -48,7 +51,12 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_runtest_setup(item):
-    """Skip tests marked `gpu` where there is no CUDA device; under LUCID_REQUIRE_GPU=1 they fail instead."""
+    """Skip tests marked `gpu` where there is no CUDA device; under LUCID_REQUIRE_GPU=1 they fail instead.
+
+    Those marked `cpu` are about NumPy arrays, and skipped where tensors are made on another device.
+    """
+    if DEVICE != "cpu" and (mark := item.get_closest_marker("cpu")):
+        pytest.skip(f"only on the CPU: {mark.args[0]}")
     if item.get_closest_marker("gpu") is None or lucid.cuda.is_available():
         return
     if os.environ.get("LUCID_REQUIRE_GPU") == "1":
@@ -58,9 +66,12 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
-    """Fail a test that leaves grad mode or the default dtype changed, rather than a later one."""
+    """Fail a test that leaves grad mode, the default dtype or the default device changed, rather than a later one."""
+    lucid.set_default_device(DEVICE)
+    device = lucid.get_default_device()
     yield
-    left = lucid.is_grad_enabled(), lucid.get_default_dtype()
+    left = lucid.is_grad_enabled(), lucid.get_default_dtype(), lucid.get_default_device()
     lucid.set_grad_enabled(True)
     lucid.set_default_dtype(lucid.float32)
-    assert left == (True, lucid.float32)
+    lucid.set_default_device("cpu")
+    assert left == (True, lucid.float32, device)

@@ -75,8 +75,9 @@ class ndarray:
             raise ValueError("Negative dimensions are not allowed")
         if memptr is None:
             memory, offset = pool.lend(math.prod(sizes) * form.itemsize), 0
-            # all bits set is no bool
-            memory.bytes.fill(1 if form.kind == "b" else 0xFF)
+            if form.kind == "b":
+                # all bits set, as memory comes, is no bool
+                memory.bytes.fill(1)
         else:
             memory, offset = memptr.mem, memptr.ptr - memptr.mem.ptr
         return around(laid_out(sizes, form, memory, offset, strides, order), memory, None)
@@ -130,7 +131,7 @@ class ndarray:
     def imag(self, value: Any) -> None:
         call(np.copyto, (self.imag, value), {})
 
-    def view(self, dtype: Any = None, type: Any = None) -> ndarray:  # noqa: ARG002
+    def view(self, dtype: Any = None, type: Any = None) -> ndarray:
         """View of the same memory, of another dtype if one is given."""
         return around(self.values.view() if dtype is None else self.values.view(dtype), self.memory, self)
 
@@ -405,6 +406,9 @@ def foreign(source: Any) -> ndarray:
     """Return an array on the memory of an object that describes it in `__cuda_array_interface__`."""
     told: dict[str, Any] = source.__cuda_array_interface__
     values = described({n: told.get(n) for n in ("shape", "typestr", "data", "strides")})
+    own = pool.holding(told["data"][0])
+    if own is not None:
+        return around(values, own, None)
     low, high = np.lib.array_utils.byte_bounds(values)
     whole = described({"shape": (high - low,), "typestr": "|u1", "data": (low, False)})
     return around(values, Memory(pool, whole, current_device(), 0, owner=source), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import ctypes
 import threading
 import weakref
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lucid.cuda.simulator.counting import counters
+from lucid.cuda.simulator.memory import allocate, forget, free, lend
 from lucid.cuda.simulator.places import Device, current_device
 
 __all__ = ["Memory", "MemoryHook", "MemoryPointer", "MemoryPool", "OutOfMemoryError", "pool"]
@@ -64,6 +66,13 @@ class MemoryHook:
         del _thread.hooks[self.name]
 
 
+def allocated(size: int) -> np.ndarray[Any, Any]:
+    """Return the host's view of fresh memory, every bit of it set: NaN in floating-point dtypes."""
+    if not size:
+        return np.empty(0, np.uint8)
+    return np.frombuffer((ctypes.c_uint8 * size).from_address(allocate(size)), np.uint8)
+
+
 class Memory:
     """Memory of an array and of its views; the pool has it back when the last of them is gone.
 
@@ -85,6 +94,8 @@ class Memory:
         self.device_id = device_id
         self.size = data.nbytes
         self.ptr = int(data.ctypes.data) if data.nbytes else 0
+        if self.ptr and not held:
+            lend(self.ptr, self.size)
 
     @property
     def device(self) -> Device:
@@ -94,6 +105,9 @@ class Memory:
     def __del__(self) -> None:
         if self._held:
             self._pool.release(self, self._held)
+            free(self.ptr)
+        elif self.ptr:
+            forget(self.ptr)
 
 
 class MemoryPointer:
@@ -146,7 +160,7 @@ class MemoryPool:
         try:
             with self._lock:
                 self._take(index, rounded)
-            data = np.empty(size, np.uint8)
+            data = allocated(size)
             counters.allocations += bool(size)
             memory = Memory(self, data, index, rounded)
             if size:
