@@ -7,7 +7,6 @@ outputs leads to it, never the other way round, so that neither outlives the gra
 from __future__ import annotations
 
 import warnings
-import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.anomaly import note_forward
@@ -19,7 +18,7 @@ from lucid.autograd.node import Node, next_sequence
 from lucid.autograd.views import View, live_edge
 from lucid.backend.arrays import namespace
 from lucid.errors import HookError, HookTypeError
-from lucid.nn.paths import calling_root, module_path
+from lucid.nn.paths import module_path
 from lucid.nn.structure import StructureError, map_leaves, paired
 
 if TYPE_CHECKING:
@@ -179,7 +178,7 @@ class ModuleInputBackward(Frontier):
         Full backward pre-hooks and full backward hooks, in the order of firing.
     """
 
-    __slots__ = ("deep", "grad_outputs", "hooks", "joined", "module", "pre_hooks", "root", "with_kwargs")
+    __slots__ = ("deep", "grad_outputs", "hooks", "joined", "module", "pre_hooks", "with_kwargs")
 
     def __init__(
         self,
@@ -190,7 +189,6 @@ class ModuleInputBackward(Frontier):
         self.module = module
         self.pre_hooks = pre_hooks
         self.hooks = hooks
-        self.root = weakref.ref(calling_root(module))
         self.deep = self.with_kwargs = False
         for _, _, form in hooks:
             if form is not None:
@@ -288,7 +286,7 @@ class ModuleInputBackward(Frontier):
     def fire_without_inputs(self, outputs: list[Any], end: ModuleOutputBackward) -> None:
         """Run the full backward hooks of a module none of whose inputs requires grad."""
         warnings.warn(
-            f"a full backward hook of {module_path(self.module, self.root())} fires as soon as the gradients of the "
+            f"a full backward hook of {module_path(self.module)} fires as soon as the gradients of the "
             "module's outputs are known, since none of its inputs requires grad",
             UserWarning,
             stacklevel=2,
@@ -311,7 +309,7 @@ class ModuleInputBackward(Frontier):
 
     def note(self, error: Exception, hook: Any, kind: str, index: int) -> None:
         """Note on `error` which hook raised it."""
-        add_hook_note(error, hook, kind, module_path(self.module, self.root()), index)
+        add_hook_note(error, hook, kind, module_path(self.module), index)
 
     def numbers(self, form: Form) -> tuple[Any, ...]:
         """Return the skeleton of the inputs as a hook asked for it, with those by name if it did."""

@@ -14,7 +14,8 @@ from lucid.autograd.retain import register_hook
 from lucid.autograd.views import live_edge
 from lucid.errors import HookError
 from lucid.nn.boundary import ModuleInputBackward
-from lucid.nn.paths import calling_root, module_path
+from lucid.nn.one_tensor import call_with_hooks
+from lucid.nn.paths import module_path
 from lucid.nn.tables import everywhere, global_tables
 from lucid.ops.core import expand
 
@@ -50,6 +51,10 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
     if not own and not everywhere:
         return self.forward(*args, **kwargs)
     if own.special or everywhere:
+        if own.backward and len(args) == 1 and not kwargs and not everywhere:
+            output = call_with_hooks(self, args[0])
+            if output is not NotImplemented:
+                return output
         return _call_in_full(self, own, args, kwargs)
     # what most hooks are, in straight-line code
     at: Any = None
@@ -194,7 +199,7 @@ def _call_after_error(module: Any, progress: Progress) -> None:
                 progress.output = result
         except Exception as error:  # noqa: BLE001  the first error is the one to raise
             warnings.warn(
-                f"forward hook {hook_name(hook)} of {module_path(module, calling_root(module))}, registered with "
+                f"forward hook {hook_name(hook)} of {module_path(module)}, registered with "
                 f"always_call=True, raised {type(error).__name__}: {error}; silenced, as the call had raised before",
                 UserWarning,
                 stacklevel=4,
@@ -203,7 +208,7 @@ def _call_after_error(module: Any, progress: Progress) -> None:
 
 def _note(error: Exception, module: Any, kind: str, hooks: tuple[tuple[int, Any, Any], ...], at: Any) -> None:
     """Note on `error` which of `hooks` raised it: the one that stands at the entry `at`."""
-    add_hook_note(error, at[1], kind, module_path(module, calling_root(module)), hooks.index(at))
+    add_hook_note(error, at[1], kind, module_path(module), hooks.index(at))
 
 
 def _hook_output(module: Any, args: tuple[Any, ...], output: Any) -> Any:

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from lucid.nn.module import Module, indented
+from lucid.nn.paths import adopt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +27,9 @@ class Numbered(Module):
 
     def _renumber(self, modules: Iterable[Module | None]) -> None:
         self._modules.clear()
-        self._modules.update((str(index), module) for index, module in enumerate(modules))
+        for index, module in enumerate(modules):
+            self._modules[str(index)] = module
+            adopt(self, module)
 
     @overload
     def __getitem__(self, idx: slice) -> Self: ...

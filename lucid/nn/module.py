@@ -10,7 +10,7 @@ from lucid.nn.calling import call
 from lucid.nn.module_conversion import Conversion
 from lucid.nn.module_state import StateMethods
 from lucid.nn.parameter import Buffer, Parameter
-from lucid.nn.paths import calls
+from lucid.nn.paths import adopt
 from lucid.nn.tables import KINDS, ActiveHooks, HookTable, global_tables
 
 if TYPE_CHECKING:
@@ -186,6 +186,7 @@ class Module(Conversion, StateMethods):
             if replacement is not None:
                 module = replacement
         self._modules[name] = module
+        adopt(self, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Add a submodule under `name`: PyTorch's other name for `add_module`."""
@@ -263,6 +264,12 @@ class Module(Conversion, StateMethods):
         else:
             object.__setattr__(self, name, value)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # a copy's hook tables know nothing of the original's place
+        for child in self._modules.values():
+            adopt(self, child)
+
     def _free(self, name: str, but: str) -> None:
         """Forget what `name` stands for, except in the table `but`."""
         state = vars(self)
@@ -309,6 +316,3 @@ class Module(Conversion, StateMethods):
 def indented(text: str) -> str:
     """Return `text` with its lines after the first moved two columns to the right."""
     return text.replace("\n", "\n  ")
-
-
-calls.code = call.__code__

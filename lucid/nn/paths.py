@@ -1,45 +1,33 @@
-"""Where a module stands in the model that is being called, in words: for the notes on errors of hooks."""
+"""Where a module stands in its model, in words: for the notes on errors of hooks."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+import weakref
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import CodeType
-
     from lucid.nn.module import Module
 
 
-class _Calls:
-    """The code of `Module.__call__`, by which calls of modules are told on the stack; `lucid.nn.module` sets it."""
-
-    code: CodeType | None = None
-
-
-calls = _Calls()
-
-
-def calling_root(module: Module) -> Module:
-    """Return the outermost of the modules that are being called on this thread: `module` or one around it."""
-    root: Any = module
-    frame = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  the stack costs nothing until then
-    while frame is not None:
-        if frame.f_code is calls.code:
-            root = frame.f_locals["self"]
-        frame = frame.f_back
-    return root
+def adopt(parent: Module, child: Module | None) -> None:
+    """Note that `child` was put into `parent`, unless the module that it was put into before still holds it."""
+    if child is None:
+        return
+    active = child._active_hooks  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  one package
+    before = active.parent() if active.parent is not None else None
+    if before is None or child not in before._modules.values():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        active.parent = weakref.ref(parent)
 
 
-def module_path(module: Module, root: Module | None) -> str:
-    """Return the module's class, and its dotted path within `root` where it is one of its descendants.
-
-    A module does not know its parents, so a call that begins below the model's top gives the path from there.
-    """
+def module_path(module: Module) -> str:
+    """Return the module's class, and its dotted path from the top of its model where it is part of one."""
+    names: list[str] = []
+    top = module
+    while (ref := top._active_hooks.parent) is not None and (parent := ref()) is not None:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        name = next((name for name, each in parent._modules.items() if each is top), None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if name is None:
+            break
+        names.append(name)
+        top = parent
     kind = type(module).__name__
-    if root is None or root is module:
-        return f"module {kind}"
-    for name, each in root.named_modules():
-        if each is module:
-            return f"module {type(root).__name__}.{name} ({kind})"
-    return f"module {kind}"
+    return f"module {'.'.join([type(top).__name__, *reversed(names)])} ({kind})" if names else f"module {kind}"

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from lucid.nn.module import Module
+
 
 class Fleeting:
     """The base of hooks that belong to one live object and so stay behind when their module is copied or pickled."""
@@ -35,13 +37,18 @@ class ActiveHooks(dict[str, tuple[Any, ...]]):
     ----------
     special : bool
         Whether there are others than plain forward hooks and forward pre-hooks.
+    backward : bool
+        Whether there are full backward hooks and no others.
+    parent : weakref to Module, or None
+        The module that the module was put into.
     """
 
-    __slots__ = ("__weakref__", "special")
+    __slots__ = ("__weakref__", "backward", "parent", "special")
 
     def __init__(self) -> None:
         super().__init__()
-        self.special = False
+        self.special = self.backward = False
+        self.parent: weakref.ref[Module] | None = None
 
     # The tables enter themselves again wherever they are copied to.
     def __deepcopy__(self, memo: dict[int, Any]) -> ActiveHooks:
@@ -93,6 +100,7 @@ class HookTable(OrderedDict[int, Any]):
         else:
             active.pop(self.kind, None)
         active.special = not active.keys() <= PLAIN
+        active.backward = active.keys() == {"_backward_hooks"}
 
     def __setitem__(self, key: int, value: Any) -> None:
         super().__setitem__(key, value)

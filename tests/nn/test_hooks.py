@@ -613,3 +613,82 @@ def test_state_hooks():
     hook.deregister()
     with pytest.raises(RuntimeError, match="gone"):
         hook.register()
+
+
+def fails(*_):
+    raise ValueError("no")
+
+
+def note_of_failing(register, module, call):
+    """Return the note of the error that a failing hook raises in a call and its backward."""
+    with getattr(module, register)(fails), pytest.raises(ValueError, match="no") as caught:
+        call().sum().backward()
+    (note,) = caught.value.__notes__
+    return note
+
+
+@pytest.mark.parametrize("register", CALL_KINDS)
+def test_notes_name_the_place_in_the_whole_model(register):
+    """The path begins at the model's top: below a module that is called by itself, in copies, past slices that die."""
+    model = nn.Sequential(nn.ReLU(), nn.Sequential(nn.Linear(2, 2), nn.Tanh()))
+    x = lucid.ones(1, 2, requires_grad=True)
+    inner = model[1]
+    assert "Sequential.1.0 (Linear)" in note_of_failing(register, inner[0], lambda: inner(x))
+    assert model[1:](x).shape == (1, 2)
+    assert "Sequential.1.1 (Tanh)" in note_of_failing(register, inner[1], lambda: model(x))
+    for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert "Sequential.1.0 (Linear)" in note_of_failing(register, copied[1][0], lambda copied=copied: copied(x))
+    model.insert(0, nn.Identity())
+    assert "Sequential.2.0 (Linear)" in note_of_failing(register, inner[0], lambda: model(x))
+    alone = model.pop(2)
+    note = note_of_failing(register, alone[0], lambda: alone(x))
+    assert "Sequential.0 (Linear)" in note
+    assert "2.0" not in note
+
+
+def test_a_module_keeps_no_parent_alive():
+    """Dropping a model frees it at once, though its parts know where they stood."""
+    model = nn.Sequential(nn.Linear(2, 2))
+    part, ref = model[0], weakref.ref(model)
+    gc.disable()
+    try:
+        del model
+        assert ref() is None
+    finally:
+        gc.enable()
+    x = lucid.ones(1, 2, requires_grad=True)
+    assert "module Linear" in note_of_failing("register_full_backward_hook", part, lambda: part(x))
+
+
+def test_one_tensor_in_and_out_fires_as_any_call(rng):
+    """The short way of one tensor gives hooks, replacements, order and errors of the general way, also twice over."""
+
+    class Twice(nn.Module):
+        def forward(self, x, unused=None):
+            return x * x
+
+    weight = rng.standard_normal(3)
+
+    def run(*extra):
+        module, events = Twice(), []
+
+        def first(module, grad_input, grad_output):
+            events.append(("first", [g.tolist() for g in grad_input if g is not None], grad_output[0].tolist()))
+            return tuple(None if g is None else g * 3 for g in grad_input)
+
+        def second(module, grad_input, grad_output):
+            events.append(("second", [g.tolist() for g in grad_input if g is not None], grad_output[0].tolist()))
+
+        module.register_full_backward_hook(first)
+        module.register_full_backward_hook(second)
+        x = lucid.tensor([1.0, -2.0, 0.5], dtype=lucid.float64, requires_grad=True)
+        y = module(x, *extra)
+        with pytest.raises(RuntimeError, match="full backward hooks"):
+            y += 1
+        loss = (module(y, *extra) * lucid.tensor(weight)).sum()
+        (grad,) = lucid.autograd.grad(loss, x, create_graph=True)
+        (second_grad,) = lucid.autograd.grad((grad * lucid.tensor(weight)).sum(), x, retain_graph=True)
+        loss.backward()
+        return events, x.grad.tolist(), grad.tolist(), second_grad.tolist()
+
+    assert run() == run(None)

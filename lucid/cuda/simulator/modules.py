@@ -75,7 +75,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> nd
     return filled(shape, value, np.asarray(value).dtype if dtype is None else dtype, order)
 
 
-def empty_like(prototype: ndarray, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None) -> ndarray:
+def empty_like(
+    prototype: ndarray, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None
+) -> ndarray:
     """Without values, in the form of another array."""
     return like(prototype, dtype, order, shape)
 
