@@ -23,6 +23,7 @@ __all__ = [
     "device_index",
     "is_available",
     "is_gpu_array",
+    "is_simulated",
     "part",
     "stand_in",
     "transfer",
@@ -39,6 +40,11 @@ def stand_in(load: Callable[[str], Any]) -> None:
     """Let ``load`` give the modules of CuPy, by their dotted names: the simulator's, in place of the real ones."""
     global _stand_in
     _stand_in = load
+
+
+def is_simulated() -> bool:
+    """Whether CUDA devices are the simulator's."""
+    return _stand_in is not None
 
 
 def part(name: str) -> Any:

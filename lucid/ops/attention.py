@@ -13,6 +13,7 @@ from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
 from lucid.backend.random import bernoulli, default_generator_for
+from lucid.cuda import attention as on_cuda
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.core import sum_to_array
 from lucid.ops.matrices import broadcast_to_shape, product, same_dtype
@@ -43,6 +44,15 @@ def spread_over(xp: Any, x: Array | None, q: Array, k: Array) -> Array | None:
     return None if x is None else xp.broadcast_to(x, (*q.shape[:-1], k.shape[-2]))
 
 
+def with_causal(xp: Any, bias: Array | None, q: Array, k: Array, dtype: Any, *, causal: bool) -> Array | None:
+    """Return the mask, with minus infinity where a query would look at a later key."""
+    if not causal:
+        return bias
+    rows, columns = xp.arange(q.shape[-2])[:, None], xp.arange(k.shape[-2])
+    later = xp.where(columns > rows, dtype.type(-math.inf), dtype.type(0))
+    return later if bias is None else bias + later
+
+
 def scores(xp: Any, q: Array, k: Array, bias: Array | None, block: tuple[int, ...], scale: float, dtype: Any) -> Array:
     """Return the scaled and masked products of the queries and keys of a block."""
     s = product(xp, q[block].astype(dtype) * dtype.type(scale), k[block].astype(dtype, copy=False).swapaxes(-1, -2))
@@ -53,7 +63,16 @@ def scores(xp: Any, q: Array, k: Array, bias: Array | None, block: tuple[int, ..
 
 @primitive(outputs=("out", "total"))
 def attention(
-    xp: Any, q: Array, k: Array, v: Array, bias: Array | None, keep: Array | None, *, scale: float, drop: float
+    xp: Any,
+    q: Array,
+    k: Array,
+    v: Array,
+    bias: Array | None,
+    keep: Array | None,
+    *,
+    scale: float,
+    drop: float,
+    causal: bool,
 ) -> tuple[Array, Array]:
     """Return ``softmax(scale * q @ k.T + bias) @ v`` and the logarithm of the softmax's denominators.
 
@@ -62,7 +81,8 @@ def attention(
     dtype = accumulation_dtype(q.dtype)
     out = xp.empty((*q.shape[:-1], v.shape[-1]), q.dtype)
     total = xp.empty(q.shape[:-1], dtype)
-    bias, keep = spread_over(xp, bias, q, k), spread_over(xp, keep, q, k)
+    bias = spread_over(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
+    keep = spread_over(xp, keep, q, k)
     for block in blocks(xp, q, k, dtype.itemsize):
         s = scores(xp, q, k, bias, block, scale, dtype)
         top = s.max(-1, keepdims=True)
@@ -80,6 +100,9 @@ def attention(
     return out, total
 
 
+attention.cuda(on_cuda.attention)
+
+
 @attention.vjp("q", "k", "v", "bias")
 def attention_vjp(
     m: Any,
@@ -93,10 +116,13 @@ def attention_vjp(
     total: Any,
     scale: Any,
     drop: Any,
+    causal: Any,
     needs: Any,
 ) -> Any:
     """Return the gradients of queries, keys, values and mask."""
-    return m.attention_grad(grad[0], q, k, v, bias, keep, out, total, scale=scale, drop=drop, needs=needs)
+    return m.attention_grad(
+        grad[0], q, k, v, bias, keep, out, total, scale=scale, drop=drop, causal=causal, needs=needs
+    )
 
 
 @primitive(outputs=("q_grad", "k_grad", "v_grad", "bias_grad"), differentiable=(0, 1, 2, 3))
@@ -113,6 +139,7 @@ def attention_grad(
     *,
     scale: float,
     drop: float,
+    causal: bool,
     needs: tuple[bool, ...],
 ) -> tuple[Array | None, ...]:
     """Return the gradients of :func:`attention`, with the weights computed anew; None for those not needed."""
@@ -121,7 +148,7 @@ def attention_grad(
     k_grad = xp.empty(k.shape, k.dtype) if needs[1] else None
     v_grad = xp.empty(v.shape, v.dtype) if needs[2] else None
     bias_grad = xp.zeros(bias.shape, dtype) if needs[3] and bias is not None else None
-    spread = spread_over(xp, bias, q, k)
+    spread = spread_over(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
     keep = spread_over(xp, keep, q, k)
     factor = dtype.type(scale)
     for block in blocks(xp, q, k, dtype.itemsize):
@@ -153,6 +180,9 @@ def attention_grad(
     return q_grad, k_grad, v_grad, bias_grad
 
 
+attention_grad.cuda(on_cuda.attention_grad)
+
+
 def attention_grad_recorded(
     g: Any,
     q: Any,
@@ -165,6 +195,7 @@ def attention_grad_recorded(
     *,
     scale: float,
     drop: float,
+    causal: bool,
     needs: Any,
 ) -> tuple[Any, ...]:
     """Return what :func:`attention_grad` does, recorded op by op, so that it can be differentiated again."""
@@ -176,6 +207,8 @@ def attention_grad_recorded(
     s = m.mul(m.matmul(q, m.swap_last(k)), scale)
     if bias is not None:
         s = m.add(s, bias)
+    if causal:
+        s = m.add(s, wrap(with_causal(namespace(q.array), None, q.array, k.array, wide, causal=True)))
     column = (*q.array.shape[:-1], 1)
     weights = m.exp(m.sub(s, m.reshape(total, shape=column)))
     # 1 up to rounding, and for a row of weights of zero 0; its derivative is what matters
@@ -268,16 +301,13 @@ def scaled_dot_product_attention(
     q, k = query.array.shape, key.array.shape
     shape = (*q[:-1], k[-2])
     xp = namespace(query.array)
-    wide = accumulation_dtype(query.array.dtype)
     bias = attn_mask
-    if is_causal:
-        if attn_mask is not None:
+    if attn_mask is not None:
+        if is_causal:
             raise ShapeError(f"{name}: expected no attn_mask together with is_causal=True; put both into one mask")
-        rows, columns = xp.arange(q[-2])[:, None], xp.arange(k[-2])
-        bias = wrap(xp.where(columns > rows, wide.type(-math.inf), wide.type(0)))
-    elif attn_mask is not None:
         broadcast_to_shape(name, "attn_mask", attn_mask.array.shape, shape)
         if attn_mask.array.dtype.kind == "b":
+            wide = accumulation_dtype(query.array.dtype)
             bias = wrap(xp.where(attn_mask.array, wide.type(0), wide.type(-math.inf)))
         elif attn_mask.array.dtype != query.array.dtype:
             raise DtypeError(f"{name}: expected attn_mask of bool or {query.array.dtype}, got {attn_mask.array.dtype}")
@@ -286,7 +316,8 @@ def scaled_dot_product_attention(
         generator = default_generator_for(str(device_of(query.array)))
         keep = wrap(bernoulli(generator, 1 - dropout_p, shape, xp))
     factor = 1 / math.sqrt(max(1, q[-1])) if scale is None else float(scale)
-    return attention(query, key, value, bias, keep, scale=factor, drop=float(dropout_p))[0]
+    settings = {"scale": factor, "drop": float(dropout_p), "causal": bool(is_causal)}
+    return attention(query, key, value, bias, keep, **settings)[0]
 
 
 def fitted(name: str, *tensors: Any) -> tuple[Any, ...]:

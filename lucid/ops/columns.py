@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda import convolution as on_cuda
 from lucid.ops.matrices import product
 from lucid.ops.promotion import accumulation_dtype
 from lucid.ops.windows import Axis, axes_of, places, taps, window_count
@@ -98,6 +99,9 @@ def convolution(
     return result
 
 
+convolution.cuda(on_cuda.forward)
+
+
 @convolution.vjp("x")
 def _convolution_x(
     m: Any, grad: Any, weight: Any, x_shape: tuple[int, ...], stride: Any, before: Any, dilation: Any, groups: int
@@ -146,6 +150,9 @@ def convolution_input_grad(
     return result.astype(g.dtype, copy=False)
 
 
+convolution_input_grad.cuda(on_cuda.input_grad)
+
+
 @convolution_input_grad.vjp("g")
 def _convolution_input_grad_g(
     m: Any, grad: Any, weight: Any, g_shape: tuple[int, ...], stride: Any, before: Any, dilation: Any, groups: int
@@ -176,6 +183,9 @@ def convolution_weight_grad(
     for images, columns in columns_of(xp, x, axes, groups, dtype):
         total += product(xp, rows_of(g[images], groups, dtype), columns.swapaxes(-1, -2))
     return result.astype(g.dtype, copy=False)
+
+
+convolution_weight_grad.cuda(on_cuda.weight_grad)
 
 
 @convolution_weight_grad.vjp("g")

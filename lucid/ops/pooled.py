@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda import pooling as on_cuda
 from lucid.ops.promotion import accumulation_dtype
-from lucid.ops.windows import Axis, places, taps, window_count
+from lucid.ops.windows import Axis, elements_in, places, taps, window_count
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -74,6 +75,9 @@ def numbered_taps(axes: tuple[Axis, ...]) -> list[tuple[int, Any, Any]]:
     ]
 
 
+max_pool.cuda(on_cuda.max_pool)
+
+
 @max_pool.vjp
 def max_pool_vjp(m: Any, grad: Any, which: Any, axes: Any) -> Any:
     """Return the gradient where the largest elements are."""
@@ -89,6 +93,9 @@ def max_pool_grad(xp: Any, g: Array, which: Array, *, axes: tuple[Axis, ...]) ->
     return result
 
 
+max_pool_grad.cuda(on_cuda.max_pool_grad)
+
+
 @max_pool_grad.vjp("g")
 def max_pool_grad_vjp(m: Any, grad: Any, which: Any, axes: Any) -> Any:
     """Return the elements at the same places."""
@@ -102,6 +109,9 @@ def max_pool_select(xp: Any, x: Array, which: Array, *, axes: tuple[Axis, ...]) 
     for number, windows, elements in numbered_taps(axes):
         xp.copyto(result[windows], x[elements], where=which[windows] == number)
     return result
+
+
+max_pool_select.cuda(on_cuda.max_pool_select)
 
 
 @max_pool_select.vjp("x")
@@ -123,13 +133,20 @@ def flat_positions(xp: Any, which: Array, axes: tuple[Axis, ...]) -> Array:
     return position
 
 
-def divided(xp: Any, total: Array, divisors: tuple[Any, ...]) -> Array:
-    """Return `total` divided in place: for each dimension by a number, or by one for each window."""
-    for place, divisor in enumerate(divisors):
-        if isinstance(divisor, tuple):
-            total /= xp.asarray(divisor, total.dtype).reshape(-1, *[1] * (len(divisors) - place - 1))
-        elif divisor != 1:
-            total /= divisor
+def divided(xp: Any, total: Array, axes: tuple[Axis, ...], divisor: float | None, *, padded: bool) -> Array:
+    """Return sums of windows divided in place, by `divisor`, or if that is None by how many elements a window holds.
+
+    Those in the padding count if `padded`.
+    """
+    if divisor is not None:
+        total /= divisor
+        return total
+    counts = [elements_in(axis, padded=padded) for axis in axes]
+    if all(len(set(each)) == 1 for each in counts):
+        total /= math.prod(each[0] for each in counts)
+        return total
+    for place, each in enumerate(counts):
+        total /= xp.asarray(each, total.dtype).reshape(-1, *[1] * (len(axes) - place - 1))
     return total
 
 
@@ -141,8 +158,8 @@ def are_large_tiles(axes: tuple[Axis, ...]) -> bool:
 
 
 @primitive
-def avg_pool(xp: Any, x: Array, *, axes: tuple[Axis, ...], divisors: tuple[Any, ...]) -> Array:
-    """Return the sum of each window, divided by numbers; see :func:`divided`."""
+def avg_pool(xp: Any, x: Array, *, axes: tuple[Axis, ...], divisor: float | None, padded: bool) -> Array:
+    """Return the sum of each window, divided; see :func:`divided`."""
     dtype = accumulation_dtype(x.dtype)
     lead = x.shape[: -len(axes)]
     if are_large_tiles(axes):
@@ -152,20 +169,23 @@ def avg_pool(xp: Any, x: Array, *, axes: tuple[Axis, ...], divisors: tuple[Any, 
         total = xp.zeros((*lead, *window_count(axes)), dtype)
         for tap in taps(axes):
             total[(..., *tap.windows)] += x[(..., *tap.elements)]
-    return divided(xp, total, divisors).astype(x.dtype, copy=False)
+    return divided(xp, total, axes, divisor, padded=padded).astype(x.dtype, copy=False)
+
+
+avg_pool.cuda(on_cuda.avg_pool)
 
 
 @avg_pool.vjp
-def avg_pool_vjp(m: Any, grad: Any, axes: Any, divisors: Any) -> Any:
+def avg_pool_vjp(m: Any, grad: Any, axes: Any, divisor: Any, padded: Any) -> Any:
     """Return the gradient, spread evenly over each window."""
-    return m.avg_pool_grad(grad, axes=axes, divisors=divisors)
+    return m.avg_pool_grad(grad, axes=axes, divisor=divisor, padded=padded)
 
 
 @primitive
-def avg_pool_grad(xp: Any, g: Array, *, axes: tuple[Axis, ...], divisors: tuple[Any, ...]) -> Array:
+def avg_pool_grad(xp: Any, g: Array, *, axes: tuple[Axis, ...], divisor: float | None, padded: bool) -> Array:
     """Return an array of the pooled shape: each element of `g`, divided, added to each place of its window."""
     dtype = accumulation_dtype(g.dtype)
-    share = divided(xp, g.astype(dtype), divisors)
+    share = divided(xp, g.astype(dtype), axes, divisor, padded=padded)
     lead = g.shape[: -len(axes)]
     result = xp.zeros((*lead, *[axis.size for axis in axes]), dtype)
     if are_large_tiles(axes):
@@ -177,7 +197,10 @@ def avg_pool_grad(xp: Any, g: Array, *, axes: tuple[Axis, ...], divisors: tuple[
     return result.astype(g.dtype, copy=False)
 
 
+avg_pool_grad.cuda(on_cuda.avg_pool_grad)
+
+
 @avg_pool_grad.vjp
-def avg_pool_grad_vjp(m: Any, grad: Any, axes: Any, divisors: Any) -> Any:
+def avg_pool_grad_vjp(m: Any, grad: Any, axes: Any, divisor: Any, padded: Any) -> Any:
     """Return the mean of each window."""
-    return m.avg_pool(grad, axes=axes, divisors=divisors)
+    return m.avg_pool(grad, axes=axes, divisor=divisor, padded=padded)

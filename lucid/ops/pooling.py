@@ -100,22 +100,9 @@ def averaged(
         raise DtypeError(
             f"{name}: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
         )
-    if divisor is not None:
-        if not divisor:
-            raise ShapeError(f"{name}: expected divisor_override to be other than 0")
-        return avg_pool(input, axes=axes, divisors=(divisor,))
-    counts = [elements_in(axis, padded=count_include_pad) for axis in axes]
-    if all(len(set(each)) == 1 for each in counts):
-        return avg_pool(input, axes=axes, divisors=(math.prod(each[0] for each in counts),))
-    return avg_pool(input, axes=axes, divisors=tuple(counts))
-
-
-def elements_in(axis: Axis, *, padded: bool) -> tuple[int, ...]:
-    """Return how many elements each window holds along a dimension, with those of the padding or without."""
-    begins = [window * axis.stride - axis.before for window in range(axis.out)]
-    if padded:
-        return tuple([min(begin + axis.kernel, axis.size + axis.before) - begin for begin in begins])
-    return tuple([min(begin + axis.kernel, axis.size) - max(begin, 0) for begin in begins])
+    if divisor == 0:
+        raise ShapeError(f"{name}: expected divisor_override to be other than 0")
+    return avg_pool(input, axes=axes, divisor=divisor, padded=bool(count_include_pad))
 
 
 def adapted(name: str, count: int, input: Any, output_size: Any) -> Any:
@@ -139,7 +126,7 @@ def adapted(name: str, count: int, input: Any, output_size: Any) -> Any:
     if all(n % w == 0 and n for n, w in zip(size, wanted, strict=True)):
         kernel = tuple([n // w for n, w in zip(size, wanted, strict=True)])
         axes = axes_of(size, wanted, kernel, kernel, (0,) * count, (1,) * count)
-        return avg_pool(input, axes=axes, divisors=(math.prod(kernel),))
+        return avg_pool(input, axes=axes, divisor=math.prod(kernel), padded=False)
     if not all(size):
         raise ShapeError(f"{name}: expected pooled dimensions that are not empty, got input of shape {shape}")
     array: Array = input.array

@@ -88,6 +88,14 @@ def places(axes: tuple[Axis, ...]) -> int:
     return math.prod(axis.kernel for axis in axes)
 
 
+def elements_in(axis: Axis, *, padded: bool) -> tuple[int, ...]:
+    """Return how many elements each window holds along a dimension, with those of the padding or without."""
+    begins = [window * axis.stride - axis.before for window in range(axis.out)]
+    if padded:
+        return tuple([min(begin + axis.kernel, axis.size + axis.before) - begin for begin in begins])
+    return tuple([min(begin + axis.kernel, axis.size) - max(begin, 0) for begin in begins])
+
+
 def sizes_for(name: str, argument: str, value: Any, count: int, *, least: int) -> tuple[int, ...]:
     """Return one integer for each dimension.
 
