@@ -11,6 +11,7 @@ import os
 from lucid.backend import gpu
 from lucid.backend.gpu import device_count, is_available
 from lucid.cuda import kernels
+from lucid.cuda.compiler import compile
 from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
 from lucid.cuda.memory import (
     empty_cache,
@@ -27,12 +28,13 @@ if os.environ.get("LUCID_CUDA_SIMULATOR", "0") != "0":
     from lucid.cuda.simulator.modules import load
 
     gpu.stand_in(load)
-    kernels.drive(SimulatedDriver())
+    kernels.drive(SimulatedDriver)
 
 __all__ = [
     "Event",
     "OutOfMemoryError",
     "Stream",
+    "compile",
     "current_device",
     "current_stream",
     "default_stream",

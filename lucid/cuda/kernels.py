@@ -22,7 +22,7 @@ from lucid.errors import KernelError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["C_TYPES", "FLOATS", "KERNELS", "Driver", "Kernel", "Launcher", "Unit", "drive"]
+__all__ = ["C_TYPES", "FLOATS", "KERNELS", "Driver", "Kernel", "Launcher", "Unit", "drive", "driver", "load", "unit"]
 
 FLOATS = ("float", "double", "__half", "__nv_bfloat16")
 
@@ -64,41 +64,49 @@ class Unit(NamedTuple):
 class Driver(Protocol):
     """What runs kernels: CUDA, or the simulator."""
 
-    @property
-    def launch(self) -> Callable[..., int]:
-        """``cuLaunchKernel``, or a function like it."""
-        ...
+    launch: Callable[..., int]
+    """``cuLaunchKernel``, or a function like it."""
+    device: Callable[[], int]
+    """Gives the index of the current device."""
+    stream: Callable[[], int]
+    """Gives the handle of the current stream."""
 
     def load(self, unit: Unit) -> dict[str, int]:
-        """Compile and give the handles of the kernels by their C++ names."""
-        ...
-
-    def device(self) -> int:
-        """Index of the current device."""
-        ...
-
-    def stream(self) -> int:
-        """Handle of the current stream."""
+        """Compile, and return the handles of the kernels by their C++ names."""
         ...
 
     def allow_shared(self, handle: int, nbytes: int) -> None:
         """Let a kernel have more than 48 KiB of dynamic shared memory."""
         ...
 
-    def failure(self, code: int) -> tuple[str, bool]:
-        """What went wrong, in words, and whether to try once more."""
+    def recovers(self, code: int) -> bool:
+        """Whether the reason of a failed launch is now out of the way."""
+        ...
+
+    def failure(self, code: int) -> str:
+        """Say in words why a launch failed."""
         ...
 
 
-_driver: Driver = CudaDriver()
-_lock = threading.Lock()
+_make_driver: Callable[[], Driver] = CudaDriver
+_driver: Driver | None = None
+_lock = threading.RLock()
 _units: dict[tuple[int, str, str | None], dict[str, int]] = {}
 
 
-def drive(driver: Driver) -> None:
-    """Run kernels by this driver from now on."""
+def drive(make: Callable[[], Driver]) -> None:
+    """Run kernels by another driver than CUDA's, made when it is first needed."""
+    global _driver, _make_driver
+    _driver, _make_driver = None, make
+
+
+def driver() -> Driver:
+    """Return what runs kernels."""
     global _driver
-    _driver = driver
+    with _lock:
+        if _driver is None:
+            _driver = _make_driver()
+        return _driver
 
 
 class Launcher:
@@ -114,20 +122,20 @@ class Launcher:
         Gives the handle for the current device, compiling if need be.
     """
 
-    __slots__ = ("_buffer", "_extra", "_find", "_handles", "_lock", "_pack", "name")
+    __slots__ = ("_buffer", "_codes", "_extra", "_find", "_handles", "_lock", "_pack", "_size", "name")
 
     def __init__(self, name: str, signature: str, find: Callable[[str], int]) -> None:
         self.name = name
+        self._codes = signature
         self._find = find
         self._handles: dict[int, int] = {}
         packer = struct.Struct(f"@{signature}")
         self._pack = packer.pack_into
         self._buffer = ctypes.create_string_buffer(max(packer.size, 1))
-        size = ctypes.c_size_t(packer.size)
+        self._size = ctypes.c_size_t(packer.size)
         self._extra = (ctypes.c_void_p * 5)(
-            _BUFFER_POINTER, ctypes.addressof(self._buffer), _BUFFER_SIZE, ctypes.addressof(size), _END
+            _BUFFER_POINTER, ctypes.addressof(self._buffer), _BUFFER_SIZE, ctypes.addressof(self._size), _END
         )
-        self._extra.size = size  # type: ignore[attr-defined]
         # One buffer for all threads: it is read before the launch returns.
         self._lock = threading.Lock()
 
@@ -148,25 +156,31 @@ class Launcher:
         KernelError
             If the launch is refused; on the simulated device also if the kernel does what it may not.
         """
-        driver = _driver
-        device = driver.device()
+        runs = _driver or driver()
+        device = runs.device()
         handle = self._handles.get(device)
         if handle is None:
             handle = self._handles[device] = self._find(self.name)
         if shared > _PLAIN_SHARED:
-            driver.allow_shared(handle, shared)
+            runs.allow_shared(handle, shared)
         gx, gy, gz = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
         bx, by, bz = (block, 1, 1) if isinstance(block, int) else (*block, 1, 1)[:3]
+        call = handle, gx, gy, gz, bx, by, bz, shared, runs.stream(), None, self._extra
         with self._lock:
-            self._pack(self._buffer, 0, *values)
-            code = driver.launch(handle, gx, gy, gz, bx, by, bz, shared, driver.stream(), None, self._extra)
-            if code:
-                words, again = driver.failure(code)
-                if again:
-                    code = driver.launch(handle, gx, gy, gz, bx, by, bz, shared, driver.stream(), None, self._extra)
-                    words = driver.failure(code)[0] if code else ""
-        if code:
-            raise KernelError(f"{self.name}, grid {(gx, gy, gz)}, block {(bx, by, bz)}, {shared} shared bytes: {words}")
+            try:
+                self._pack(self._buffer, 0, *values)
+            except struct.error as error:
+                raise KernelError(f"{self.name} takes parameters of types {self._codes!r}: {error}") from error
+            code = runs.launch(*call)
+            if code and runs.recovers(code):
+                code = runs.launch(*call)
+            if code == 0:
+                return
+            words = runs.failure(code)
+        if min(gx, gy, gz, bx, by, bz) < 1:
+            words += "; a launch has at least one block and one thread"
+        size = f"grid {(gx, gy, gz)}, block {(bx, by, bz)}" + (f", {shared} bytes of shared memory" if shared else "")
+        raise KernelError(f"launch of {self.name}, {size}: {words}")
 
     def __repr__(self) -> str:
         return f"Launcher({self.name!r})"
@@ -242,7 +256,7 @@ KERNELS: list[Kernel] = []
 
 
 def unit(stem: str, group: str | None) -> Unit:
-    """All that is declared of a file for one first template argument; None for the kernels that are no templates."""
+    """Return what is declared of a file for one first template argument; None: the kernels that are no templates."""
     signatures = {
         kernel.expression(instance): kernel.signature
         for kernel in KERNELS
@@ -255,10 +269,22 @@ def unit(stem: str, group: str | None) -> Unit:
 
 
 def _handle(stem: str, group: str | None, name: str) -> int:
-    """Handle of a kernel on the current device."""
-    key = _driver.device(), stem, group
+    """Return the handle of a kernel on the current device."""
     with _lock:
+        key = driver().device(), stem, group
         # A kernel that was declared after its unit was compiled is missing in it.
         if name not in _units.get(key, {}):
-            _units[key] = _driver.load(unit(stem, group))
+            _units[key] = load(unit(stem, group))
         return _units[key][name]
+
+
+def load(unit: Unit) -> dict[str, int]:
+    """Return the handles of the kernels of a unit on the current device, by their C++ names.
+
+    Raises
+    ------
+    KernelError
+        If it does not compile.
+    """
+    with _lock:
+        return driver().load(unit)

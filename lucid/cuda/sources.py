@@ -16,7 +16,7 @@ _MARK = "lucid.cuh"
 
 @cache
 def folder() -> Path:
-    """Where the kernels are: beside the package in a checkout, inside it when installed.
+    """Return where the kernels are: beside the package in a checkout, inside it when installed.
 
     Raises
     ------
@@ -34,13 +34,13 @@ def folder() -> Path:
 
 @cache
 def joined(stem: str) -> str:
-    """Text of ``kernels/<stem>.cu``, ready for a compiler."""
+    """Return the text of ``kernels/<stem>.cu``, ready for a compiler."""
     path = folder() / f"{stem}.cu"
     return paste(path.read_text(encoding="utf-8"), f"kernels/{path.name}")
 
 
 def paste(text: str, name: str) -> str:
-    """Source with lucid's headers in place of their includes, each once, and the compiler's own at the top.
+    r"""Return a source with lucid's headers pasted in, each once, and the compiler's own included at the top.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def paste(text: str, name: str) -> str:
 
     Examples
     --------
-    >>> print(paste("#include <cuda_fp16.h>\\n__device__ half zero();", "mine.cu"))
+    >>> print(paste("#include <cuda_fp16.h>\n__device__ half zero();", "mine.cu"))
     #include <cuda_fp16.h>
     #line 1 "mine.cu"
     <BLANKLINE>

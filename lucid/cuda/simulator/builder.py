@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
 __all__ = ["build", "cache_folder"]
 
@@ -55,7 +55,7 @@ def _compiler() -> tuple[str, str]:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _alone(path: Path) -> Generator[None]:
     """Keep other processes from building the same library meanwhile."""
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

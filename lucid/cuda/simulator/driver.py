@@ -7,7 +7,7 @@ import re
 import shutil
 import struct
 import subprocess
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lucid.cuda.simulator.builder import build
@@ -34,7 +34,7 @@ _OPTIONS = (
     "-fvisibility=hidden",
     "-ffp-contract=off",
     "-fno-strict-aliasing",
-    # Calls of the runtime before each load and store, and where a pointer, an index or a divisor is not what it must be.
+    # Calls of the runtime before each load and store, and for misaligned pointers, bad indices and divisions by zero.
     "-fsanitize=kernel-address,alignment,bounds,integer-divide-by-zero",
     "--param=asan-instrumentation-with-call-threshold=0",
     "--param=asan-stack=0",
@@ -79,7 +79,7 @@ def source_for_host(unit: Unit) -> str:
     headers = [name for name in _INCLUDE.findall(source) if name not in _OF_DEVICE]
     # Static variables of templates are only told to the runtime if no other library can have the same template.
     lines = [*(f"#include <{name}>" for name in headers), '#include "device.h"', "namespace {"]
-    lines += [_INCLUDE.sub("", source), "}", "namespace lucid_instances {"]
+    lines += [_INCLUDE.sub("", source), "}", '#line 1 "device_instances"', "namespace lucid_instances {"]
     lines += ["extern const lucid_simulator::Instance all[] = {"]
     lines += [f'lucid_simulator::instance<&{name}>("{name}", &lucid_unit),' for name in unit.signatures]
     lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
@@ -91,24 +91,21 @@ class SimulatedDriver:
     """Launches on the host."""
 
     def __init__(self) -> None:
+        self._run = runtime().lucid_launch
         # All simulated devices share a library: loading it once more would tell the runtime nothing new.
         self._handles: dict[Path, dict[str, int]] = {}
 
-    @cached_property
-    def _run(self) -> Any:
-        return runtime().lucid_launch
-
-    def launch(self, handle: int, *settings: Any) -> int:
+    def launch(self, *call: Any) -> int:
         """Run a kernel from beginning to end."""
         counters.launches += 1
-        return self._run(handle, *settings)
+        return self._run(*call)
 
     def device(self) -> int:
-        """Index of the current simulated device."""
+        """Return the index of the current simulated device."""
         return current_device()
 
     def stream(self) -> int:
-        """Nothing: launches end before they return."""
+        """Return 0: launches end before they return, whatever their stream."""
         return 0
 
     def load(self, unit: Unit) -> dict[str, int]:
@@ -135,11 +132,29 @@ class SimulatedDriver:
         if nbytes > 227 << 10:
             raise KernelError(f"{nbytes:,} bytes of shared memory for a block: a device has at most {227 << 10:,}")
 
-    def failure(self, code: int) -> tuple[str, bool]:
-        """The report of the runtime."""
+    def recovers(self, code: int) -> bool:
+        """Return False."""
+        return False
+
+    def failure(self, code: int) -> str:
+        """Return the report of the runtime, with the line of the source where g++'s tools can tell it."""
         host = runtime()
         report = host.lucid_report().decode()
-        return report, False
+        library = host.lucid_fault_library()
+        place = _line(library.decode(), host.lucid_fault_code()) if library else ""
+        return report + place
+
+
+def _line(library: str, address: int) -> str:
+    """Line of the source that made the code at an address of a library, and the line that called it."""
+    tool = shutil.which("addr2line")
+    if tool is None:
+        return ""
+    command = [tool, "--inlines", "--exe", library, hex(address)]
+    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()  # noqa: S603
+    lines = [line.rsplit("/", 1)[-1].split(" ")[0] for line in told]
+    lines = [line for line in lines if not line.startswith(("device", "?"))]
+    return f" ({lines[0]}" + (f", called from {lines[1]}" if len(lines) > 1 else "") + ")" if lines else ""
 
 
 def _compare(name: str, signature: str, codes: str, size: int) -> None:

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -25,7 +26,7 @@ constexpr size_t unit_size = 512;
 
 struct Allocation {
     size_t size;
-    void* storage;  // to be given back; null for memory of somebody else
+    void* storage;  // to be given back
 };
 
 struct Range {
@@ -39,6 +40,7 @@ struct Variable {
 };
 
 struct Library {
+    std::string path;
     uintptr_t base;
     Range image;
     std::vector<Variable> shared;
@@ -48,6 +50,7 @@ struct Library {
 
 std::mutex table_lock;
 std::map<uintptr_t, Allocation> table;
+std::vector<Range> lent;  // memory of others, which may overlap
 std::map<const Unit*, Library> libraries;
 std::vector<Variable> registered;  // by libraries that are being loaded
 uintptr_t fault_code;
@@ -80,6 +83,7 @@ std::string nearest(uintptr_t address) {
         if (distance < least) least = distance, words = where + what + " of " + counted(range.end - range.begin);
     };
     for (const auto& [begin, allocation] : table) consider({begin, begin + allocation.size}, "an allocation");
+    for (const Range& range : lent) consider(range, "memory lent by the host");
     if (library)
         for (const Variable& variable : library->shared)
             consider(variable.range, "the shared variable " + std::string(variable.name));
@@ -88,19 +92,26 @@ std::string nearest(uintptr_t address) {
     return least < (1 << 20) ? words : "far from all memory of the device";
 }
 
+bool remember(const Range& range, uintptr_t address, size_t size) {
+    if (!range.holds(address, size)) return false;
+    recent[address / unit_size % 1024] = range;
+    return true;
+}
+
 bool may_touch(uintptr_t address, size_t size) {
     if (in_stacks(address) || dynamic.holds(address, size) || parameters.holds(address, size)) return true;
     const uintptr_t offset = address - library->shared_range.begin;
     if (offset < library->may_touch.size()) return library->may_touch[offset] && library->may_touch[offset + size - 1];
     if (library->image.holds(address, size)) return true;
     std::lock_guard<std::mutex> guard(table_lock);
-    auto next = table.upper_bound(address);
-    if (next == table.begin()) return false;
-    const auto& [begin, allocation] = *--next;
-    const Range range{begin, begin + allocation.size};
-    if (!range.holds(address, size)) return false;
-    recent[address / unit_size % 1024] = range;
-    return true;
+    const auto next = table.upper_bound(address);
+    if (next != table.begin()) {
+        const auto& [begin, allocation] = *std::prev(next);
+        if (remember({begin, begin + allocation.size}, address, size)) return true;
+    }
+    for (const Range& range : lent)
+        if (remember(range, address, size)) return true;
+    return false;
 }
 
 [[noreturn]] void refuse(uintptr_t address, size_t size, const char* what, void* code) {
@@ -116,20 +127,15 @@ inline void check(uintptr_t address, size_t size, const char* what, void* code) 
     if (!may_touch(address, size)) refuse(address, size, what, code);
 }
 
-uintptr_t insert(void* storage, uintptr_t begin, size_t size) {
-    std::lock_guard<std::mutex> guard(table_lock);
-    table[begin] = {size, storage};
-    return begin;
-}
-
 struct Image {
     uintptr_t inside, base;
+    const char* path;
     Range all, writable, read_only_after_loading;
 };
 
 // Looks for the library that holds `inside`.
 int find_image(dl_phdr_info* info, size_t, void* data) {
-    Image image{((Image*)data)->inside, info->dlpi_addr, {~(uintptr_t)0, 0}, {}, {}};
+    Image image{((Image*)data)->inside, info->dlpi_addr, info->dlpi_name, {~(uintptr_t)0, 0}, {}, {}};
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& part = info->dlpi_phdr[i];
         const Range range{info->dlpi_addr + part.p_vaddr, info->dlpi_addr + part.p_vaddr + part.p_memsz};
@@ -179,27 +185,42 @@ LUCID_EXPORT uintptr_t lucid_allocate(size_t size) {
     unsigned char* storage = (unsigned char*)aligned_alloc(unit_size, rounded + 2 * unit_size);
     if (!storage) return 0;
     memset(storage, garbage, rounded + 2 * unit_size);
-    return insert(storage, (uintptr_t)storage + unit_size, size);
+    const uintptr_t begin = (uintptr_t)storage + unit_size;
+    std::lock_guard<std::mutex> guard(table_lock);
+    table[begin] = {size, storage};
+    return begin;
 }
-
-LUCID_EXPORT void lucid_lend(uintptr_t begin, size_t size) { insert(nullptr, begin, size); }
 
 LUCID_EXPORT int lucid_free(uintptr_t begin) {
     std::lock_guard<std::mutex> guard(table_lock);
     auto found = table.find(begin);
     if (found == table.end()) return 1;
-    if (found->second.storage) {
-        memset((void*)begin, garbage, found->second.size);
-        free(found->second.storage);
-    }
+    memset((void*)begin, garbage, found->second.size);
+    free(found->second.storage);
     table.erase(found);
     return 0;
 }
 
+LUCID_EXPORT void lucid_lend(uintptr_t begin, size_t size) {
+    std::lock_guard<std::mutex> guard(table_lock);
+    lent.push_back({begin, begin + size});
+}
+
+LUCID_EXPORT int lucid_forget(uintptr_t begin) {
+    std::lock_guard<std::mutex> guard(table_lock);
+    for (size_t i = 0; i < lent.size(); ++i) {
+        if (lent[i].begin != begin) continue;
+        lent.erase(lent.begin() + (ptrdiff_t)i);
+        return 0;
+    }
+    return 1;
+}
+
 LUCID_EXPORT void lucid_load(const Unit* loaded) {
-    Image image{(uintptr_t)loaded, 0, {}, {}, {}};
+    Image image{(uintptr_t)loaded, 0, "", {}, {}, {}};
     dl_iterate_phdr(find_image, &image);
     Library& entry = libraries[loaded];
+    entry.path = image.path;
     entry.base = image.base;
     entry.image = image.all;
     entry.shared_range = {~(uintptr_t)0, 0};
@@ -219,7 +240,9 @@ LUCID_EXPORT void lucid_load(const Unit* loaded) {
         for (uintptr_t a = variable.range.begin; a < variable.range.end; ++a) entry.may_touch[a - all.begin] = true;
 }
 
+// Where in the code of which library a launch was stopped; null if not for an access.
 LUCID_EXPORT uintptr_t lucid_fault_code() { return fault_code; }
+LUCID_EXPORT const char* lucid_fault_library() { return fault_code ? library->path.c_str() : nullptr; }
 
 // ---- what the sanitizers call ----
 

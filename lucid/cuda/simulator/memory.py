@@ -46,4 +46,5 @@ def forget(address: int) -> None:
     ValueError
         If no lent memory begins there.
     """
-    free(address)
+    if runtime().lucid_forget(address):
+        raise ValueError(f"no memory at {address:#x} was lent to the simulated device")

@@ -232,7 +232,7 @@ void run_block(uint3 block) {
 // ---- what goes wrong ----
 
 void lucid_simulator_note(const std::string& what) {
-    report = std::string("kernel ") + launch.instance->name + ", block " + text(lucid_running.block);
+    report = "block " + text(lucid_running.block);
     if (launch.inside) report += ", thread " + text(lucid_running.thread);
     report += ": " + what;
 }
@@ -329,6 +329,11 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
     const size_t count = (size_t)bx * by * bz;
     report.clear();
     launch.instance = instance;
+    if (gx - 1 >= 0x7fffffffu || gy - 1 >= 65535 || gz - 1 >= 65535 || count - 1 >= 1024 || bz > 64 ||
+        shared > 227 << 10) {
+        report = "invalid launch";  // by the limits of current hardware
+        return 1;
+    }
     launch.packed = (const unsigned char*)extra[1];
     lucid_running.block_size = {bx, by, bz};
     lucid_running.grid_size = {gx, gy, gz};

@@ -20,7 +20,7 @@ _lock = threading.Lock()
 
 
 def runtime() -> ctypes.CDLL:
-    """The library, for ctypes; its functions have their types set."""
+    """Return the library; its functions have their types set."""
     with _lock:
         return _loaded()
 
@@ -38,10 +38,12 @@ def _loaded() -> ctypes.CDLL:
         ("lucid_allocate", ctypes.c_size_t, size),
         ("lucid_free", ctypes.c_int, address),
         ("lucid_lend", None, address, size),
+        ("lucid_forget", ctypes.c_int, address),
         ("lucid_load", None, address),
         ("lucid_launch", ctypes.c_int, address, *[ctypes.c_uint] * 7, address, address, address),
         ("lucid_report", ctypes.c_char_p),
         ("lucid_fault_code", ctypes.c_size_t),
+        ("lucid_fault_library", ctypes.c_char_p),
         ("lucid_set_seed", None, ctypes.c_uint64),
         ("lucid_seed", ctypes.c_uint64),
     ):
@@ -61,5 +63,5 @@ def set_seed(value: int) -> None:
 
 
 def seed() -> int:
-    """The seed in force."""
+    """Return the seed in force."""
     return int(runtime().lucid_seed())

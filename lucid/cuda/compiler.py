@@ -1,0 +1,306 @@
+"""CUDA kernels of the user's own: compiled from text, called with tensors, arrays and numbers.
+
+The types of the parameters are read from the source, so that an array of the wrong dtype or a missing argument is an
+error in Python and not a wrong result on the device.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.cuda import kernels
+from lucid.cuda.kernels import Launcher, Unit
+from lucid.cuda.sources import paste
+from lucid.errors import DeviceError, DtypeError, KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Function", "Module", "compile"]
+
+
+class _Number(NamedTuple):
+    """A type of CUDA C++ that is a number."""
+
+    code: str  # of the struct module
+    dtype: np.dtype[Any]
+
+
+_NUMBERS = {
+    "float": _Number("f", np.dtype(np.float32)),
+    "double": _Number("d", np.dtype(np.float64)),
+    "__half": _Number("e", np.dtype(np.float16)),
+    "__nv_bfloat16": _Number("H", np.dtype(ml_dtypes.bfloat16)),
+    "bool": _Number("?", np.dtype(np.bool_)),
+    "signed char": _Number("b", np.dtype(np.int8)),
+    "unsigned char": _Number("B", np.dtype(np.uint8)),
+    "short": _Number("h", np.dtype(np.int16)),
+    "unsigned short": _Number("H", np.dtype(np.uint16)),
+    "int": _Number("i", np.dtype(np.int32)),
+    "unsigned int": _Number("I", np.dtype(np.uint32)),
+    "long long": _Number("q", np.dtype(np.int64)),
+    "unsigned long long": _Number("Q", np.dtype(np.uint64)),
+}
+_SYNONYMS = {
+    "half": "__half",
+    "nv_bfloat16": "__nv_bfloat16",
+    "char": "signed char",
+    "unsigned": "unsigned int",
+    "long": "long long",
+    "unsigned long": "unsigned long long",
+    "size_t": "unsigned long long",
+    "ptrdiff_t": "long long",
+    **{f"int{bits}_t": name for bits, name in ((8, "signed char"), (16, "short"), (32, "int"), (64, "long long"))},
+    **{f"uint{bits}_t": f"unsigned {n}" for bits, n in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))},
+}
+_INTEGERS: Any = (int, np.integer, np.bool_)
+_REALS: Any = (*_INTEGERS, float, np.floating, ml_dtypes.bfloat16)
+_BFLOAT16 = _NUMBERS["__nv_bfloat16"].dtype
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
+_KERNEL = re.compile(
+    rf"(?P<template>template\s*<[^>]*>\s*)?(?:extern\s+\"C\"\s+)?__global__\s+(?:static\s+)?{_BOUNDS}void\s+{_BOUNDS}"
+    r"(?P<name>\w+)\s*\((?P<parameters>[^)]*)\)"
+)
+
+
+class Parameter(NamedTuple):
+    """One parameter of a kernel."""
+
+    name: str
+    type: str
+    is_pointer: bool
+
+    @property
+    def code(self) -> str:
+        """Its code in the struct module."""
+        return "P" if self.is_pointer else _NUMBERS[self.type].code
+
+    def __str__(self) -> str:
+        return f"{self.type}{'*' if self.is_pointer else ''} {self.name}"
+
+    def packed(self, value: Any, function: str, device: int) -> Any:
+        """Return what the launch gets for an argument.
+
+        Raises
+        ------
+        DtypeError
+            If the argument is of another type.
+        DeviceError
+            If it is an array on another device.
+        KernelError
+            If it is an array that is not contiguous.
+        """
+        if not self.is_pointer:
+            return self._number(value, function)
+        if value is None:
+            return 0
+        if isinstance(value, int):
+            return value
+        array = getattr(value, "array", value)
+        if isinstance(array, np.ndarray):
+            raise DeviceError(f"{function}: {self} needs a tensor on cuda:{device}, got one on the CPU")
+        if not gpu.is_gpu_array(array):
+            raise DtypeError(f"{function}: {self} needs a CUDA tensor, got {type(value).__name__}")
+        if gpu.device_index(array) != device:
+            raise DeviceError(
+                f"{function}: {self} is on cuda:{gpu.device_index(array)}, and the launch is on cuda:{device}; "
+                "launch inside lucid.cuda.device"
+            )
+        wanted = _NUMBERS.get(self.type)
+        if wanted is not None and array.dtype != wanted.dtype:
+            raise DtypeError(f"{function}: {self} points to {wanted.dtype}, got an array of {array.dtype}")
+        if not array.flags.c_contiguous:
+            raise KernelError(
+                f"{function}: {self} got an array that is not contiguous, and a pointer knows no strides; pass "
+                "x.contiguous(), or the address x.data_ptr() if the kernel deals with strides"
+            )
+        return array.data.ptr
+
+    def _number(self, value: Any, function: str) -> Any:
+        wanted = _NUMBERS[self.type].dtype
+        real = wanted.kind in "fV"
+        if not isinstance(value, _REALS if real else _INTEGERS):
+            raise DtypeError(f"{function}: {self} needs a number, got {type(value).__name__} {value!r}")
+        if wanted == _BFLOAT16:
+            return int(np.array(value, _BFLOAT16).view(np.uint16))
+        if real:
+            return float(value)
+        limits = None if wanted.kind == "b" else np.iinfo(wanted)
+        if limits is not None and not limits.min <= value <= limits.max:
+            raise DtypeError(f"{function}: {self} holds {limits.min} to {limits.max}, got {value}")
+        return int(value)
+
+
+class Function:
+    """A kernel of a `Module`, called like a CuPy kernel: ``function(grid, block, (x, y, 2.0, n))``.
+
+    Attributes
+    ----------
+    name : str
+    parameters : tuple of Parameter
+        As the source declares them.
+    """
+
+    def __init__(self, name: str, parameters: Sequence[Parameter], module: Module) -> None:
+        self.name = name
+        self.parameters = tuple(parameters)
+        self._launcher = Launcher(name, self.signature, module.handle)
+
+    @property
+    def signature(self) -> str:
+        """Codes of the parameters, as of the struct module."""
+        return "".join(parameter.code for parameter in self.parameters)
+
+    def __call__(
+        self, grid: int | tuple[int, ...], block: int | tuple[int, ...], args: Sequence[Any], *, shared_mem: int = 0
+    ) -> None:
+        """Queue the kernel on the current stream of the current device.
+
+        Parameters
+        ----------
+        grid, block : int or tuple of up to three int
+            Blocks of the launch, threads of a block.
+        args : sequence
+            One for each parameter. A pointer takes a CUDA tensor or array of its dtype, contiguous, or an address, or
+            None; a number takes a Python or NumPy number, which is converted to the parameter's type.
+        shared_mem : int
+            Bytes of dynamic shared memory of a block.
+
+        Raises
+        ------
+        KernelError
+            If their number is wrong, an array is not contiguous, the launch is refused, or, on the simulated device,
+            the kernel does what it may not.
+        DtypeError
+            If an argument does not fit its parameter.
+        DeviceError
+            If an array is on another device.
+        """
+        if len(args) != len(self.parameters):
+            wanted = ", ".join(map(str, self.parameters))
+            raise KernelError(f"{self.name} takes {len(self.parameters)} arguments ({wanted}), got {len(args)}")
+        device = gpu.current_device()
+        values = [p.packed(value, self.name, device) for p, value in zip(self.parameters, args, strict=True)]
+        self._launcher(grid, block, *values, shared=shared_mem)
+
+    def __repr__(self) -> str:
+        return f"Function({self.name}({', '.join(map(str, self.parameters))}))"
+
+
+class Module:
+    """The kernels of one source, by name.
+
+    Made by `compile`.
+    """
+
+    def __init__(self, source: str, name: str) -> None:
+        declared = {found["name"]: found for found in _KERNEL.finditer(_COMMENT.sub(" ", source))}
+        if not declared:
+            raise KernelError(f"{name} declares no kernel: none of its functions is a __global__ void")
+        self._functions = {
+            kernel: Function(kernel, _parameters(kernel, found["parameters"]), self)
+            for kernel, found in declared.items()
+            if not found["template"]
+        }
+        self._templates = declared.keys() - self._functions.keys()
+        signatures = {kernel: function.signature for kernel, function in self._functions.items()}
+        stem = re.sub(r"\W", "_", name)
+        self._unit = Unit(name, stem, paste(source, name), signatures)
+        self._handles: dict[int, dict[str, int]] = {}
+
+    def handle(self, name: str) -> int:
+        """Handle of a kernel on the current device, compiled if need be."""
+        device = gpu.current_device()
+        if device not in self._handles:
+            self._handles[device] = kernels.load(self._unit)
+        return self._handles[device][name]
+
+    def get_function(self, name: str) -> Function:
+        """Kernel of that name.
+
+        Raises
+        ------
+        KernelError
+            If the source has none, or it is a template.
+        """
+        if name in self._templates:
+            raise KernelError(f"{name} is a template; write a kernel that is none for each type that you need")
+        if name not in self._functions:
+            raise KernelError(f"{self._unit.name} has no kernel {name!r}; it has {', '.join(self._functions)}")
+        return self._functions[name]
+
+    __getitem__ = get_function
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __repr__(self) -> str:
+        return f"Module({self._unit.name!r}: {', '.join(self._functions)})"
+
+
+def _parameters(kernel: str, text: str) -> list[Parameter]:
+    """Parameters by their declaration in the source."""
+    parameters: list[Parameter] = []
+    for declaration in text.split(",") if text.strip() not in {"", "void"} else []:
+        words = re.sub(r"\b(const|volatile|__restrict__|__restrict|restrict|__grid_constant__)\b", " ", declaration)
+        found = re.fullmatch(r"\s*([\w\s]+?)\s*(\*?)\s*(\w+)\s*", words)
+        if found is None:
+            raise KernelError(f"{kernel}: the parameter {declaration.strip()!r} is no number and no pointer to numbers")
+        spelled, pointer, name = found.groups()
+        kind = " ".join(spelled.split())
+        kind = re.sub(r"^(unsigned |)(short|long long|long) int$", r"\1\2", kind)
+        kind = _SYNONYMS.get(kind, kind)
+        if not pointer and kind not in _NUMBERS:
+            raise KernelError(f"{kernel}: {kind} {name} is passed by value, and only numbers and pointers can be")
+        parameters.append(Parameter(name, kind, bool(pointer)))
+    return parameters
+
+
+def compile(source: str, *, name: str = "custom.cu") -> Module:
+    """Compile CUDA C++ for the current device, which may be simulated.
+
+    The source may include lucid's headers, such as ``#include "lucid.cuh"``. On a device it is compiled by NVRTC as
+    C++17. Kernels write into memory that autograd does not watch: let them fill fresh tensors (`lucid.empty`), and give
+    them a derivative with `lucid.autograd.Function`.
+
+    Parameters
+    ----------
+    source : str
+        Text with one ``__global__ void`` or more, best declared ``extern "C"``. Their parameters are numbers and
+        pointers.
+    name : str
+        What errors call the source.
+
+    Returns
+    -------
+    Module
+
+    Raises
+    ------
+    KernelError
+        If it does not compile, or declares no kernel.
+    CudaUnavailableError
+        If there is no CUDA device.
+
+    Examples
+    --------
+    >>> source = '''
+    ... extern "C" __global__ void saxpy(const float* x, float* y, float a, long long n) {
+    ...     long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    ...     if (i < n) y[i] += a * x[i];
+    ... }'''
+    >>> saxpy = lucid.cuda.compile(source)["saxpy"]  # doctest: +SKIP
+    >>> saxpy(4, 256, (x, y, 2.0, x.numel()))  # doctest: +SKIP
+    """
+    module = Module(source, name)
+    for kernel in module:
+        module.handle(kernel)
+        break
+    return module
