@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import wrap
+import numpy as np
+
+from lucid.autograd.base import INFERENCE, version_of, wrap
 from lucid.autograd.mode import no_grad
+from lucid.autograd.mutation import keep_saved
 from lucid.autograd.primitive import primitive
-from lucid.autograd.views import change_in_place
+from lucid.autograd.views import change_in_place, check_change
+from lucid.backend import gpu
 from lucid.backend.arrays import astype
+from lucid.cuda import batch_normalisation as kernels
 from lucid.errors import ShapeError
 from lucid.ops.normalisation import channels_of, check_affine, real_operand
 from lucid.ops.promotion import accumulation_dtype
@@ -43,17 +48,20 @@ def _rescale(
     return astype(out, x.dtype)
 
 
+_rescale.cuda(kernels.rescale)
+
+
 def _rescale_factor(m: Any, variance: Any, weight: Any, eps: float, broadcast: tuple[int, ...]) -> Any:
     scale = m.pow(m.add(variance, eps), -0.5)
     return m.reshape(scale if weight is None else m.mul(scale, weight), shape=broadcast)
 
 
-@_rescale.vjp("x")
+@_rescale.vjp("x", cuda=kernels.rescale_grad)
 def _rescale_x(m: Any, grad: Any, variance: Any, weight: Any, eps: Any, broadcast: Any) -> Any:
     return m.mul(grad, _rescale_factor(m, variance, weight, eps, broadcast))
 
 
-@_rescale.vjp("weight")
+@_rescale.vjp("weight", cuda=kernels.rescale_weight_grad)
 def _rescale_weight(
     m: Any, grad: Any, x: Any, mean: Any, variance: Any, weight_shape: Any, eps: Any, broadcast: Any
 ) -> Any:
@@ -78,12 +86,38 @@ def _follow(running: Any, value: Array, momentum: float) -> None:
 
 def _track(running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float) -> None:
     """Update running statistics with those of a batch, averaged over instances; the variance is made unbiased."""
+    correction = count / max(count - 1, 1)
+    if type(mean.array) is not np.ndarray and _follow_by_kernel(
+        running_mean, running_var, mean, variance, momentum, correction
+    ):
+        return
     if running_mean is not None:
         channels = running_mean.array.shape[0]
         _follow(running_mean, mean.array.reshape(-1, channels).mean(0), momentum)
     if running_var is not None:
         channels = running_var.array.shape[0]
-        _follow(running_var, variance.array.reshape(-1, channels).mean(0) * (count / max(count - 1, 1)), momentum)
+        _follow(running_var, variance.array.reshape(-1, channels).mean(0) * correction, momentum)
+
+
+def _follow_by_kernel(
+    running_mean: Any, running_var: Any, mean: Any, variance: Any, momentum: float, correction: float
+) -> bool:
+    """Move both statistics in one launch; False where there is no kernel for them."""
+    targets = [running for running in (running_mean, running_var) if running is not None]
+    for target in targets:
+        check_change(target, recording=False)
+        keep_saved(version_of(target))
+    arrays = [None if running is None else running.array for running in (running_mean, running_var)]
+    if not targets:
+        return False
+    with gpu.use_device(gpu.device_index(mean.array)):
+        done = kernels.follow(*arrays, mean.array, variance.array, momentum, correction)
+    if not done:
+        return False
+    for target in targets:
+        if target.version is not INFERENCE:
+            target.version[0] += 1
+    return True
 
 
 def batch_norm(

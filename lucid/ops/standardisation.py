@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda import normalisation as kernels
 from lucid.ops.core import sum_to_array
 from lucid.ops.promotion import accumulation_dtype
 from lucid.ops.reduction import count_of, kept_shape
@@ -174,6 +175,9 @@ def normalise(
     return _normalise_on(xp, x, weight, bias, dim, eps, center, broadcast)
 
 
+normalise.cuda(kernels.normalise)
+
+
 @normalise.vjp
 def _normalise_vjp(
     m: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any, weight_shape: Any, bias_shape: Any,
@@ -260,6 +264,9 @@ def normalise_grad(
     ``r * (h - mean(h) - y * mean(h * y))``. What `wants` leaves out is zeros of no use.
     """
     return _normalise_grad_on(xp, grad, x, weight, mean, variance, dim, eps, center, broadcast, wants)
+
+
+normalise_grad.cuda(kernels.normalise_grad)
 
 
 @normalise_grad.vjp("grad", "x", "weight")
