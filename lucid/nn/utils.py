@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, grad_of, wrap
+from lucid.autograd.base import TensorBase, grad_of, version_of, wrap
 from lucid.autograd.mode import no_grad
+from lucid.cuda import multi_tensor
 from lucid.errors import ShapeError
 from lucid.ops.joining import cat, stack
 from lucid.ops.norms import norm
 from lucid.ops.selection import clamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lucid.tensor import Tensor
 
@@ -31,6 +32,27 @@ def _tensors(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
 
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
     return [grad for parameter in _tensors(parameters) if (grad := grad_of(parameter)) is not None]
+
+
+def _changed_on_device(grads: list[Any], kernel: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    """Return the gradients that are still to be changed, after a kernel has changed those on CUDA devices.
+
+    The kernel gets arrays, and returns those that it cannot take.
+    """
+    plain: dict[int, Any] = {}
+    others: list[Any] = []
+    for grad in grads:
+        # what is in a graph, or a view, is left to operations that keep its history; so is what comes a second time
+        if grad.is_cuda and grad.edge is None and grad.origin is None and id(grad.array) not in plain:
+            plain[id(grad.array)] = grad
+        else:
+            others.append(grad)
+    if plain:
+        left = [plain.pop(id(array)) for array in kernel([grad.array for grad in plain.values()])]
+        others += left
+        for grad in plain.values():
+            version_of(grad)[0] += 1
+    return others
 
 
 def get_total_norm(
@@ -56,10 +78,15 @@ def get_total_norm(
         If it is not finite, and that is an error. It asks the device for the value, and so waits for it.
     """
     with no_grad():
-        norms = [norm(tensor, norm_type) for tensor in _tensors(tensors)]
-        if not norms:
-            total: Any = wrap(np.zeros((), np.float32))
-        else:
+        given = _tensors(tensors)
+        total: Any = NotImplemented
+        if not given:
+            total = wrap(np.zeros((), np.float32))
+        elif all(tensor.is_cuda for tensor in given):
+            total = multi_tensor.total_norm([tensor.array for tensor in given], norm_type)
+            total = total if total is NotImplemented else wrap(total)
+        if total is NotImplemented:
+            norms = [norm(tensor, norm_type) for tensor in given]
             total = norm(stack([each.to(norms[0].dtype) for each in norms]), norm_type)
         if error_if_nonfinite and not math.isfinite(float(total)):
             raise RuntimeError(
@@ -77,9 +104,15 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scale the gradients by ``max_norm / (total_norm + 1e-6)`` where that is below 1."""
     with no_grad():
-        scale = clamp(max_norm / (total_norm + 1e-6), max=1.0)
-        for grad in _grads(parameters):
-            grad.mul_(scale.to(grad.device))
+        grads = _grads(parameters)
+        if total_norm.is_cuda:
+            grads = _changed_on_device(
+                grads, lambda arrays: multi_tensor.clip_by_norm(arrays, total_norm.array, max_norm)
+            )
+        if grads:
+            scale = clamp(max_norm / (total_norm + 1e-6), max=1.0)
+            for grad in grads:
+                grad.mul_(scale.to(grad.device))
 
 
 def clip_grad_norm_(
@@ -148,7 +181,9 @@ def clip_grad_value_(
         Accepted for PyTorch's sake.
     """
     with no_grad():
-        for grad in _grads(parameters):
+        for grad in _changed_on_device(
+            _grads(parameters), lambda arrays: multi_tensor.clip_by_value(arrays, clip_value)
+        ):
             grad.copy_(clamp(grad, -clip_value, clip_value))
 
 

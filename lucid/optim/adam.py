@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import version_of, wrap
-from lucid.optim.blocks import descent, update_in_blocks
+from lucid.cuda import multi_tensor
+from lucid.optim.blocks import descent, update_all
 from lucid.optim.optimizer import Optimizer, check_at_least_zero, zeros_like
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class Adam(Optimizer):
         """Change the parameters of one group; each has a gradient."""
         beta1, beta2 = group["betas"]
         names = self.state_names(group)[1:]
+        by_step: dict[float, list[list[Array]]] = {}
         for param in params:
             state = self.state[param]
             if not state:
@@ -119,14 +121,15 @@ class Adam(Optimizer):
                 state.update((name, zeros_like(param)) for name in names)
             version_of(param)[0] += 1
             state["step"].array += 1
-            step = state["step"].array.item()
+            row = [param.stored_grad.array, param.array, *[state[name].array for name in names]]
+            by_step.setdefault(state["step"].array.item(), []).append(row)
+        for step, rows in by_step.items():
             # The root of the correction of v moves out of the divisor, which spares a pass.
             root = math.sqrt(1 - beta2**step)
-            update_in_blocks(
+            update_all(
                 _adapt,
-                param.stored_grad.array,
-                param.array,
-                *[state[name].array for name in names],
+                multi_tensor.adam,
+                rows,
                 beta1=beta1,
                 beta2=beta2,
                 size=group["lr"] * root / (1 - beta1**step),

@@ -1,4 +1,4 @@
-"""Updates in place: a chain of ufuncs over blocks that stay in the cache, so that a step costs memory traffic."""
+"""Updates in place: one kernel for all parameters on CUDA, elsewhere ufuncs over blocks that stay in the cache."""
 
 from __future__ import annotations
 
@@ -21,6 +21,30 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 1 << 19
 
 TEMPORARIES = 2
+
+
+def update_all(
+    formula: Callable[..., None], kernel: Callable[..., list[list[Array]]], rows: list[list[Array]], **settings: Any
+) -> None:
+    """Change parameters and their state in place.
+
+    Parameters
+    ----------
+    formula : callable
+        As for `update_in_blocks`.
+    kernel : callable
+        ``kernel(rows, **settings)`` does the same on CUDA devices for all rows at once; returns those it cannot.
+    rows : list of list of Array
+        The gradient, the parameter and its state, of each parameter; as many arrays in each row.
+    **settings : object
+        Numbers of the formula.
+    """
+    on_cuda = [row for row in rows if type(row[0]) is not np.ndarray]
+    if on_cuda:
+        rows = [row for row in rows if type(row[0]) is np.ndarray]
+        rows += kernel(on_cuda, **settings)
+    for row in rows:
+        update_in_blocks(formula, *row, **settings)
 
 
 def update_in_blocks(formula: Callable[..., None], grad: Array, *targets: Array, **settings: Any) -> None:

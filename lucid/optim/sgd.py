@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import version_of
-from lucid.optim.blocks import descent, update_in_blocks
+from lucid.cuda import multi_tensor
+from lucid.optim.blocks import descent, update_all
 from lucid.optim.optimizer import Optimizer, check_at_least_zero, zeros_like
 
 if TYPE_CHECKING:
@@ -96,28 +97,34 @@ class SGD(Optimizer):
 
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change the parameters of one group; each has a gradient."""
-        momentum, dampening = group["momentum"], group["dampening"]
+        momentum = group["momentum"]
+        fresh: list[list[Array]] = []
+        rows: list[list[Array]] = []
         for param in params:
-            targets = [param.array]
-            kept = dampening
+            row = [param.stored_grad.array, param.array]
+            first = False
             if momentum:
                 state = self.state[param]
-                if "momentum_buffer" not in state:
+                first = "momentum_buffer" not in state
+                if first:
                     state["momentum_buffer"] = zeros_like(param)
-                    kept = 0
-                targets.append(state["momentum_buffer"].array)
+                row.append(state["momentum_buffer"].array)
             version_of(param)[0] += 1
-            update_in_blocks(
-                _descend,
-                param.stored_grad.array,
-                *targets,
-                lr=group["lr"],
-                momentum=momentum,
-                fresh=1 - kept,
-                weight_decay=group["weight_decay"],
-                nesterov=group["nesterov"],
-                maximize=group["maximize"],
-            )
+            (fresh if first else rows).append(row)
+        # what momentum leaves out of a direction, it does not leave out of the first
+        for some, kept in ((fresh, 0), (rows, group["dampening"])):
+            if some:
+                update_all(
+                    _descend,
+                    multi_tensor.sgd,
+                    some,
+                    lr=group["lr"],
+                    momentum=momentum,
+                    fresh=1 - kept,
+                    weight_decay=group["weight_decay"],
+                    nesterov=group["nesterov"],
+                    maximize=group["maximize"],
+                )
 
 
 def _descend(
