@@ -56,6 +56,7 @@ from lucid.ops.creation import as_tensor, asarray, from_numpy, scalar_tensor, te
 from lucid.ops.cumulative import cumprod, cumsum, prod
 from lucid.ops.diagonal import diag, diag_embed, diagonal, tril, tril_indices, triu, triu_indices
 from lucid.ops.division import div, floor_divide, fmod, reciprocal, remainder
+from lucid.ops.dropout import dropout
 from lucid.ops.einsum import einsum, inner, tensordot
 from lucid.ops.elementwise import add, mul, neg, rsub, sub
 from lucid.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp
@@ -84,7 +85,7 @@ from lucid.ops.nonfinite import isfinite, isinf, isnan, nan_to_num
 from lucid.ops.norms import cosine_similarity, logsumexp, norm
 from lucid.ops.picking import narrow, select
 from lucid.ops.power import pow, rsqrt, sqrt, square
-from lucid.ops.random import dropout, rand, rand_like, randint, randint_like, randn, randn_like, randperm
+from lucid.ops.random import rand, rand_like, randint, randint_like, randn, randn_like, randperm
 from lucid.ops.ranges import arange, eye, linspace, logspace
 from lucid.ops.reduction import all, any, count_nonzero, mean, nansum, sum
 from lucid.ops.repeating import repeat_interleave, tile

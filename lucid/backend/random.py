@@ -43,6 +43,13 @@ __all__ = [
 
 _UNIFORM_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
+_on_cuda: list[Callable[..., bool]] = []
+
+
+def register_kernels(fill: Callable[..., bool]) -> None:
+    """Let ``fill(array, seed, offset, name, *numbers)`` draw on CUDA devices; it returns whether it has a kernel."""
+    _on_cuda[:] = [fill]
+
 
 def _draw(
     xp: Any,
@@ -51,12 +58,18 @@ def _draw(
     dtype: np.dtype[Any],
     words_each: int,
     values_of: Callable[[Array], Array],
+    *kernel: Any,
 ) -> Array:
-    """Array of ``shape`` filled with ``values_of`` its words; whatever can fail comes before the reservation."""
+    """Array of ``shape`` filled with ``values_of`` its words; whatever can fail comes before the reservation.
+
+    ``kernel`` names what does the same on a CUDA device, followed by the numbers that it needs.
+    """
     drawn = xp.empty(shape, dtype)
     flat = drawn.reshape(-1)
     blocks = -(-flat.size * words_each // 4)
     seed, offset = generator.reserve(blocks)
+    if type(drawn) is not np.ndarray and _on_cuda and _on_cuda[0](drawn, seed, offset, *kernel):
+        return drawn
     for first_word, words in word_chunks(xp, blocks, seed, offset):
         first = first_word // words_each
         values = values_of(words)
@@ -132,7 +145,7 @@ def uniform(
         values += start
         return xp.minimum(values, last, out=values)
 
-    return _draw(xp, generator, shape, dtype, word(0).nbytes // 4, values_of)
+    return _draw(xp, generator, shape, dtype, word(0).nbytes // 4, values_of, "uniform", start, scale, last, bits)
 
 
 def _uniform_bounds(dtype: np.dtype[Any], low: float, high: float) -> tuple[float, float, float]:
@@ -223,7 +236,8 @@ def normal(
         values += float(mean)
         return _round_half(values, dtype)
 
-    return _draw(xp, generator, shape, dtype, _float_words(dtype), values_of)
+    numbers = float(mean), float(std)
+    return _draw(xp, generator, shape, dtype, _float_words(dtype), values_of, "normal", *numbers)
 
 
 def exponential(generator: Generator, shape: tuple[int, ...], dtype: Any, rate: float = 1.0, xp: Any = np) -> Array:
@@ -249,7 +263,7 @@ def exponential(generator: Generator, shape: tuple[int, ...], dtype: Any, rate: 
         values /= float(rate)
         return _round_half(values, dtype)
 
-    return _draw(xp, generator, shape, dtype, _float_words(dtype), values_of)
+    return _draw(xp, generator, shape, dtype, _float_words(dtype), values_of, "exponential", float(rate))
 
 
 def randint(
@@ -307,7 +321,7 @@ def randint(
         values += np.uint64(low % 2**64)
         return values.view(np.int64).astype(dtype)
 
-    return _draw(xp, generator, shape, dtype, 2, values_of)
+    return _draw(xp, generator, shape, dtype, 2, values_of, "integers", low, count)
 
 
 def _multiply_shift(words: Array, count: int) -> Array:
@@ -347,13 +361,23 @@ def bernoulli(generator: Generator, p: float, shape: tuple[int, ...], xp: Any = 
     """
     if not 0 <= p <= 1:
         raise ValueError(f"bernoulli: expected a probability in [0, 1], got {p}")
-    threshold = round(float(p) * 2**32)
+    threshold = threshold_of(p)
 
     def values_of(words: Array) -> Array:
         # word < threshold, written so that the constant fits a word also for p = 1.
         return words <= np.uint32(threshold - 1) if threshold else xp.zeros(words.shape, np.bool_)
 
-    return _draw(xp, generator, shape, np.dtype(np.bool_), 1, values_of)
+    return _draw(xp, generator, shape, np.dtype(np.bool_), 1, values_of, "bernoulli", threshold)
+
+
+def threshold_of(p: float) -> int:
+    """Bound below which the words of a share ``p`` of all words are."""
+    return round(float(p) * 2**32)
+
+
+def bernoulli_blocks(shape: tuple[int, ...]) -> int:
+    """Blocks of four words that ``bernoulli`` takes of the stream."""
+    return -(-math.prod(shape) // 4)
 
 
 def permutation(generator: Generator, n: int, xp: Any = np) -> Array:
@@ -372,5 +396,6 @@ def permutation(generator: Generator, n: int, xp: Any = np) -> Array:
     """
     if n < 0:
         raise ValueError(f"permutation: expected a length n >= 0, got {n}")
-    keys = _draw(xp, generator, (n,), np.dtype(np.uint64), 2, lambda words: words.view(np.uint64))
+    word = np.dtype(np.uint64)
+    keys = _draw(xp, generator, (n,), word, 2, lambda words: words.view(np.uint64), "integers", 0, 2**64)
     return xp.argsort(keys, kind="stable").astype(np.int64, copy=False)

@@ -14,6 +14,7 @@ from lucid.ops.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from lucid.ops.core import clone
 from lucid.ops.cross_entropy import cross_entropy
+from lucid.ops.dropout import dropout
 from lucid.ops.embedding import embedding
 from lucid.ops.gathering import one_hot
 from lucid.ops.gelu import gelu
@@ -32,7 +33,6 @@ from lucid.ops.pooling import (
     max_pool2d,
 )
 from lucid.ops.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
-from lucid.ops.random import dropout
 from lucid.ops.sigmoid import logsigmoid, sigmoid, softplus, tanh
 from lucid.ops.softmax import log_softmax, softmax, softmin
 

@@ -1,19 +1,14 @@
-"""Random tensors, and dropout."""
+"""Random tensors."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.primitive import primitive
-from lucid.autograd.views import change_in_place
 from lucid.backend import random as draw
 from lucid.backend.arrays import astype
-from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype, dtype_of, get_default_dtype, int64
+from lucid.backend.dtype import as_dtype, get_default_dtype, int64
 from lucid.errors import DtypeError, LucidError, ShapeError
-from lucid.ops.elementwise import tensor_operand
 from lucid.ops.filling import like, shape_of
-from lucid.ops.fused import in_blocks, keep_where
 from lucid.ops.generators import drawn
 
 if TYPE_CHECKING:
@@ -341,70 +336,3 @@ def randint_like(
         *bounds, low=low, high=high, size=input.array.shape, generator=generator, requires_grad=requires_grad,
         **like(input, dtype, device),
     )  # fmt: skip
-
-
-def _dropout_into(xp: Any, out: Array, mask: Array, x: Array, *, scale: float) -> None:
-    keep_where(xp, out, x, mask)
-    xp.multiply(out, scale, out=out)
-
-
-@primitive
-def _dropout(xp: Any, x: Array, mask: Array, *, scale: float) -> Array:
-    """Return ``x * scale`` where `mask` holds, and 0 elsewhere."""
-    return in_blocks(xp, _dropout_into, 0, mask, x, scale=scale)
-
-
-@_dropout.vjp("x")
-def _dropout_vjp(m: Any, grad: Any, mask: Any, scale: Any) -> Any:
-    return m.dropout(grad, mask, scale=scale)
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Return `input` with each element 0 with probability `p`, and divided by ``1 - p`` otherwise.
-
-    Parameters
-    ----------
-    input : Tensor
-        Floating-point, of any shape.
-    p : float, 0 to 1
-        The probability of 0.
-    training : bool
-        Without it `input` itself is returned.
-    inplace : bool
-        Whether `input` is changed and returned.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`. Which elements are dropped is drawn from the default generator of its
-        device: the same ones on every device for the same seed.
-
-    Raises
-    ------
-    ProbabilityError
-        If `p` is not between 0 and 1.
-    DtypeError
-        If `input` is not of a real floating-point type.
-
-    References
-    ----------
-    Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, Dropout, 2014.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> y = lucid.nn.functional.dropout(lucid.ones(1000), p=0.5)
-    >>> sorted(set(y.tolist()))
-    [0.0, 2.0]
-    """
-    if not 0 <= p <= 1:
-        raise ProbabilityError(f"dropout probability has to be between 0 and 1, but got {p}")
-    x = tensor_operand(input)
-    if not dtype_of(x.array).is_floating_point:
-        raise DtypeError(f"dropout: expected a real floating-point tensor, got {dtype_of(x.array)}")
-    if not training or p == 0:
-        return x
-    device = device_of(x.array)
-    mask = drawn("dropout", lambda g, xp: draw.bernoulli(g, 1 - p, x.array.shape, xp), None, device)
-    out = _dropout(x, mask, scale=1 / (1 - p) if p < 1 else 0.0)
-    return change_in_place(x, out) if inplace else out

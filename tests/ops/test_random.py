@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
+from lucid.ops.dropout import dropout
 from lucid.ops.generators import (
     Generator,
     get_rng_state,
@@ -17,7 +18,6 @@ from lucid.ops.generators import (
 )
 from lucid.ops.random import (
     ProbabilityError,
-    dropout,
     rand,
     rand_like,
     randint,

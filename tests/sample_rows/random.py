@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops import random, sampling
+from lucid.ops import dropout, random, sampling
 from lucid.ops.generators import manual_seed
 from tests.samples import Sample
 
@@ -39,9 +39,9 @@ def drawn(op, *args, inputs=draw, variant="", **settings):
 
 
 ROWS = [
-    Sample("dropout", seeded(random.dropout, 0.4), draw, empty=lambda rng: (np.zeros((0, 4)),)),
-    Sample("dropout:all", seeded(random.dropout, 1.0), draw, np.zeros_like),
-    Sample("dropout:eval", lambda x: random.dropout(x * 1, 0.4, training=False), draw, lambda x: x),
+    Sample("dropout", seeded(dropout.dropout, 0.4), draw, empty=lambda rng: (np.zeros((0, 4)),)),
+    Sample("dropout:all", seeded(dropout.dropout, 1.0), draw, np.zeros_like),
+    Sample("dropout:eval", lambda x: dropout.dropout(x * 1, 0.4, training=False), draw, lambda x: x),
     drawn(random.rand_like),
     drawn(random.randn_like),
     drawn(random.randint_like, 10),
