@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,7 @@ class Rule:
         self.function = function
         self.covers = covers
         self.cuda = cuda
-        self.arguments = tuple(inspect.signature(function).parameters)[2:]
+        self.arguments: tuple[str, ...] = function.__code__.co_varnames[2 : function.__code__.co_argcount]
 
 
 class Plan:

@@ -152,10 +152,12 @@ class Primitive:
         self.outputs = outputs
         self.differentiable = differentiable
         self.holomorphic = holomorphic
-        parameters = list(inspect.signature(reference).parameters.values())[1:]
-        self.inputs = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
-        self.settings = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
-        self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+        # read off the code: `inspect.signature` for each primitive and rule is a tenth of the time of `import lucid`
+        code = reference.__code__
+        ends = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+        self.variadic = bool(code.co_flags & inspect.CO_VARARGS)
+        self.inputs = code.co_varnames[1 : ends[0]] + code.co_varnames[ends[1] : ends[1] + self.variadic]
+        self.settings = code.co_varnames[ends[0] : ends[1]]
         title = "".join(part.capitalize() for part in self.name.split("_"))
         self.node_type = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": self})
         self.rules: list[Rule] = []
