@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.autograd.primitive import primitive
 from lucid.backend.dtype import dtype_of
+from lucid.cuda import cross_entropy as kernels
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.elementwise import add, mul, neg, tensor_operand
 from lucid.ops.likelihood import as_rows, check_classes, check_weight, row_factors, weights_of
@@ -78,6 +79,9 @@ def _cross_entropy(
     return loss.astype(x.dtype, copy=False), peak, mass, total
 
 
+_cross_entropy.cuda(kernels.cross_entropy)
+
+
 @_cross_entropy.vjp("x")
 def _cross_entropy_vjp(
     m: Any, grad: Any, x: Any, target: Any, weight: Any, peak: Any, mass: Any, total: Any,
@@ -126,6 +130,9 @@ def _cross_entropy_grad(
         if spare is not None:
             out[block] = part
     return out
+
+
+_cross_entropy_grad.cuda(kernels.cross_entropy_grad)
 
 
 @_cross_entropy_grad.vjp("grad")

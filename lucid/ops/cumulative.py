@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of, int64
+from lucid.cuda import cumulative as kernels
+from lucid.cuda.reduction import PRODUCT, reduced_as
 from lucid.ops.dims import dim_in
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.promotion import accumulation_dtype, cast_to
@@ -33,6 +35,11 @@ def _shift(xp: Any, x: Array, *, dim: int, by: int, fill: float) -> Array:
     return moved
 
 
+@_shift.cuda
+def _shift_cuda(x: Any, *, dim: int, by: int, fill: float) -> Any:
+    return kernels.shift(x, dim, by, fill)
+
+
 @_shift.vjp
 def _shift_vjp(m: Any, grad: Any, dim: Any, by: Any) -> Any:
     return m.shift(grad, dim=dim, by=-by, fill=0.0)
@@ -57,6 +64,11 @@ def _recurrence(xp: Any, x: Array, factor: Array, *, dim: int, reverse: bool) ->
     return astype(total, x.dtype)
 
 
+@_recurrence.cuda
+def _recurrence_cuda(x: Any, factor: Any, *, dim: int, reverse: bool) -> Any:
+    return kernels.RECURRENCE(x, dim, reverse, x.dtype, factor)
+
+
 @_recurrence.vjp
 def _recurrence_vjp(m: Any, grad: Any, factor: Any, out: Any, dim: Any, reverse: Any, needs: Any) -> Any:
     by = 1 if reverse else -1
@@ -79,6 +91,11 @@ def _cumsum(xp: Any, x: Array, *, dim: int, reverse: bool, dtype: Any) -> Array:
     return _accumulated(xp, xp.cumsum, x, dim, reverse, dtype)
 
 
+@_cumsum.cuda
+def _cumsum_cuda(x: Any, *, dim: int, reverse: bool, dtype: Any) -> Any:
+    return kernels.SUM(x, dim, reverse, dtype)
+
+
 @_cumsum.vjp
 def _cumsum_vjp(m: Any, grad: Any, x_dtype: Any, dim: Any, reverse: Any, dtype: Any) -> Any:
     back = m.cumsum(grad, dim=dim, reverse=not reverse, dtype=dtype)
@@ -88,6 +105,11 @@ def _cumsum_vjp(m: Any, grad: Any, x_dtype: Any, dim: Any, reverse: Any, dtype: 
 @primitive
 def _cumprod(xp: Any, x: Array, *, dim: int, reverse: bool) -> Array:
     return _accumulated(xp, xp.cumprod, x, dim, reverse, x.dtype)
+
+
+@_cumprod.cuda
+def _cumprod_cuda(x: Any, *, dim: int, reverse: bool) -> Any:
+    return kernels.PRODUCT(x, dim, reverse, x.dtype)
 
 
 @_cumprod.vjp
@@ -107,6 +129,11 @@ def _prod(xp: Any, x: Array, *, dim: int, keepdim: bool) -> Array:
     if not x.ndim:
         return x.copy()
     return astype(xp.prod(x, axis=dim, dtype=accumulation_dtype(x.dtype), keepdims=keepdim), x.dtype)
+
+
+@_prod.cuda
+def _prod_cuda(x: Any, *, dim: int, keepdim: bool) -> Any:
+    return reduced_as(PRODUCT, x, (dim,) if x.ndim else (), keepdim, x.dtype)
 
 
 @_prod.vjp

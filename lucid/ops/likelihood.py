@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.autograd.primitive import primitive
 from lucid.backend.dtype import dtype_of
+from lucid.cuda import cross_entropy as kernels
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.axes import movedim
 from lucid.ops.elementwise import tensor_operand
@@ -70,6 +71,9 @@ def _nll_loss(
     return loss.astype(x.dtype, copy=False), total
 
 
+_nll_loss.cuda(kernels.nll_loss)
+
+
 @_nll_loss.vjp("x")
 def _nll_loss_vjp(
     m: Any, grad: Any, x_shape: Any, target: Any, weight: Any, total: Any, ignore_index: Any, reduction: Any
@@ -96,6 +100,9 @@ def _nll_loss_grad(
     out = xp.zeros((len(target), classes), grad.dtype)
     out[xp.arange(len(target)), known] = -hard * grad
     return out
+
+
+_nll_loss_grad.cuda(kernels.nll_loss_grad)
 
 
 @_nll_loss_grad.vjp("grad")

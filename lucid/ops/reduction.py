@@ -10,6 +10,8 @@ import numpy as np
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of, int64, uint8
+from lucid.cuda.kernels import C_TYPES
+from lucid.cuda.reduction import Reduction, sum_over
 from lucid.errors import DtypeError
 from lucid.ops.dims import dims_in
 from lucid.ops.elementwise import tensor_operand
@@ -92,6 +94,11 @@ def _sum(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool, dtype: Any) 
     return astype(xp.sum(x, axis_of(x, dim), accumulation_dtype(dtype), None, keepdim), dtype)
 
 
+@_sum.cuda
+def _sum_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    return sum_over(x, dim, keepdim, dtype)
+
+
 @_sum.vjp
 def _sum_vjp(m: Any, grad: Any, x_shape: Any, x_dtype: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
     if dtype != x_dtype:
@@ -150,6 +157,11 @@ def _mean_cpu(x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
 def _mean(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
     total = xp.sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim)
     return astype(total / count_of(x.shape, dim), x.dtype)
+
+
+@_mean.cuda
+def _mean_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return sum_over(x, dim, keepdim, x.dtype, float(count_of(x.shape, dim)))
 
 
 @_mean.vjp
@@ -247,6 +259,21 @@ def _all(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
     return xp.all(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
 
 
+NONZERO = Reduction("reduction", "NonzeroOver", lambda _: 8, C_TYPES.values())
+# What the kernel is to say of the number of elements that are not zero.
+HOW_MANY, IS_ANY, ARE_ALL = range(3)
+
+
+@_any.cuda
+def _any_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return NONZERO(x, dim, keepdim, np.bool_, 0.0, IS_ANY)
+
+
+@_all.cuda
+def _all_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return NONZERO(x, dim, keepdim, np.bool_, float(count_of(x.shape, dim)), ARE_ALL)
+
+
 def _tested(test: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     x = tensor_operand(input)
     found = test(x, dim=reduced_dims(dim, x.array.ndim), keepdim=keepdim)
@@ -322,6 +349,11 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 @primitive
 def _count_nonzero(xp: Any, x: Array, *, dim: tuple[int, ...]) -> Array:
     return xp.sum(x != 0, axis_of(x, dim), np.int64)
+
+
+@_count_nonzero.cuda
+def _count_nonzero_cuda(x: Any, *, dim: tuple[int, ...]) -> Any:
+    return NONZERO(x, dim, False, np.int64, 0.0, HOW_MANY)
 
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.autograd.primitive import primitive
 from lucid.backend.dtype import as_dtype, dtype_of
+from lucid.cuda import softmax as kernels
 from lucid.errors import DtypeError
 from lucid.ops.dims import dim_in
 from lucid.ops.elementwise import neg, tensor_operand
@@ -88,6 +89,11 @@ def _softmax(xp: Any, x: Array, *, dim: int) -> Array:
     return _whole(xp, _softmax_into, dim, x)
 
 
+@_softmax.cuda
+def _softmax_cuda(x: Any, *, dim: int) -> Any:
+    return kernels.softmax(x, dim, logarithm=False)
+
+
 @_softmax.vjp
 def _softmax_vjp(m: Any, grad: Any, out: Any, dim: Any) -> Any:
     return m.softmax_grad(grad, out, dim=dim)
@@ -101,6 +107,11 @@ def _softmax_grad_cpu(grad: Array, y: Array, *, dim: int) -> Array:
 def _softmax_grad(xp: Any, grad: Array, y: Array, *, dim: int) -> Array:
     """Return ``y * (grad - sum(grad * y))``, the gradient of softmax, whose output is `y`."""
     return _whole(xp, _softmax_grad_into, dim, grad, y)
+
+
+@_softmax_grad.cuda
+def _softmax_grad_cuda(grad: Any, y: Any, *, dim: int) -> Any:
+    return kernels.softmax_grad(grad, y, dim, logarithm=False)
 
 
 def _summed(m: Any, x: Any, dim: int) -> Any:
@@ -128,6 +139,11 @@ def _log_softmax(xp: Any, x: Array, *, dim: int) -> Array:
     return _whole(xp, _log_softmax_into, dim, x)
 
 
+@_log_softmax.cuda
+def _log_softmax_cuda(x: Any, *, dim: int) -> Any:
+    return kernels.softmax(x, dim, logarithm=True)
+
+
 @_log_softmax.vjp
 def _log_softmax_vjp(m: Any, grad: Any, out: Any, dim: Any) -> Any:
     return m.log_softmax_grad(grad, out, dim=dim)
@@ -141,6 +157,11 @@ def _log_softmax_grad_cpu(grad: Array, y: Array, *, dim: int) -> Array:
 def _log_softmax_grad(xp: Any, grad: Array, y: Array, *, dim: int) -> Array:
     """Return ``grad - exp(y) * sum(grad)``, the gradient of log_softmax, whose output is `y`."""
     return _whole(xp, _log_softmax_grad_into, dim, grad, y)
+
+
+@_log_softmax_grad.cuda
+def _log_softmax_grad_cuda(grad: Any, y: Any, *, dim: int) -> Any:
+    return kernels.softmax_grad(grad, y, dim, logarithm=True)
 
 
 @_log_softmax_grad.vjp("grad")

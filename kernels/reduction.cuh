@@ -1,0 +1,253 @@
+// Reductions of any axes of a strided array: the loops, once; an op says what is gathered and what is written.
+//
+//     out[r] = finish(merge over i of x[r, i])        r: kept axes, flattened; i: reduced axes, flattened
+//
+// An op is a struct Op<T> of the members `double setting; int flavour;` with
+//     A                       the accumulator, plain data
+//     identity()              A of nothing
+//     take(a, x, i)           a with element i of the row, of value x
+//     merge(a, b)             two A as one; associative and commutative
+//     finish(out, r, a)       writes result r
+//
+// reduce_rows: neighbouring threads take neighbouring elements of a row.
+//     block (threads of a row, rows), a multiple of 32 together; over 32 threads a row: one row
+//     grid (rows / rows of a block, chunks)
+// reduce_columns: neighbouring threads take neighbouring rows, whose elements lie side by side in memory.
+//     block (columns, parts of their length), powers of two; grid (columns / columns of a block, chunks)
+//     dynamic shared memory: an A for each thread and each of its columns
+// With more than one chunk, which is for few and long rows, each writes partial[r, chunk], and reduce_partials merges
+// these: the order of additions depends on the shape alone, and no atomics are needed.
+
+#ifndef LUCID_REDUCTION_CUH
+#define LUCID_REDUCTION_CUH
+
+#include "lucid.cuh"
+
+namespace lucid {
+
+// ---- types ----
+
+template <typename T>
+struct TotalOf {
+    typedef long long type;
+};
+template <>
+struct TotalOf<float> {
+    typedef float type;
+};
+template <>
+struct TotalOf<double> {
+    typedef double type;
+};
+template <>
+struct TotalOf<__half> {
+    typedef float type;
+};
+template <>
+struct TotalOf<__nv_bfloat16> {
+    typedef float type;
+};
+
+// What sums of T are gathered in: float for half types, long long for integers and bool.
+template <typename T>
+using Total = typename TotalOf<T>::type;
+
+// Writes value as the dtype of this number; lucid/cuda/reduction.py numbers them alike.
+template <typename A>
+__device__ __forceinline__ void store_as(void* out, long long i, A value, int dtype) {
+    switch (dtype) {
+        case 0: ((float*)out)[i] = (float)value; break;
+        case 1: ((double*)out)[i] = (double)value; break;
+        case 2: ((__half*)out)[i] = (__half)(float)value; break;
+        case 3: ((__nv_bfloat16*)out)[i] = (__nv_bfloat16)(float)value; break;
+        case 4: ((signed char*)out)[i] = (signed char)value; break;
+        case 5: ((unsigned char*)out)[i] = (unsigned char)value; break;
+        case 6: ((short*)out)[i] = (short)value; break;
+        case 7: ((int*)out)[i] = (int)value; break;
+        case 8: ((long long*)out)[i] = (long long)value; break;
+        default: ((bool*)out)[i] = value != 0;
+    }
+}
+
+// What Max or Min gives of nothing.
+template <typename A, typename Choice>
+struct Extreme {
+    __device__ __forceinline__ static A none() { return Limits<A>::least(); }
+};
+template <typename A>
+struct Extreme<A, Min> {
+    __device__ __forceinline__ static A none() { return Limits<A>::greatest(); }
+};
+
+// What one load takes.
+template <typename T>
+struct alignas(16) Vector {
+    T value_k[16 / sizeof(T)];
+};
+
+// ---- places ----
+
+// Some of the axes of an array, outermost first, with strides in elements; at least one.
+struct Axes {
+    long long count;
+    long long size_d[6];
+    long long stride_d[6];
+
+    __device__ __forceinline__ long long offset(long long index) const {
+        long long offset = 0;
+        for (int d = (int)count - 1; d > 0; --d) {
+            const long long size = size_d[d];
+            const long long outer = (index | size) >> 32 ? index / size : (long long)((unsigned)index / (unsigned)size);
+            offset += (index - outer * size) * stride_d[d];
+            index = outer;
+        }
+        return offset + index * stride_d[0];
+    }
+};
+
+// Elements first to last of a row's `units`, those of chunk number `chunk`.
+struct Part {
+    long long first, last;
+    __device__ __forceinline__ Part(long long units, long long chunk, long long chunks) {
+        const long long each = (units + chunks - 1) / chunks;
+        first = min(chunk * each, units);
+        last = min(first + each, units);
+    }
+};
+
+// ---- merging threads ----
+
+// The merged A of `width` neighbouring threads, a power of two, in all of them; over 32 the whole block.
+template <typename Op>
+__device__ __forceinline__ typename Op::A merged(const Op& op, typename Op::A a, int width) {
+    typedef typename Op::A A;
+    for (int lanes = min(width, 32) / 2; lanes; lanes /= 2) a = op.merge(a, shuffle_xor(a, lanes));
+    if (width > 32) {
+        __shared__ __align__(16) unsigned char part_bytes[32 * sizeof(A)];
+        A* part_w = reinterpret_cast<A*>(part_bytes);
+        const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+        __syncthreads();  // all have read what an earlier call left here
+        if (lane == 0) part_w[warp] = a;
+        __syncthreads();
+        a = lane < width / 32 ? part_w[lane] : op.identity();
+        for (int lanes = 16; lanes; lanes /= 2) a = op.merge(a, shuffle_xor(a, lanes));
+    }
+    return a;
+}
+
+template <typename Op>
+__device__ __forceinline__ void finish(const Op& op, void* out, void* partial, long long row, typename Op::A a) {
+    if (gridDim.y > 1)
+        ((typename Op::A*)partial)[row * gridDim.y + blockIdx.y] = a;
+    else
+        op.finish(out, row, a);
+}
+
+// ---- kernels ----
+
+template <typename T, template <typename> class Gather>
+__global__ void reduce_rows(const T* x, void* out, void* partial, Axes kept, Axes reduced, long long rows,
+                            long long length, int vectors, double setting, int flavour) {
+    constexpr int V = 16 / sizeof(T);
+    const Gather<T> op{setting, flavour};
+    const long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y;
+    typename Gather<T>::A a = op.identity();
+    if (row < rows) {
+        const T* x_i = x + kept.offset(row);
+        const Part part(vectors ? length / V : length, blockIdx.y, gridDim.y);
+        if (vectors) {
+#pragma unroll 4
+            for (long long u = part.first + threadIdx.x; u < part.last; u += blockDim.x) {
+                const Vector<T> v = *(const Vector<T>*)(x_i + reduced.offset(u * V));
+#pragma unroll
+                for (int k = 0; k < V; ++k) op.take(a, v.value_k[k], u * V + k);
+            }
+            const long long tail = length - length % V + threadIdx.x;
+            if (blockIdx.y == gridDim.y - 1)
+                for (long long i = tail; i < length; i += blockDim.x) op.take(a, x_i[reduced.offset(i)], i);
+        } else {
+#pragma unroll 4
+            for (long long i = part.first + threadIdx.x; i < part.last; i += blockDim.x)
+                op.take(a, x_i[reduced.offset(i)], i);
+        }
+    }
+    a = merged(op, a, blockDim.x);
+    if (row < rows && threadIdx.x == 0) finish(op, out, partial, row, a);
+}
+
+// WIDTH columns a thread, side by side in memory.
+template <typename T, typename Op, int WIDTH>
+__device__ __forceinline__ void columns_of_thread(const Op& op, const T* x, void* out, void* partial, const Axes& kept,
+                                                  const Axes& reduced, long long columns, long long length,
+                                                  typename Op::A* shared) {
+    typedef typename Op::A A;
+    const int across = (int)blockDim.x, down = (int)blockDim.y;
+    const long long column = ((long long)blockIdx.x * across + threadIdx.x) * WIDTH;
+    A a_k[WIDTH];
+#pragma unroll
+    for (int k = 0; k < WIDTH; ++k) a_k[k] = op.identity();
+    if (column < columns) {
+        const T* x_i = x + kept.offset(column);
+        const Part part(length, blockIdx.y, gridDim.y);
+#pragma unroll 4
+        for (long long i = part.first + threadIdx.y; i < part.last; i += down) {
+            const T* from = x_i + reduced.offset(i);
+            if constexpr (WIDTH > 1) {
+                const Vector<T> v = *(const Vector<T>*)from;
+#pragma unroll
+                for (int k = 0; k < WIDTH; ++k) op.take(a_k[k], v.value_k[k], i);
+            } else {
+                op.take(a_k[0], *from, i);
+            }
+        }
+    }
+    A* mine = shared + threadIdx.y * across + threadIdx.x;
+    for (int half = down / 2; half; half /= 2) {
+        if ((int)threadIdx.y < 2 * half) {
+#pragma unroll
+            for (int k = 0; k < WIDTH; ++k) mine[k * across * down] = a_k[k];
+        }
+        __syncthreads();
+        if ((int)threadIdx.y < half) {
+#pragma unroll
+            for (int k = 0; k < WIDTH; ++k) a_k[k] = op.merge(a_k[k], mine[(k * down + half) * across]);
+        }
+        __syncthreads();
+    }
+    if (threadIdx.y == 0) {
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k)
+            if (column + k < columns) finish(op, out, partial, column + k, a_k[k]);
+    }
+}
+
+template <typename T, template <typename> class Gather>
+__global__ void reduce_columns(const T* x, void* out, void* partial, Axes kept, Axes reduced, long long columns,
+                               long long length, int vectors, double setting, int flavour) {
+    typedef typename Gather<T>::A A;
+    DYN_SHARED(A, shared);
+    const Gather<T> op{setting, flavour};
+    if (vectors)
+        columns_of_thread<T, Gather<T>, 16 / sizeof(T)>(op, x, out, partial, kept, reduced, columns, length, shared);
+    else
+        columns_of_thread<T, Gather<T>, 1>(op, x, out, partial, kept, reduced, columns, length, shared);
+}
+
+// Block and grid as for reduce_rows without chunks.
+template <typename T, template <typename> class Gather>
+__global__ void reduce_partials(const void* partial, void* out, long long rows, long long chunks, double setting,
+                                int flavour) {
+    typedef typename Gather<T>::A A;
+    const Gather<T> op{setting, flavour};
+    const long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y;
+    A a = op.identity();
+    if (row < rows)
+        for (long long c = threadIdx.x; c < chunks; c += blockDim.x)
+            a = op.merge(a, ((const A*)partial)[row * chunks + c]);
+    a = merged(op, a, blockDim.x);
+    if (row < rows && threadIdx.x == 0) op.finish(out, row, a);
+}
+
+}  // namespace lucid
+
+#endif  // LUCID_REDUCTION_CUH

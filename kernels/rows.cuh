@@ -1,0 +1,117 @@
+// What kernels of whole rows share: sums, peaks and masses as ops of reduction.cuh, and rows held in registers.
+
+#ifndef LUCID_ROWS_CUH
+#define LUCID_ROWS_CUH
+
+#include "reduction.cuh"
+
+namespace lucid {
+
+// ---- ops without settings ----
+
+template <typename R>
+struct Adding {
+    typedef R A;
+    __device__ A identity() const { return 0; }
+    __device__ A merge(A a, A b) const { return a + b; }
+};
+
+// The largest number; NaN is passed over.
+template <typename R>
+struct Peak {
+    typedef R A;
+    __device__ A identity() const { return Limits<R>::least(); }
+    __device__ A merge(A a, A b) const { return max(a, b); }
+};
+
+// The largest x, and the sum of exp(x - peak).
+template <typename R>
+struct Mass {
+    R peak, mass;
+};
+
+template <typename R>
+struct Massing {
+    typedef Mass<R> A;
+    __device__ A identity() const { return A{Limits<R>::least(), 0}; }
+    __device__ A merge(A a, A b) const {
+        // equal peaks, which may be infinite, have a ratio of 1; NaN stays in the mass
+        const R ratio = a.peak == b.peak ? (R)1 : exp(-abs(a.peak - b.peak));
+        return a.peak < b.peak ? A{b.peak, a.mass * ratio + b.mass} : A{a.peak, a.mass + b.mass * ratio};
+    }
+};
+
+// The merged A of the threads of one column of a two-dimensional block, in all of them; `shared` has an A a thread.
+template <typename Op>
+__device__ __forceinline__ typename Op::A merged_down(const Op& op, typename Op::A a, typename Op::A* shared) {
+    const int across = (int)blockDim.x;
+    typename Op::A* mine = shared + threadIdx.y * across + threadIdx.x;
+    *mine = a;
+    __syncthreads();
+    for (int half = (int)blockDim.y / 2; half; half /= 2) {
+        if ((int)threadIdx.y < half) *mine = op.merge(*mine, mine[half * across]);
+        __syncthreads();
+    }
+    return shared[threadIdx.x];
+}
+
+// ---- rows in registers ----
+
+// Elements that a thread holds: lucid/cuda/rows.py knows the number too. With vectors they are whole vectors of 16
+// bytes, and the length of the row is a multiple of theirs.
+constexpr int HELD = 16;
+
+// Reads a row, with `nothing` in registers beyond its end, or in all of them if it is no row.
+template <typename T>
+__device__ __forceinline__ void read_row(const T* row_c, bool is_row, int length, int vectors, Total<T> nothing,
+                                         Total<T> (&value_k)[HELD]) {
+    constexpr int V = 16 / sizeof(T);
+#pragma unroll
+    for (int k = 0; k < HELD; ++k) value_k[k] = nothing;
+    if (!is_row) return;
+    if (vectors) {
+#pragma unroll
+        for (int k = 0; k < HELD; k += V) {
+            const int c = (k / V * (int)blockDim.x + (int)threadIdx.x) * V;
+            if (c < length) {
+                const Vector<T> v = *(const Vector<T>*)(row_c + c);
+#pragma unroll
+                for (int j = 0; j < V; ++j) value_k[k + j] = (Total<T>)v.value_k[j];
+            }
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < HELD; ++k) {
+            const int c = k * (int)blockDim.x + (int)threadIdx.x;
+            if (c < length) value_k[k] = (Total<T>)row_c[c];
+        }
+    }
+}
+
+// Writes what read_row has read to a row of the same length and alignment.
+template <typename T>
+__device__ __forceinline__ void write_row(T* row_c, int length, int vectors, const Total<T> (&value_k)[HELD]) {
+    constexpr int V = 16 / sizeof(T);
+    if (vectors) {
+#pragma unroll
+        for (int k = 0; k < HELD; k += V) {
+            const int c = (k / V * (int)blockDim.x + (int)threadIdx.x) * V;
+            if (c < length) {
+                Vector<T> v;
+#pragma unroll
+                for (int j = 0; j < V; ++j) v.value_k[j] = (T)value_k[k + j];
+                *(Vector<T>*)(row_c + c) = v;
+            }
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < HELD; ++k) {
+            const int c = k * (int)blockDim.x + (int)threadIdx.x;
+            if (c < length) row_c[c] = (T)value_k[k];
+        }
+    }
+}
+
+}  // namespace lucid
+
+#endif  // LUCID_ROWS_CUH
