@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 import time
@@ -61,9 +62,11 @@ def import_time(name: str) -> float:
 def sampler(peer: Peer, *arguments: str) -> Sampler:
     """Return the sampler that asks a fresh process for its number."""
     command = [sys.executable, "-m", "benchmarks.process", *arguments]
+    # an installed package has its bytecode beside it; so has a checkout, unless the environment forbids it
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     def sample() -> float:
-        child = subprocess.run(command, capture_output=True, text=True, check=False)
+        child = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if child.returncode:
             reason = child.stderr.strip().splitlines()[-1:] or [f"exit status {child.returncode}"]
             message = f"{peer.name}: {reason[0]}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
+import os
 import re
-import secrets
 import threading
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -71,7 +71,7 @@ class Generator:
 
     def __init__(self, device: str = "cpu", seed: int | None = None) -> None:
         self.device = _canonical_device(device)
-        self._seed = secrets.randbits(64) if seed is None else _as_seed(seed)
+        self._seed = int.from_bytes(os.urandom(8), "little") if seed is None else _as_seed(seed)
         self._offset = 0
         self._lock = threading.Lock()
 
@@ -83,7 +83,7 @@ class Generator:
 
     def seed(self) -> int:
         """Fresh 64-bit seed from the operating system, with which the generator has been restarted."""
-        seed = secrets.randbits(64)
+        seed = int.from_bytes(os.urandom(8), "little")
         self._restore(seed, 0)
         return seed
 
