@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import e, inf, nan, pi
 
-from lucid import autograd, backends, cuda, errors, nn, optim
+from lucid import amp, autograd, backends, cuda, errors, nn, optim
 from lucid.autograd.mode import (
     enable_grad,
     inference_mode,
@@ -149,6 +149,7 @@ __all__ = [
     "allclose",
     "amax",
     "amin",
+    "amp",
     "angle",
     "any",
     "arange",

@@ -21,6 +21,7 @@ from lucid.cuda.memory import (
     reset_peak_memory_stats,
 )
 from lucid.cuda.streams import Event, Stream, current_stream, default_stream, stream
+from lucid.cuda.warmup import warmup
 from lucid.errors import OutOfMemoryError
 
 if os.environ.get("LUCID_CUDA_SIMULATOR", "0") != "0":
@@ -50,4 +51,5 @@ __all__ = [
     "set_device",
     "stream",
     "synchronize",
+    "warmup",
 ]

@@ -34,7 +34,7 @@ def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
     return [grad for parameter in _tensors(parameters) if (grad := grad_of(parameter)) is not None]
 
 
-def _changed_on_device(grads: list[Any], kernel: Callable[[list[Any]], list[Any]]) -> list[Any]:
+def changed_on_device(grads: list[Any], kernel: Callable[[list[Any]], list[Any]]) -> list[Any]:
     """Return the gradients that are still to be changed, after a kernel has changed those on CUDA devices.
 
     The kernel gets arrays, and returns those that it cannot take.
@@ -106,7 +106,7 @@ def clip_grads_with_norm_(
     with no_grad():
         grads = _grads(parameters)
         if total_norm.is_cuda:
-            grads = _changed_on_device(
+            grads = changed_on_device(
                 grads, lambda arrays: multi_tensor.clip_by_norm(arrays, total_norm.array, max_norm)
             )
         if grads:
@@ -181,7 +181,7 @@ def clip_grad_value_(
         Accepted for PyTorch's sake.
     """
     with no_grad():
-        for grad in _changed_on_device(
+        for grad in changed_on_device(
             _grads(parameters), lambda arrays: multi_tensor.clip_by_value(arrays, clip_value)
         ):
             grad.copy_(clamp(grad, -clip_value, clip_value))

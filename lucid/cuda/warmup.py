@@ -1,0 +1,95 @@
+"""Everything that a model needs on a CUDA device, compiled before training begins."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from lucid.backend import gpu
+from lucid.backend.generator import get_rng_states, set_rng_states
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["warmup"]
+
+# Those that take part in calls and in backward passes.
+_HOOK_TABLES = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks", "_output_hooks")
+
+
+def warmup(model: Any, *inputs: Any, loss: Callable[[Any], Any] | None = None) -> None:
+    """Run a model forward and backward once, so that every kernel of a training step is compiled and loaded.
+
+    It runs a copy of the model, without hooks, on copies of the inputs: parameters, gradients, buffers, training flags,
+    and whatever else the model keeps, stay as they are, however the run ends. So do the generators of random numbers.
+    Memory is needed for a second set of parameters and buffers. Optimizers compile their kernel in their first step.
+
+    Parameters
+    ----------
+    model : nn.Module
+        On a CUDA device.
+    *inputs : object
+        Its arguments, in the sizes, dtypes and layouts of training.
+    loss : callable, optional
+        ``loss(output)`` gives the tensor from which backward runs; by default the sum of all tensors in the output that
+        require grad. With gradients off, or none required, only forward runs.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    TypeError
+        If `model` is no module.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import nn
+    >>> if lucid.cuda.is_available():
+    ...     model = nn.Linear(3, 2).cuda()
+    ...     lucid.cuda.warmup(model, lucid.zeros(5, 3, device="cuda"))
+    """
+    gpu.cupy()
+    if not hasattr(model, "modules"):
+        raise TypeError(f"warmup: expected a module, got {type(model).__name__}")
+    states = get_rng_states()
+    try:
+        twin, arguments = copy.deepcopy(model), copy.deepcopy([_detached(each) for each in inputs])
+        for module in twin.modules():
+            for name in _HOOK_TABLES:
+                getattr(module, name).clear()
+        output = twin(*arguments)
+        total = loss(output) if loss else _sum(output)
+        if total is not None and total.requires_grad:
+            total.backward()
+        gpu.cupy().cuda.runtime.deviceSynchronize()
+    finally:
+        set_rng_states(states)
+
+
+def _detached(value: Any) -> Any:
+    """Return a tensor as a leaf of its own, which can be copied; anything else as it is."""
+    if not (hasattr(value, "detach") and hasattr(value, "requires_grad_")):
+        return value
+    return value.detach().requires_grad_(value.requires_grad)
+
+
+def _sum(output: Any) -> Any:
+    """Return the sum of all tensors in an output that require grad, or None if there are none."""
+    total = None
+    for tensor in _tensors(output):
+        if tensor.requires_grad:
+            part = tensor.abs().sum() if tensor.is_complex() else tensor.sum()
+            total = part if total is None else total + part
+    return total
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    if hasattr(value, "backward"):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():  # pyright: ignore[reportUnknownVariableType]
+            yield from _tensors(each)
+    elif isinstance(value, list | tuple):
+        for each in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from _tensors(each)
