@@ -9,6 +9,7 @@ import numpy as np
 from lucid.autograd.base import INFERENCE, TensorBase, describe, is_tuple, version_of, wrap
 from lucid.autograd.mode import enable_grad, thread
 from lucid.autograd.mutation import keep_saved
+from lucid.autograd.namespace import CUDA
 from lucid.autograd.node import AccumulateGrad, Node, next_sequence
 from lucid.backend import gpu
 from lucid.backend.dtype import can_cast, dtype_of
@@ -144,7 +145,7 @@ class CopySlices(Node):
         if isinstance(rest, TensorBase):
             change_in_place(region, m.zeros_like(region))
         else:
-            region[...] = 0
+            m.copy_into(region, 0)
         return rest, inside
 
 
@@ -230,7 +231,7 @@ def change_in_place(target: Any, value: Any) -> Any:
         thread.state.quiet(np.copyto, array, source, "unsafe")
     else:
         with gpu.use_device(gpu.device_index(array)):
-            array[...] = source
+            CUDA.copy_into(array, source)
     if target.version is not INFERENCE:
         target.version[0] += 1
     if not recording:

@@ -8,8 +8,10 @@ import numpy as np
 
 from lucid.autograd.primitive import primitive
 from lucid.autograd.recording import unary
+from lucid.cuda.elementwise import NUMBERS, Elementwise
 from lucid.ops.elementwise import refuse, tensor_operand
 from lucid.ops.fused import drop_where, in_blocks, keep_where
+from lucid.ops.selection import CLAMP
 
 if TYPE_CHECKING:
     from lucid.autograd.primitive import Primitive
@@ -44,6 +46,9 @@ def _relu(xp: Any, x: Array) -> Array:
     return xp.maximum(x, 0)
 
 
+_relu.cuda(Elementwise("activation", "Relu", dtypes=NUMBERS))
+
+
 def _relu_grad_into(xp: Any, out: Array, grad: Array, result: Array) -> None:
     drop_where(xp, out, grad, xp.less_equal(result, 0))
 
@@ -51,6 +56,9 @@ def _relu_grad_into(xp: Any, out: Array, grad: Array, result: Array) -> None:
 @primitive
 def _relu_grad(xp: Any, g: Array, result: Array) -> Array:
     return in_blocks(xp, _relu_grad_into, 0, g, result)
+
+
+_relu_grad.cuda(Elementwise("activation", "ReluGrad", "TT"))
 
 
 @_relu.vjp
@@ -115,6 +123,15 @@ def _leaky_relu(xp: Any, x: Array, *, slope: float) -> Array:
     return in_blocks(xp, _leaky_relu_into, 1, x, slope=slope)
 
 
+_LEAKY_RELU = Elementwise("activation", "LeakyRelu", "TS")
+_LEAKY_RELU_GRAD = Elementwise("activation", "LeakyReluGrad", "TTS")
+
+
+@_leaky_relu.cuda
+def _leaky_relu_cuda(x: Array, *, slope: float) -> Any:
+    return _LEAKY_RELU(x, slope)
+
+
 def _leaky_relu_grad_into(xp: Any, out: Array, grad: Array, x: Array, above: Array, *, slope: float) -> None:
     claim = xp.greater(x, 0)
     drop_where(xp, out, grad, claim)
@@ -126,6 +143,11 @@ def _leaky_relu_grad_into(xp: Any, out: Array, grad: Array, x: Array, above: Arr
 @primitive
 def _leaky_relu_grad(xp: Any, g: Array, x: Array, *, slope: float) -> Array:
     return in_blocks(xp, _leaky_relu_grad_into, 1, g, x, slope=slope)
+
+
+@_leaky_relu_grad.cuda
+def _leaky_relu_grad_cuda(g: Array, x: Array, *, slope: float) -> Any:
+    return _LEAKY_RELU_GRAD(g, x, slope)
 
 
 @_leaky_relu.vjp
@@ -198,6 +220,15 @@ def _elu(xp: Any, x: Array, *, alpha: float) -> Array:
     return in_blocks(xp, _elu_into, 1, x, alpha=alpha)
 
 
+_ELU = Elementwise("activation", "Elu", "TS")
+_ELU_GRAD = Elementwise("activation", "EluGrad", "TTS")
+
+
+@_elu.cuda
+def _elu_cuda(x: Array, *, alpha: float) -> Any:
+    return _ELU(x, alpha)
+
+
 def _elu_grad_into(xp: Any, out: Array, grad: Array, x: Array, below: Array, slope: Array, *, alpha: float) -> None:
     claim = xp.less_equal(x, 0)
     drop_where(xp, out, grad, claim)
@@ -213,6 +244,11 @@ def _elu_grad_into(xp: Any, out: Array, grad: Array, x: Array, below: Array, slo
 @primitive
 def _elu_grad(xp: Any, g: Array, x: Array, *, alpha: float) -> Array:
     return in_blocks(xp, _elu_grad_into, 2, g, x, alpha=alpha)
+
+
+@_elu_grad.cuda
+def _elu_grad_cuda(g: Array, x: Array, *, alpha: float) -> Any:
+    return _ELU_GRAD(g, x, alpha)
 
 
 @_elu.vjp
@@ -264,6 +300,11 @@ def _hardtanh(xp: Any, x: Array, *, low: float, high: float) -> Array:
     return xp.minimum(xp.maximum(x, x.dtype.type(low)), x.dtype.type(high))
 
 
+@_hardtanh.cuda
+def _hardtanh_cuda(x: Array, *, low: float, high: float) -> Any:
+    return CLAMP(x, low, high) if x.dtype.kind in "fV" else CLAMP(x, int(low), int(high))
+
+
 def _hardtanh_grad_into(xp: Any, out: Array, grad: Array, x: Array, *, low: float, high: float) -> None:
     drop_where(xp, out, grad, xp.less_equal(x, low) | xp.greater_equal(x, high))
 
@@ -271,6 +312,14 @@ def _hardtanh_grad_into(xp: Any, out: Array, grad: Array, x: Array, *, low: floa
 @primitive
 def _hardtanh_grad(xp: Any, g: Array, x: Array, *, low: float, high: float) -> Array:
     return in_blocks(xp, _hardtanh_grad_into, 0, g, x, low=low, high=high)
+
+
+_HARDTANH_GRAD = Elementwise("activation", "HardtanhGrad", "TTSS")
+
+
+@_hardtanh_grad.cuda
+def _hardtanh_grad_cuda(g: Array, x: Array, *, low: float, high: float) -> Any:
+    return _HARDTANH_GRAD(g, x, low, high)
 
 
 @_hardtanh.vjp

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import ALL, Elementwise
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.comparison import eq
 from lucid.ops.elementwise import tensor_operand
@@ -29,6 +30,15 @@ def _isclose(xp: Any, a: Array, b: Array, *, rtol: float, atol: float, equal_nan
     if equal_nan:
         close |= xp.isnan(a) & xp.isnan(b)
     return close
+
+
+_CLOSE = Elementwise("comparison", "IsClose", "TTSS", out="bool", dtypes=ALL)
+_CLOSE_OR_NAN = Elementwise("comparison", "IsCloseOrNan", "TTSS", out="bool", dtypes=ALL)
+
+
+@_isclose.cuda
+def _isclose_cuda(a: Array, b: Array, *, rtol: float, atol: float, equal_nan: bool) -> Any:
+    return (_CLOSE_OR_NAN if equal_nan else _CLOSE)(a, b, rtol, atol)
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import Elementwise
 from lucid.ops.division import div
-from lucid.ops.elementwise import add, mul, refuse, scaled
+from lucid.ops.elementwise import add, mul, refuse, scaled, summed
 from lucid.ops.promotion import promote
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ def _lerp(xp: Any, start: Array, end: Array, weight: Array) -> Array:
     return xp.where(xp.less(xp.abs(weight), 0.5), near, far)
 
 
-@_lerp.vjp("start")
+_lerp.cuda(Elementwise("elementwise", "Lerp", "TTT"))
+
+
+@_lerp.vjp("start", cuda=summed(Elementwise("elementwise", "LerpStartGrad", "TT")))
 def _lerp_start(m: Any, grad: Any, weight: Any, start_shape: tuple[int, ...]) -> Any:
     rest = 1 - weight if isinstance(weight, int | float | complex) else m.sub(1, weight)
     return m.sum_to(m.mul(grad, rest), shape=start_shape)
@@ -34,7 +38,7 @@ def _lerp_end(m: Any, grad: Any, weight: Any, end_shape: tuple[int, ...]) -> Any
     return m.sum_to(m.mul(grad, weight), shape=end_shape)
 
 
-@_lerp.vjp("weight")
+@_lerp.vjp("weight", cuda=summed(Elementwise("elementwise", "LerpWeightGrad", "TTT")))
 def _lerp_weight(m: Any, grad: Any, start: Any, end: Any, weight_shape: tuple[int, ...]) -> Any:
     return m.sum_to(m.mul(grad, m.sub(end, start)), shape=weight_shape)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from lucid.autograd.primitive import primitive
 from lucid.autograd.recording import binary
-from lucid.ops.elementwise import of_two, refuse
+from lucid.cuda.elementwise import ALL, Elementwise
+from lucid.ops.elementwise import of_two, refuse, summed
 from lucid.ops.promotion import promote
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ def of_ordered(op: Primitive) -> Primitive:
 @primitive(cpu=np.equal)
 def _eq(xp: Any, a: Array, b: Array) -> Array:
     return xp.equal(a, b)
+
+
+_eq.cuda(Elementwise("comparison", "Equal", "TT", out="bool", dtypes=ALL))
 
 
 of_two(_eq)
@@ -70,6 +74,9 @@ def _ne(xp: Any, a: Array, b: Array) -> Array:
     return xp.not_equal(a, b)
 
 
+_ne.cuda(Elementwise("comparison", "NotEqual", "TT", out="bool", dtypes=ALL))
+
+
 of_two(_ne)
 
 
@@ -105,6 +112,9 @@ def ne(input: Tensor, other: Any) -> Tensor:
 @primitive(cpu=np.less)
 def _lt(xp: Any, a: Array, b: Array) -> Array:
     return xp.less(a, b)
+
+
+_lt.cuda(Elementwise("comparison", "Less", "TT", out="bool", dtypes=ALL))
 
 
 of_ordered(_lt)
@@ -146,6 +156,9 @@ def _le(xp: Any, a: Array, b: Array) -> Array:
     return xp.less_equal(a, b)
 
 
+_le.cuda(Elementwise("comparison", "LessEqual", "TT", out="bool", dtypes=ALL))
+
+
 of_ordered(_le)
 
 
@@ -185,6 +198,9 @@ def _gt(xp: Any, a: Array, b: Array) -> Array:
     return xp.greater(a, b)
 
 
+_gt.cuda(Elementwise("comparison", "Greater", "TT", out="bool", dtypes=ALL))
+
+
 of_ordered(_gt)
 
 
@@ -222,6 +238,9 @@ def gt(input: Tensor, other: Any) -> Tensor:
 @primitive(cpu=np.greater_equal)
 def _ge(xp: Any, a: Array, b: Array) -> Array:
     return xp.greater_equal(a, b)
+
+
+_ge.cuda(Elementwise("comparison", "GreaterEqual", "TT", out="bool", dtypes=ALL))
 
 
 of_ordered(_ge)
@@ -267,12 +286,18 @@ def _maximum(xp: Any, a: Array, b: Array) -> Array:
     return xp.maximum(a, b)
 
 
-@_maximum.vjp("a")
+_maximum.cuda(Elementwise("comparison", "Maximum", "TT", dtypes=ALL))
+
+
+_MAXIMUM_GRAD = Elementwise("comparison", "MaximumGrad", "TTT")
+
+
+@_maximum.vjp("a", cuda=summed(_MAXIMUM_GRAD))
 def _maximum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=a_shape)
 
 
-@_maximum.vjp("b")
+@_maximum.vjp("b", cuda=summed(_MAXIMUM_GRAD, exchanged=True))
 def _maximum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
     return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=b_shape)
 
@@ -318,12 +343,18 @@ def _minimum(xp: Any, a: Array, b: Array) -> Array:
     return xp.minimum(a, b)
 
 
-@_minimum.vjp("a")
+_minimum.cuda(Elementwise("comparison", "Minimum", "TT", dtypes=ALL))
+
+
+_MINIMUM_GRAD = Elementwise("comparison", "MinimumGrad", "TTT")
+
+
+@_minimum.vjp("a", cuda=summed(_MINIMUM_GRAD))
 def _minimum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=a_shape)
 
 
-@_minimum.vjp("b")
+@_minimum.vjp("b", cuda=summed(_MINIMUM_GRAD, exchanged=True))
 def _minimum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
     return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=b_shape)
 

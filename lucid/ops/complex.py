@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import ALL, NUMBERS, Elementwise
 from lucid.errors import DtypeError
 from lucid.ops import core
 from lucid.ops.elementwise import of_one, refuse, tensor_operand
@@ -27,7 +28,10 @@ def _abs(xp: Any, x: Array) -> Array:
     return xp.abs(x)
 
 
-@_abs.vjp
+_abs.cuda(Elementwise("elementwise", "Abs", dtypes=NUMBERS))
+
+
+@_abs.vjp(cuda=Elementwise("elementwise", "AbsGrad", "TT"))
 def _abs_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.mul(grad, m.sgn(x))
 
@@ -72,6 +76,9 @@ def _sgn(xp: Any, x: Array) -> Array:
         return xp.array(x)
     # a difference of claims, by which the sign of NaN is zero
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+
+
+_sgn.cuda(Elementwise("elementwise", "Sign", dtypes=ALL))
 
 
 @_sgn.vjp

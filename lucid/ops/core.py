@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import ALL, Elementwise, converted
+from lucid.cuda.reduction import sum_over
 from lucid.ops.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
@@ -38,6 +40,14 @@ def sum_to(xp: Any, x: Array, *, shape: tuple[int, ...] | None) -> Array:
     None stands for the shape of an operand that was not broadcast.
     """
     return x if shape is None else sum_to_array(xp, x, shape)
+
+
+@sum_to.cuda
+def _sum_to_cuda(x: Any, *, shape: tuple[int, ...] | None) -> Any:
+    if shape is None or x.shape == shape:
+        return x
+    total = sum_over(x, broadcast_axes(x.shape, shape), False, x.dtype)
+    return total if total is NotImplemented else total.reshape(shape)
 
 
 @sum_to.vjp
@@ -77,6 +87,11 @@ def clone(xp: Any, x: Array) -> Array:
     return xp.array(x, order="C")
 
 
+@clone.cuda
+def _clone_cuda(x: Array) -> Any:
+    return converted(x, x.dtype)
+
+
 @clone.vjp
 def clone_vjp(m: Any, grad: Any) -> Any:
     """Return the gradient unchanged."""
@@ -104,3 +119,23 @@ def add_into(xp: Any, into: Array, x: Array) -> Array:
     """Add `x` to `into` in place; only for arrays that the engine owns."""
     into += x
     return into
+
+
+ADD = Elementwise("elementwise", "Add", "TT", dtypes=ALL)
+
+
+@add_into.cuda
+def _add_into_cuda(into: Array, x: Array) -> Any:
+    return ADD(into, x, out=into)
+
+
+@primitive
+def copy_into(xp: Any, into: Array, x: Array) -> Array:
+    """Write `x` to `into`, in its dtype."""
+    into[...] = x
+    return into
+
+
+@copy_into.cuda
+def _copy_into_cuda(into: Array, x: Array) -> Any:
+    return converted(x, into.dtype, into)

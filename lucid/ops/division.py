@@ -9,8 +9,9 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.autograd.primitive import primitive
 from lucid.autograd.recording import binary
+from lucid.cuda.elementwise import NUMBERS, Elementwise
 from lucid.errors import LucidError
-from lucid.ops.elementwise import of_one, of_two, refuse
+from lucid.ops.elementwise import of_one, of_two, refuse, summed
 from lucid.ops.promotion import promote
 
 if TYPE_CHECKING:
@@ -52,12 +53,15 @@ def _div(xp: Any, a: Array, b: Array) -> Array:
     return xp.divide(a, b)
 
 
+_div.cuda(Elementwise("division", "Div", "TT"))
+
+
 @_div.vjp("a")
 def _div_a(m: Any, grad: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     return m.sum_to(m.div(grad, b), shape=a_shape)
 
 
-@_div.vjp("b")
+@_div.vjp("b", cuda=summed(Elementwise("division", "DivGradB", "TTT")))
 def _div_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
     return m.neg(m.sum_to(m.mul(grad, m.div(m.div(a, b), b)), shape=b_shape))
 
@@ -70,6 +74,9 @@ def _floor_divide(xp: Any, a: Array, b: Array) -> Array:
     return xp.floor_divide(a, b)
 
 
+_floor_divide.cuda(Elementwise("division", "FloorDivide", "TT", dtypes=NUMBERS))
+
+
 def _trunc_divide_on(xp: Any, a: Array, b: Array) -> Array:
     if np.result_type(a, b).kind in "biu":
         return xp.floor_divide(xp.subtract(a, xp.fmod(a, b)), b)
@@ -79,6 +86,9 @@ def _trunc_divide_on(xp: Any, a: Array, b: Array) -> Array:
 @primitive
 def _trunc_divide(xp: Any, a: Array, b: Array) -> Array:
     return _trunc_divide_on(xp, a, b)
+
+
+_trunc_divide.cuda(Elementwise("division", "TruncDivide<{T}>", "TT", dtypes=NUMBERS))
 
 
 def _no_slope_a(m: Any, grad: Any, a_shape: tuple[int, ...]) -> Any:
@@ -179,21 +189,27 @@ def _remainder(xp: Any, a: Array, b: Array) -> Array:
     return xp.remainder(a, b)
 
 
+_remainder.cuda(Elementwise("division", "Remainder", "TT", dtypes=NUMBERS))
+
+
 @primitive(cpu=np.fmod)
 def _fmod(xp: Any, a: Array, b: Array) -> Array:
     return xp.fmod(a, b)
+
+
+_fmod.cuda(Elementwise("division", "Fmod", "TT", dtypes=NUMBERS))
 
 
 def _keep_a(m: Any, grad: Any, a_shape: tuple[int, ...]) -> Any:
     return m.sum_to(grad, shape=a_shape)
 
 
-@_remainder.vjp("b")
+@_remainder.vjp("b", cuda=summed(Elementwise("division", "RemainderGradB", "TTT")))
 def _remainder_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
     return m.neg(m.sum_to(m.mul(grad, m.floor_divide(a, b)), shape=b_shape))
 
 
-@_fmod.vjp("b")
+@_fmod.vjp("b", cuda=summed(Elementwise("division", "FmodGradB<{T}>", "TTT")))
 def _fmod_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
     return m.neg(m.sum_to(m.mul(grad, m.trunc_divide(a, b)), shape=b_shape))
 
@@ -270,7 +286,10 @@ def _reciprocal(xp: Any, x: Array) -> Array:
     return xp.reciprocal(x)
 
 
-@_reciprocal.vjp
+_reciprocal.cuda(Elementwise("division", "Reciprocal"))
+
+
+@_reciprocal.vjp(cuda=Elementwise("division", "ReciprocalGrad", "TT"))
 def _reciprocal_vjp(m: Any, grad: Any, out: Any) -> Any:
     return m.neg(m.mul(grad, m.square(out)))
 

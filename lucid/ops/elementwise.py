@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase
+from lucid.autograd.namespace import CUDA
 from lucid.autograd.primitive import Primitive, primitive
 from lucid.autograd.recording import binary, unary
 from lucid.backend.dtype import result_type, scalar_dtype
+from lucid.cuda.elementwise import ALL, NUMBERS, Elementwise
 from lucid.errors import DtypeError
+from lucid.ops.core import ADD
 from lucid.ops.promotion import OperandTypeError, as_operand, float_operand, promote, tensor_dtype
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -49,6 +54,22 @@ def without_slope(op: Primitive) -> Primitive:
 
     op.vjp(zero)
     return op
+
+
+def summed(kernel: Callable[..., Any], *, exchanged: bool = False) -> Callable[..., Any]:
+    """Return the kernel of a derivative rule whose last parameter is the shape that the gradient is summed to.
+
+    With `exchanged` the given kernel takes the operands in reverse order.
+    """
+
+    def run(grad: Any, *arguments: Any) -> Any:
+        *operands, shape = arguments
+        if exchanged:
+            operands.reverse()
+        out = kernel(grad, *operands)
+        return out if out is NotImplemented or shape is None or out.shape == shape else CUDA.sum_to(out, shape=shape)
+
+    return run
 
 
 def tensor_operand(x: Any) -> Any:
@@ -120,6 +141,9 @@ def _add(xp: Any, a: Array, b: Array) -> Array:
     return xp.add(a, b)
 
 
+_add.cuda(ADD)
+
+
 @_add.vjp
 def _add_vjp(m: Any, grad: Any, a_shape: tuple[int, ...] | None, b_shape: tuple[int, ...] | None) -> Any:
     return (
@@ -169,6 +193,9 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 @primitive(cpu=np.subtract)
 def _sub(xp: Any, a: Array, b: Array) -> Array:
     return xp.subtract(a, b)
+
+
+_sub.cuda(Elementwise("elementwise", "Sub", "TT", dtypes=NUMBERS))
 
 
 @_sub.vjp("a")
@@ -263,6 +290,9 @@ def _mul(xp: Any, a: Array, b: Array) -> Array:
     return xp.multiply(a, b)
 
 
+_mul.cuda(Elementwise("elementwise", "Mul", "TT", dtypes=ALL))
+
+
 @_mul.vjp("a")
 def _mul_a(m: Any, grad: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     product = m.mul(grad, b)
@@ -312,6 +342,9 @@ def mul(input: Tensor, other: Any) -> Tensor:
 @primitive(cpu=np.negative)
 def _neg(xp: Any, x: Array) -> Array:
     return xp.negative(x)
+
+
+_neg.cuda(Elementwise("elementwise", "Neg", dtypes=NUMBERS))
 
 
 @_neg.vjp

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
-from lucid.ops.elementwise import of_one, of_two
+from lucid.cuda.elementwise import Elementwise
+from lucid.ops.elementwise import of_one, of_two, summed
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -20,6 +21,9 @@ LN2, LN10 = math.log(2), math.log(10)
 @primitive(cpu=np.exp)
 def _exp(xp: Any, x: Array) -> Array:
     return xp.exp(x)
+
+
+_exp.cuda(Elementwise("exponential", "Exp"))
 
 
 @_exp.vjp
@@ -57,7 +61,10 @@ def _exp2(xp: Any, x: Array) -> Array:
     return xp.exp2(x)
 
 
-@_exp2.vjp
+_exp2.cuda(Elementwise("exponential", "Exp2"))
+
+
+@_exp2.vjp(cuda=Elementwise("exponential", "Exp2Grad", "TT"))
 def _exp2_vjp(m: Any, grad: Any, out: Any) -> Any:
     return m.mul(m.mul(grad, out), LN2)
 
@@ -92,7 +99,10 @@ def _expm1(xp: Any, x: Array) -> Array:
     return xp.expm1(x)
 
 
-@_expm1.vjp
+_expm1.cuda(Elementwise("exponential", "Expm1"))
+
+
+@_expm1.vjp(cuda=Elementwise("exponential", "Expm1Grad", "TT"))
 def _expm1_vjp(m: Any, grad: Any, out: Any) -> Any:
     return m.mul(grad, m.add(out, 1.0))
 
@@ -125,6 +135,9 @@ def expm1(input: Tensor) -> Tensor:
 @primitive(cpu=np.log)
 def _log(xp: Any, x: Array) -> Array:
     return xp.log(x)
+
+
+_log.cuda(Elementwise("exponential", "Log"))
 
 
 @_log.vjp
@@ -162,7 +175,10 @@ def _log2(xp: Any, x: Array) -> Array:
     return xp.log2(x)
 
 
-@_log2.vjp
+_log2.cuda(Elementwise("exponential", "Log2"))
+
+
+@_log2.vjp(cuda=Elementwise("exponential", "Log2Grad", "TT"))
 def _log2_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.div(grad, m.mul(x, LN2))
 
@@ -197,7 +213,10 @@ def _log10(xp: Any, x: Array) -> Array:
     return xp.log10(x)
 
 
-@_log10.vjp
+_log10.cuda(Elementwise("exponential", "Log10"))
+
+
+@_log10.vjp(cuda=Elementwise("exponential", "Log10Grad", "TT"))
 def _log10_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.div(grad, m.mul(x, LN10))
 
@@ -232,7 +251,10 @@ def _log1p(xp: Any, x: Array) -> Array:
     return xp.log1p(x)
 
 
-@_log1p.vjp
+_log1p.cuda(Elementwise("exponential", "Log1p"))
+
+
+@_log1p.vjp(cuda=Elementwise("exponential", "Log1pGrad", "TT"))
 def _log1p_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.div(grad, m.add(x, 1.0))
 
@@ -267,12 +289,18 @@ def _logaddexp(xp: Any, a: Array, b: Array) -> Array:
     return xp.logaddexp(a, b)
 
 
-@_logaddexp.vjp("a")
+_logaddexp.cuda(Elementwise("exponential", "Logaddexp", "TT"))
+
+
+_LOGADDEXP_GRAD = Elementwise("exponential", "LogaddexpGrad", "TTT")
+
+
+@_logaddexp.vjp("a", cuda=summed(_LOGADDEXP_GRAD))
 def _logaddexp_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     return m.sum_to(m.mul(grad, m.sigmoid(m.sub(a, b))), shape=a_shape)
 
 
-@_logaddexp.vjp("b")
+@_logaddexp.vjp("b", cuda=summed(_LOGADDEXP_GRAD, exchanged=True))
 def _logaddexp_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
     return m.sum_to(m.mul(grad, m.sigmoid(m.sub(b, a))), shape=b_shape)
 

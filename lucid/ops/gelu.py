@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import Elementwise
 from lucid.errors import LucidError
 from lucid.ops.activation import of_floating
 from lucid.ops.fused import in_blocks
@@ -38,6 +39,9 @@ def _gelu(xp: Any, x: Array) -> Array:
     return in_blocks(xp, _gelu_into, 3, x)
 
 
+_gelu.cuda(Elementwise("gelu", "Gelu"))
+
+
 def _gelu_grad_into(xp: Any, out: Array, g: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
     # 1/2 + sign(x) * (1/2 - Q(|x|) + |x| * density(x))
     tail_into(xp, out, density, size, x, spare)
@@ -53,6 +57,9 @@ def _gelu_grad_into(xp: Any, out: Array, g: Array, x: Array, density: Array, siz
 @primitive
 def _gelu_grad(xp: Any, g: Array, x: Array) -> Array:
     return in_blocks(xp, _gelu_grad_into, 3, g, x)
+
+
+_gelu_grad.cuda(Elementwise("gelu", "GeluGrad", "TT"))
 
 
 @_gelu.vjp
@@ -96,6 +103,9 @@ def _gelu_tanh(xp: Any, x: Array) -> Array:
     return in_blocks(xp, _gelu_tanh_into, 0, x)
 
 
+_gelu_tanh.cuda(Elementwise("gelu", "GeluTanh"))
+
+
 def _gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array, rest: Array) -> None:
     # s * (1 + x * (1 - s) * 2 * u') with the gate s and u' = RISE * (1 + 3 * CUBIC * x**2)
     _gate_into(xp, gate, x)
@@ -113,6 +123,9 @@ def _gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array, r
 @primitive
 def _gelu_tanh_grad(xp: Any, g: Array, x: Array) -> Array:
     return in_blocks(xp, _gelu_tanh_grad_into, 2, g, x)
+
+
+_gelu_tanh_grad.cuda(Elementwise("gelu", "GeluTanhGrad", "TT"))
 
 
 @_gelu_tanh.vjp

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import Elementwise
 from lucid.ops.elementwise import of_one
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ def _sinh(xp: Any, x: Array) -> Array:
     return xp.sinh(x)
 
 
-@_sinh.vjp
+_sinh.cuda(Elementwise("hyperbolic", "Sinh"))
+
+
+@_sinh.vjp(cuda=Elementwise("hyperbolic", "SinhGrad", "TT"))
 def _sinh_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.mul(grad, m.cosh(x))
 
@@ -54,7 +58,10 @@ def _cosh(xp: Any, x: Array) -> Array:
     return xp.cosh(x)
 
 
-@_cosh.vjp
+_cosh.cuda(Elementwise("hyperbolic", "Cosh"))
+
+
+@_cosh.vjp(cuda=Elementwise("hyperbolic", "CoshGrad", "TT"))
 def _cosh_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.mul(grad, m.sinh(x))
 
@@ -89,7 +96,10 @@ def _asinh(xp: Any, x: Array) -> Array:
     return xp.arcsinh(x)
 
 
-@_asinh.vjp
+_asinh.cuda(Elementwise("hyperbolic", "Asinh"))
+
+
+@_asinh.vjp(cuda=Elementwise("hyperbolic", "AsinhGrad", "TT"))
 def _asinh_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.div(grad, m.sqrt(m.add(m.square(x), 1.0)))
 
@@ -124,7 +134,10 @@ def _acosh(xp: Any, x: Array) -> Array:
     return xp.arccosh(x)
 
 
-@_acosh.vjp
+_acosh.cuda(Elementwise("hyperbolic", "Acosh"))
+
+
+@_acosh.vjp(cuda=Elementwise("hyperbolic", "AcoshGrad", "TT"))
 def _acosh_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.div(m.div(grad, m.sqrt(m.sub(x, 1.0))), m.sqrt(m.add(x, 1.0)))
 
@@ -159,7 +172,10 @@ def _atanh(xp: Any, x: Array) -> Array:
     return xp.arctanh(x)
 
 
-@_atanh.vjp
+_atanh.cuda(Elementwise("hyperbolic", "Atanh"))
+
+
+@_atanh.vjp(cuda=Elementwise("hyperbolic", "AtanhGrad", "TT"))
 def _atanh_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.div(grad, m.sub(1.0, m.square(x)))
 

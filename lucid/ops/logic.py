@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import ALL, BOOL, INTEGERS, Elementwise
 from lucid.errors import DtypeError
 from lucid.ops.elementwise import refuse, tensor_operand
 from lucid.ops.promotion import promote
@@ -34,6 +35,9 @@ def of_integers(op: Primitive, refused: str = "fVc") -> Primitive:
 @primitive(cpu=np.logical_and)
 def _logical_and(xp: Any, a: Array, b: Array) -> Array:
     return xp.logical_and(a, b)
+
+
+_logical_and.cuda(Elementwise("logic", "LogicalAnd", "TT", out="bool", dtypes=ALL))
 
 
 def logical_and(input: Tensor, other: Any) -> Tensor:
@@ -70,6 +74,9 @@ def _logical_or(xp: Any, a: Array, b: Array) -> Array:
     return xp.logical_or(a, b)
 
 
+_logical_or.cuda(Elementwise("logic", "LogicalOr", "TT", out="bool", dtypes=ALL))
+
+
 def logical_or(input: Tensor, other: Any) -> Tensor:
     """Return where at least one operand is true, elementwise.
 
@@ -102,6 +109,9 @@ def logical_or(input: Tensor, other: Any) -> Tensor:
 @primitive(cpu=np.logical_xor)
 def _logical_xor(xp: Any, a: Array, b: Array) -> Array:
     return xp.logical_xor(a, b)
+
+
+_logical_xor.cuda(Elementwise("logic", "LogicalXor", "TT", out="bool", dtypes=ALL))
 
 
 def logical_xor(input: Tensor, other: Any) -> Tensor:
@@ -138,6 +148,9 @@ def _logical_not(xp: Any, x: Array) -> Array:
     return xp.logical_not(x)
 
 
+_logical_not.cuda(Elementwise("logic", "LogicalNot", out="bool", dtypes=ALL))
+
+
 def logical_not(input: Tensor) -> Tensor:
     """Return where `input` is zero or false, elementwise.
 
@@ -163,6 +176,9 @@ def logical_not(input: Tensor) -> Tensor:
 @primitive(cpu=np.bitwise_and)
 def _bitwise_and(xp: Any, a: Array, b: Array) -> Array:
     return xp.bitwise_and(a, b)
+
+
+_bitwise_and.cuda(Elementwise("logic", "BitwiseAnd", "TT", dtypes=INTEGERS + BOOL))
 
 
 of_integers(_bitwise_and)
@@ -204,6 +220,9 @@ def _bitwise_or(xp: Any, a: Array, b: Array) -> Array:
     return xp.bitwise_or(a, b)
 
 
+_bitwise_or.cuda(Elementwise("logic", "BitwiseOr", "TT", dtypes=INTEGERS + BOOL))
+
+
 of_integers(_bitwise_or)
 
 
@@ -241,6 +260,9 @@ def bitwise_or(input: Tensor, other: Any) -> Tensor:
 @primitive(cpu=np.bitwise_xor)
 def _bitwise_xor(xp: Any, a: Array, b: Array) -> Array:
     return xp.bitwise_xor(a, b)
+
+
+_bitwise_xor.cuda(Elementwise("logic", "BitwiseXor", "TT", dtypes=INTEGERS + BOOL))
 
 
 of_integers(_bitwise_xor)
@@ -282,6 +304,9 @@ def _bitwise_left_shift(xp: Any, a: Array, b: Array) -> Array:
     return xp.left_shift(a, b)
 
 
+_bitwise_left_shift.cuda(Elementwise("logic", "LeftShift", "TT", dtypes=INTEGERS))
+
+
 of_integers(_bitwise_left_shift, "bfVc")
 
 
@@ -321,6 +346,9 @@ def _bitwise_right_shift(xp: Any, a: Array, b: Array) -> Array:
     return xp.right_shift(a, b)
 
 
+_bitwise_right_shift.cuda(Elementwise("logic", "RightShift", "TT", dtypes=INTEGERS))
+
+
 of_integers(_bitwise_right_shift, "bfVc")
 
 
@@ -358,6 +386,9 @@ def bitwise_right_shift(input: Tensor, other: Any) -> Tensor:
 @primitive(cpu=np.invert)
 def _bitwise_not(xp: Any, x: Array) -> Array:
     return xp.invert(x)
+
+
+_bitwise_not.cuda(Elementwise("logic", "BitwiseNot", dtypes=INTEGERS + BOOL))
 
 
 def bitwise_not(input: Tensor) -> Tensor:

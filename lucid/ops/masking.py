@@ -12,6 +12,7 @@ from lucid.ops.core import expand
 from lucid.ops.dims import common_shape
 from lucid.ops.picking import view_at
 from lucid.ops.promotion import cast_to, tensor_dtype
+from lucid.ops.selection import WHERE
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ def _masked_fill(xp: Any, x: Array, mask: Array, value: Array) -> Array:
     return out
 
 
+@_masked_fill.cuda
+def _masked_fill_cuda(x: Array, mask: Array, value: Any) -> Any:
+    return WHERE(mask, value, x)
+
+
 @_masked_fill.vjp("x")
 def _masked_fill_x(m: Any, grad: Any, mask: Any) -> Any:
     return m.masked_fill(grad, mask, 0.0)
@@ -80,6 +86,11 @@ def _masked_keep(xp: Any, x: Array, mask: Array) -> Array:
     out = xp.zeros(x.shape, x.dtype)
     xp.copyto(out, x, where=mask)
     return out
+
+
+@_masked_keep.cuda
+def _masked_keep_cuda(x: Array, mask: Array) -> Any:
+    return WHERE(mask, x, 0)
 
 
 @_masked_keep.vjp("x")

@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.autograd.primitive import primitive
 from lucid.backend.limits import finfo
+from lucid.cuda.elementwise import ALL, Elementwise
 from lucid.ops.core import clone
 from lucid.ops.elementwise import of_one, refuse, tensor_operand
 from lucid.ops.promotion import tensor_dtype
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 @primitive(cpu=np.isnan)
 def _isnan(xp: Any, x: Array) -> Array:
     return xp.isnan(x)
+
+
+_isnan.cuda(Elementwise("nonfinite", "IsNan", out="bool", dtypes=ALL))
 
 
 of_one(_isnan, at_least_float=False)
@@ -52,6 +56,9 @@ def _isinf(xp: Any, x: Array) -> Array:
     return xp.isinf(x)
 
 
+_isinf.cuda(Elementwise("nonfinite", "IsInf", out="bool", dtypes=ALL))
+
+
 of_one(_isinf, at_least_float=False)
 
 
@@ -80,6 +87,9 @@ def isinf(input: Tensor) -> Tensor:
 @primitive(cpu=np.isfinite)
 def _isfinite(xp: Any, x: Array) -> Array:
     return xp.isfinite(x)
+
+
+_isfinite.cuda(Elementwise("nonfinite", "IsFinite", out="bool", dtypes=ALL))
 
 
 of_one(_isfinite, at_least_float=False)
@@ -115,7 +125,15 @@ def _nan_to_num(xp: Any, x: Array, *, nan: float, posinf: float, neginf: float) 
     return out
 
 
-@_nan_to_num.vjp
+_NAN_TO_NUM = Elementwise("nonfinite", "NanToNum", "TSSS")
+
+
+@_nan_to_num.cuda
+def _nan_to_num_cuda(x: Array, *, nan: float, posinf: float, neginf: float) -> Any:
+    return _NAN_TO_NUM(x, nan, posinf, neginf)
+
+
+@_nan_to_num.vjp(cuda=Elementwise("nonfinite", "NanToNumGrad", "TT"))
 def _nan_to_num_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.where(m.isfinite(x), grad, 0)
 

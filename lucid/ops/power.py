@@ -11,8 +11,9 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.autograd.primitive import primitive
 from lucid.autograd.recording import binary
+from lucid.cuda.elementwise import NUMBERS, Elementwise
 from lucid.errors import LucidError
-from lucid.ops.elementwise import is_bool, of_one, refuse
+from lucid.ops.elementwise import is_bool, of_one, refuse, summed
 from lucid.ops.promotion import promote
 
 if TYPE_CHECKING:
@@ -62,7 +63,24 @@ def _pow(xp: Any, a: Array, b: Array) -> Array:
     return _power_on(xp, a, b)
 
 
-@_pow.vjp("a")
+_POW = Elementwise("power", "Pow", "TT", dtypes=NUMBERS)
+_POW_NUMBER = Elementwise("power", "PowNumber", "TT")
+_POW_GRAD_A = Elementwise("power", "PowGradA", "TTT")
+_POW_NUMBER_GRAD = Elementwise("power", "PowNumberGrad", "TTT")
+
+
+@_pow.cuda
+def _pow_cuda(a: Any, b: Any) -> Any:
+    by_number = isinstance(b, int | float) and a.dtype.kind in "fV"
+    return (_POW_NUMBER if by_number else _POW)(a, b)
+
+
+def _pow_a_cuda(grad: Array, a: Array, b: Any, a_shape: tuple[int, ...]) -> Any:
+    kernel = _POW_NUMBER_GRAD if isinstance(b, int | float) else _POW_GRAD_A
+    return summed(kernel)(grad, a, b, a_shape)
+
+
+@_pow.vjp("a", cuda=_pow_a_cuda)
 def _pow_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     if not isinstance(b, int | float | complex):
         slope = m.where(m.eq(b, 0), 0, m.mul(b, m.pow(a, m.sub(b, 1))))
@@ -75,7 +93,7 @@ def _pow_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     return m.sum_to(m.mul(grad, slope), shape=a_shape)
 
 
-@_pow.vjp("b")
+@_pow.vjp("b", cuda=summed(Elementwise("power", "PowGradB", "TTTT")))
 def _pow_b(m: Any, grad: Any, a: Any, b: Any, out: Any, b_shape: tuple[int, ...]) -> Any:
     if not isinstance(a, int | float | complex):
         slope = m.where(m.logical_and(m.eq(a, 0), m.ge(m.real(b), 0)), 0, m.mul(out, m.log(a)))
@@ -141,7 +159,10 @@ def _square(xp: Any, x: Array) -> Array:
     return xp.square(x)
 
 
-@_square.vjp
+_square.cuda(Elementwise("power", "Square", dtypes=NUMBERS))
+
+
+@_square.vjp(cuda=Elementwise("power", "SquareGrad", "TT"))
 def _square_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.mul(m.mul(grad, x), 2)
 
@@ -182,7 +203,10 @@ def _sqrt(xp: Any, x: Array) -> Array:
     return xp.sqrt(x)
 
 
-@_sqrt.vjp
+_sqrt.cuda(Elementwise("power", "Sqrt"))
+
+
+@_sqrt.vjp(cuda=Elementwise("power", "SqrtGrad", "TT"))
 def _sqrt_vjp(m: Any, grad: Any, out: Any) -> Any:
     return m.div(grad, m.mul(out, 2))
 
@@ -222,7 +246,10 @@ def _rsqrt(xp: Any, x: Array) -> Array:
     return xp.reciprocal(xp.sqrt(x))
 
 
-@_rsqrt.vjp
+_rsqrt.cuda(Elementwise("power", "Rsqrt"))
+
+
+@_rsqrt.vjp(cuda=Elementwise("power", "RsqrtGrad", "TT"))
 def _rsqrt_vjp(m: Any, grad: Any, out: Any) -> Any:
     return m.mul(m.mul(grad, -0.5), m.mul(m.square(out), out))
 

@@ -9,9 +9,10 @@ import numpy as np
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.primitive import primitive
 from lucid.backend import gpu
-from lucid.backend.arrays import Array, asarray, astype, namespace
+from lucid.backend.arrays import Array, asarray, astype
 from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, get_default_dtype, result_type
 from lucid.backend.dtype import dtype as dtype_class
+from lucid.cuda.elementwise import converted
 from lucid.errors import DtypeError
 
 
@@ -23,6 +24,11 @@ class OperandTypeError(DtypeError):
 def cast(xp: Any, x: Array, *, dtype: Any) -> Array:
     """Return `x` in another dtype."""
     return astype(x, dtype, copy=True)
+
+
+@cast.cuda
+def _cast_cuda(x: Array, *, dtype: Any) -> Any:
+    return converted(x, dtype)
 
 
 @cast.vjp
@@ -92,9 +98,9 @@ def number_in(value: Any, dtype: dtype_class, like: Array | None = None) -> Any:
 
     `like` is the array that it stands beside, on whose device it may have to be.
     """
-    if dtype is bfloat16:
+    if dtype is bfloat16 and (like is None or not gpu.is_gpu_array(like)):
         # NumPy does not know that a Python number is weak beside bfloat16
-        return (np if like is None else namespace(like)).asarray(value, dtype.numpy)
+        return np.asarray(value, dtype.numpy)
     if dtype.category != 1:
         return value
     span = 1 << 8 * dtype.itemsize

@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.autograd.primitive import primitive
 from lucid.autograd.recording import unary
+from lucid.cuda.elementwise import Elementwise
 from lucid.errors import DtypeError
 from lucid.ops.core import clone
 from lucid.ops.elementwise import refuse, tensor_operand, without_slope
@@ -36,6 +37,9 @@ def of_fractions(op: Primitive) -> Primitive:
 @primitive(cpu=np.floor)
 def _floor(xp: Any, x: Array) -> Array:
     return xp.floor(x)
+
+
+_floor.cuda(Elementwise("rounding", "Floor"))
 
 
 of_fractions(_floor)
@@ -73,6 +77,9 @@ def _ceil(xp: Any, x: Array) -> Array:
     return xp.ceil(x)
 
 
+_ceil.cuda(Elementwise("rounding", "Ceil"))
+
+
 of_fractions(_ceil)
 
 
@@ -106,6 +113,9 @@ def ceil(input: Tensor) -> Tensor:
 @primitive(cpu=np.trunc)
 def _trunc(xp: Any, x: Array) -> Array:
     return xp.trunc(x)
+
+
+_trunc.cuda(Elementwise("rounding", "Trunc"))
 
 
 of_fractions(_trunc)
@@ -145,6 +155,18 @@ def _round(xp: Any, x: Array, *, decimals: int) -> Array:
     # powers of ten with a positive exponent are exact
     ten = x.dtype.type(10.0 ** abs(decimals))
     return xp.rint(x * ten) / ten if decimals > 0 else xp.rint(x / ten) * ten
+
+
+_ROUND = Elementwise("rounding", "Round")
+_ROUND_DECIMALS = Elementwise("rounding", "RoundDecimals<{T}>", "TS")
+_ROUND_TENS = Elementwise("rounding", "RoundTens<{T}>", "TS")
+
+
+@_round.cuda
+def _round_cuda(x: Array, *, decimals: int) -> Any:
+    if decimals == 0:
+        return _ROUND(x)
+    return (_ROUND_DECIMALS if decimals > 0 else _ROUND_TENS)(x, 10.0 ** abs(decimals))
 
 
 without_slope(_round)
@@ -190,6 +212,9 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
 @primitive
 def _frac(xp: Any, x: Array) -> Array:
     return xp.subtract(x, xp.trunc(x))
+
+
+_frac.cuda(Elementwise("rounding", "Frac"))
 
 
 @_frac.vjp

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase
+from lucid.autograd.namespace import CUDA
 from lucid.autograd.primitive import primitive
 from lucid.backend.dtype import bfloat16, result_type
+from lucid.cuda.elementwise import ALL, Elementwise
 from lucid.errors import DtypeError, LucidError
-from lucid.ops.elementwise import refuse, tensor_operand
+from lucid.ops.elementwise import refuse, summed, tensor_operand
 from lucid.ops.fused import drop_where, in_blocks, keep_where
 from lucid.ops.promotion import cast_to, promote, tensor_dtype
 
@@ -56,6 +59,10 @@ def _dropped_into(xp: Any, out: Array, condition: Array, b: Array) -> None:
 @primitive(cpu=_where_cpu)
 def _where(xp: Any, condition: Array, a: Array, b: Array) -> Array:
     return xp.where(condition, _typed(a, b), _typed(b, a))
+
+
+WHERE = Elementwise("selection", "Where", "MTT", dtypes=ALL)
+_where.cuda(WHERE)
 
 
 @_where.vjp("a")
@@ -115,7 +122,31 @@ def _clamp(xp: Any, x: Array, low: Any, high: Any) -> Array:
     return out if high is None else xp.minimum(out, _typed(high, x))
 
 
-@_clamp.vjp("x")
+CLAMP = Elementwise("selection", "Clamp", "TTT", dtypes=ALL)
+_CLAMP_GRAD_X = summed(Elementwise("selection", "ClampGradX", "TTTT"))
+_CLAMP_GRAD_LOW = summed(Elementwise("selection", "ClampGradLow", "TTTT"))
+_CLAMP_GRAD_HIGH = summed(Elementwise("selection", "ClampGradHigh", "TTTT"))
+
+
+@_clamp.cuda
+def _clamp_cuda(x: Array, low: Any, high: Any) -> Any:
+    return CUDA.maximum(x, low) if high is None else CUDA.minimum(x, high) if low is None else CLAMP(x, low, high)
+
+
+def _clamp_x_cuda(grad: Array, x: Array, low: Any, high: Any, x_shape: tuple[int, ...]) -> Any:
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    return _CLAMP_GRAD_X(grad, x, low, high, x_shape)
+
+
+def _clamp_low_cuda(grad: Array, x: Array, low: Any, high: Any, low_shape: tuple[int, ...]) -> Any:
+    return NotImplemented if high is None else _CLAMP_GRAD_LOW(grad, x, low, high, low_shape)
+
+
+def _clamp_high_cuda(grad: Array, x: Array, low: Any, high: Any, high_shape: tuple[int, ...]) -> Any:
+    return _CLAMP_GRAD_HIGH(grad, x, -math.inf if low is None else low, high, high_shape)
+
+
+@_clamp.vjp("x", cuda=_clamp_x_cuda)
 def _clamp_x(m: Any, grad: Any, x: Any, low: Any, high: Any, x_shape: tuple[int, ...]) -> Any:
     inside = [m.ge(x, low)] if low is not None else []
     inside += [m.le(x, high)] if high is not None else []
@@ -123,14 +154,14 @@ def _clamp_x(m: Any, grad: Any, x: Any, low: Any, high: Any, x_shape: tuple[int,
     return m.sum_to(m.where(kept, grad, 0), shape=x_shape)
 
 
-@_clamp.vjp("low")
+@_clamp.vjp("low", cuda=_clamp_low_cuda)
 def _clamp_low(m: Any, grad: Any, x: Any, low: Any, high: Any, low_shape: tuple[int, ...]) -> Any:
     below = m.lt(x, low)
     below = below if high is None else m.logical_and(below, m.lt(low, high))
     return m.sum_to(m.where(below, grad, 0), shape=low_shape)
 
 
-@_clamp.vjp("high")
+@_clamp.vjp("high", cuda=_clamp_high_cuda)
 def _clamp_high(m: Any, grad: Any, x: Any, low: Any, high: Any, high_shape: tuple[int, ...]) -> Any:
     above = m.gt(x, high)
     above = above if low is None else m.logical_or(above, m.gt(low, high))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import Elementwise
 from lucid.ops.activation import floating, of_floating
 from lucid.ops.elementwise import mul, of_one
 from lucid.ops.fused import in_blocks
@@ -29,6 +30,9 @@ def _sigmoid(xp: Any, x: Array) -> Array:
     return in_blocks(xp, sigmoid_into, 0, x)
 
 
+_sigmoid.cuda(Elementwise("sigmoid", "Sigmoid"))
+
+
 def _sigmoid_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
     xp.subtract(1, result, out=out)
     xp.multiply(out, result, out=out)
@@ -38,6 +42,9 @@ def _sigmoid_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
 @primitive
 def _sigmoid_grad(xp: Any, g: Array, result: Array) -> Array:
     return in_blocks(xp, _sigmoid_grad_into, 0, g, result)
+
+
+_sigmoid_grad.cuda(Elementwise("sigmoid", "SigmoidGrad", "TT"))
 
 
 @_sigmoid.vjp
@@ -85,6 +92,9 @@ def _tanh(xp: Any, x: Array) -> Array:
     return xp.tanh(x)
 
 
+_tanh.cuda(Elementwise("sigmoid", "Tanh"))
+
+
 def _tanh_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
     xp.square(result, out=out)
     xp.subtract(1, out, out=out)
@@ -94,6 +104,9 @@ def _tanh_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
 @primitive
 def _tanh_grad(xp: Any, g: Array, result: Array) -> Array:
     return in_blocks(xp, _tanh_grad_into, 0, g, result)
+
+
+_tanh_grad.cuda(Elementwise("sigmoid", "TanhGrad", "TT"))
 
 
 @_tanh.vjp
@@ -146,6 +159,9 @@ def _silu(xp: Any, x: Array) -> Array:
     return in_blocks(xp, _silu_into, 0, x)
 
 
+_silu.cuda(Elementwise("sigmoid", "Silu"))
+
+
 def _silu_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array) -> None:
     # s * (1 + x * (1 - s))
     sigmoid_into(xp, gate, x)
@@ -159,6 +175,9 @@ def _silu_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array) -> Non
 @primitive
 def _silu_grad(xp: Any, g: Array, x: Array) -> Array:
     return in_blocks(xp, _silu_grad_into, 1, g, x)
+
+
+_silu_grad.cuda(Elementwise("sigmoid", "SiluGrad", "TT"))
 
 
 @_silu.vjp
@@ -239,6 +258,15 @@ def _softplus(xp: Any, x: Array, *, beta: float, threshold: float) -> Array:
     return in_blocks(xp, _softplus_into, 3, x, beta=beta, threshold=threshold)
 
 
+_SOFTPLUS = Elementwise("sigmoid", "Softplus", "TSS")
+_SOFTPLUS_GRAD = Elementwise("sigmoid", "SoftplusGrad", "TTSS")
+
+
+@_softplus.cuda
+def _softplus_cuda(x: Array, *, beta: float, threshold: float) -> Any:
+    return _SOFTPLUS(x, beta, threshold)
+
+
 def _softplus_grad_into(
     xp: Any, out: Array, g: Array, x: Array, scaled: Array, *, beta: float, threshold: float
 ) -> None:
@@ -251,6 +279,11 @@ def _softplus_grad_into(
 @primitive
 def _softplus_grad(xp: Any, g: Array, x: Array, *, beta: float, threshold: float) -> Array:
     return in_blocks(xp, _softplus_grad_into, 1, g, x, beta=beta, threshold=threshold)
+
+
+@_softplus_grad.cuda
+def _softplus_grad_cuda(g: Array, x: Array, *, beta: float, threshold: float) -> Any:
+    return _SOFTPLUS_GRAD(g, x, beta, threshold)
 
 
 @_softplus.vjp
@@ -312,6 +345,9 @@ def _logsigmoid(xp: Any, x: Array) -> Array:
     return in_blocks(xp, _logsigmoid_into, 2, x)
 
 
+_logsigmoid.cuda(Elementwise("sigmoid", "Logsigmoid"))
+
+
 def _logsigmoid_grad_into(xp: Any, out: Array, g: Array, x: Array) -> None:
     xp.negative(x, out=out)
     sigmoid_into(xp, out, out)
@@ -321,6 +357,9 @@ def _logsigmoid_grad_into(xp: Any, out: Array, g: Array, x: Array) -> None:
 @primitive
 def _logsigmoid_grad(xp: Any, g: Array, x: Array) -> Array:
     return in_blocks(xp, _logsigmoid_grad_into, 0, g, x)
+
+
+_logsigmoid_grad.cuda(Elementwise("sigmoid", "LogsigmoidGrad", "TT"))
 
 
 @_logsigmoid.vjp

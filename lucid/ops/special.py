@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import Elementwise
 from lucid.ops.elementwise import of_one
 from lucid.ops.fused import in_blocks
 from lucid.ops.normal_tail import erf_into, erfc_into, erfinv_into
@@ -23,7 +24,10 @@ def _erf(xp: Any, x: Array) -> Array:
     return in_blocks(xp, erf_into, 3, x)
 
 
-@_erf.vjp
+_erf.cuda(Elementwise("special", "Erf"))
+
+
+@_erf.vjp(cuda=Elementwise("special", "ErfGrad", "TT"))
 def _erf_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), SLOPE))
 
@@ -58,7 +62,10 @@ def _erfc(xp: Any, x: Array) -> Array:
     return in_blocks(xp, erfc_into, 0, x)
 
 
-@_erfc.vjp
+_erfc.cuda(Elementwise("special", "Erfc"))
+
+
+@_erfc.vjp(cuda=Elementwise("special", "ErfcGrad", "TT"))
 def _erfc_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), -SLOPE))
 
@@ -93,7 +100,10 @@ def _erfinv(xp: Any, x: Array) -> Array:
     return in_blocks(xp, erfinv_into, 0, x)
 
 
-@_erfinv.vjp
+_erfinv.cuda(Elementwise("special", "Erfinv"))
+
+
+@_erfinv.vjp(cuda=Elementwise("special", "ErfinvGrad", "TT"))
 def _erfinv_vjp(m: Any, grad: Any, out: Any) -> Any:
     return m.mul(grad, m.mul(m.exp(m.square(out)), 1 / SLOPE))
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
-from lucid.ops.elementwise import of_one, of_two
+from lucid.cuda.elementwise import Elementwise
+from lucid.ops.elementwise import of_one, of_two, summed
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -19,7 +20,10 @@ def _sin(xp: Any, x: Array) -> Array:
     return xp.sin(x)
 
 
-@_sin.vjp
+_sin.cuda(Elementwise("trigonometry", "Sin"))
+
+
+@_sin.vjp(cuda=Elementwise("trigonometry", "SinGrad", "TT"))
 def _sin_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.mul(grad, m.cos(x))
 
@@ -54,7 +58,10 @@ def _cos(xp: Any, x: Array) -> Array:
     return xp.cos(x)
 
 
-@_cos.vjp
+_cos.cuda(Elementwise("trigonometry", "Cos"))
+
+
+@_cos.vjp(cuda=Elementwise("trigonometry", "CosGrad", "TT"))
 def _cos_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.neg(m.mul(grad, m.sin(x)))
 
@@ -89,7 +96,10 @@ def _tan(xp: Any, x: Array) -> Array:
     return xp.tan(x)
 
 
-@_tan.vjp
+_tan.cuda(Elementwise("trigonometry", "Tan"))
+
+
+@_tan.vjp(cuda=Elementwise("trigonometry", "TanGrad", "TT"))
 def _tan_vjp(m: Any, grad: Any, out: Any) -> Any:
     return m.mul(grad, m.add(m.square(out), 1.0))
 
@@ -124,7 +134,10 @@ def _asin(xp: Any, x: Array) -> Array:
     return xp.arcsin(x)
 
 
-@_asin.vjp
+_asin.cuda(Elementwise("trigonometry", "Asin"))
+
+
+@_asin.vjp(cuda=Elementwise("trigonometry", "AsinGrad", "TT"))
 def _asin_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.div(grad, m.sqrt(m.sub(1.0, m.square(x))))
 
@@ -159,7 +172,10 @@ def _acos(xp: Any, x: Array) -> Array:
     return xp.arccos(x)
 
 
-@_acos.vjp
+_acos.cuda(Elementwise("trigonometry", "Acos"))
+
+
+@_acos.vjp(cuda=Elementwise("trigonometry", "AcosGrad", "TT"))
 def _acos_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.neg(m.div(grad, m.sqrt(m.sub(1.0, m.square(x)))))
 
@@ -194,7 +210,10 @@ def _atan(xp: Any, x: Array) -> Array:
     return xp.arctan(x)
 
 
-@_atan.vjp
+_atan.cuda(Elementwise("trigonometry", "Atan"))
+
+
+@_atan.vjp(cuda=Elementwise("trigonometry", "AtanGrad", "TT"))
 def _atan_vjp(m: Any, grad: Any, x: Any) -> Any:
     return m.div(grad, m.add(m.square(x), 1.0))
 
@@ -229,18 +248,21 @@ def _atan2(xp: Any, a: Array, b: Array) -> Array:
     return xp.arctan2(a, b)
 
 
+_atan2.cuda(Elementwise("trigonometry", "Atan2", "TT"))
+
+
 def _over_square(m: Any, x: Any, a: Any, b: Any) -> Any:
     """Return ``x / (a**2 + b**2)``, zero at the origin, where the angle jumps."""
     size = m.add(m.square(a), m.square(b))
     return m.where(m.eq(size, 0), 0, m.div(x, size))
 
 
-@_atan2.vjp("a")
+@_atan2.vjp("a", cuda=summed(Elementwise("trigonometry", "Atan2GradA", "TTT")))
 def _atan2_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     return m.sum_to(m.mul(grad, _over_square(m, b, a, b)), shape=a_shape)
 
 
-@_atan2.vjp("b")
+@_atan2.vjp("b", cuda=summed(Elementwise("trigonometry", "Atan2GradB", "TTT")))
 def _atan2_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
     return m.neg(m.sum_to(m.mul(grad, _over_square(m, a, a, b)), shape=b_shape))
 

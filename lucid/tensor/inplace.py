@@ -8,16 +8,18 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from lucid.autograd.base import TensorBase, describe, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import TensorBase, describe, version_of, wrap_on_graph
 from lucid.autograd.mode import thread
 from lucid.autograd.primitive import primitive
 from lucid.autograd.views import change_in_place, check_change, live_edge, rebase
-from lucid.backend.arrays import asarray
+from lucid.backend import gpu
 from lucid.backend.device import device_of
 from lucid.backend.dtype import can_cast, dtype_of
+from lucid.cuda.elementwise import converted
 from lucid.errors import InplaceError, ShapeError
 from lucid.ops import diagonal
 from lucid.ops.core import clone, expand
+from lucid.ops.filling import full
 from lucid.ops.promotion import as_operand, cast_to
 from lucid.tensor.conversion import move
 
@@ -33,6 +35,11 @@ P = ParamSpec("P")
 @primitive
 def _copy(xp: Any, x: Array, source: Array) -> Array:
     return xp.array(xp.broadcast_to(source, x.shape), order="C")
+
+
+@_copy.cuda
+def _copy_cuda(x: Array, source: Array) -> Any:
+    return converted(source, source.dtype, gpu.cupy().empty(x.shape, source.dtype))
 
 
 @_copy.vjp("x")
@@ -129,7 +136,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if isinstance(source, TensorBase):
         source = cast_to(move(source, device_of(self.array), non_blocking=non_blocking), dtype_of(self.array))
     else:
-        source = wrap(asarray(source, dtype_of(self.array), device_of(self.array)))
+        source = full((), source, dtype=dtype_of(self.array), device=device_of(self.array))
     if recording and self.origin is None:
         return change_in_place(self, _copy(self, source))
     if source.array.shape != self.array.shape:

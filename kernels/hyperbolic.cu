@@ -1,0 +1,54 @@
+// Hyperbolic functions, their inverses and derivatives: lucid/ops/hyperbolic.py. Launched by lucid/cuda/elementwise.py.
+
+#include "elementwise.cuh"
+
+struct Sinh {
+    template <class A>
+    __device__ A operator()(A x) const { return sinh(x); }
+};
+
+struct SinhGrad {
+    template <class A>
+    __device__ A operator()(A grad, A x) const { return grad * cosh(x); }
+};
+
+struct Cosh {
+    template <class A>
+    __device__ A operator()(A x) const { return cosh(x); }
+};
+
+struct CoshGrad {
+    template <class A>
+    __device__ A operator()(A grad, A x) const { return grad * sinh(x); }
+};
+
+struct Asinh {
+    template <class A>
+    __device__ A operator()(A x) const { return asinh(x); }
+};
+
+struct AsinhGrad {
+    template <class A>
+    __device__ A operator()(A grad, A x) const { return grad / sqrt(x * x + 1); }
+};
+
+struct Acosh {
+    template <class A>
+    __device__ A operator()(A x) const { return acosh(x); }
+};
+
+// In two roots: x * x would overflow.
+struct AcoshGrad {
+    template <class A>
+    __device__ A operator()(A grad, A x) const { return grad / sqrt(x - 1) / sqrt(x + 1); }
+};
+
+struct Atanh {
+    template <class A>
+    __device__ A operator()(A x) const { return atanh(x); }
+};
+
+struct AtanhGrad {
+    template <class A>
+    __device__ A operator()(A grad, A x) const { return grad / (1 - x * x); }
+};

@@ -1,0 +1,43 @@
+// Whole numbers near given ones: lucid/ops/rounding.py. Launched by lucid/cuda/elementwise.py.
+
+#include "elementwise.cuh"
+
+struct Floor {
+    template <class A>
+    __device__ A operator()(A x) const { return floor(x); }
+};
+
+struct Ceil {
+    template <class A>
+    __device__ A operator()(A x) const { return ceil(x); }
+};
+
+struct Trunc {
+    template <class A>
+    __device__ A operator()(A x) const { return trunc(x); }
+};
+
+// The even one of two.
+struct Round {
+    template <class A>
+    __device__ A operator()(A x) const { return rint(x); }
+};
+
+// To decimals: ten is 10 to their number; every step in the precision of T.
+template <class T>
+struct RoundDecimals {
+    template <class A>
+    __device__ A operator()(A x, A ten) const { return rint(through<T>(x * ten)) / ten; }
+};
+
+// To tens, hundreds and so on.
+template <class T>
+struct RoundTens {
+    template <class A>
+    __device__ A operator()(A x, A ten) const { return rint(through<T>(x / ten)) * ten; }
+};
+
+struct Frac {
+    template <class A>
+    __device__ A operator()(A x) const { return x - trunc(x); }
+};

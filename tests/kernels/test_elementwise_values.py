@@ -1,0 +1,258 @@
+"""Elementwise kernels give NumPy's values at zeros, infinities, NaN and the ends of the integers, and PyTorch's."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.nn import functional
+from tests.gradients import numbers
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+# A few units in the last place of the dtype, and of the approximations on either side.
+RELATIVE = {"float32": 1e-6, "float64": 1e-14, "float16": 1e-3, "bfloat16": 8e-3}
+
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, -3.0, 20.0, -20.0])
+LEFT, RIGHT = (np.ascontiguousarray(x.ravel()) for x in np.meshgrid(SPECIAL, SPECIAL))
+
+UNARY_NAMES = """
+    exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square
+    reciprocal abs neg sign floor ceil trunc round frac erf erfc erfinv sigmoid relu isnan isinf isfinite nan_to_num
+    logical_not
+"""
+ACTIVATIONS = "silu gelu leaky_relu elu hardtanh relu6 softplus logsigmoid"
+BINARY_NAMES = """
+    add sub mul div floor_divide remainder fmod pow maximum minimum atan2 logaddexp eq ne lt le gt ge logical_and
+    logical_or logical_xor
+"""
+UNARY = [getattr(lucid, name) for name in UNARY_NAMES.split()]
+UNARY += [getattr(functional, name) for name in ACTIVATIONS.split()]
+BINARY = [getattr(lucid, name) for name in BINARY_NAMES.split()]
+# Zeros carry signs that both sides keep, but for functions in which the CPU takes another way to zero.
+UNSIGNED_ZEROS = {"maximum", "minimum", "relu", "relu6", "hardtanh", "gelu", "frac", "softplus", "leaky_relu", "elu"}
+
+
+def name_of(op):
+    """Return a function's name, for test ids."""
+    return op.__name__
+
+
+def both(op, *arrays, dtype):
+    """Return what an op gives on the CPU and on the device, as float64 unless they are bools."""
+    results = []
+    for device in ("cpu", "cuda"):
+        out = numbers(op(*[lucid.tensor(a, dtype=getattr(lucid, dtype), device=device) for a in arrays]))
+        results.append((out.dtype, out if out.dtype.kind == "b" else out.astype(np.float64)))
+    (here_dtype, here), (there_dtype, there) = results
+    assert there_dtype == here_dtype
+    return here, there
+
+
+def check(op, *arrays, dtype):
+    """Fail unless both devices give the same, signs of zeros included."""
+    here, there = both(op, *arrays, dtype=dtype)
+    np.testing.assert_allclose(there, here, rtol=RELATIVE[dtype], atol=0)
+    if op.__name__ not in UNSIGNED_ZEROS and here.dtype.kind != "b":
+        zeros = here == 0
+        np.testing.assert_array_equal(np.signbit(there[zeros]), np.signbit(here[zeros]))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", UNARY, ids=name_of)
+def test_of_one_special_number(op, dtype):
+    """Functions of one number agree with the CPU at special numbers."""
+    check(op, SPECIAL, dtype=dtype)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", BINARY, ids=name_of)
+def test_of_two_special_numbers(op, dtype):
+    """Functions of two numbers agree with the CPU at all pairs of special numbers."""
+    check(op, LEFT, RIGHT, dtype=dtype)
+
+
+WITH_SETTINGS = {
+    **{f"power {n}": (lambda x, n=n: x**n) for n in (0, 1, 2, 3, -1, -2, 0.5, -0.5, 1.5, -1.5)},
+    **{f"{n} to a power": (lambda x, n=n: n**x) for n in (0.0, 1.0, 2.0, -2.0)},
+    "round to tenths": lambda x: lucid.round(x, decimals=1),
+    "round to tens": lambda x: lucid.round(x, decimals=-1),
+    "clamp": lambda x: lucid.clamp(x, -1, 1.5),
+    "clamp below": lambda x: lucid.clamp(x, min=0.5),
+    "clamp above": lambda x: lucid.clamp(x, max=0.5),
+    "clamp to nothing": lambda x: lucid.clamp(x, 2, 1),
+    "numbers for others": lambda x: lucid.nan_to_num(x, 1.0, 2.0, -3.0),
+    "steep leaky relu": lambda x: functional.leaky_relu(x, 1.5),
+    "low elu": lambda x: functional.elu(x, 0.3),
+    "softplus below a threshold": lambda x: functional.softplus(x, 2.0, 1.0),
+    "gelu by tanh": lambda x: functional.gelu(x, "tanh"),
+    "where": lambda x: lucid.where(x > 0, x, 2.0),
+    "masked_fill": lambda x: x.masked_fill(x > 0, 2.0),
+    "lerp": lambda x: lucid.lerp(x, x * 2 + 1, 0.75),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", WITH_SETTINGS)
+def test_of_settings_at_special_numbers(name, dtype):
+    """Functions with settings agree with the CPU at special numbers."""
+    here, there = both(WITH_SETTINGS[name], SPECIAL, dtype=dtype)
+    if dtype == "bfloat16":
+        # there the CPU takes powers of arrays, in which the root of -inf is inf
+        here, _ = both(WITH_SETTINGS[name], SPECIAL, dtype="float32")
+    np.testing.assert_allclose(there, here, rtol=RELATIVE[dtype], atol=0)
+
+
+def gradients(op, arrays, upstream, dtype):
+    """Return for each device the gradients of an op at `arrays`."""
+    found = []
+    for device in ("cpu", "cuda"):
+        tensors = [lucid.tensor(a, dtype=getattr(lucid, dtype), device=device, requires_grad=True) for a in arrays]
+        out = op(*tensors)
+        grad = lucid.tensor(upstream, dtype=out.dtype, device=device)
+        found.append([numbers(g).astype(np.float64) for g in lucid.autograd.grad(out, tensors, grad)])
+    return found
+
+
+CONSTANT = {"sign", "floor", "ceil", "trunc", "round", "floor_divide", "isnan", "isinf", "isfinite", "logical_not"}
+CONSTANT |= {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "op", [op for op in (*UNARY, *WITH_SETTINGS.values()) if getattr(op, "__name__", "") not in CONSTANT]
+)
+def test_gradients_of_one_special_number(op, dtype, rng):
+    """Slopes at zeros, kinks, infinities and NaN are those of the CPU."""
+    here, there = gradients(op, [SPECIAL], rng.standard_normal(SPECIAL.shape), dtype)
+    np.testing.assert_allclose(there[0], here[0], rtol=20 * RELATIVE[dtype], atol=1e-30)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", [op for op in BINARY if op.__name__ not in CONSTANT], ids=name_of)
+def test_gradients_of_two_special_numbers(op, dtype, rng):
+    """So are the slopes along either operand, at ties too."""
+    here, there = gradients(op, [LEFT, RIGHT], rng.standard_normal(LEFT.shape), dtype)
+    for got, expected in zip(there, here, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=20 * RELATIVE[dtype], atol=1e-30)
+
+
+@pytest.mark.gpu
+def test_clamp_between_tensors_at_ties(rng):
+    """The gradient of a clamp goes to the element or to the bound that it is at, as on the CPU."""
+    x, low, high = (a.ravel() for a in np.meshgrid(*[np.array([-1.0, 0.0, 1.0, np.inf, np.nan])] * 3))
+    upstream = rng.standard_normal(x.shape)
+    for op, arrays in (
+        (lucid.clamp, [x, low, high]),
+        (lambda x, low: lucid.clamp(x, low, 1.0), [x, low]),
+        (lambda x, high: lucid.clamp(x, max=high), [x, high]),
+        (lambda x, low: lucid.clamp(x, min=low), [x, low]),
+    ):
+        here, there = gradients(op, arrays, upstream, "float32")
+        for got, expected in zip(there, here, strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shapes", [((3, 1), (1, 4)), ((2, 3, 4), (4,)), ((), (3,)), ((2, 3), (2, 3))], ids=str)
+@pytest.mark.parametrize("op", [op for op in BINARY if op.__name__ not in CONSTANT], ids=name_of)
+def test_gradients_of_broadcast_operands(op, shapes, rng):
+    """A fused gradient is summed over what its operand was broadcast along."""
+    arrays = [rng.uniform(0.5, 2, shape) for shape in shapes]
+    upstream = rng.standard_normal(np.broadcast_shapes(*shapes))
+    here, there = gradients(op, arrays, upstream, "float64")
+    for got, expected, array in zip(there, here, arrays, strict=True):
+        assert got.shape == array.shape
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+# ---- integers ----
+
+INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
+
+
+def pairs_of(dtype):
+    """Return pairs of small and extreme integers of a dtype."""
+    info = np.iinfo(dtype)
+    values = sorted({0, 1, 2, 3, 7, info.max, info.max - 1, info.min, max(info.min, -1), max(info.min, -7)})
+    left, right = np.meshgrid(np.array(values, dtype), np.array(values, dtype))
+    return np.ascontiguousarray(left.ravel()), np.ascontiguousarray(right.ravel())
+
+
+def on_device(array):
+    """Return a CUDA tensor of an array."""
+    return lucid.tensor(array, device="cuda")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_whole_quotients_and_remainders(dtype):
+    """They are NumPy's, also by zero (zero) and of the lowest integer by -1 (which wraps around)."""
+    a, b = pairs_of(dtype)
+    x, y = on_device(a), on_device(b)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(numbers(x // y), a // b)
+        np.testing.assert_array_equal(numbers(x % y), a % b)
+        np.testing.assert_array_equal(numbers(lucid.fmod(x, y)), np.fmod(a, b))
+        towards_zero = a // b + ((a % b != 0) & ((a < 0) != (b < 0)) & (b != 0))
+        np.testing.assert_array_equal(numbers(lucid.div(x, y, rounding_mode="trunc")), towards_zero)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_bits_and_shifts(dtype):
+    """Bitwise operations and shifts are NumPy's, also by more bits than there are and by negative numbers."""
+    a, b = pairs_of(dtype)
+    x, y = on_device(a), on_device(b)
+    for op in (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift):
+        np.testing.assert_array_equal(numbers(op(x, y)), op(a, b))
+    np.testing.assert_array_equal(numbers(~x), ~a)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_comparisons_and_choices_of_integers(dtype):
+    """Comparisons, the larger, the smaller, signs and choices keep every bit of an integer."""
+    a, b = pairs_of(dtype)
+    x, y = on_device(a), on_device(b)
+    for op in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge):
+        np.testing.assert_array_equal(numbers(op(x, y)), op(a, b))
+    np.testing.assert_array_equal(numbers(lucid.maximum(x, y)), np.maximum(a, b))
+    np.testing.assert_array_equal(numbers(lucid.minimum(x, y)), np.minimum(a, b))
+    np.testing.assert_array_equal(numbers(lucid.where(x > y, x, y)), np.maximum(a, b))
+    np.testing.assert_array_equal(numbers(lucid.clamp(x, 1, 5)), np.clip(a, 1, 5))
+    np.testing.assert_array_equal(numbers(lucid.sign(x)), np.sign(a))
+    np.testing.assert_array_equal(numbers(lucid.relu(x)), np.maximum(a, 0))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_powers_of_integers(dtype):
+    """They wrap around; fractions, from negative powers, are zero."""
+    a, b = pairs_of(dtype)
+    small = np.abs(b) < 64
+    a, b = a[small], b[small]
+    got = numbers(on_device(a) ** on_device(b))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(got[b >= 0], a[b >= 0] ** b[b >= 0])
+    np.testing.assert_array_equal(got[b < 0], numbers(lucid.tensor(a) ** lucid.tensor(b))[b < 0])
+
+
+@pytest.mark.gpu
+def test_bools():
+    """Sums of bools are disjunctions, products conjunctions; the inverse of a bool is a bool."""
+    a, b = np.array([False, False, True, True]), np.array([False, True, False, True])
+    x, y = on_device(a), on_device(b)
+    for op in (operator.add, operator.mul, operator.and_, operator.or_, operator.xor, operator.eq, operator.lt):
+        got = numbers(op(x, y))
+        assert got.dtype == np.bool_
+        np.testing.assert_array_equal(got, op(a, b))
+    np.testing.assert_array_equal(numbers(~x), ~a)
+    np.testing.assert_array_equal(numbers(lucid.where(x, y, True)), np.where(a, b, True))
