@@ -93,7 +93,8 @@ def build(name: str, text: str, arguments: Sequence[str], *, what: str, source: 
     path = folder / f"{name}-{key}.so"
     if path.exists():
         return path
-    with _alone(folder / f"{path.name}.lock"):
+    # Few locks, because none can be removed safely.
+    with _alone(folder / f"{key[:2]}.lock"):
         if path.exists():
             return path
         started = time.perf_counter()

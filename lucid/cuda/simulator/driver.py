@@ -28,6 +28,7 @@ _OPTIONS = (
     "-std=c++17",
     "-O1",
     "-g1",
+    "-gdwarf-4",  # addr2line mixes up the files of version 5
     "-w",
     "-fPIC",
     "-shared",
@@ -92,8 +93,6 @@ class SimulatedDriver:
 
     def __init__(self) -> None:
         self._run = runtime().lucid_launch
-        # All simulated devices share a library: loading it once more would tell the runtime nothing new.
-        self._handles: dict[Path, dict[str, int]] = {}
 
     def launch(self, *call: Any) -> int:
         """Run a kernel from beginning to end."""
@@ -113,18 +112,17 @@ class SimulatedDriver:
         host = runtime()
         options = [*_OPTIONS, "-I", str(FOLDER)]
         path = build(unit.stem, _headers(), options, what=unit.name, source=source_for_host(unit))
-        if path in self._handles:
-            return self._handles[path]
+        # Devices share a library: one that is there is not loaded again.
         library = ctypes.CDLL(str(path))
         description = _Unit.in_dll(library, "lucid_unit")
         host.lucid_load(ctypes.addressof(description))
+        first = ctypes.addressof(description.instances.contents)
         handles: dict[str, int] = {}
         for i in range(description.count):
             instance = description.instances[i]
             name = instance.name.decode()
             _compare(name, unit.signatures[name], instance.codes.decode(), instance.size)
-            handles[name] = ctypes.addressof(description.instances.contents) + i * ctypes.sizeof(_Instance)
-        self._handles[path] = handles
+            handles[name] = first + i * ctypes.sizeof(_Instance)
         return handles
 
     def allow_shared(self, handle: int, nbytes: int) -> None:

@@ -44,8 +44,8 @@ struct Library {
     uintptr_t base;
     Range image;
     std::vector<Variable> shared;
-    Range shared_range;           // from the first to the last of them
-    std::vector<bool> may_touch;  // each byte of that range
+    Range writable;
+    std::vector<bool> may_touch;  // each byte of that part
 };
 
 std::mutex table_lock;
@@ -53,7 +53,8 @@ std::map<uintptr_t, Allocation> table;
 std::vector<Range> lent;  // memory of others, which may overlap
 std::map<const Unit*, Library> libraries;
 std::vector<Variable> registered;  // by libraries that are being loaded
-uintptr_t fault_code;
+thread_local uintptr_t fault_code;           // of this host thread's last launch
+thread_local const char* fault_library = nullptr;
 
 // Of the launch. Allocations begin at multiples of 512, so that no two share an entry of `recent`.
 Range recent[1024], parameters, dynamic;
@@ -87,7 +88,7 @@ std::string nearest(uintptr_t address) {
     if (library)
         for (const Variable& variable : library->shared)
             consider(variable.range, "the shared variable " + std::string(variable.name));
-    if (dynamic.end > dynamic.begin) consider(dynamic, "the dynamic shared memory");
+    consider(dynamic, "the dynamic shared memory");
     if (address < 4096) return "a null pointer";
     return least < (1 << 20) ? words : "far from all memory of the device";
 }
@@ -100,7 +101,7 @@ bool remember(const Range& range, uintptr_t address, size_t size) {
 
 bool may_touch(uintptr_t address, size_t size) {
     if (in_stacks(address) || dynamic.holds(address, size) || parameters.holds(address, size)) return true;
-    const uintptr_t offset = address - library->shared_range.begin;
+    const uintptr_t offset = address - library->writable.begin;
     if (offset < library->may_touch.size()) return library->may_touch[offset] && library->may_touch[offset + size - 1];
     if (library->image.holds(address, size)) return true;
     std::lock_guard<std::mutex> guard(table_lock);
@@ -116,6 +117,7 @@ bool may_touch(uintptr_t address, size_t size) {
 
 [[noreturn]] void refuse(uintptr_t address, size_t size, const char* what, void* code) {
     fault_code = (uintptr_t)code - 1 - library->base;
+    fault_library = library->path.c_str();
     char number[32];
     snprintf(number, sizeof number, "0x%llx", (unsigned long long)address);
     lucid_simulator_fail("out-of-range " + std::string(what) + " of " + counted(size) + " at " + number + ", " +
@@ -157,7 +159,6 @@ namespace lucid_simulator {
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared) {
     library = &libraries.at(instance->unit);
     memset(recent, 0, sizeof recent);
-    fault_code = 0;
     parameters = {(uintptr_t)packed, (uintptr_t)packed + instance->size};
     dynamic_storage.resize(shared + 16);
     const uintptr_t begin = ((uintptr_t)dynamic_storage.data() + 15) / 16 * 16;
@@ -169,6 +170,8 @@ void fill_shared() {
     for (const Variable& variable : library->shared)
         memset((void*)variable.range.begin, garbage, variable.range.end - variable.range.begin);
 }
+
+void forget_fault() { fault_library = nullptr; }
 
 unsigned char* dynamic_shared() { return (unsigned char*)dynamic.begin; }
 
@@ -217,38 +220,45 @@ LUCID_EXPORT int lucid_forget(uintptr_t begin) {
 }
 
 LUCID_EXPORT void lucid_load(const Unit* loaded) {
+    if (libraries.count(loaded)) return;  // what was loaded once stays
     Image image{(uintptr_t)loaded, 0, "", {}, {}, {}};
     dl_iterate_phdr(find_image, &image);
     Library& entry = libraries[loaded];
     entry.path = image.path;
     entry.base = image.base;
     entry.image = image.all;
-    entry.shared_range = {~(uintptr_t)0, 0};
+    entry.writable = image.writable;
+    entry.may_touch.assign(image.writable.end - image.writable.begin, false);
+    auto allow = [&](const Range& range) {
+        for (uintptr_t a = range.begin; a < range.end; ++a)
+            if (image.writable.holds(a, 1)) entry.may_touch[a - image.writable.begin] = true;
+    };
     const Range constants{(uintptr_t)loaded->constants_begin, (uintptr_t)loaded->constants_end};
-    Range& all = entry.shared_range;
+    allow(constants);
+    allow(image.read_only_after_loading);
     for (const Variable& variable : registered) {
-        const auto [begin, end] = variable.range;
-        if (!image.writable.holds(begin, 1) || image.read_only_after_loading.holds(begin, 1) || constants.holds(begin, 1))
-            continue;
+        const uintptr_t begin = variable.range.begin;
+        const bool writable = image.writable.holds(begin, 1) && !image.read_only_after_loading.holds(begin, 1);
+        if (!writable || constants.holds(begin, 1)) continue;
         entry.shared.push_back(variable);
-        all = {begin < all.begin ? begin : all.begin, end > all.end ? end : all.end};
+        allow(variable.range);
     }
     registered.clear();
-    if (entry.shared.empty()) return;
-    entry.may_touch.assign(all.end - all.begin, false);
-    for (const Variable& variable : entry.shared)
-        for (uintptr_t a = variable.range.begin; a < variable.range.end; ++a) entry.may_touch[a - all.begin] = true;
 }
 
 // Where in the code of which library a launch was stopped; null if not for an access.
 LUCID_EXPORT uintptr_t lucid_fault_code() { return fault_code; }
-LUCID_EXPORT const char* lucid_fault_library() { return fault_code ? library->path.c_str() : nullptr; }
+LUCID_EXPORT const char* lucid_fault_library() { return fault_library; }
 
 // ---- what the sanitizers call ----
 
-#define LUCID_ACCESS(size)                                                                                         \
-    LUCID_EXPORT void __asan_load##size##_noabort(uintptr_t a) { check(a, size, "read", __builtin_return_address(0)); } \
-    LUCID_EXPORT void __asan_store##size##_noabort(uintptr_t a) { check(a, size, "write", __builtin_return_address(0)); }
+#define LUCID_ACCESS(size)                                         \
+    LUCID_EXPORT void __asan_load##size##_noabort(uintptr_t a) {   \
+        check(a, size, "read", __builtin_return_address(0));       \
+    }                                                              \
+    LUCID_EXPORT void __asan_store##size##_noabort(uintptr_t a) {  \
+        check(a, size, "write", __builtin_return_address(0));      \
+    }
 LUCID_ACCESS(1)
 LUCID_ACCESS(2)
 LUCID_ACCESS(4)

@@ -12,6 +12,7 @@ void lucid_simulator_note(const std::string& what);
 namespace lucid_simulator {
 
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared);
+void forget_fault();
 void fill_shared();
 unsigned char* dynamic_shared();
 

@@ -1,7 +1,7 @@
 // The simulated device: CUDA threads as fibers of one host thread, one block after another.
 //
 // A thread runs until it ends or waits. Threads that never wait share one fiber, so that a kernel without barriers costs
-// a call for each; one that waits keeps its fiber and the rest go on in the next.
+// one call each; a thread that waits keeps its fiber, and the rest go on in the next.
 #include "runtime.h"
 
 #include <cstdint>
@@ -55,6 +55,7 @@ Fiber host;
 Fiber* starting;
 std::vector<Fiber*> fibers, idle;
 std::string report;
+thread_local std::string told;  // the report of this host thread's last launch
 uint64_t seed = 0, random_state;
 std::mutex one_at_a_time;
 
@@ -321,19 +322,21 @@ unsigned lucid_active_mask() { return 1u << launch.current % 32; }
 
 // ---- what Python calls ----
 
-// The signature of cuLaunchKernel, `extra` being CU_LAUNCH_PARAM_BUFFER_POINTER, pointer, ..._SIZE, pointer to size, end.
+// As cuLaunchKernel; `extra` is CU_LAUNCH_PARAM_BUFFER_POINTER, pointer, CU_LAUNCH_PARAM_BUFFER_SIZE, pointer, end.
 __attribute__((visibility("default"))) int lucid_launch(const Instance* instance, unsigned gx, unsigned gy, unsigned gz,
                                                         unsigned bx, unsigned by, unsigned bz, unsigned shared, void*,
                                                         void**, void** extra) {
     std::lock_guard<std::mutex> guard(one_at_a_time);
     const size_t count = (size_t)bx * by * bz;
-    report.clear();
-    launch.instance = instance;
+    forget_fault();
     if (gx - 1 >= 0x7fffffffu || gy - 1 >= 65535 || gz - 1 >= 65535 || count - 1 >= 1024 || bz > 64 ||
         shared > 227 << 10) {
-        report = "invalid launch";  // by the limits of current hardware
+        told = "a block has at most 1,024 threads and 227 KiB of shared memory, a grid at most 2^31 - 1 blocks, 65,535 "
+               "along y and z";
         return 1;
     }
+    report.clear();
+    launch.instance = instance;
     launch.packed = (const unsigned char*)extra[1];
     lucid_running.block_size = {bx, by, bz};
     lucid_running.grid_size = {gx, gy, gz};
@@ -353,10 +356,11 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
         const uint64_t block = (i + first) % blocks;
         run_block({(unsigned)(block % gx), (unsigned)(block / gx % gy), (unsigned)(block / gx / gy)});
     }
+    told = report;
     return report.empty() ? 0 : 1;
 }
 
-__attribute__((visibility("default"))) const char* lucid_report() { return report.c_str(); }
+__attribute__((visibility("default"))) const char* lucid_report() { return told.c_str(); }
 __attribute__((visibility("default"))) void lucid_set_seed(unsigned long long value) { seed = value; }
 __attribute__((visibility("default"))) unsigned long long lucid_seed() { return seed; }
 }
