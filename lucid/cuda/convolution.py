@@ -29,6 +29,7 @@ BLOCK = 256 << 20
 
 _REDUCE_THREADS = 256
 _LARGEST_GRID_Y = 65_535
+_LARGEST_INT = 2**31 - 1
 
 _TYPED = tuple((t,) for t in FLOATS)
 _im2col = Kernel("convolution", "lucid::im2col", f"PPii{STEPS}{WINDOWS}", _TYPED)
@@ -99,8 +100,7 @@ def _problem(
     axes = tuple(zip(x[2:], out, weight[2:], stride, before, dilation, strict=True))
     if name not in FLOATS or len(axes) > 2 or not math.prod((*x, *weight, *out)):
         return None
-    sizes = [math.prod(sizes) for sizes in (x[2:], out, weight[2:])]
-    if max(*sizes, x[1], weight[0]) > _LARGEST_GRID_Y and max(*sizes) * 4 > 2**31 - 1:
+    if max(math.prod(sizes) for sizes in (x[2:], out, weight[2:])) > _LARGEST_INT:
         return None
     return Problem(name, axes, x[0], x[1], weight[0], groups)
 
@@ -110,20 +110,25 @@ def _over(planes: int, axes: Any, place: int) -> Any:
     return launch_shape(planes, math.prod(axis[place] for axis in axes))
 
 
-def _columns(p: Problem, x: Array, buffer: Array) -> Array:
-    """Return the columns of images, of shape (groups, channels * places, windows), in the memory of `buffer`."""
-    count = x.shape[0]
-    read: Any = images(x, len(p.axes))
-    grid, block = _over(p.channels * count, p.axes, 1)
-    _im2col[p.name](grid, block, x.data.ptr, buffer.data.ptr, count, p.channels, *read.steps, *packed(p.axes))
-    size = p.channels * p.places * count * p.area
-    return buffer[:size].reshape(p.groups, p.channels // p.groups * p.places, count * p.area)
-
-
 def _buffer(p: Problem, dtype: Any) -> Array:
     """Return memory for the columns of the largest block."""
     first = next(p.blocks(dtype.itemsize))
     return gpu.cupy().empty(p.channels * p.places * p.area * (first.stop - first.start), dtype)
+
+
+def _matrices(p: Problem, buffer: Array, count: int) -> Array:
+    """Return the memory for the columns of `count` images, of shape (groups, channels * places, windows)."""
+    size = p.channels * p.places * count * p.area
+    return buffer[:size].reshape(p.groups, p.channels // p.groups * p.places, count * p.area)
+
+
+def _columns(p: Problem, x: Array, buffer: Array) -> Array:
+    """Return the columns of images."""
+    count = x.shape[0]
+    read: Any = images(x, len(p.axes))
+    grid, block = _over(p.channels * count, p.axes, 1)
+    _im2col[p.name](grid, block, x.data.ptr, buffer.data.ptr, count, p.channels, *read.steps, *packed(p.axes))
+    return _matrices(p, buffer, count)
 
 
 def _rows(p: Problem, g: Array) -> Array:
@@ -200,9 +205,10 @@ def input_grad(g: Array, weight: Array, *, size: Any, stride: Any, before: Any, 
     if p.pointwise:
         return _by_pixels(p, kernels, g).reshape(shape)
     result = gpu.cupy().empty(shape, g.dtype)
+    buffer = _buffer(p, g.dtype)
     for block in p.blocks(g.dtype.itemsize):
-        columns = blas.matmul(kernels, _rows(p, g[block]))
         count = block.stop - block.start
+        columns = blas.matmul(kernels, _rows(p, g[block]), _matrices(p, buffer, count))
         grid, threads = _over(count * p.channels, p.axes, 0)
         _col2im[p.name](grid, threads, columns.data.ptr, result[block].data.ptr, count, p.channels, *packed(p.axes))
     return result

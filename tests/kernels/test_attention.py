@@ -1,0 +1,217 @@
+"""Attention on a CUDA device: with the scores of some heads stored, and over tiles with none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.backend import gpu
+from lucid.cuda import attention as on_cuda
+from lucid.nn.functional import scaled_dot_product_attention
+from tests.kernels.near import FLOATS, assert_near, on_device, rounded
+
+pytestmark = pytest.mark.gpu
+every_float = pytest.mark.parametrize("dtype", FLOATS)
+
+# Leading dimensions, queries, keys, features, features of values; shape of bias or keep, or "causal".
+CASES = {
+    "one": ((), 1, 1, 1, 1, None),
+    "heads": ((2, 3), 33, 70, 20, 33, None),
+    "matrices": ((), 70, 65, 64, 5, "causal"),
+    "more keys": ((3,), 31, 97, 16, 16, "causal"),
+    "wide": ((1, 2), 35, 33, 128, 100, "causal"),
+    "bias for all": ((2, 2), 33, 31, 8, 8, (2, 2, 33, 31)),
+    "bias for keys": ((2, 3), 17, 65, 8, 70, (2, 1, 1, 65)),
+    "bias for queries": ((2, 3), 34, 31, 8, 8, (3, 34, 1)),
+    "five dimensions": ((2, 1, 3), 18, 33, 8, 8, (18, 33)),
+}
+every_case = pytest.mark.parametrize("case", CASES)
+
+
+@pytest.fixture(params=["stored", "tiles"])
+def way(request, monkeypatch):
+    """Run a test with stored scores and over tiles."""
+    if request.param == "tiles":
+        monkeypatch.setattr(on_cuda, "LONGEST", 0)
+    return request.param
+
+
+class Reference:
+    """Attention of float64 numbers with all weights stored, by the formulas of kernels/attention.cuh."""
+
+    def __init__(self, case, dtype, rng, drop=0.0):
+        lead, queries, keys, features, values, mask = CASES[case]
+        shapes = (queries, features), (keys, features), (keys, values), (queries, values)
+        self.q, self.k, self.v, self.g = (rounded(rng.standard_normal((*lead, *shape)), dtype) for shape in shapes)
+        self.causal, self.drop, self.scale = mask == "causal", drop, 0.3
+        self.bias = rounded(rng.standard_normal(mask), dtype) if isinstance(mask, tuple) else None
+        self.keep = rng.random((*lead, queries, keys)) >= drop if drop else None
+
+    def values(self):
+        """Return out, total, and the gradients of q, k and v."""
+        scores = self.scale * self.q @ self.k.swapaxes(-1, -2)
+        scores += 0 if self.bias is None else self.bias
+        if self.causal:
+            scores = np.where(np.arange(scores.shape[-1]) > np.arange(scores.shape[-2])[:, None], -np.inf, scores)
+        top = scores.max(-1, keepdims=True)
+        total = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
+        weights = np.exp(scores - total)
+        kept = 1 if self.keep is None else self.keep / (1 - self.drop)
+        out = (weights * kept) @ self.v
+        delta = (self.g * out).sum(-1, keepdims=True)
+        ds = weights * (kept * (self.g @ self.v.swapaxes(-1, -2)) - delta)
+        to_q, to_k = self.scale * ds @ self.k, self.scale * ds.swapaxes(-1, -2) @ self.q
+        return out, total[..., 0], to_q, to_k, (weights * kept).swapaxes(-1, -2) @ self.g
+
+    def run(self, dtype, wide_bias=False):
+        """Return the same from the device."""
+        wide = "float64" if dtype == "float64" else "float32"
+        q, k, v, g = (on_device(a, dtype).array for a in (self.q, self.k, self.v, self.g))
+        bias = None if self.bias is None else on_device(self.bias, wide if wide_bias else dtype).array
+        keep = None if self.keep is None else lucid.tensor(self.keep, device="cuda").array
+        settings = {"scale": self.scale, "drop": self.drop, "causal": self.causal}
+        out, total = on_cuda.attention(q, k, v, bias, keep, **settings)
+        needs = (True, True, True, False)
+        grads = on_cuda.attention_grad(g, q, k, v, bias, keep, out, total, needs=needs, **settings)
+        assert grads[3] is None
+        return out, total, *grads[:3]
+
+    def check(self, dtype, **settings):
+        for got, wanted in zip(self.run(dtype, **settings), self.values(), strict=True):
+            assert_near(got, wanted, str(got.dtype))
+
+
+@every_float
+@every_case
+def test_values(case, dtype, way, rng):
+    """Output, logarithms of denominators and gradients, against formulas with all weights stored."""
+    Reference(case, dtype, rng).check(dtype)
+
+
+@every_float
+def test_dropout(dtype, way, rng):
+    """Weights are dropped as the mask says, in both directions."""
+    Reference("heads", dtype, rng, drop=0.4).check(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_float32_bias(dtype, way, rng):
+    """The bias of half types may be of the dtype of the scores."""
+    Reference("bias for all", dtype, rng).check(dtype, wide_bias=True)
+
+
+@pytest.mark.parametrize("budget", [1, 3 * 33 * 70 * 4])
+def test_blocks(budget, rng, monkeypatch):
+    """Results do not depend on for how many heads scores are stored at a time."""
+    monkeypatch.setattr(on_cuda, "BLOCK", budget)
+    Reference("heads", "float32", rng).check("float32")
+
+
+def test_features_beyond_tiles(rng, monkeypatch):
+    """Where no tile holds the features, scores are stored however long the sequence."""
+    monkeypatch.setattr(on_cuda, "LONGEST", 0)
+    monkeypatch.setitem(CASES, "features", ((2,), 5, 7, 129, 3, None))
+    Reference("features", "float32", rng).check("float32")
+
+
+def test_memory_of_tiles(rng, monkeypatch):
+    """Over tiles nothing of queries by keys is stored, forward or backward, not even for a causal mask."""
+    monkeypatch.setattr(on_cuda, "LONGEST", 0)
+    x = on_device(rng.standard_normal((320, 4)), "float32").requires_grad_()
+    lucid.cuda.reset_peak_memory_stats()
+    before = lucid.cuda.memory_allocated()
+    scaled_dot_product_attention(x, x, x, is_causal=True).backward(x.detach())
+    assert lucid.cuda.max_memory_allocated() - before < 320 * 320 * 4 / 4
+
+
+LAYOUTS = {
+    "heads inside": lambda a: a.reshape(2, 35, 2, 8).swapaxes(1, 2),
+    "reversed": lambda a: a[:, ::-1, ::-1, ::-1],
+    "every other": lambda a: a[:, :, ::2, ::2],
+    "repeated": lambda a: gpu.cupy().broadcast_to(a[:, :1], a.shape),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout, way, rng):
+    """Operands may lie in memory in any way: the same bits as of copies."""
+    q, k, v, g = (LAYOUTS[layout](on_device(rng.standard_normal((2, 2, 35, 8)), "float32").array) for _ in range(4))
+    bias = on_device(rng.standard_normal((q.shape[2], 2 * q.shape[2])), "float32").array[::-1, ::2]
+    settings = {"scale": 0.5, "drop": 0.0, "causal": False}
+    results = []
+    for operands in ((q, k, v, bias), [a.copy("C") for a in (q, k, v, bias)]):
+        out, total = on_cuda.attention(*operands, None, **settings)
+        given = g if operands[0] is q else g.copy("C")
+        grads = on_cuda.attention_grad(given, *operands, None, out, total, needs=(True, True, True, False), **settings)
+        results.append((out, total, *grads[:3]))
+    for got, wanted in zip(*results, strict=True):
+        np.testing.assert_array_equal(got.get(), wanted.get())
+
+
+def test_needs(way, rng):
+    """Only the gradients that are needed are made."""
+    r = Reference("heads", "float32", rng)
+    q, k, v, g = (on_device(a, "float32").array for a in (r.q, r.k, r.v, r.g))
+    settings = {"scale": r.scale, "drop": 0.0, "causal": False}
+    out, total = on_cuda.attention(q, k, v, None, None, **settings)
+    for index, wanted in enumerate(r.values()[2:]):
+        needs = tuple(place == index for place in range(4))
+        grads = on_cuda.attention_grad(g, q, k, v, None, None, out, total, needs=needs, **settings)
+        assert [grad is not None for grad in grads] == list(needs)
+        assert_near(grads[index], wanted, "float32")
+
+
+def both_devices(function, arrays):
+    """Return the results of a function of tensors on the CPU and on CUDA."""
+    return [function(*[lucid.tensor(a, device=device).requires_grad_() for a in arrays]) for device in ("cpu", "cuda")]
+
+
+def test_public_op(way, rng):
+    """First and second derivatives agree on both devices, with a mask that has a gradient, with one of bool, causal."""
+    arrays = [rng.standard_normal(shape) for shape in ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6), (3, 5, 7))]
+    sees = rng.random((5, 7)) < 0.5
+    sees[2] = False  # a query that sees nothing
+
+    def derivatives(q, k, v, mask, **settings):
+        out = scaled_dot_product_attention(q, k, v, mask, **settings)
+        inputs = [x for x in (q, k, v, mask) if x is not None and x.requires_grad]
+        first = lucid.autograd.grad([(out * out * out).sum()], inputs, create_graph=True)
+        return [out, *first, *lucid.autograd.grad([sum((f * f).sum() for f in first)], inputs)]
+
+    for function in (
+        derivatives,
+        lambda q, k, v, bias: derivatives(q, k, v, lucid.tensor(sees, device=q.device)),
+        lambda q, k, v, bias: derivatives(q, k, v, None, is_causal=True),
+    ):
+        cpu, cuda = both_devices(function, arrays)
+        for got, wanted in zip(cuda, cpu, strict=True):
+            assert_near(got.array, wanted.detach().numpy(), "float64", slack=10)
+
+
+def test_nan_and_infinity(way):
+    """A NaN reaches the rows that see it and no other; an infinite score gives NaN as on the CPU."""
+    q = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    k = np.array([[1.0, 0.0], [0.5, 0.0], [np.nan, 1.0], [np.inf, 0.0]])
+    v = np.arange(8.0).reshape(4, 2)
+    see = np.array([[True, True, False, False], [True, False, True, False], [True, False, False, True]])
+    cpu, cuda = both_devices(
+        lambda *x: scaled_dot_product_attention(*x[:3], lucid.tensor(see, device=x[0].device)), [q, k, v]
+    )
+    np.testing.assert_array_equal(np.isnan(cuda.detach().cpu().numpy()), np.isnan(cpu.detach().numpy()))
+    np.testing.assert_allclose(cuda.detach().cpu().numpy()[0], cpu.detach().numpy()[0], rtol=1e-12)
+
+
+def test_no_elements():
+    """No queries or no keys: nothing is launched."""
+    for queries, keys in ((0, 3), (3, 0)):
+        q, k = (lucid.tensor(np.ones((2, n, 4), np.float32), device="cuda").requires_grad_() for n in (queries, keys))
+        if keys:
+            out = scaled_dot_product_attention(q, k, k)
+            assert out.shape == (2, queries, 4)
+            out.sum().backward()
+            np.testing.assert_array_equal(k.grad.cpu().numpy(), 0)
+        assert (
+            on_cuda.attention(q.array, k.array, k.array, None, None, scale=1.0, drop=0.0, causal=False)
+            is NotImplemented
+        )
