@@ -43,6 +43,7 @@ from lucid.backend.dtype import int16 as short
 from lucid.backend.dtype import int32 as int
 from lucid.backend.dtype import int64 as long
 from lucid.backend.limits import finfo, iinfo
+from lucid.cuda.switches import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from lucid.ops.activation import relu
 from lucid.ops.addmm import addmm, baddbmm
 from lucid.ops.axes import flip, fliplr, flipud, movedim, permute, roll, rot90, swapaxes, t, transpose
@@ -160,6 +161,7 @@ __all__ = [
     "arctan",
     "arctan2",
     "arctanh",
+    "are_deterministic_algorithms_enabled",
     "argmax",
     "argmin",
     "argsort",
@@ -429,6 +431,7 @@ __all__ = [
     "unflatten",
     "unique",
     "unsqueeze",
+    "use_deterministic_algorithms",
     "var",
     "var_mean",
     "vstack",

@@ -21,6 +21,7 @@ from lucid.cuda.memory import (
     reset_peak_memory_stats,
 )
 from lucid.cuda.streams import Event, Stream, current_stream, default_stream, stream
+from lucid.cuda.switches import is_debug, set_debug
 from lucid.cuda.warmup import warmup
 from lucid.errors import OutOfMemoryError
 
@@ -44,10 +45,12 @@ __all__ = [
     "empty_cache",
     "get_device_name",
     "is_available",
+    "is_debug",
     "max_memory_allocated",
     "memory_allocated",
     "memory_reserved",
     "reset_peak_memory_stats",
+    "set_debug",
     "set_device",
     "stream",
     "synchronize",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.base import version_of
 from lucid.autograd.primitive import primitive
+from lucid.backend import gpu
 from lucid.backend.arrays import namespace
 from lucid.backend.dtype import dtype_of
+from lucid.cuda import picking as kernels
+from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.accumulation import sums_at
 from lucid.ops.elementwise import tensor_operand
@@ -60,6 +61,11 @@ def _embedding_shares(
     return _shares(xp, index, rows, padding, by_frequency, dtype)
 
 
+_embedding.cuda(kernels.embedding)
+_embedding_grad.cuda(kernels.embedding_grad)
+_embedding_shares.cuda(kernels.embedding_shares)
+
+
 def _shares(xp: Any, index: Any, rows: int, padding: int | None, by_frequency: bool, dtype: Any) -> Any:
     if by_frequency:
         shares = (1 / xp.bincount(index.reshape(-1), minlength=rows)[index]).astype(dtype)
@@ -74,6 +80,11 @@ def _shorten(weight: Any, index: Any, max_norm: float, norm_type: float) -> None
     """Shorten the rows in use that are longer than `max_norm`, in place; no graph sees it but the version does."""
     array = weight.array
     xp = namespace(array)
+    if gpu.is_gpu_array(array):
+        with gpu.use_device(gpu.device_index(array)):
+            if kernels.shorten(array, index.array, max_norm, norm_type):
+                version_of(weight)[0] += 1
+                return
     used = xp.unique(index.array)
     rows = array[used].astype(accumulation_dtype(array.dtype), copy=False)
     lengths = xp.linalg.norm(rows, norm_type, 1, True)
@@ -114,7 +125,8 @@ def embedding(
     Returns
     -------
     Tensor, shape (*, columns)
-        Of the dtype of `weight`. Its gradient adds up the uses of a row, on the CPU always in the same order.
+        Of the dtype of `weight`. Its gradient adds up the uses of a row, on CUDA in a fixed order only under
+        :func:`lucid.use_deterministic_algorithms`.
 
     Raises
     ------
@@ -123,7 +135,7 @@ def embedding(
     ShapeError
         If `weight` is no matrix.
     IndexOutOfRangeError
-        If an integer on the CPU, or `padding_idx`, names no row.
+        If an integer, on CUDA only in debug mode, or `padding_idx` names no row.
 
     Examples
     --------
@@ -147,7 +159,7 @@ def embedding(
             )
         padding_idx %= rows
     array = index.array
-    if type(array) is np.ndarray and array.size:
+    if looked_at(array):
         low, high = int(array.min()), int(array.max())
         if low < 0 or high >= rows:
             raise IndexOutOfRangeError(

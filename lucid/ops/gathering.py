@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
+from lucid.cuda import picking as kernels
+from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.accumulation import add_at, sums_at
 from lucid.ops.core import expand
@@ -96,6 +96,12 @@ def _scatter_add_src(m: Any, grad: Any, index: Any, dim: int) -> Any:
     return m.gather(grad, index, dim=dim)
 
 
+_gather.cuda(kernels.gather)
+_gather_grad.cuda(kernels.gather_grad)
+_scatter.cuda(kernels.scatter)
+_scatter_add.cuda(kernels.scatter_add)
+
+
 def check_index(index: Any, name: str) -> None:
     """Raise unless `index` is a tensor of integers."""
     if not isinstance(index, TensorBase) or index.array.dtype.kind != "i":
@@ -104,9 +110,9 @@ def check_index(index: Any, name: str) -> None:
 
 
 def check_places(index: Any, size: int, name: str, dim: int) -> None:
-    """Raise unless all elements of `index` are from 0 to below `size`; on CUDA they are not looked at."""
+    """Raise unless all elements of `index` are from 0 to below `size`; on CUDA in debug mode."""
     array = index.array
-    if type(array) is np.ndarray and array.size:
+    if looked_at(array):
         low, high = int(array.min()), int(array.max())
         if low < 0 or high >= size:
             raise IndexOutOfRangeError(
@@ -157,7 +163,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     Raises
     ------
     IndexOutOfRangeError
-        If there is no such dimension, or an index lies outside of it; indices on CUDA are not checked.
+        If there is no such dimension, or an index lies outside of it; on CUDA only in debug mode.
     ShapeError
         If the shapes do not fit.
     DtypeError
@@ -209,7 +215,7 @@ def scatter(
     Raises
     ------
     IndexOutOfRangeError
-        If there is no such dimension, or an index lies outside of it; indices on CUDA are not checked.
+        If there is no such dimension, or an index lies outside of it; on CUDA only in debug mode.
     ShapeError
         If the shapes do not fit.
     DtypeError
@@ -260,7 +266,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     Raises
     ------
     IndexOutOfRangeError
-        If there is no such dimension, or an index lies outside of it; indices on CUDA are not checked.
+        If there is no such dimension, or an index lies outside of it; on CUDA only in debug mode.
     ShapeError
         If the shapes do not fit.
     DtypeError
@@ -311,7 +317,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     Raises
     ------
     IndexOutOfRangeError
-        If an index lies outside; indices on CUDA are not checked.
+        If an index lies outside; on CUDA only in debug mode.
     DtypeError
         If the index does not hold integers.
 
@@ -324,7 +330,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     check_index(index, "take")
     size = input.array.size
     array = index.array
-    if type(array) is np.ndarray and array.size:
+    if looked_at(array):
         low, high = int(array.min()), int(array.max())
         if low < -size or high >= size:
             raise IndexOutOfRangeError(
@@ -354,7 +360,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     Raises
     ------
     IndexOutOfRangeError
-        If there is no such dimension, or an index lies outside of it; indices on CUDA are not checked.
+        If there is no such dimension, or an index lies outside of it; on CUDA only in debug mode.
     ShapeError
         If the shapes do not fit.
     DtypeError
@@ -408,7 +414,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     DtypeError
         If `tensor` does not hold integers.
     IndexOutOfRangeError
-        If a number is negative or not below `num_classes`; numbers on CUDA are not checked.
+        If a number is negative or not below `num_classes`; on CUDA only in debug mode.
     ShapeError
         If the number of classes cannot be told from an empty tensor.
 

@@ -200,7 +200,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     Raises
     ------
     IndexOutOfRangeError
-        If an index lies outside of its dimension (indices on CUDA are not checked), or there are too many.
+        If an index lies outside of its dimension (on CUDA only in debug mode), or there are too many.
     ShapeError
         If a mask does not have the shape of what it masks, or indices do not broadcast.
     DtypeError

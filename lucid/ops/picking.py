@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda import picking as kernels
+from lucid.cuda.switches import looked_at
 from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.accumulation import add_at, key_of, picked_shape, sums_at
 from lucid.ops.broadcasting import broadcast_to
@@ -87,6 +89,9 @@ def _index_put_value(m: Any, grad: Any, indices: list[Any], value_shape: list[An
     return (m.sum_to(m.index(grad, *indices, dims=dims), shape=value_shape[0]),)
 
 
+_index.cuda(kernels.index)
+_index_grad.cuda(kernels.index_grad)
+_index_put.cuda(kernels.index_put)
 pick_at = _index
 put = _index_put
 
@@ -98,7 +103,7 @@ def pick(input: Any, dims: tuple[int, ...], indices: tuple[Any, ...]) -> Any:
 
 
 def check_indices(shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the shape of what `indices` pick; on CUDA their values are not looked at, which would wait for the device.
+    """Return the shape of what `indices` pick; on CUDA their values are looked at in debug mode.
 
     Raises
     ------
@@ -109,7 +114,7 @@ def check_indices(shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[
     """
     for dim, index in zip(dims, indices, strict=True):
         array = index.array
-        if type(array) is np.ndarray and array.size:
+        if looked_at(array):
             size = shape[dim]
             low, high = int(array.min()), int(array.max())
             if low < -size or high >= size:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.dims import dim_in
 from lucid.ops.elementwise import mul
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def check_line(index: Any, size: int, name: str, dim: int) -> None:
-    """Raise unless `index` holds integers from 0 to below `size`, in one dimension; not checked on CUDA."""
+    """Raise unless `index` holds integers from 0 to below `size`, in one dimension; on CUDA in debug mode."""
     array = index.array
     if array.dtype.kind != "i":
         raise DtypeError(f"{name}: expected an index of int32 or int64, got {array.dtype.name}")
     if array.ndim > 1:
         raise ShapeError(f"{name}: expected an index of one dimension, got shape {list(array.shape)}")
-    if type(array) is np.ndarray and array.size:
+    if looked_at(array):
         low, high = int(array.min()), int(array.max())
         if low < 0 or high >= size:
             raise IndexOutOfRangeError(
@@ -59,7 +58,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     Raises
     ------
     IndexOutOfRangeError
-        If there is no such dimension, or a place is outside of it; places on CUDA are not checked.
+        If there is no such dimension, or a place is outside of it; on CUDA only in debug mode.
     DtypeError, ShapeError
         If `index` does not hold integers in one dimension.
 
