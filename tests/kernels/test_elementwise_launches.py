@@ -1,0 +1,84 @@
+"""Every elementwise op is one launch of a kernel, and so is every derivative; nothing waits for the device."""
+
+from __future__ import annotations
+
+import pytest
+
+import lucid
+from lucid.cuda.kernels import Launcher
+from lucid.cuda.simulator import counters
+from tests.gradients import flat, numbers, random_like, tensors_of
+from tests.sample_rows import activation, elementwise
+
+# Launches of the op, and of all its derivatives together, for ops that are made of others.
+COMPOSED = {
+    "add:alpha": (2, 1),
+    "sub:alpha": (2, 2),
+    "addcmul:value": (3, 3),
+    "addcdiv": (2, 2),
+    "mish": (3, 5),
+    "integers": (3, 0),
+}
+# Derivatives that are zero everywhere: memory is cleared, by CuPy.
+CLEARED = {"div:floor", "div:trunc", "floor_divide", "sign", "sgn", "floor", "ceil", "trunc", "round", "round:decimals",
+           "round:tens"}  # fmt: skip
+# Complex numbers have no kernels, nor has the angle of real ones: see docs/kernels-long-tail.md.
+WITHOUT = {"complex", "angle", "mul:real and complex number"}
+ROWS = [row for row in (*elementwise.ROWS, *activation.ROWS) if row.dtypes and row.name not in WITHOUT]
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Names of the kernels that were launched."""
+    seen = []
+    launch = Launcher.__call__
+
+    def noted(self, *args, **kwargs):
+        seen.append(self.name)
+        return launch(self, *args, **kwargs)
+
+    monkeypatch.setattr(Launcher, "__call__", noted)
+    return seen
+
+
+def other_work():
+    """Return calls of CuPy's functions, waits for the device, and bytes sent there: counted on simulated devices."""
+    return counters.library, counters.synchronisations, counters.to_device
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_one_launch_for_each(row, dtype, rng, launched):
+    """An op takes one launch, its derivatives at most one for each operand; CuPy and the host do nothing."""
+    tensors = tensors_of(row.inputs(rng), dtype=dtype, device="cuda", requires_grad=row.differentiable)
+    launched.clear()
+    counters.reset()
+    outputs = flat(row.op(*tensors))
+    assert len(launched) == COMPOSED.get(row.name, (1, 0))[0], launched
+    assert other_work() == (0, 0, 0)
+    if not row.differentiable:
+        return
+    upstream = [lucid.tensor(random_like(rng, numbers(out)), dtype=out.dtype, device="cuda") for out in outputs]
+    wanted = [tensor for tensor in tensors if tensor.requires_grad]
+    launched.clear()
+    counters.reset()
+    lucid.autograd.grad(outputs, wanted, upstream)
+    if row.name in CLEARED:
+        assert not launched
+        assert other_work() == (len(wanted), 0, 0)
+    else:
+        assert len(launched) <= COMPOSED.get(row.name, (1, len(wanted)))[1], launched
+        assert other_work() == (0, 0, 0)
+
+
+@pytest.mark.gpu
+def test_contributions_are_added_in_place(launched):
+    """Of n gradients of one tensor the second makes a buffer, and each further one is added into it by one launch."""
+    x = lucid.ones(40_000, device="cuda", requires_grad=True)
+    grads = [lucid.full((40_000,), float(k), device="cuda") for k in range(5)]
+    outputs = [x.clone() for _ in grads]
+    launched.clear()
+    lucid.autograd.backward(outputs, grads)
+    assert launched == ["binary<float, Add, true, float, float, float>"] * 4
+    assert x.grad.tolist() == [10.0] * 40_000
