@@ -20,6 +20,7 @@ from lucid.errors import DeviceError, DtypeError, KernelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from ctypes import c_void_p
 
 __all__ = ["Function", "Module", "compile"]
 
@@ -213,17 +214,17 @@ class Module:
         signatures = {kernel: function.signature for kernel, function in self._functions.items()}
         stem = re.sub(r"\W", "_", name)
         self._unit = Unit(name, stem, paste(source, name), signatures)
-        self._handles: dict[int, dict[str, int]] = {}
+        self._handles: dict[int, dict[str, c_void_p]] = {}
 
-    def handle(self, name: str) -> int:
-        """Handle of a kernel on the current device, compiled if need be."""
+    def handle(self, name: str) -> c_void_p:
+        """Return the handle of a kernel on the current device, compiled if need be."""
         device = gpu.current_device()
         if device not in self._handles:
             self._handles[device] = kernels.load(self._unit)
         return self._handles[device][name]
 
     def get_function(self, name: str) -> Function:
-        """Kernel of that name.
+        """Return the kernel of that name.
 
         Raises
         ------
@@ -246,7 +247,7 @@ class Module:
 
 
 def _parameters(kernel: str, text: str) -> list[Parameter]:
-    """Parameters by their declaration in the source."""
+    """Return the parameters as they are declared in the source."""
     parameters: list[Parameter] = []
     for declaration in text.split(",") if text.strip() not in {"", "void"} else []:
         words = re.sub(r"\b(const|volatile|__restrict__|__restrict|restrict|__grid_constant__)\b", " ", declaration)

@@ -37,17 +37,18 @@ class CudaDriver:
         cuda = gpu.cupy().cuda
         self._library = ctypes.CDLL("libcuda.so.1")
         self.launch: Callable[..., int] = self._library.cuLaunchKernel
-        self._library.cuLaunchKernel.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3]
         self.device: Callable[[], int] = cuda.runtime.getDevice
         self._current_stream: Callable[[], Any] = cuda.get_current_stream
+        self._streams: dict[int, ctypes.c_void_p] = {}
         # A kernel stays loaded for as long as CuPy's object of it lives.
         self._loaded: list[dict[str, Any]] = []
 
-    def stream(self) -> int:
+    def stream(self) -> ctypes.c_void_p:
         """Return the handle of CuPy's current stream."""
-        return self._current_stream().ptr
+        address = self._current_stream().ptr
+        return self._streams.get(address) or self._streams.setdefault(address, ctypes.c_void_p(address))
 
-    def load(self, unit: Unit) -> dict[str, int]:
+    def load(self, unit: Unit) -> dict[str, ctypes.c_void_p]:
         """Compile, or take from CuPy's disk cache, and load on the current device."""
         cupy = gpu.cupy()
         started = time.perf_counter()
@@ -60,11 +61,11 @@ class CudaDriver:
         self._loaded.append(functions)
         arch = cupy.cuda.Device().compute_capability
         _log.info("compiled %s, sm_%s, in %.1f s", unit.name, arch, time.perf_counter() - started)
-        return {name: function.ptr for name, function in functions.items()}
+        return {name: ctypes.c_void_p(function.ptr) for name, function in functions.items()}
 
-    def allow_shared(self, handle: int, nbytes: int) -> None:
+    def allow_shared(self, handle: ctypes.c_void_p, nbytes: int) -> None:
         """Raise the kernel's limit of dynamic shared memory."""
-        code = self._library.cuFuncSetAttribute(ctypes.c_void_p(handle), _MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes)
+        code = self._library.cuFuncSetAttribute(handle, _MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes)
         if code:
             raise KernelError(f"{nbytes:,} bytes of shared memory are refused: {self.failure(code)}")
 

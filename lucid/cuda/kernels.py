@@ -21,6 +21,7 @@ from lucid.errors import KernelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from ctypes import c_void_p
 
 __all__ = ["C_TYPES", "FLOATS", "KERNELS", "Driver", "Kernel", "Launcher", "Unit", "drive", "driver", "load", "unit"]
 
@@ -46,6 +47,8 @@ Extent = int | tuple[int, ...]
 _BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
 # Above this a kernel must be allowed its dynamic shared memory beforehand.
 _PLAIN_SHARED = 48 << 10
+# A larger number would lose its upper bits on the way to the driver.
+_MOST_BLOCKS = 2**31 - 1
 
 
 class Unit(NamedTuple):
@@ -65,17 +68,17 @@ class Driver(Protocol):
     """What runs kernels: CUDA, or the simulator."""
 
     launch: Callable[..., int]
-    """``cuLaunchKernel``, or a function like it."""
+    """``cuLaunchKernel``, or a function like it, without types of its arguments: converting them costs microseconds."""
     device: Callable[[], int]
     """Gives the index of the current device."""
-    stream: Callable[[], int]
+    stream: Callable[[], c_void_p]
     """Gives the handle of the current stream."""
 
-    def load(self, unit: Unit) -> dict[str, int]:
+    def load(self, unit: Unit) -> dict[str, c_void_p]:
         """Compile, and return the handles of the kernels by their C++ names."""
         ...
 
-    def allow_shared(self, handle: int, nbytes: int) -> None:
+    def allow_shared(self, handle: c_void_p, nbytes: int) -> None:
         """Let a kernel have more than 48 KiB of dynamic shared memory."""
         ...
 
@@ -91,7 +94,7 @@ class Driver(Protocol):
 _make_driver: Callable[[], Driver] = CudaDriver
 _driver: Driver | None = None
 _lock = threading.RLock()
-_units: dict[tuple[int, str, str | None], dict[str, int]] = {}
+_units: dict[tuple[int, str, str | None], dict[str, c_void_p]] = {}
 
 
 def drive(make: Callable[[], Driver]) -> None:
@@ -118,17 +121,17 @@ class Launcher:
         C++ name with template arguments.
     signature : str
         Codes of the parameters.
-    handle : callable
-        Gives the handle for the current device, compiling if need be.
+    find : callable
+        Gives the handle on the current device of the kernel of a C++ name, compiling if need be.
     """
 
     __slots__ = ("_buffer", "_codes", "_extra", "_find", "_handles", "_lock", "_pack", "_size", "name")
 
-    def __init__(self, name: str, signature: str, find: Callable[[str], int]) -> None:
+    def __init__(self, name: str, signature: str, find: Callable[[str], c_void_p]) -> None:
         self.name = name
         self._codes = signature
         self._find = find
-        self._handles: dict[int, int] = {}
+        self._handles: dict[int, c_void_p] = {}
         packer = struct.Struct(f"@{signature}")
         self._pack = packer.pack_into
         self._buffer = ctypes.create_string_buffer(max(packer.size, 1))
@@ -165,6 +168,8 @@ class Launcher:
             runs.allow_shared(handle, shared)
         gx, gy, gz = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
         bx, by, bz = (block, 1, 1) if isinstance(block, int) else (*block, 1, 1)[:3]
+        if gx > _MOST_BLOCKS:
+            raise KernelError(f"launch of {self.name}: {gx:,} blocks, and a grid has at most {_MOST_BLOCKS:,}")
         call = handle, gx, gy, gz, bx, by, bz, shared, runs.stream(), None, self._extra
         with self._lock:
             try:
@@ -268,7 +273,7 @@ def unit(stem: str, group: str | None) -> Unit:
     return Unit(what, stem, joined(stem), signatures)
 
 
-def _handle(stem: str, group: str | None, name: str) -> int:
+def _handle(stem: str, group: str | None, name: str) -> c_void_p:
     """Return the handle of a kernel on the current device."""
     with _lock:
         key = driver().device(), stem, group
@@ -278,7 +283,7 @@ def _handle(stem: str, group: str | None, name: str) -> int:
         return _units[key][name]
 
 
-def load(unit: Unit) -> dict[str, int]:
+def load(unit: Unit) -> dict[str, c_void_p]:
     """Return the handles of the kernels of a unit on the current device, by their C++ names.
 
     Raises

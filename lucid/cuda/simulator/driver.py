@@ -17,8 +17,6 @@ from lucid.cuda.simulator.runtime import FOLDER, runtime
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lucid.cuda.kernels import Unit
 
 __all__ = ["SimulatedDriver"]
@@ -43,6 +41,7 @@ _OPTIONS = (
 )
 _DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\(\w+\)\s*)?([\w\s:]+?)\s*(\w+)\s*\[\s*\]\s*;")
 _INCLUDE = re.compile(r"^#include <(.+)>$", re.MULTILINE)
+_DEVICE_VARIABLE = re.compile(r"^\s*(?:static\s+)?__device__\s+[^(){};]*;", re.MULTILINE)
 _OF_DEVICE = ("cuda_fp16.h", "cuda_bf16.h", "cuda_runtime.h")
 
 
@@ -77,6 +76,10 @@ def _headers() -> str:
 def source_for_host(unit: Unit) -> str:
     """C++ whose library holds the kernels of a unit."""
     source = _DYNAMIC_SHARED.sub(r"DYN_SHARED(\1, \2);", unit.source)
+    if found := _DEVICE_VARIABLE.search(source):
+        raise KernelError(
+            f"{unit.name}: {found[0].strip()} is a __device__ variable, and the simulated device has none; pass a pointer"
+        )
     headers = [name for name in _INCLUDE.findall(source) if name not in _OF_DEVICE]
     # Static variables of templates are only told to the runtime if no other library can have the same template.
     lines = [*(f"#include <{name}>" for name in headers), '#include "device.h"', "namespace {"]
@@ -93,6 +96,7 @@ class SimulatedDriver:
 
     def __init__(self) -> None:
         self._run = runtime().lucid_launch
+        self._stream = ctypes.c_void_p(0)
 
     def launch(self, *call: Any) -> int:
         """Run a kernel from beginning to end."""
@@ -103,11 +107,11 @@ class SimulatedDriver:
         """Return the index of the current simulated device."""
         return current_device()
 
-    def stream(self) -> int:
-        """Return 0: launches end before they return, whatever their stream."""
-        return 0
+    def stream(self) -> ctypes.c_void_p:
+        """Return null: launches end before they return, whatever their stream."""
+        return self._stream
 
-    def load(self, unit: Unit) -> dict[str, int]:
+    def load(self, unit: Unit) -> dict[str, ctypes.c_void_p]:
         """Build with g++, or take from the cache folder."""
         host = runtime()
         options = [*_OPTIONS, "-I", str(FOLDER)]
@@ -117,15 +121,15 @@ class SimulatedDriver:
         description = _Unit.in_dll(library, "lucid_unit")
         host.lucid_load(ctypes.addressof(description))
         first = ctypes.addressof(description.instances.contents)
-        handles: dict[str, int] = {}
+        handles: dict[str, ctypes.c_void_p] = {}
         for i in range(description.count):
             instance = description.instances[i]
             name = instance.name.decode()
             _compare(name, unit.signatures[name], instance.codes.decode(), instance.size)
-            handles[name] = first + i * ctypes.sizeof(_Instance)
+            handles[name] = ctypes.c_void_p(first + i * ctypes.sizeof(_Instance))
         return handles
 
-    def allow_shared(self, handle: int, nbytes: int) -> None:
+    def allow_shared(self, handle: ctypes.c_void_p, nbytes: int) -> None:
         """Every size up to the hardware's is allowed."""
         if nbytes > 227 << 10:
             raise KernelError(f"{nbytes:,} bytes of shared memory for a block: a device has at most {227 << 10:,}")

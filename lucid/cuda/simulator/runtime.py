@@ -40,7 +40,6 @@ def _loaded() -> ctypes.CDLL:
         ("lucid_lend", None, address, size),
         ("lucid_forget", ctypes.c_int, address),
         ("lucid_load", None, address),
-        ("lucid_launch", ctypes.c_int, address, *[ctypes.c_uint] * 7, address, address, address),
         ("lucid_report", ctypes.c_char_p),
         ("lucid_fault_code", ctypes.c_size_t),
         ("lucid_fault_library", ctypes.c_char_p),
