@@ -76,7 +76,7 @@ class Walk(NamedTuple):
         return math.prod([dim[0] for dim in self.dims])
 
 
-def _steps(x: Array) -> tuple[int, ...]:
+def steps_of(x: Array) -> tuple[int, ...]:
     """Return strides in elements."""
     return tuple([stride // x.dtype.itemsize for stride in x.strides])
 
@@ -111,7 +111,7 @@ def _flattened(dims: Sequence[Dim]) -> list[int]:
     return [len(dims), *[number for k in range(4) for number in (*[dim[k] for dim in dims], *rest)]]
 
 
-def _launch(count: int) -> tuple[int, int]:
+def launch_for(count: int) -> tuple[int, int]:
     """Return grid and block for a thread each."""
     block = THREADS if count >= THREADS else -(-count // 32) * 32
     return min(-(-count // block), MAX_BLOCKS), block
@@ -131,10 +131,10 @@ def along(table: Array | tuple[int, ...], index: Array, dim: int, other: Array |
     `table` is an array, or the shape of a contiguous one; `other` has the shape of the index, or is None.
     """
     index = plain_index(index)
-    shape, steps = (table, _dense(table)) if isinstance(table, tuple) else (table.shape, _steps(table))
+    shape, steps = (table, _dense(table)) if isinstance(table, tuple) else (table.shape, steps_of(table))
     ahead = [0 if d == dim else step for d, step in enumerate(steps)]
-    others = _dense(index.shape) if other is None else _steps(other)
-    dims = tuple(zip(index.shape, ahead, _steps(index), others, strict=True))
+    others = _dense(index.shape) if other is None else steps_of(other)
+    dims = tuple(zip(index.shape, ahead, steps_of(index), others, strict=True))
     return Walk(dims, index, shape[dim], steps[dim], False, (0, len(dims)))
 
 
@@ -146,7 +146,7 @@ def picked(
     `table` is an array, or the shape of a contiguous one; `other` has the shape of what is picked, or is None. None is
     returned if several indices meet a dimension that runs backwards.
     """
-    shape, steps = (table, _dense(table)) if isinstance(table, tuple) else (table.shape, _steps(table))
+    shape, steps = (table, _dense(table)) if isinstance(table, tuple) else (table.shape, steps_of(table))
     common = np.broadcast_shapes(*[index.shape for index in indices])
     if len(indices) == 1:
         index, size, step = plain_index(indices[0]), shape[dims[0]], steps[dims[0]]
@@ -161,10 +161,10 @@ def picked(
     table_steps = [steps[d] for d in rest]
     table_steps[first:first] = [0] * len(common)
     index_steps = [0] * len(rest)
-    index_steps[first:first] = _steps(index)
+    index_steps[first:first] = steps_of(index)
     result = [shape[d] for d in rest]
     result[first:first] = common
-    others = _dense(tuple(result)) if other is None else _steps(other)
+    others = _dense(tuple(result)) if other is None else steps_of(other)
     dims_of_walk = tuple(zip(result, table_steps, index_steps, others, strict=True))
     return Walk(dims_of_walk, index, size, step, wrap, (first, first + len(common)))
 
@@ -173,7 +173,7 @@ def _folded(indices: list[Array], common: tuple[int, ...], places: list[tuple[in
     """Return one index in the place of several: the sum of what each moves on by; -1 where one of them is outside."""
     out = gpu.cupy().empty(common, np.int64)
     for turn, (index, (size, step)) in enumerate(zip(indices, places, strict=True)):
-        own = [0 if length == 1 else step for length, step in zip(index.shape, _steps(index), strict=True)]
+        own = [0 if length == 1 else step for length, step in zip(index.shape, steps_of(index), strict=True)]
         own[:0] = [0] * (len(common) - index.ndim)
         dims = tuple(zip(common, [0] * len(common), own, _dense(common), strict=True))
         _places(Walk(dims, index, size, step, wrap, (0, len(dims))), out, first=turn == 0)
@@ -185,7 +185,7 @@ def _places(walk: Walk, out: Array, *, first: bool) -> None:
     count = walk.count
     if count:
         _places_of[INDICES[walk.index.dtype]](
-            *_launch(count), walk.index.data.ptr, out.data.ptr, *_flattened(merged(walk.dims)),
+            *launch_for(count), walk.index.data.ptr, out.data.ptr, *_flattened(merged(walk.dims)),
             walk.size, walk.along, int(walk.wrap), int(first), count,
         )  # fmt: skip
 
@@ -216,13 +216,13 @@ def read(table: Array, walk: Walk | None, shape: tuple[int, ...]) -> Any:
     count = walk.count
     if count:
         _read_at[UNITS[size], INDICES[walk.index.dtype]](
-            *_launch(count), table.data.ptr, walk.index.data.ptr, out.data.ptr, *_flattened(walk.dims),
+            *launch_for(count), table.data.ptr, walk.index.data.ptr, out.data.ptr, *_flattened(walk.dims),
             walk.size, walk.along, int(walk.wrap), count,
         )  # fmt: skip
     return out
 
 
-def _bits(value: Any, dtype: Any) -> tuple[int, int]:
+def bits_of(value: Any, dtype: Any) -> tuple[int, int]:
     """Return 16 bytes of copies of a number, as two integers."""
     text = np.array(value).astype(dtype).tobytes() * (16 // dtype.itemsize)
     return int.from_bytes(text[:8], "little"), int.from_bytes(text[8:], "little")
@@ -239,9 +239,9 @@ def write(table: Array, walk: Walk, value: Array | float) -> bool:
     array: Any = value if hasattr(value, "shape") else None
     size, walk = _in_units(walk, table.dtype.itemsize, table, array)
     count = walk.count
-    bits = _bits(value, table.dtype) if array is None else (0, 0)
+    bits = bits_of(value, table.dtype) if array is None else (0, 0)
     _write_at[UNITS[size], INDICES[walk.index.dtype]](
-        *_launch(count), table.data.ptr, walk.index.data.ptr, 0 if array is None else array.data.ptr, *bits,
+        *launch_for(count), table.data.ptr, walk.index.data.ptr, 0 if array is None else array.data.ptr, *bits,
         *_flattened(walk.dims), walk.size, walk.along, int(walk.wrap), count,
     )  # fmt: skip
     return True
@@ -272,7 +272,7 @@ def _last_only(table: Array, walk: Walk) -> Walk:
     """Return a walk that names no place twice: of several lines with one place only the last is left."""
     start, stop = walk.lines
     place, ordered, order, apart = _lines(walk)
-    _keep_last["long long"](*_launch(place.size), ordered.data.ptr, order.data.ptr, place.data.ptr, place.size)
+    _keep_last["long long"](*launch_for(place.size), ordered.data.ptr, order.data.ptr, place.data.ptr, place.size)
     sizes = tuple([dim[0] for dim in walk.dims[start:stop]])
     dims = [
         (size, 0, step, dim[3]) for size, step, dim in zip(sizes, _dense(sizes), walk.dims[start:stop], strict=True)
@@ -322,9 +322,9 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
     if name not in ATOMIC or (ordered and array is not None):
         _add_in_order(name, table, walk, array, use_count, skipped)
         return True
-    bits = _bits(value, table.dtype) if array is None else (0, 0)
+    bits = bits_of(value, table.dtype) if array is None else (0, 0)
     _add_at[name, INDICES[walk.index.dtype]](
-        *_launch(count), table.data.ptr, walk.index.data.ptr, 0 if array is None else array.data.ptr, *bits,
+        *launch_for(count), table.data.ptr, walk.index.data.ptr, 0 if array is None else array.data.ptr, *bits,
         0 if use_count is None else use_count.data.ptr, skipped, *_flattened(dims),
         walk.size, walk.along, int(walk.wrap), count,
     )  # fmt: skip
@@ -344,7 +344,7 @@ def _add_in_order(name: str, table: Array, walk: Walk, value: Array, use_count: 
     across, count = math.prod([dim[0] for dim in columns]), lines.place.size
     windows = -(-count // WINDOW)
     carry = gpu.cupy().empty((windows, across), table.dtype)
-    grid = _launch(windows * across)
+    grid = launch_for(windows * across)
     _add_sorted[name](
         *grid, table.data.ptr, lines.ordered.data.ptr, lines.order.data.ptr, value.data.ptr, carry.data.ptr,
         0 if use_count is None else use_count.data.ptr, skipped, *_flattened(columns), across, step, lines.along, count,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda import copying as kernels
 from lucid.errors import ShapeError
 from lucid.ops.dims import dim_in, tensors_in
 from lucid.ops.promotion import promote
@@ -41,6 +42,10 @@ def _stack_vjp(m: Any, grad: Any, dim: int, needs: tuple[bool, ...]) -> Any:
     return [
         m.getitem(grad, index=(*(slice(None),) * dim, place, ...)) if need else None for place, need in enumerate(needs)
     ]
+
+
+_cat.cuda(kernels.cat)
+_stack.cuda(kernels.stack)
 
 
 def together(tensors: Any, name: str) -> tuple[Any, ...]:

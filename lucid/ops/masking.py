@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
+from lucid.cuda import copying
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.core import expand
 from lucid.ops.dims import common_shape
@@ -35,6 +36,9 @@ def _masked_put(xp: Any, values: Array, mask: Array) -> Array:
     out = xp.zeros(mask.shape, values.dtype)
     out[mask] = values
     return out
+
+
+_masked_put.cuda(copying.masked_put)
 
 
 @_masked_put.vjp("values")
@@ -69,6 +73,9 @@ def _masked_scatter(xp: Any, x: Array, mask: Array, values: Array) -> Array:
     out = xp.array(x, order="C")
     out[mask] = values
     return out
+
+
+_masked_scatter.cuda(copying.masked_scatter)
 
 
 @_masked_scatter.vjp("x")

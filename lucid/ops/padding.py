@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda import copying as kernels
 from lucid.errors import ShapeError
 from lucid.ops.core import clone
 from lucid.ops.dims import sizes_in
@@ -70,6 +71,11 @@ def _pad_edges_grad(xp: Any, grad: Array, *, dim: int, before: int, after: int, 
             # no edge names a place twice
             out[(*ahead, places)] += edge
     return out
+
+
+_pad.cuda(kernels.pad)
+_pad_edges.cuda(kernels.pad_edges)
+_pad_edges_grad.cuda(kernels.pad_edges_grad)
 
 
 @_pad_edges_grad.vjp

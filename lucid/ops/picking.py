@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda import copying
 from lucid.cuda import picking as kernels
 from lucid.cuda.switches import looked_at
 from lucid.errors import IndexOutOfRangeError, ShapeError
@@ -38,6 +39,9 @@ def _getitem_grad(xp: Any, grad: Array, *, shape: tuple[int, ...], index: tuple[
     out = xp.zeros(shape, grad.dtype)
     out[index] = grad
     return out
+
+
+_getitem_grad.cuda(copying.getitem_grad)
 
 
 @_getitem_grad.vjp

@@ -11,6 +11,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import asarray, namespace, to_device
 from lucid.backend.device import device_of
+from lucid.cuda import copying as kernels
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.dims import dim_in, sizes_in
 from lucid.ops.picking import pick_at
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 @primitive
 def _repeat(xp: Any, x: Array, *, repeats: tuple[int, ...]) -> Array:
     return xp.tile(x, repeats)
+
+
+_repeat.cuda(kernels.repeat)
 
 
 @_repeat.vjp

@@ -10,6 +10,7 @@ import operator
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda import copying as kernels
 from lucid.errors import ShapeError
 from lucid.ops.dims import dim_in
 
@@ -54,6 +55,9 @@ def _split_grad(xp: Any, *parts: Any, shape: tuple[int, ...], dtype: Any, sizes:
     return out
 
 
+_split_grad.cuda(kernels.split_grad)
+
+
 @_split_grad.vjp
 def _split_grad_vjp(m: Any, grad: Any, sizes: tuple[int, ...], dim: int, needs: tuple[bool, ...]) -> Any:
     ahead = (slice(None),) * dim
@@ -84,6 +88,9 @@ def _unbind_grad(xp: Any, *parts: Any, shape: tuple[int, ...], dtype: Any, dim: 
         if part is not None:
             out[(*ahead, place)] = part
     return out
+
+
+_unbind_grad.cuda(kernels.unbind_grad)
 
 
 @_unbind_grad.vjp

@@ -1,0 +1,124 @@
+// Copies that would otherwise take several passes: joining, padding, windows in zeros, elements at a mask.
+//
+//     join:       out_ol = the parts side by side: part p is length_p elements from start_p on; a missing part is zeros
+//     frame:      out_e = x at (coordinate_d - start_d) / step_d where these are whole and exist, fill elsewhere
+//     pad_edges:  out_oqi = x at the place that q - before means behind an edge (mirrored, repeated, or the edge itself)
+//     pad_edges_grad: the sum of grad over all q that mean a place
+//     masked_scatter: out_e = value[rank_e - 1] where mask_e and there are as many values, x_e or zero elsewhere;
+//                 rank_e is how often the mask holds up to and with e
+//
+// Axes: o = outer, l = element of an outer, q = place of the padded dimension, i = inner, d = dimension, p = part.
+// U only has the size of an element, or is 16 bytes of several. Outputs are contiguous, and so is what has no strides.
+// Launch: one thread an element, any grid; join: blockIdx.y = p.
+
+#include "lucid.cuh"
+
+namespace lucid {
+
+constexpr int MAX_PARTS = 8, MAX_DIMS = 8;
+
+// ---- joining ----
+
+template <typename U>
+struct Parts {
+    const U* part_p[MAX_PARTS];
+    long long start_p[MAX_PARTS], length_p[MAX_PARTS];
+};
+
+template <typename U>
+__global__ void join(U* out_ol, Parts<U> parts, long long outer, long long total) {
+    const int p = blockIdx.y;
+    const U* part = parts.part_p[p];
+    const long long start = parts.start_p[p], length = parts.length_p[p];
+    LUCID_FOR(i, outer * length) {
+        const long long o = quotient(i, length);
+        out_ol[o * total + start + i - o * length] = part ? part[i] : U();
+    }
+}
+
+// ---- windows ----
+
+struct Frame {
+    long long count;  // of dimensions
+    long long size_d[MAX_DIMS], start_d[MAX_DIMS], step_d[MAX_DIMS], have_d[MAX_DIMS], stride_d[MAX_DIMS];
+};
+
+template <typename U>
+__global__ void frame(const U* x, U* out_e, Frame frame, unsigned long long low, unsigned long long high, long long count) {
+    union Fill {
+        unsigned long long word_w[2];
+        U value;
+        __device__ __forceinline__ Fill() {}
+    } fill;
+    fill.word_w[0] = low;
+    fill.word_w[1] = high;
+    LUCID_FOR(e, count) {
+        long long rest = e, offset = 0;
+        bool inside = true;
+        for (int d = (int)frame.count - 1; d >= 0 && inside; --d) {
+            const long long before = d ? quotient(rest, frame.size_d[d]) : 0, step = frame.step_d[d];
+            const long long along = rest - before * frame.size_d[d] - frame.start_d[d];
+            const long long place = step == 1 || along < 0 ? along : quotient(along, step);
+            inside = along >= 0 && place * step == along && place < frame.have_d[d];
+            offset += place * frame.stride_d[d];
+            rest = before;
+        }
+        out_e[e] = inside ? x[offset] : fill.value;
+    }
+}
+
+// ---- edges ----
+
+enum Edge { REFLECT, CIRCULAR, REPLICATE };
+
+template <typename U>
+__global__ void pad_edges(const U* x, U* out, long long outer, long long size, long long inner, long long before,
+                          long long after, int edge) {
+    const long long padded = before + size + after;
+    LUCID_FOR(e, outer * padded * inner) {
+        const long long oq = quotient(e, inner), o = quotient(oq, padded);
+        long long q = oq - o * padded - before;
+        if (edge == REFLECT)
+            q = q < 0 ? -q : q >= size ? 2 * (size - 1) - q : q;
+        else if (edge == CIRCULAR)
+            q = q < 0 ? q + size : q >= size ? q - size : q;
+        else
+            q = q < 0 ? 0 : q >= size ? size - 1 : q;
+        out[e] = x[(o * size + q) * inner + e - oq * inner];
+    }
+}
+
+template <typename T>
+__global__ void pad_edges_grad(const T* grad, T* out, long long outer, long long size, long long inner, long long before,
+                               long long after, int edge) {
+    const long long padded = before + size + after;
+    LUCID_FOR(e, outer * size * inner) {
+        const long long oq = quotient(e, inner), o = quotient(oq, size), q = oq - o * size;
+        const T* grad_q = grad + o * padded * inner + e - oq * inner;
+        Real<T> sum = to_real(grad_q[(before + q) * inner]);
+        if (edge == REFLECT) {
+            if (q >= 1 && q <= before) sum += to_real(grad_q[(before - q) * inner]);
+            if (q <= size - 2 && size - 1 - q <= after) sum += to_real(grad_q[(before + 2 * (size - 1) - q) * inner]);
+        } else if (edge == CIRCULAR) {
+            if (q >= size - before) sum += to_real(grad_q[(before + q - size) * inner]);
+            if (q < after) sum += to_real(grad_q[(before + q + size) * inner]);
+        } else {
+            if (q == 0)
+                for (long long k = 0; k < before; ++k) sum += to_real(grad_q[k * inner]);
+            if (q == size - 1)
+                for (long long k = before + size; k < padded; ++k) sum += to_real(grad_q[k * inner]);
+        }
+        out[e] = from_real<T>(sum);
+    }
+}
+
+// ---- masks ----
+
+template <typename U>
+__global__ void masked_scatter(const U* x, const bool* mask_e, const long long* rank_e, const U* value, U* out_e,
+                               long long values, long long count) {
+    LUCID_FOR(e, count)
+        out_e[e] = mask_e[e] && rank_e[e] <= values ? value[rank_e[e] - 1] : x ? x[e] : U();
+}
+
+}  // namespace lucid

@@ -1,0 +1,254 @@
+"""Joining, padding, windows in zeros and elements at a mask on a CUDA device: one launch each."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.cuda.indexing import MAX_DIMS, UNITS, bits_of, launch_for, steps_of
+from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.backend.arrays import Array
+
+__all__ = [
+    "cat",
+    "getitem_grad",
+    "masked_put",
+    "masked_scatter",
+    "pad",
+    "pad_edges",
+    "pad_edges_grad",
+    "repeat",
+    "split_grad",
+    "stack",
+    "unbind_grad",
+]
+
+# As in kernels/copying.cu.
+MAX_PARTS = 8
+EDGES = {"reflect": 0, "circular": 1, "replicate": 2}
+
+_MOVED = [(unit,) for unit in UNITS.values()]
+_join = Kernel("copying", "lucid::join", "P" + "P" * MAX_PARTS + "q" * (2 * MAX_PARTS) + "qq", _MOVED)
+_frame = Kernel("copying", "lucid::frame", "PP" + "q" * (1 + 5 * MAX_DIMS) + "QQq", _MOVED)
+_pad_edges = Kernel("copying", "lucid::pad_edges", "PPqqqqqi", _MOVED)
+_pad_edges_grad = Kernel("copying", "lucid::pad_edges_grad", "PPqqqqqi", [(t,) for t in FLOATS])
+_masked_scatter = Kernel("copying", "lucid::masked_scatter", "PPPPPqq", _MOVED)
+
+
+# ---- joining ----
+
+
+def _joined(parts: Sequence[Array | None], lengths: Sequence[int], outer: int, out: Array) -> Array:
+    """Fill `out`, seen as `outer` rows, with the rows of the parts side by side; a part that is None is zeros."""
+    if not out.size:
+        return out
+    xp = gpu.cupy()
+    arrays = [None if part is None else xp.ascontiguousarray(part) for part in parts]
+    itemsize = out.dtype.itemsize
+    per = 16 // itemsize
+    if any(length % per for length in lengths) or any(a is not None and a.data.ptr % 16 for a in arrays):
+        per = 1
+    launch = _join[UNITS[itemsize * per]]
+    total, start = sum(lengths) // per, 0
+    for first in range(0, len(arrays), MAX_PARTS):
+        some = arrays[first : first + MAX_PARTS]
+        sizes = [length // per for length in lengths[first : first + MAX_PARTS]]
+        starts = [start + sum(sizes[:p]) for p in range(len(sizes))]
+        start += sum(sizes)
+        rest = [0] * (MAX_PARTS - len(some))
+        pointers = [0 if a is None else a.data.ptr for a in some]
+        grid, block = launch_for(max(1, outer * max(sizes)))
+        launch(
+            (grid, len(some)), block, out.data.ptr, *pointers, *rest, *starts, *rest, *sizes, *rest, outer, total
+        )  # fmt: skip
+    return out
+
+
+def cat(*tensors: Array, dim: int) -> Any:
+    """Return arrays joined along a dimension."""
+    first = tensors[0]
+    shape = first.shape
+    if any(t.dtype != first.dtype or t.ndim != first.ndim for t in tensors):
+        return NotImplemented
+    if any(t.shape[:dim] != shape[:dim] or t.shape[dim + 1 :] != shape[dim + 1 :] for t in tensors):
+        return NotImplemented
+    inner = math.prod(shape[dim + 1 :])
+    whole = (*shape[:dim], sum(t.shape[dim] for t in tensors), *shape[dim + 1 :])
+    lengths = [t.shape[dim] * inner for t in tensors]
+    return _joined(tensors, lengths, math.prod(shape[:dim]), gpu.cupy().empty(whole, first.dtype))
+
+
+def stack(*tensors: Array, dim: int) -> Any:
+    """Return arrays of one shape joined along a new dimension."""
+    first = tensors[0]
+    shape = first.shape
+    if any(t.dtype != first.dtype or t.shape != shape for t in tensors):
+        return NotImplemented
+    out = gpu.cupy().empty((*shape[:dim], len(tensors), *shape[dim:]), first.dtype)
+    return _joined(tensors, [math.prod(shape[dim:])] * len(tensors), math.prod(shape[:dim]), out)
+
+
+def split_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, sizes: tuple[int, ...], dim: int) -> Any:
+    """Return the gradients of parts side by side, zeros for those that are None."""
+    if any(part is not None and part.dtype != dtype for part in parts):
+        return NotImplemented
+    inner = math.prod(shape[dim + 1 :])
+    return _joined(parts, [size * inner for size in sizes], math.prod(shape[:dim]), gpu.cupy().empty(shape, dtype))
+
+
+def unbind_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, dim: int) -> Any:
+    """Return the gradients of slices side by side, zeros for those that are None."""
+    if any(part is not None and part.dtype != dtype for part in parts):
+        return NotImplemented
+    inner = math.prod(shape[dim + 1 :])
+    return _joined(parts, [inner] * len(parts), math.prod(shape[:dim]), gpu.cupy().empty(shape, dtype))
+
+
+def repeat(x: Array, *, repeats: tuple[int, ...]) -> Any:
+    """Return copies of `x` side by side along every dimension: one strided copy."""
+    full = (*[1] * (len(repeats) - x.ndim), *x.shape)
+    apart = [size for own in full for size in (1, own)]
+    spread = tuple([size for pair in zip(repeats, full, strict=True) for size in pair])
+    out = gpu.cupy().array(gpu.cupy().broadcast_to(x.reshape(apart), spread), order="C")
+    return out.reshape([times * size for times, size in zip(repeats, full, strict=True)])
+
+
+# ---- windows ----
+
+# Of a dimension: its size, where the array begins in it, in what steps it goes on, its own size and its stride.
+Framed = tuple[int, int, int, int, int]
+
+
+def _framed(x: Array, dims: list[Framed], value: Any) -> Any:
+    """Return an array of the sizes of `dims` that holds `x` in this window, and `value` elsewhere."""
+    shape = tuple([dim[0] for dim in dims])
+    out = gpu.cupy().empty(shape, x.dtype)
+    if not out.size:
+        return out
+    short: list[Framed] = []
+    for dim in dims:
+        size, start, step, have, stride = dim
+        # whole dimensions go together with the one before
+        if short and (start, step, have) == (0, 1, size) and short[-1][4] == stride * size:
+            outer = short.pop()
+            if outer[2] == 1:
+                short.append((outer[0] * size, outer[1] * size, 1, outer[3] * size, stride))
+                continue
+            short.append(outer)
+        short.append(dim)
+    if len(short) > MAX_DIMS:
+        return NotImplemented
+    itemsize = x.dtype.itemsize
+    size, start, step, have, stride = short[-1]
+    per = 16 // itemsize
+    if (step, stride) != (1, 1) or size % per or start % per or have % per or x.data.ptr % 16:
+        per = 1
+    if any(dim[4] % per for dim in short[:-1]):
+        per = 1
+    if per > 1:
+        short = [(*dim[:4], dim[4] // per) for dim in short[:-1]]
+        short.append((size // per, start // per, 1, have // per, 1))
+    rest = [0] * (MAX_DIMS - len(short))
+    numbers = [number for k in range(5) for number in (*[dim[k] for dim in short], *rest)]
+    count = out.size // per
+    launch = _frame[UNITS[itemsize * per]]
+    launch(*launch_for(count), x.data.ptr, out.data.ptr, len(short), *numbers, *bits_of(value, x.dtype), count)
+    return out
+
+
+def pad(x: Array, *, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
+    """Return `x` with `value` around it."""
+    dims = [
+        (before + size + after, before, 1, size, stride)
+        for size, (before, after), stride in zip(x.shape, pads, steps_of(x), strict=True)
+    ]
+    return _framed(x, dims, value or 0) if dims else NotImplemented
+
+
+def getitem_grad(grad: Array, *, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+    """Return zeros of `shape` that hold `grad` where the basic `index` takes a view."""
+    items = [item for item in index if item is not ...]
+    taken = sum(item is not None for item in items)
+    at = next((place for place, item in enumerate(index) if item is ...), len(items))
+    items[at:at] = [slice(None)] * (len(shape) - taken)
+    dims: list[Framed] = []
+    own = iter(zip(grad.shape, steps_of(grad), strict=True))
+    sizes = iter(shape)
+    for item in items:
+        if item is None:
+            next(own)
+        elif isinstance(item, slice):
+            size = next(sizes)
+            start, _, step = item.indices(size)
+            have, stride = next(own)
+            dims.append((size, start, step, have, stride))
+        else:
+            size = next(sizes)
+            dims.append((size, item % size, 1, 1, 0))
+    return _framed(grad, dims, 0) if dims and grad.size else NotImplemented
+
+
+# ---- edges ----
+
+
+def _across(shape: tuple[int, ...], dim: int) -> tuple[int, int]:
+    return math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
+
+
+def pad_edges(x: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
+    """Return `x` with edges made of its own elements."""
+    size = x.shape[dim]
+    out = gpu.cupy().empty((*x.shape[:dim], before + size + after, *x.shape[dim + 1 :]), x.dtype)
+    if out.size:
+        outer, inner = _across(x.shape, dim)
+        x = gpu.cupy().ascontiguousarray(x)
+        launch = _pad_edges[UNITS[x.dtype.itemsize]]
+        launch(*launch_for(out.size), x.data.ptr, out.data.ptr, outer, size, inner, before, after, EDGES[mode])
+    return out
+
+
+def pad_edges_grad(grad: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
+    """Return the gradient of what was padded: that of each element and of its images at the edges."""
+    name = C_TYPES.get(grad.dtype)
+    if name not in FLOATS:
+        return NotImplemented
+    size = grad.shape[dim] - before - after
+    out = gpu.cupy().empty((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype)
+    if out.size:
+        outer, inner = _across(grad.shape, dim)
+        grad = gpu.cupy().ascontiguousarray(grad)
+        launch = _pad_edges_grad[str(name)]
+        launch(*launch_for(out.size), grad.data.ptr, out.data.ptr, outer, size, inner, before, after, EDGES[mode])
+    return out
+
+
+# ---- masks ----
+
+
+def masked_scatter(x: Array | None, mask: Array, values: Array) -> Any:
+    """Return a copy of `x`, or zeros, in which the elements where `mask` holds are those of `values`, in order."""
+    if x is not None and (x.dtype != values.dtype or x.shape != mask.shape):
+        return NotImplemented
+    xp = gpu.cupy()
+    out = xp.empty(mask.shape, values.dtype)
+    if out.size:
+        mask, values = xp.ascontiguousarray(mask), xp.ascontiguousarray(values)
+        x = None if x is None else xp.ascontiguousarray(x)
+        rank = xp.cumsum(mask.reshape(-1), dtype=np.int64)
+        _masked_scatter[UNITS[out.dtype.itemsize]](
+            *launch_for(out.size), 0 if x is None else x.data.ptr, mask.data.ptr, rank.data.ptr, values.data.ptr,
+            out.data.ptr, values.size, out.size,
+        )  # fmt: skip
+    return out
+
+
+def masked_put(values: Array, mask: Array) -> Any:
+    """Return zeros in which the elements where `mask` holds are those of `values`, in order."""
+    return masked_scatter(None, mask, values)
