@@ -190,7 +190,8 @@ def _heads(
 
 def _dots(heads: Heads, a: Array, b: Array) -> Array:
     """Return the products of the rows of `a` and `b` in the dtype of scores."""
-    return blas.matmul(a.astype(heads.wide, copy=False), b.astype(heads.wide, copy=False).swapaxes(-1, -2))
+    dots = gpu.cupy().empty((*a.shape[:-1], b.shape[-2]), heads.wide)
+    return blas.matmul(a, b.swapaxes(-1, -2), dots)
 
 
 def _row_threads(keys: int) -> int:

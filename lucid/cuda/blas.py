@@ -48,7 +48,8 @@ def matmul(a: Array, b: Array, out: Array | None = None, *, alpha: float = 1.0, 
     a, b : Array
         Of one dtype and on the current device, of one or more dimensions; leading dimensions broadcast.
     out : Array, optional
-        What the product is written to, or added to: of its shape and dtype, C-contiguous. Without it a new array.
+        What the product is written to, or added to: of its shape, C-contiguous, of its dtype or of float32, to which
+        products of half types are not rounded. Without it a new array.
     alpha, beta : float
         The factors; with a `beta` of 0, `out` is not read.
 
@@ -115,6 +116,7 @@ def _multiply(
         if a_step == rows * a_line:
             rows, count = rows * count, 1
     number, compute, factor = FORMS[a.dtype]
+    made = FORMS[out.dtype][0]
     if compute == COMPUTE_32F and settings.allow_tf32 and a.dtype == np.float32:
         compute = COMPUTE_32F_FAST_TF32
     cublas = gpu.part("cupy_backends.cuda.libs.cublas")
@@ -123,13 +125,14 @@ def _multiply(
     a_at, b_at, out_at = a.data.ptr, b.data.ptr, out.data.ptr
     for places in itertools.product(*[range(loop[0]) for loop in loops]):
         a_skip, b_skip, out_skip = (
-            out.itemsize * sum(place * loop[k] for place, loop in zip(places, loops, strict=True)) for k in (1, 2, 3)
+            x.itemsize * sum(place * loop[k] for place, loop in zip(places, loops, strict=True))
+            for k, x in enumerate((a, b, out), 1)
         )
         # cuBLAS counts by columns: its matrices are the transposes of ours, and the product's is b.T @ a.T
         cublas.gemmStridedBatchedEx(
             handle, int(b_by_columns), int(a_by_columns), columns, rows, inner,
             alpha_at.ctypes.data, b_at + b_skip, number, b_line, b_step, a_at + a_skip, number, a_line, a_step,
-            beta_at.ctypes.data, out_at + out_skip, number, columns, out_step, count, compute, DEFAULT_ALGORITHM,
+            beta_at.ctypes.data, out_at + out_skip, made, columns, out_step, count, compute, DEFAULT_ALGORITHM,
         )  # fmt: skip
 
 

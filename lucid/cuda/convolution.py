@@ -225,16 +225,12 @@ def weight_grad(g: Array, x: Array, *, kernel: Any, stride: Any, before: Any, di
         return dw
     if p.depthwise and p.made <= _LARGEST_GRID_Y:
         return _depthwise_weights(p, g, x, shape)
-    blocks = tuple(p.blocks(x.dtype.itemsize))
     buffer = _buffer(p, x.dtype)
     wide = np.dtype(np.float32) if x.dtype.itemsize == 2 else x.dtype
-    total: Any = None
-    for block in blocks:
-        part = blas.matmul(_rows(p, g[block]), _columns(p, x[block], buffer).swapaxes(-1, -2))
-        if len(blocks) == 1:
-            return part.reshape(shape)
-        part = part.astype(wide, copy=False)
-        total = part if total is None else total + part
+    total = gpu.cupy().empty((groups, p.made // groups, p.channels // groups * p.places), wide)
+    for block in p.blocks(x.dtype.itemsize):
+        columns = _columns(p, x[block], buffer).swapaxes(-1, -2)
+        blas.matmul(_rows(p, g[block]), columns, total, beta=float(block.start > 0))
     return total.reshape(shape).astype(x.dtype, copy=False)
 
 

@@ -75,7 +75,9 @@ def calls(monkeypatch):
     call = library.gemmStridedBatchedEx
 
     def noted(*args):
-        seen.append({"ops": args[1:3], "m": args[3], "n": args[4], "k": args[5], "count": args[20], "compute": args[21]})
+        seen.append(
+            {"ops": args[1:3], "m": args[3], "n": args[4], "k": args[5], "count": args[20], "compute": args[21]}
+        )
         return call(*args)
 
     monkeypatch.setattr(library, "gemmStridedBatchedEx", noted)
@@ -230,6 +232,17 @@ def test_sums_of_half_types_do_not_stagnate():
     for dtype, length in ((ml_dtypes.bfloat16, 4096), (np.float16, 4096)):
         row, column = cupy.ones((1, length), dtype), cupy.ones((length, 1), dtype)
         assert float(blas.matmul(row, column).get().item()) == length
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_half_types_into_float32(dtype, rng):
+    """Into an array of float32 products of half types are not rounded, whichever matrices of a stack are repeated."""
+    a, b = rng.standard_normal((2, 1, 3, 40)).astype(dtype), rng.standard_normal((5, 40, 6)).astype(dtype)
+    out = gpu.cupy().ones((2, 5, 3, 6), np.float32)
+    got = blas.matmul(on_device(a), on_device(b), out, beta=1.0)
+    assert got is out
+    wanted = 1 + a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(got.get(), wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_tf32_is_asked_for(calls, monkeypatch):

@@ -73,8 +73,10 @@ def gemmStridedBatchedEx(
     if handle != get_cublas_handle():
         raise CUBLASError("CUBLAS_STATUS_NOT_INITIALIZED: the handle is of another device")
     wide = Ctype == 1
-    if len({Atype, Btype, Ctype}) > 1 or computeType not in (
-        {COMPUTE_64F} if wide else {COMPUTE_32F, COMPUTE_32F_FAST_TF32}
+    if (
+        Atype != Btype
+        or Ctype not in {Atype, 1 if wide else 0}
+        or computeType not in ({COMPUTE_64F} if wide else {COMPUTE_32F, COMPUTE_32F_FAST_TF32})
     ):
         raise CUBLASError(f"CUBLAS_STATUS_NOT_SUPPORTED: types {Atype}, {Btype}, {Ctype}, computed in {computeType}")
     a = Stack("A", A, Atype, k if transa else m, m if transa else k, lda, strideA, batchCount).values()
