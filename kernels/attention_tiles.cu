@@ -131,7 +131,7 @@ __device__ __forceinline__ R lanes_sum(R value) {
 // ---- over tiles ----
 
 template <typename T, int FEATURES, int ROWS, int COLUMNS>
-__global__ void __launch_bounds__(4 * ROWS)
+__global__ void __launch_bounds__(4 * ROWS, 2)
     attention_forward(const T* q, const T* k, const T* v, T* out, Real<T>* total, int blocks, HeadSteps q_steps,
                       HeadSteps k_steps, HeadSteps v_steps, Problem problem) {
     typedef Real<T> R;
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(4 * ROWS)
 }
 
 template <typename T, int FEATURES, int ROWS, int COLUMNS>
-__global__ void __launch_bounds__(4 * ROWS)
+__global__ void __launch_bounds__(4 * ROWS, 2)
     attention_query_grad(const T* q, const T* k, const T* v, const T* g, const Real<T>* total, const Real<T>* delta,
                          T* dq, int blocks, HeadSteps q_steps, HeadSteps k_steps, HeadSteps v_steps, HeadSteps g_steps,
                          Problem problem) {
@@ -252,7 +252,7 @@ __global__ void __launch_bounds__(4 * ROWS)
 }
 
 template <typename T, int FEATURES, int ROWS, int COLUMNS>
-__global__ void __launch_bounds__(4 * ROWS)
+__global__ void __launch_bounds__(4 * ROWS, 2)
     attention_key_grad(const T* q, const T* k, const T* v, const T* g, const Real<T>* total, const Real<T>* delta,
                        T* dk, T* dv, int blocks, HeadSteps q_steps, HeadSteps k_steps, HeadSteps v_steps, HeadSteps g_steps,
                        Problem problem) {
