@@ -120,6 +120,9 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 else:
                     node.backward(CPU, fire_light(node, extra, buffers.pop(node)), quiet)
                 continue
+            if plain and extra is None and gpu.is_gpu_array(buffers.get(node)):
+                _accumulate_on_device(node, buffers, quiet)
+                continue
         elif newest is not None:
             node = newest
             newest = heappop(ready)[1] if ready else None
@@ -274,6 +277,12 @@ def _run_on_device(node: Node, m: Any, grad: Any, quiet: Callable[..., Any]) -> 
             grads = node.backward(m, grad, quiet)
         current.wait_event(stream.record())
         return grads
+
+
+def _accumulate_on_device(node: Node, buffers: dict[Node, Any], quiet: Callable[..., Any]) -> None:
+    """Run a leaf on the device of its gradient, which it finds in nobody else's hands."""
+    with gpu.use_device(gpu.device_index(buffers[node])):
+        node.backward(CUDA, buffers.pop(node), quiet)
 
 
 def _run_watched(this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...] | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
+    from lucid.backend.arrays import Array
 
 ndarray, add = np.ndarray, np.add
 
@@ -232,7 +233,7 @@ class AccumulateGrad(Node):
             if old is None:
                 # a buffer that nobody else holds is taken over
                 alone = getrefcount(grad) == LONE_REFERENCES
-                if not (alone and (flags := grad.flags).owndata and flags.c_contiguous):
+                if not (alone and (flags := grad.flags).c_contiguous and (flags.owndata or is_sole_view(grad))):
                     grad = grad.copy()
                 leaf.stored_grad = wrap(grad)
                 return ()
@@ -261,11 +262,22 @@ class AccumulateGrad(Node):
         return ()
 
 
+def is_sole_view(array: Array) -> bool:
+    """Return whether an array shows all of another array's memory, which nobody else holds or shows: a reshaped one."""
+    base = array.base
+    return (
+        type(base) is type(array)
+        and getrefcount(base) == UNSHARED_REFERENCES
+        and base.nbytes == array.nbytes
+        and base.flags.owndata
+    )
+
+
 # This function's variable and getrefcount's argument: anything above means that a hook, another leaf, a saved tensor or
 # the user holds the gradient too.
 LONE_REFERENCES = 2
 
-# The slot of `.grad`, this function's variable and getrefcount's argument.
+# The slot of `.grad` or `.base`, this function's variable and getrefcount's argument.
 UNSHARED_REFERENCES = 3
 
 
