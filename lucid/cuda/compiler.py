@@ -66,7 +66,7 @@ _BFLOAT16 = _NUMBERS["__nv_bfloat16"].dtype
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
 _KERNEL = re.compile(
-    rf"(?P<template>template\s*<[^>]*>\s*)?(?:extern\s+\"C\"\s+)?__global__\s+(?:static\s+)?{_BOUNDS}void\s+{_BOUNDS}"
+    rf"(?:template\s*<(?P<template>[^>]*)>\s*)?(?:extern\s+\"C\"\s+)?__global__\s+(?:static\s+)?{_BOUNDS}void\s+{_BOUNDS}"
     r"(?P<name>\w+)\s*\((?P<parameters>[^)]*)\)"
 )
 
@@ -196,32 +196,40 @@ class Function:
 
 
 class Module:
-    """The kernels of one source, by name.
+    """The kernels of one source, by name; a template by its name with arguments: ``module["scale<float, 4>"]``.
 
     Made by `compile`.
     """
 
     def __init__(self, source: str, name: str) -> None:
+        self._name = name
+        self._source = paste(source, name)
         declared = {found["name"]: found for found in _KERNEL.finditer(_COMMENT.sub(" ", source))}
         if not declared:
             raise KernelError(f"{name} declares no kernel: none of its functions is a __global__ void")
+        self._templates = {
+            kernel: (found["template"], found["parameters"])
+            for kernel, found in declared.items()
+            if found["template"] is not None
+        }
         self._functions = {
             kernel: Function(kernel, _parameters(kernel, found["parameters"]), self)
             for kernel, found in declared.items()
-            if not found["template"]
+            if found["template"] is None
         }
-        self._templates = declared.keys() - self._functions.keys()
-        signatures = {kernel: function.signature for kernel, function in self._functions.items()}
-        stem = re.sub(r"\W", "_", name)
-        self._unit = Unit(name, stem, paste(source, name), signatures)
-        self._handles: dict[int, dict[str, c_void_p]] = {}
+        self._plain = tuple(self._functions)
+        self._handles: dict[tuple[int, str], c_void_p] = {}
 
     def handle(self, name: str) -> c_void_p:
         """Return the handle of a kernel on the current device, compiled if need be."""
-        device = gpu.current_device()
-        if device not in self._handles:
-            self._handles[device] = kernels.load(self._unit)
-        return self._handles[device][name]
+        key = gpu.current_device(), name
+        if key not in self._handles:
+            # Those that are no templates are compiled together, an instance of a template when it is asked for.
+            names = self._plain if name in self._plain else (name,)
+            signatures = {each: self._functions[each].signature for each in names}
+            found = kernels.load(Unit(self._name, re.sub(r"\W", "_", self._name), self._source, signatures))
+            self._handles.update({(key[0], each): handle for each, handle in found.items()})
+        return self._handles[key]
 
     def get_function(self, name: str) -> Function:
         """Return the kernel of that name.
@@ -229,21 +237,36 @@ class Module:
         Raises
         ------
         KernelError
-            If the source has none, or it is a template.
+            If the source has none, or it is a template and is named without arguments, or does not compile with them.
         """
-        if name in self._templates:
-            raise KernelError(f"{name} is a template; write a kernel that is none for each type that you need")
         if name not in self._functions:
-            raise KernelError(f"{self._unit.name} has no kernel {name!r}; it has {', '.join(self._functions)}")
+            self._functions[name] = self._instance(name)
+            self.handle(name)
         return self._functions[name]
 
     __getitem__ = get_function
+
+    def _instance(self, name: str) -> Function:
+        found = re.fullmatch(r"\s*(\w+)\s*<(.*)>\s*", name)
+        if name in self._templates:
+            raise KernelError(f"{name} is a template <{self._templates[name][0]}>; name its arguments: {name}<...>")
+        if found is None or found[1] not in self._templates:
+            known = ", ".join([*self._plain, *(f"{kernel}<{t}>" for kernel, (t, _) in self._templates.items())])
+            raise KernelError(f"{self._name} has no kernel {name!r}; it has {known}")
+        template, parameters = self._templates[found[1]]
+        names = [each.split("=")[0].split()[-1] for each in template.split(",")]
+        arguments = [each.strip() for each in found[2].split(",")]
+        if len(names) != len(arguments):
+            raise KernelError(f"{found[1]} is a template <{template}>, got {name!r}")
+        for formal, actual in zip(names, arguments, strict=True):
+            parameters = re.sub(rf"\b{formal}\b", actual, parameters)
+        return Function(name, _parameters(name, parameters), self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)
 
     def __repr__(self) -> str:
-        return f"Module({self._unit.name!r}: {', '.join(self._functions)})"
+        return f"Module({self._name!r}: {', '.join([*self._plain, *(f'{t}<...>' for t in self._templates)])})"
 
 
 def _parameters(kernel: str, text: str) -> list[Parameter]:
@@ -274,8 +297,8 @@ def compile(source: str, *, name: str = "custom.cu") -> Module:
     Parameters
     ----------
     source : str
-        Text with one ``__global__ void`` or more, best declared ``extern "C"``. Their parameters are numbers and
-        pointers.
+        Text with one ``__global__ void`` or more, at namespace level, also templates, whose instances are compiled
+        when they are asked for. Parameters are numbers and pointers.
     name : str
         What errors call the source.
 
@@ -303,5 +326,4 @@ def compile(source: str, *, name: str = "custom.cu") -> Module:
     module = Module(source, name)
     for kernel in module:
         module.handle(kernel)
-        break
     return module

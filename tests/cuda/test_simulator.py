@@ -318,12 +318,11 @@ def test_divergent_barrier():
 def test_out_of_range_accesses(device):
     """A read or write beyond an allocation, before it, after its release, or at null is named with its place."""
     put, _ = device
-    run = launcher('extern "C" __global__ void f(float* x, long long i, int write) {\n'
-                   " if (threadIdx.x == 5) {\n  if (write) x[i] = 1.0f;\n  else x[0] = x[i];\n }\n}", "Pqi")  # fmt: skip
+    source = 'extern "C" __global__ void f(float* x, long long i, int write) {\n if (threadIdx.x == 5) {\n'
+    run = launcher(source + "  if (write) x[i] = 1.0f;\n  else x[0] = x[i];\n }\n}", "Pqi")
     x = put(np.zeros(100, np.float32))
     run(1, 32, x, 99, 0)
     run(1, 32, x, 99, 1)
-    where = "block (2, 0, 0), thread (5, 0, 0)"
     seen = []
     for i, write, words in (
         (100, 1, "write of 4 bytes"), (100, 0, "read of 4 bytes"), (-1, 0, "4 bytes before an allocation of 400 bytes"),
@@ -336,7 +335,6 @@ def test_out_of_range_accesses(device):
     gone = memory.allocate(400)
     memory.free(gone)
     refused(lambda: run(1, 32, gone, 0, 0), "out-of-range read")
-    del where
 
 
 def test_a_vector_that_straddles_the_end(device):

@@ -1,6 +1,17 @@
 // Vector types and the half types. The arithmetic of half types is float arithmetic rounded once, as on the device.
 #pragma once
 
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef __INT8_TYPE__ int8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT8_TYPE__ uint8_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+
 #define LUCID_VECTORS(T, name, align2, align4)                                                    \
     struct name##1 { T x; };                                                                      \
     struct alignas(align2) name##2 { T x, y; };                                                   \

@@ -78,7 +78,7 @@ def source_for_host(unit: Unit) -> str:
     source = _DYNAMIC_SHARED.sub(r"DYN_SHARED(\1, \2);", unit.source)
     if found := _DEVICE_VARIABLE.search(source):
         raise KernelError(
-            f"{unit.name}: {found[0].strip()} is a __device__ variable, and the simulated device has none; pass a pointer"
+            f"{unit.name}: {found[0].strip()} is a __device__ variable, and the simulator has none; pass a pointer"
         )
     headers = [name for name in _INCLUDE.findall(source) if name not in _OF_DEVICE]
     # Static variables of templates are only told to the runtime if no other library can have the same template.
@@ -162,9 +162,9 @@ def _line(library: str, address: int) -> str:
 def _compare(name: str, signature: str, codes: str, size: int) -> None:
     """Refuse a kernel that was declared with other parameters than it has."""
     packed = struct.calcsize(f"@{signature}")
-    spelled = signature.replace("N", "L").replace("n", "l")
-    plain = "S" not in codes
-    if (plain and spelled != codes.replace("l", "q")) or packed != size:
+    # long is long long; of a kernel with structs only the size can be compared.
+    known = codes.replace("l", "q").replace("L", "Q")
+    if packed != size or ("S" not in known and signature != known):
         raise KernelError(
-            f"{name} is declared with parameters {signature!r} of {packed} bytes, but has {codes!r} of {size} bytes"
+            f"{name} is declared with parameters {signature!r} of {packed} bytes, but has {known!r} of {size} bytes"
         )
