@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel, Launcher
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +36,10 @@ REMEMBERED = 1024
 _PYTHON_NUMBERS = frozenset((bool, int, float))
 # Shape, strides in bytes and bytes of an element of an operand; None for a number.
 Form = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+# A kernel's instance, blocks, threads of a block, and the struct with the layout.
+Launch = tuple[Launcher, int, int, bytes]
 
 
 class Layout(NamedTuple):
@@ -103,7 +107,8 @@ class Elementwise:
         self.operands = operands
         self.out = None if out == "T" else _dtype_of(out)
         self.instances: dict[Any, tuple[Kernel, tuple[tuple[str, ...], tuple[str, ...]]]] = {}
-        self.plans: dict[Any, Plan] = {}
+        # by dtype, shapes and strides: the shape of the output, and the launches for aligned data and for any
+        self.launches: dict[Any, tuple[tuple[int, ...], Launch, Launch]] = {}
         layout = f"{_parameter_bytes(len(operands) + 1)}s"
         for kind in (FLOATS, INTEGERS + BOOL):
             # numbers are passed as double beside floating-point arrays and as long long beside others
@@ -133,58 +138,71 @@ class Elementwise:
             If the shapes do not fit each other.
         """
         dtype = out.dtype if self.out is None and out is not None else None
-        key: list[Any] = []
+        place: list[Any] = [None] if out is None else [out.shape, out.strides]
         values: list[Any] = []
         addresses = 0
         fractions = False
         for operand, kind in zip(operands, self.operands, strict=True):
             if kind == "S":
-                key.append(None)
                 values.append(operand)
             elif type(operand) in _PYTHON_NUMBERS:
                 fractions = fractions or type(operand) is float
-                key.append(None)
+                place.append(None)
                 values += (0, operand)
             else:
                 try:
                     address = operand.data.ptr
                 except AttributeError:
                     return NotImplemented
-                if kind == "T":
-                    if dtype is None:
-                        dtype = operand.dtype
-                    elif operand.dtype != dtype:
+                if kind == "M":
+                    if operand.dtype.kind != "b":
                         return NotImplemented
-                elif operand.dtype.kind != "b":
+                elif dtype is None:
+                    dtype = operand.dtype
+                elif operand.dtype != dtype:
                     return NotImplemented
                 addresses |= address
-                key.append((operand.shape, operand.strides, operand.itemsize))
+                place += (operand.shape, operand.strides)
                 values += (address, 0)
         if dtype is None:
             if out is None:
                 return NotImplemented
             dtype = out.dtype
-        instance = self.instances.get(dtype)
-        if instance is None or (fractions and dtype.kind in "biu"):
+        if dtype not in self.instances or (fractions and dtype.kind in "biu"):
             return NotImplemented
-        form = None if out is None else (out.shape, out.strides, out.itemsize)
-        place = (dtype, form, *key)
-        plan = self.plans.get(place)
-        if plan is None:
-            plan = plan_of(key, form, (self.out or dtype).itemsize, PACK_BYTES // dtype.itemsize)
-            if len(self.plans) >= REMEMBERED:
-                self.plans.clear()
-            self.plans[place] = plan
-        if plan.general is None:
+        key = (dtype, *place)
+        known = self.launches.get(key) or self._prepare(key, operands, out)
+        if known is None:
             return NotImplemented
+        shape, aligned, general = known
         if out is None:
-            out = gpu.cupy().empty(plan.shape, self.out or dtype)
-        if plan.general.grid:
-            target = out.data.ptr
-            layout = plan.general if (addresses | target) % PACK_BYTES else plan.aligned
-            kernel, (packed, single) = instance
-            kernel[packed if layout.packed else single](layout.grid, layout.block, layout.parameter, target, *values)
+            out = gpu.cupy().empty(shape, self.out or dtype)
+        target = out.data.ptr
+        launcher, grid, block, layout = general if (addresses | target) % PACK_BYTES else aligned
+        if grid:
+            launcher(grid, block, layout, target, *values)
         return out
+
+    def _prepare(self, key: tuple[Any, ...], operands: Sequence[Any], out: Any) -> Any:
+        """Find the launches for a key and remember them."""
+        dtype = key[0]
+        width = PACK_BYTES // dtype.itemsize
+        plan = plan_of([_form(x) for x in operands], _form(out), (self.out or dtype).itemsize, width)
+        if plan.general is None:
+            return None
+        kernel, (packed, single) = self.instances[dtype]
+        aligned, general = (
+            (kernel[packed if layout.packed else single], layout.grid, layout.block, layout.parameter)
+            for layout in (plan.aligned, plan.general)
+        )
+        if len(self.launches) >= REMEMBERED:
+            self.launches.clear()
+        self.launches[key] = known = (plan.shape, aligned, general)
+        return known
+
+
+def _form(operand: Any) -> Form | None:
+    return (operand.shape, operand.strides, operand.itemsize) if hasattr(operand, "strides") else None
 
 
 def plan_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, width: int) -> Plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import converted
 from lucid.errors import ShapeError
 from lucid.ops.dims import dim_in, dims_in, sizes_in
 from lucid.ops.shape import clone, reshape
@@ -27,9 +28,18 @@ def _permute_vjp(m: Any, grad: Any, dims: tuple[int, ...]) -> Any:
     return m.permute(grad, dims=tuple(inverse))
 
 
+def _reversed(x: Array, dims: tuple[int, ...]) -> Array:
+    return x[tuple([slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim)])]
+
+
 @primitive
 def _flip(xp: Any, x: Array, *, dims: tuple[int, ...]) -> Array:
-    return x[tuple([slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim)])].copy()
+    return _reversed(x, dims).copy()
+
+
+@_flip.cuda
+def _flip_cuda(x: Array, *, dims: tuple[int, ...]) -> Any:
+    return converted(_reversed(x, dims), x.dtype)
 
 
 @_flip.vjp

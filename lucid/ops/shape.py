@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import converted
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.core import clone as _clone
 from lucid.ops.dims import dim_in, dims_in, shape_for, sizes_in, viewable
@@ -35,6 +36,14 @@ def _view_vjp(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
 @primitive
 def _reshape(xp: Any, x: Array, *, shape: tuple[int, ...]) -> Array:
     return x.reshape(shape)
+
+
+@_reshape.cuda
+def _reshape_cuda(x: Array, *, shape: tuple[int, ...]) -> Any:
+    if x.flags.c_contiguous or viewable(x.shape, x.strides, shape):
+        return x.reshape(shape)
+    copy = converted(x, x.dtype)
+    return copy if copy is NotImplemented else copy.reshape(shape)
 
 
 @_reshape.vjp
