@@ -179,7 +179,9 @@ def getitem_grad(grad: Array, *, shape: tuple[int, ...], index: tuple[Any, ...])
     at = next((place for place, item in enumerate(index) if item is ...), len(items))
     items[at:at] = [slice(None)] * (len(shape) - taken)
     dims: list[Framed] = []
-    own = iter(zip(grad.shape, steps_of(grad), strict=True))
+    have: int
+    lengths: tuple[int, ...] = grad.shape
+    own = iter(zip(lengths, steps_of(grad), strict=True))
     sizes = iter(shape)
     for item in items:
         if item is None:

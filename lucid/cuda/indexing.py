@@ -16,7 +16,22 @@ if TYPE_CHECKING:
 
     from lucid.backend.arrays import Array
 
-__all__ = ["Walk", "add", "along", "picked", "read", "write"]
+__all__ = [
+    "MAX_DIMS",
+    "UNITS",
+    "Form",
+    "Walk",
+    "add",
+    "along",
+    "bits_of",
+    "contiguous",
+    "form_of",
+    "launch_for",
+    "picked",
+    "read",
+    "steps_of",
+    "write",
+]
 
 # As in kernels/indexing.cuh and indexing.cu.
 MAX_DIMS = 8
@@ -44,6 +59,8 @@ _keep_last = Kernel("indexing", "lucid::keep_last", "PPPq", [("long long",)])
 
 
 Dim = tuple[int, int, int, int]
+# Shape of an array, and its strides in elements.
+Form = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class Walk(NamedTuple):
@@ -71,14 +88,24 @@ class Walk(NamedTuple):
     lines: tuple[int, int]
 
     @property
-    def count(self) -> int:
+    def elements(self) -> int:
         """How many elements there are."""
         return math.prod([dim[0] for dim in self.dims])
 
 
 def steps_of(x: Array) -> tuple[int, ...]:
-    """Return strides in elements."""
+    """Return the strides of an array, in elements."""
     return tuple([stride // x.dtype.itemsize for stride in x.strides])
+
+
+def form_of(x: Array) -> Form:
+    """Return the form of an array."""
+    return tuple(x.shape), steps_of(x)
+
+
+def contiguous(shape: tuple[int, ...]) -> Form:
+    """Return the form of a contiguous array."""
+    return shape, _dense(shape)
 
 
 def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -125,13 +152,13 @@ def plain_index(index: Array) -> Array:
 # ---- what is walked through ----
 
 
-def along(table: Array | tuple[int, ...], index: Array, dim: int, other: Array | None) -> Walk:
+def along(table: Form, index: Array, dim: int, other: Array | None) -> Walk:
     """Return the walk of an index of the table's rank that names places along one dimension.
 
-    `table` is an array, or the shape of a contiguous one; `other` has the shape of the index, or is None.
+    `other` has the shape of the index; None stands for a contiguous array.
     """
     index = plain_index(index)
-    shape, steps = (table, _dense(table)) if isinstance(table, tuple) else (table.shape, steps_of(table))
+    shape, steps = table
     ahead = [0 if d == dim else step for d, step in enumerate(steps)]
     others = _dense(index.shape) if other is None else steps_of(other)
     dims = tuple(zip(index.shape, ahead, steps_of(index), others, strict=True))
@@ -139,14 +166,14 @@ def along(table: Array | tuple[int, ...], index: Array, dim: int, other: Array |
 
 
 def picked(
-    table: Array | tuple[int, ...], dims: tuple[int, ...], indices: Sequence[Array], other: Array | None, *, wrap: bool
+    table: Form, dims: tuple[int, ...], indices: Sequence[Array], other: Array | None, *, wrap: bool
 ) -> Walk | None:
     """Return the walk of indices that broadcast against each other and name places along `dims`.
 
-    `table` is an array, or the shape of a contiguous one; `other` has the shape of what is picked, or is None. None is
-    returned if several indices meet a dimension that runs backwards.
+    `other` has the shape of what is picked; None stands for a contiguous array. There is no walk, but None, of several
+    indices that meet a dimension which runs backwards.
     """
-    shape, steps = (table, _dense(table)) if isinstance(table, tuple) else (table.shape, steps_of(table))
+    shape, steps = table
     common = np.broadcast_shapes(*[index.shape for index in indices])
     if len(indices) == 1:
         index, size, step = plain_index(indices[0]), shape[dims[0]], steps[dims[0]]
@@ -182,7 +209,7 @@ def _folded(indices: list[Array], common: tuple[int, ...], places: list[tuple[in
 
 def _places(walk: Walk, out: Array, *, first: bool) -> None:
     """Write the place of each element; where it is not the first, add it to what is there."""
-    count = walk.count
+    count = walk.elements
     if count:
         _places_of[INDICES[walk.index.dtype]](
             *launch_for(count), walk.index.data.ptr, out.data.ptr, *_flattened(merged(walk.dims)),
@@ -213,7 +240,7 @@ def read(table: Array, walk: Walk | None, shape: tuple[int, ...]) -> Any:
         return NotImplemented
     out = gpu.cupy().empty(shape, table.dtype)
     size, walk = _in_units(walk, table.dtype.itemsize, table)
-    count = walk.count
+    count = walk.elements
     if count:
         _read_at[UNITS[size], INDICES[walk.index.dtype]](
             *launch_for(count), table.data.ptr, walk.index.data.ptr, out.data.ptr, *_flattened(walk.dims),
@@ -232,13 +259,13 @@ def write(table: Array, walk: Walk, value: Array | float) -> bool:
     """Write an array, or a number everywhere, to the places of a contiguous table; False where there is no kernel."""
     if len(merged(walk.dims)) > MAX_DIMS:
         return False
-    if not walk.count:
+    if not walk.elements:
         return True
     if are_deterministic_algorithms_enabled():
         walk = _last_only(table, walk)
     array: Any = value if hasattr(value, "shape") else None
     size, walk = _in_units(walk, table.dtype.itemsize, table, array)
-    count = walk.count
+    count = walk.elements
     bits = bits_of(value, table.dtype) if array is None else (0, 0)
     _write_at[UNITS[size], INDICES[walk.index.dtype]](
         *launch_for(count), table.data.ptr, walk.index.data.ptr, 0 if array is None else array.data.ptr, *bits,
@@ -262,7 +289,7 @@ def _lines(walk: Walk) -> Lines:
     # where lines move on by themselves, places are offsets
     apart = 1 if any(dim[1] for dim in dims) else walk.along
     inside = walk._replace(dims=dims, along=walk.along // apart)
-    place = gpu.cupy().empty(inside.count, np.int64)
+    place = gpu.cupy().empty(inside.elements, np.int64)
     _places(inside, place, first=True)
     order = gpu.cupy().argsort(place, kind="stable")
     return Lines(place, place[order], order, apart)
@@ -315,7 +342,7 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
     dims = merged(walk.dims)
     if name is None or len(dims) > MAX_DIMS or (array is None and name not in ATOMIC):
         return False
-    count = walk.count
+    count = walk.elements
     if not count:
         return True
     ordered = are_deterministic_algorithms_enabled() and dtype.kind in "fV"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.cuda.indexing import add, along, picked, read, write
+from lucid.cuda.indexing import add, along, contiguous, form_of, picked, read, steps_of, write
 from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def _wide(dtype: Any) -> Any:
 
 def gather(x: Array, index: Array, *, dim: int) -> Any:
     """Return the elements of `x` at `index` along a dimension."""
-    return read(x, along(x, index, dim, None), index.shape)
+    return read(x, along(form_of(x), index, dim, None), index.shape)
 
 
 def gather_grad(grad: Array, index: Array, *, shape: tuple[int, ...], dim: int, unique: bool) -> Any:
     """Return zeros of `shape` with `grad` added, or written if no place is named twice, at `index`."""
     out = gpu.cupy().zeros(shape, grad.dtype if unique else _wide(grad.dtype))
-    walk = along(shape, index, dim, grad)
+    walk = along(contiguous(shape), index, dim, grad)
     done = write(out, walk, grad) if unique else add(out, walk, grad)
     return out.astype(grad.dtype, copy=False) if done else NotImplemented
 
@@ -54,7 +54,7 @@ def gather_grad(grad: Array, index: Array, *, shape: tuple[int, ...], dim: int, 
 def _scattered(x: Array, index: Array, src: Any, dim: int, dtype: Any) -> Any:
     if hasattr(src, "shape") and (src.shape != index.shape or src.dtype != x.dtype):
         return None
-    walk = along(x.shape, index, dim, src if hasattr(src, "shape") else None)
+    walk = along(contiguous(x.shape), index, dim, src if hasattr(src, "shape") else None)
     return walk, gpu.cupy().array(x, dtype, order="C")
 
 
@@ -81,7 +81,7 @@ def scatter_add(x: Array, index: Array, src: Any, *, dim: int) -> Any:
 
 def index(x: Array, *indices: Array, dims: tuple[int, ...]) -> Any:
     """Return what `indices` pick from `x` along `dims`."""
-    walk = picked(x, dims, indices, None, wrap=True)
+    walk = picked(form_of(x), dims, indices, None, wrap=True)
     if walk is None:
         return index(gpu.cupy().ascontiguousarray(x), *indices, dims=dims)
     return read(x, walk, tuple([dim[0] for dim in walk.dims]))
@@ -89,20 +89,20 @@ def index(x: Array, *indices: Array, dims: tuple[int, ...]) -> Any:
 
 def index_grad(grad: Array, *indices: Array, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     """Return zeros of `shape` with `grad` added where `indices` pick along `dims`."""
-    walk = picked(shape, dims, indices, grad, wrap=True)
+    walk = picked(contiguous(shape), dims, indices, grad, wrap=True)
     out = gpu.cupy().zeros(shape, _wide(grad.dtype))
     return out.astype(grad.dtype, copy=False) if walk and add(out, walk, grad) else NotImplemented
 
 
 def index_put(x: Array, value: Any, *indices: Array, dims: tuple[int, ...], accumulate: bool) -> Any:
     """Return a copy of `x` with `value`, an array or a number, written or added where `indices` pick along `dims`."""
-    walk = picked(x.shape, dims, indices, None, wrap=True)
+    walk = picked(contiguous(x.shape), dims, indices, None, wrap=True)
     if walk is None or (hasattr(value, "shape") and value.dtype != x.dtype):
         return NotImplemented
     xp = gpu.cupy()
     if hasattr(value, "shape"):
         value = xp.broadcast_to(value, tuple([dim[0] for dim in walk.dims]))
-        steps = [stride // value.dtype.itemsize for stride in value.strides]
+        steps = steps_of(value)
         walk = walk._replace(dims=tuple([(*dim[:3], step) for dim, step in zip(walk.dims, steps, strict=True)]))
     out = xp.array(x, _wide(x.dtype) if accumulate else x.dtype, order="C")
     done = add(out, walk, value) if accumulate else write(out, walk, value)
@@ -114,14 +114,14 @@ def index_put(x: Array, value: Any, *indices: Array, dims: tuple[int, ...], accu
 
 def embedding(weight: Array, index: Array, **_: Any) -> Any:
     """Return the rows of `weight` that `index` names."""
-    walk = picked(weight, (0,), (index,), None, wrap=False)
+    walk = picked(form_of(weight), (0,), (index,), None, wrap=False)
     return read(weight, walk, (*index.shape, *weight.shape[1:]))
 
 
 def _use_count(index: Array, rows: int) -> Array:
     """Return how often each row is named, as int32."""
     counts = gpu.cupy().zeros(rows, np.int32)
-    walk = picked((rows,), (0,), (index,), None, wrap=False)
+    walk = picked(contiguous((rows,)), (0,), (index,), None, wrap=False)
     if walk is not None:
         add(counts, walk, 1)
     return counts
@@ -132,7 +132,7 @@ def embedding_grad(grad: Array, index: Array, *, rows: int, padding: int | None,
     if C_TYPES.get(grad.dtype) not in FLOATS:
         return NotImplemented
     shape = (rows, grad.shape[-1])
-    walk = picked(shape, (0,), (index,), grad, wrap=False)
+    walk = picked(contiguous(shape), (0,), (index,), grad, wrap=False)
     out = gpu.cupy().zeros(shape, _wide(grad.dtype))
     uses = _use_count(index, rows) if by_frequency else None
     if walk is None or not add(out, walk, grad, use_count=uses, skipped=-1 if padding is None else padding):
@@ -157,12 +157,11 @@ def shorten(weight: Array, index: Array, max_norm: float, norm_type: float) -> b
         return False
     rows, columns = weight.shape
     used = gpu.cupy().zeros(rows, np.uint8)
-    walk = picked((rows,), (0,), (index,), None, wrap=False)
-    if walk is not None and walk.count and columns:
+    walk = picked(contiguous((rows,)), (0,), (index,), None, wrap=False)
+    if walk is not None and walk.elements and columns:
         write(used, walk, 1)
-        steps = [stride // weight.dtype.itemsize for stride in weight.strides]
         block = min(128, -(-columns // 32) * 32)
         _shorten_rows[str(name)](
-            rows, block, weight.data.ptr, used.data.ptr, columns, *steps, float(max_norm), float(norm_type)
+            rows, block, weight.data.ptr, used.data.ptr, columns, *steps_of(weight), float(max_norm), float(norm_type)
         )
     return True

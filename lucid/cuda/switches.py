@@ -61,8 +61,9 @@ def set_debug(mode: bool) -> None:
 
     With it, an index that lies outside raises `IndexOutOfRangeError`, naming the op, the index and the size; each op
     then waits for the device. Without it, which is the default, nothing is ever read or written out of bounds: what
-    such an index picks is zero, and what it would write or add is left out. The environment variable LUCID_CUDA_DEBUG=1
-    switches it on from the start.
+    such an index picks is zero, and what it would write or add is left out; `index_select`, `index_add`, `index_copy`
+    and `index_fill` then count negative indices from the end, as ``x[index]`` does. The environment variable
+    LUCID_CUDA_DEBUG=1 switches it on from the start.
 
     Parameters
     ----------

@@ -107,13 +107,13 @@ def _follow_by_kernel(
     for target in targets:
         check_change(target, recording=False)
         keep_saved(version_of(target))
-    arrays = [None if running is None else running.array for running in (running_mean, running_var)]
     if not targets:
         return False
+    centre = None if running_mean is None else running_mean.array
+    spread = None if running_var is None else running_var.array
     with gpu.use_device(gpu.device_index(mean.array)):
-        done = kernels.follow(*arrays, mean.array, variance.array, momentum, correction)
-    if not done:
-        return False
+        if not kernels.follow(centre, spread, mean.array, variance.array, momentum, correction):
+            return False
     for target in targets:
         if target.version is not INFERENCE:
             target.version[0] += 1
