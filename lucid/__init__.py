@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import e, inf, nan, pi
 
-from lucid import amp, autograd, backends, cuda, errors, nn, optim
+from lucid import amp, autograd, backends, cuda, errors, nn, optim, utils
 from lucid.autograd.mode import (
     enable_grad,
     inference_mode,
@@ -432,6 +432,7 @@ __all__ = [
     "unique",
     "unsqueeze",
     "use_deterministic_algorithms",
+    "utils",
     "var",
     "var_mean",
     "vstack",

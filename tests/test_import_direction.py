@@ -21,7 +21,7 @@ LAYERS = (
     {"ops"},
     {"tensor"},
     {"nn", "optim", "data"},
-    {"hooks", "amp", "serialization", "distributed"},
+    {"hooks", "amp", "serialization", "distributed", "utils"},
     {"lucid"},
 )
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lucid.autograd import function, graph
+from lucid.autograd import function, functional, graph, profiler
 from lucid.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from lucid.autograd.function import Function, FunctionCtx
 from lucid.autograd.functions import backward, grad
@@ -16,16 +16,20 @@ from lucid.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
+from lucid.autograd.running import is_multithreading_enabled, set_multithreading_enabled
+from lucid.autograd.variable import Variable
 
 __all__ = [
     "Function",
     "FunctionCtx",
     "GradcheckError",
     "RemovableHandle",
+    "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",
     "function",
+    "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",
@@ -34,7 +38,10 @@ __all__ = [
     "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_multithreading_enabled",
     "no_grad",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, version_of, wrap_on_graph
 from lucid.autograd.node import AccumulateGrad
 from lucid.autograd.saved import changed_error, freed_error, pack_saved, unpacked_array
+from lucid.autograd.saved_attributes import SavedTensor
 from lucid.autograd.views import live_edge
 from lucid.errors import HookTypeError
 
@@ -29,6 +31,11 @@ class SavedEntry:
         self.count = self.version[0]
         # a leaf comes back as itself, so that it is recognised
         self.leaf = weakref.ref(tensor) if edge is not None and type(edge[0]) is AccumulateGrad else None
+
+    def replace(self, value: Any) -> None:
+        """Keep `value` instead, which no longer shares memory that may change."""
+        self.value = value
+        self.version, self.count = [0], 0
 
 
 class Call:
@@ -86,23 +93,38 @@ class Call:
             raise freed_error(self.name)
         if self.node is None:
             return self.to_save
-        node = self.node()
-        tensors: list[Any] = []
-        for index, entry in enumerate(saved):
-            if entry is None:
-                tensors.append(None)
-                continue
-            if entry.version[0] != entry.count:
-                raise changed_error(self.name, index, entry.count, entry.version[0])
-            leaf = entry.leaf() if entry.leaf is not None else None
-            if leaf is not None and leaf.array is entry.value:
-                tensors.append(leaf)
-                continue
-            edge = entry.edge
-            if entry.output is not None and node is not None:
-                edge = (node, entry.output)
-            tensors.append(wrap_on_graph(unpacked_array(entry.value), edge, entry.version))
-        return tuple(tensors)
+        return tuple([None if entry is None else self.tensor(entry, index) for index, entry in enumerate(saved)])
+
+    def tensor(self, entry: SavedEntry, index: int) -> Any:
+        """Return the tensor of one entry, joined to the graph."""
+        if entry.version[0] != entry.count:
+            raise changed_error(self.name, index, entry.count, entry.version[0])
+        leaf = entry.leaf() if entry.leaf is not None else None
+        if leaf is not None and leaf.array is entry.value:
+            return leaf
+        node = None if self.node is None else self.node()
+        edge = entry.edge
+        if entry.output is not None and node is not None:
+            edge = (node, entry.output)
+        return wrap_on_graph(unpacked_array(entry.value), edge, entry.version)
+
+    def raw(self) -> tuple[SavedTensor | None, ...]:
+        """Return what stands behind each of the saved tensors."""
+        saved = self.saved
+        if saved is None:
+            raise freed_error(self.name)
+
+        def one(entry: SavedEntry, index: int) -> SavedTensor:
+            def read() -> Any:
+                if self.saved is None:
+                    raise freed_error(self.name)
+                return entry.value
+
+            return SavedTensor(
+                f"{self.name} saved tensor {index}", read, partial(self.tensor, entry, index), entry.replace
+            )
+
+        return tuple([None if entry is None else one(entry, index) for index, entry in enumerate(saved)])
 
 
 class FunctionCtx:

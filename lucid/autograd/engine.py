@@ -66,6 +66,8 @@ def run(
     state.passes.append(this)
     try:
         _run(this, roots, state, create_graph)
+        if this.callbacks:
+            _call_queued(this)
     finally:
         state.passes.pop()
         if before != create_graph:
@@ -201,6 +203,20 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 contribute(buffers, owned, target, output, grad, graph=graph)
         # the leaf that runs next must find its buffer in nobody else's hands
         edge = grad = grads = old = None
+
+
+# By this a stack frame is recognised as one of `_run`, whose variable `node` is what runs.
+loop_code = _run.__code__
+
+
+def _call_queued(this: Pass) -> None:
+    """Call what was queued for the end of a pass; a callback may queue more."""
+    for index, callback in enumerate(this.callbacks):
+        try:
+            callback()
+        except Exception as error:
+            add_hook_note(error, callback, "callback at the end of backward", f"pass {this.number}", index)
+            raise
 
 
 def fire_light(node: Node, extra: Extra, grad: Any) -> Any:

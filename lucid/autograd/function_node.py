@@ -12,7 +12,9 @@ from lucid.errors import DeviceError, GraphError, HookTypeError, ShapeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.autograd.context import FunctionCtx
     from lucid.autograd.function import Function
+    from lucid.autograd.saved_attributes import SavedTensor
 
 
 class BackwardCFunction(Node):
@@ -39,11 +41,16 @@ class FunctionNode(BackwardCFunction):
     __slots__ = ("arguments", "ctx", "forms", "kept", "outputs", "places", "targets")
 
     function: type[Function]
+    ctx: FunctionCtx
 
     def __getattr__(self, name: str) -> Any:
         if name == "ctx":
             raise AttributeError(name)
         return getattr(self.ctx, name)
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor | None, ...]:
+        return self.ctx.__lucid__.raw()
 
     def release(self) -> None:
         """Free the saved tensors."""

@@ -12,6 +12,7 @@ from lucid.autograd.mode import thread
 from lucid.autograd.mutation import allow_mutation_on_saved_tensors
 from lucid.autograd.node import Node
 from lucid.autograd.retain import hooks_of
+from lucid.autograd.running import current_graph_task_id, current_node, queue_callback
 from lucid.autograd.saved import disable_saved_tensors_hooks, saved_tensors_hooks
 from lucid.autograd.views import live_edge
 from lucid.backend.arrays import to_device
@@ -22,13 +23,18 @@ from lucid.errors import GraphError, HookError, HookTypeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from lucid.autograd.passes import Pass
+
 __all__ = [
     "GradientEdge",
     "Node",
     "allow_mutation_on_saved_tensors",
+    "current_graph_task_id",
+    "current_node",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "queue_callback",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
@@ -194,9 +200,9 @@ def register_multi_grad_hook(
     nodes = [weakref.ref(edge[0]) for edge in map(live_edge, tensors) if edge is not None]
     count = len(nodes)
     lock = threading.Lock()
-    # by pass number: the gradients so far and how many are still to come
-    waiting: dict[int, tuple[list[Any], int]] = {}
-    fired: set[int] = set()
+    # by pass, with which it goes, however that ends: the gradients so far and how many are still to come
+    waiting: weakref.WeakKeyDictionary[Pass, tuple[list[Any], int]] = weakref.WeakKeyDictionary()
+    fired: weakref.WeakSet[Pass] = weakref.WeakSet()
 
     def call(argument: Any) -> None:
         try:
@@ -209,26 +215,24 @@ def register_multi_grad_hook(
         def receive_all(grad: Any) -> None:
             this = thread.state.passes[-1]
             with lock:
-                grads, missing = waiting.pop(this.number, None) or (
+                grads, missing = waiting.pop(this, None) or (
                     [None] * count,
                     sum(1 for node in nodes if (alive := node()) is not None and this.will_run(alive)),
                 )
                 grads[index] = grad
                 missing -= 1
                 if missing:
-                    waiting.clear()  # what a pass that raised has left behind
-                    waiting[this.number] = grads, missing
+                    waiting[this] = grads, missing
             if not missing:
                 call(grads)
 
         def receive_any(grad: Any) -> None:
-            number = thread.state.passes[-1].number
+            this = thread.state.passes[-1]
             if grad is None:
                 return
             with lock:
-                first = number not in fired
-                fired.clear()
-                fired.add(number)
+                first = this not in fired
+                fired.add(this)
             if first:
                 call(grad)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from lucid.autograd.base import TensorBase, describe
@@ -10,6 +11,10 @@ from lucid.errors import HookError, HookTypeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
+
+# Finding a hook in its list and taking it out are two steps, between which another thread may take out an earlier one.
+# Reentrant: what goes with the hook may remove others as it goes.
+_removal = threading.RLock()
 
 
 class RemovableHandle:
@@ -45,14 +50,15 @@ class RemovableHandle:
 
     def remove(self) -> None:
         """Take the hook off its list; a second call does nothing."""
-        if self._removed:
-            return
-        self._removed = True
-        hooks = self._hooks_list
-        for index, hook in enumerate(hooks):
-            if hook is self._hook:
-                del hooks[index]
+        with _removal:
+            if self._removed:
                 return
+            self._removed = True
+            hooks = self._hooks_list
+            for index, hook in enumerate(hooks):
+                if hook is self._hook:
+                    del hooks[index]
+                    return
 
     def __call__(self) -> None:
         """Take the hook off, as `remove` does."""

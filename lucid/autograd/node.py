@@ -31,6 +31,10 @@ SMALL_BYTES = 16384
 # Two backward passes on two threads may reach one leaf at once; the sum must not lose either's share.
 _accumulation = threading.Lock()
 
+# Two threads may register the first hooks of a node at once; neither's may get lost. Reentrant: a garbage collection
+# may run finalizers here.
+_registration = threading.RLock()
+
 
 class Extra:
     """What only few nodes have: hooks, retained gradients, metadata, a stream. One truth test when absent.
@@ -78,8 +82,9 @@ class Extra:
 
     def settle(self) -> None:
         """Set `light` after something was registered."""
-        plain = not (self.retained or self.prehooks or self.posthooks or self.accumulated or self.stream)
-        self.light = self.tensor_hooks.get(0) if plain else None
+        with _registration:
+            plain = not (self.retained or self.prehooks or self.posthooks or self.accumulated or self.stream)
+            self.light = self.tensor_hooks.get(0) if plain else None
 
 
 class Node:
@@ -130,7 +135,10 @@ class Node:
         """Return the node's `extra`, made on first need."""
         extra = self.extra
         if extra is None:
-            extra = self.extra = Extra()
+            with _registration:
+                extra = self.extra
+                if extra is None:
+                    extra = self.extra = Extra()
         return extra
 
     def name(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.node import AccumulateGrad
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from lucid.autograd.base import Edge
     from lucid.autograd.node import Node
@@ -36,9 +36,21 @@ class Pass:
         For each captured node, which output goes to which place of `captured`.
     captured : list
         The gradients that `autograd.grad` returns.
+    callbacks : sequence of callable
+        What is called at the end of the pass.
     """
 
-    __slots__ = ("captured", "captures", "counts", "keep", "needed", "number", "roots")
+    __slots__ = (
+        "__weakref__",
+        "callbacks",
+        "captured",
+        "captures",
+        "counts",
+        "keep",
+        "needed",
+        "number",
+        "roots",
+    )
 
     def __init__(self, keep: bool, roots: list[Node]) -> None:
         self.number = _next_pass()
@@ -48,6 +60,7 @@ class Pass:
         self.needed: set[Node] | None = None
         self.captures: dict[Node, dict[int, int]] = NOTHING
         self.captured: list[Any] = []
+        self.callbacks: Sequence[Callable[[], Any]] = ()
 
     def want(self, edges: Sequence[Edge], *, accumulate: bool) -> None:
         """Leave out everything off the way to `edges`, and capture their gradients unless leaves accumulate."""
@@ -70,6 +83,13 @@ class Pass:
                 if edge is not None:
                     counts[edge[0]] = counts.get(edge[0], 0) + 1
         self.counts = counts
+
+    def queue(self, callback: Callable[[], Any]) -> None:
+        """Have `callback` called at the end of this pass."""
+        if isinstance(self.callbacks, list):
+            self.callbacks.append(callback)
+        else:
+            self.callbacks = [callback]
 
     def will_run(self, node: Node) -> bool:
         """Return whether this pass reaches `node` and fires its tensor hooks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from lucid.autograd.mode import PLAIN, NumPyComplaints, thread
 from lucid.autograd.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.node import Node, next_sequence
 from lucid.autograd.plan import Plan, Rule
-from lucid.autograd.saved import changed_error, freed_error, pack_saved, saved_tensor, unpacked_array
+from lucid.autograd.saved import PackedTuple, changed_error, freed_error, pack_saved, saved_tensor, unpacked_array
+from lucid.autograd.saved_attributes import expose
 from lucid.autograd.views import View, live_edge
 from lucid.backend import gpu
 from lucid.errors import DeviceError, LucidError, ShapeError
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.autograd.base import Edge
-
-
-class PackedTuple(tuple[Any, ...]):
-    """Saved values of which some went through pack hooks."""
-
-    __slots__ = ()
 
 
 class PrimitiveNode(Node):
@@ -93,20 +88,23 @@ class PrimitiveNode(Node):
     def saved_tensors(self) -> tuple[Any, ...]:
         """Return what was saved, each array as a tensor joined to the graph."""
         saved = self.check()
-        plan, _, versions, _ = self.kept
+        versions = self.kept[2]
         counters = iter(versions[::2])
         tensors: list[Any] = []
         for k, entry in enumerate(saved):
             if entry is None or isinstance(entry, int | float | complex | np.generic):
                 tensors.append(entry)
                 continue
-            edge: Edge | None = None
-            if k < len(plan.saves):
-                edge = cast("Edge | None", self.edges[plan.saves[k]])
-            elif (output := plan.saves_outs[k - len(plan.saves)]) in self.primitive.differentiable:
-                edge = (self, output)
-            tensors.append(saved_tensor(entry, edge, next(counters, None) or [0]))
+            tensors.append(saved_tensor(entry, self.edge_of_saved(k), next(counters, None) or [0]))
         return tuple(tensors)
+
+    def edge_of_saved(self, k: int) -> Edge | None:
+        """Return where the gradient of the saved tensor number `k` goes."""
+        plan: Plan = self.kept[0]
+        if k < len(plan.saves):
+            return self.edges[plan.saves[k]]
+        output = plan.saves_outs[k - len(plan.saves)]
+        return (self, output) if output in self.primitive.differentiable else None
 
     def release(self) -> None:
         """Free what was saved."""
@@ -193,11 +191,13 @@ class Primitive:
             NotImplemented.
         """
         if len(names) == 1 and callable(names[0]):
-            self.rules.append(Rule(names[0], self.inputs))
-            return names[0]
+            return self.vjp(*self.inputs)(names[0])
 
         def attach(function: Callable[..., Any]) -> Callable[..., Any]:
-            self.rules.append(Rule(function, names or self.inputs, cuda))
+            rule = Rule(function, names or self.inputs, cuda)
+            self.rules.append(rule)
+            for argument in rule.arguments:
+                expose(self, argument)
             return function
 
         return attach

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, describe
@@ -37,6 +38,24 @@ def hooks_of(tensor: TensorBase) -> list[Callable[..., Any]]:
     if node.outputs == 1 and tensor.array.dtype.kind == "f":
         extra.settle()
     return hooks
+
+
+def registered_hooks(tensor: TensorBase, kind: str) -> OrderedDict[int, Callable[..., Any]] | None:
+    """Return the hooks of a tensor by their place; None if there are none.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Any.
+    kind : {"tensor_hooks", "accumulated"}
+        Those of `register_hook`, or of `register_post_accumulate_grad_hook`.
+    """
+    edge = live_edge(tensor)
+    extra = None if edge is None else edge[0].extra
+    if edge is None or extra is None:
+        return None
+    hooks = extra.accumulated if kind == "accumulated" else extra.tensor_hooks.get(edge[1])
+    return OrderedDict(enumerate(hooks)) if hooks else None
 
 
 def register_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:

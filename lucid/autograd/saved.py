@@ -59,6 +59,12 @@ class Packed:
         return tensor
 
 
+class PackedTuple(tuple[Any, ...]):
+    """Saved values of which some went through pack hooks."""
+
+    __slots__ = ()
+
+
 def freed_error(name: str) -> GraphError:
     """Return the error of a node that has nothing saved any more."""
     return GraphError(

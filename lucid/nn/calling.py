@@ -16,7 +16,7 @@ from lucid.errors import HookError
 from lucid.nn.boundary import ModuleInputBackward
 from lucid.nn.one_tensor import call_with_hooks
 from lucid.nn.paths import module_path
-from lucid.nn.tables import everywhere, global_tables
+from lucid.nn.tables import changing, everywhere, global_tables
 from lucid.ops.core import expand
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         return _call_in_full(self, own, args, kwargs)
     # what most hooks are, in straight-line code
     at: Any = None
-    if "_forward_pre_hooks" in own:
-        hooks = own["_forward_pre_hooks"] or self._forward_pre_hooks.snapshot()
+    hooks = own.get("_forward_pre_hooks")
+    if hooks is not None:
+        hooks = hooks or self._forward_pre_hooks.snapshot()
         try:
             for at in hooks:
                 result = at[1](self, args)
@@ -69,10 +70,10 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             _note(error, self, "forward pre-hook", hooks, at)
             raise
     output = self.forward(*args, **kwargs)
-    if "_forward_hooks" in own:
-        hooks = own["_forward_hooks"]
-        if not hooks:
-            # the first call since the hooks have changed: also where forward itself has changed them
+    hooks = own.get("_forward_hooks")
+    if hooks is not None:
+        if not hooks or own.special:
+            # the first call since the hooks have changed: also where forward, or another thread, has changed them
             return _fire_forward_hooks(self, args, kwargs, output, None)
         try:
             for at in hooks:
@@ -131,9 +132,10 @@ def _call(
 
 def _fire_pre_hooks(module: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments after the forward pre-hooks."""
-    hooks = global_tables.forward_pre.snapshot() + module._forward_pre_hooks.snapshot()  # noqa: SLF001
-    # a copy: a hook taken off by another one still fires in this call, as it was registered
-    with_kwargs = set(module._forward_pre_hooks_with_kwargs)  # noqa: SLF001
+    with changing:
+        hooks = global_tables.forward_pre.snapshot() + module._forward_pre_hooks.snapshot()  # noqa: SLF001
+        # a copy: a hook taken off by another one still fires in this call, as it was registered
+        with_kwargs = set(module._forward_pre_hooks_with_kwargs)  # noqa: SLF001
     at = 0
     try:
         for at in hooks:
@@ -161,8 +163,9 @@ def _fire_forward_hooks(
     module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, progress: Progress | None
 ) -> Any:
     """Return the output after the forward hooks."""
-    hooks = global_tables.forward.snapshot() + module._forward_hooks.snapshot()  # noqa: SLF001
-    with_kwargs = {*global_tables.forward_with_kwargs, *module._forward_hooks_with_kwargs}  # noqa: SLF001
+    with changing:
+        hooks = global_tables.forward.snapshot() + module._forward_hooks.snapshot()  # noqa: SLF001
+        with_kwargs = {*global_tables.forward_with_kwargs, *module._forward_hooks_with_kwargs}  # noqa: SLF001
     at = 0
     try:
         for at in hooks:
@@ -185,9 +188,11 @@ def _fire_forward_hooks(
 
 def _call_after_error(module: Any, progress: Progress) -> None:
     """Call the always-called forward hooks that have not been called, after the call has raised."""
-    always = {*global_tables.forward_always_called, *module._forward_hooks_always_called}  # noqa: SLF001
-    with_kwargs = {*global_tables.forward_with_kwargs, *module._forward_hooks_with_kwargs}  # noqa: SLF001
-    for hook_id, hook, _ in global_tables.forward.snapshot() + module._forward_hooks.snapshot():  # noqa: SLF001
+    with changing:
+        always = {*global_tables.forward_always_called, *module._forward_hooks_always_called}  # noqa: SLF001
+        with_kwargs = {*global_tables.forward_with_kwargs, *module._forward_hooks_with_kwargs}  # noqa: SLF001
+        hooks = global_tables.forward.snapshot() + module._forward_hooks.snapshot()  # noqa: SLF001
+    for hook_id, hook, _ in hooks:
         if hook_id not in always or hook_id in progress.called:
             continue
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import pickle
+import threading
 import types
 import weakref
 from collections import OrderedDict
@@ -61,6 +62,10 @@ class ActiveHooks(dict[str, tuple[Any, ...]]):
 
 PLAIN = {"_forward_hooks", "_forward_pre_hooks"}
 
+# A table, its marks and what the module knows of them change together, whichever threads register and remove.
+# Reentrant: what goes with a hook may remove others as it goes.
+changing = threading.RLock()
+
 
 class HookTable(OrderedDict[int, Any]):
     """Hooks by handle id, in the order in which they fire.
@@ -88,10 +93,14 @@ class HookTable(OrderedDict[int, Any]):
     def snapshot(self) -> tuple[tuple[int, Any, Any], ...]:
         """Return (id, hook, option) of all hooks as they are now: firing iterates it, so that hooks may come and go."""
         taken = self.active.get(self.kind)
-        if not taken and self:
+        if taken or not self:
+            return taken or ()
+        with changing:
             options = self.options
-            taken = self.active[self.kind] = tuple([(key, hook, options.get(key)) for key, hook in self.items()])
-        return taken or ()
+            taken = tuple([(key, hook, options.get(key)) for key, hook in self.items()])
+            if taken:
+                self.active[self.kind] = taken
+        return taken
 
     def _changed(self) -> None:
         active = self.active
@@ -103,28 +112,33 @@ class HookTable(OrderedDict[int, Any]):
         active.backward = active.keys() == {"_backward_hooks"}
 
     def __setitem__(self, key: int, value: Any) -> None:
-        super().__setitem__(key, value)
-        self._changed()
+        with changing:
+            super().__setitem__(key, value)
+            self._changed()
 
     def __delitem__(self, key: int) -> None:
-        super().__delitem__(key)
-        self.options.pop(key, None)
-        self._changed()
+        with changing:
+            super().__delitem__(key)
+            self.options.pop(key, None)
+            self._changed()
 
     def clear(self) -> None:
         """Take all hooks off."""
-        super().clear()
-        self.options.clear()
-        self._changed()
+        with changing:
+            super().clear()
+            self.options.clear()
+            self._changed()
 
     def move_to_end(self, key: int, last: bool = True) -> None:
         """Let the hook of handle id `key` fire last, or first."""
-        super().move_to_end(key, last)
-        self._changed()
+        with changing:
+            super().move_to_end(key, last)
+            self._changed()
 
     def _kept(self) -> list[tuple[int, Any]]:
         """Return the entries that go along with a copy."""
-        return [(key, hook) for key, hook in self.items() if not isinstance(hook, Fleeting)]
+        with changing:
+            return [(key, hook) for key, hook in self.items() if not isinstance(hook, Fleeting)]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> HookTable:
         copied = HookTable(self.kind, deepcopy(self.active, memo))
@@ -205,10 +219,11 @@ class RemovableHandle:
 
     def remove(self) -> None:
         """Take the hook off; a second call does nothing."""
-        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
-            table = ref()
-            if table is not None and self.id in table:
-                del table[self.id]
+        with changing:
+            for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
+                table = ref()
+                if table is not None and self.id in table:
+                    del table[self.id]
 
     def __call__(self) -> None:
         """Take the hook off."""
@@ -254,13 +269,14 @@ def register(
     """
     check_callable(hook, where)
     handle = RemovableHandle(table, extra_dict=marks)
-    for mark in marks:
-        mark[handle.id] = True
-    if option is not None:
-        table.options[handle.id] = option
-    table[handle.id] = hook
-    if prepend:
-        table.move_to_end(handle.id, last=False)
+    with changing:
+        for mark in marks:
+            mark[handle.id] = True
+        if option is not None:
+            table.options[handle.id] = option
+        table[handle.id] = hook
+        if prepend:
+            table.move_to_end(handle.id, last=False)
     return handle
 
 

@@ -10,13 +10,16 @@ import numpy as np
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.mode import thread
 from lucid.autograd.node import AccumulateGrad, accumulator_of
-from lucid.autograd.retain import retains_grad
+from lucid.autograd.retain import registered_hooks, retains_grad
 from lucid.autograd.views import live_edge
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, ShapeError
 
 if TYPE_CHECKING:
+    from collections import OrderedDict
+    from collections.abc import Callable
+
     from lucid.autograd.node import Node
     from lucid.backend.device import device
     from lucid.backend.dtype import dtype
@@ -266,6 +269,14 @@ class Attributes(TensorBase):
     @property
     def _version(self) -> int:
         return version_of(self)[0]
+
+    @property
+    def _backward_hooks(self) -> OrderedDict[int, Callable[..., Any]] | None:
+        return registered_hooks(self, "tensor_hooks")
+
+    @property
+    def _post_accumulate_grad_hooks(self) -> OrderedDict[int, Callable[..., Any]] | None:
+        return registered_hooks(self, "accumulated")
 
     @property
     def _base(self) -> Any:

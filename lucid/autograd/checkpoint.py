@@ -1,0 +1,350 @@
+"""Checkpointing: a part of the forward keeps its inputs only, and is run again when backward needs more."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import TensorBase, grad_of, is_tuple
+from lucid.autograd.function import Function, once_differentiable
+from lucid.autograd.functions import backward
+from lucid.autograd.hooks import check_callable, hook_name
+from lucid.autograd.mode import enable_grad, thread
+from lucid.autograd.node import accumulator_of
+from lucid.autograd.recomputation import Region, random_numbers
+from lucid.autograd.saved import saved_tensors_hooks
+from lucid.autograd.views import detached, live_edge
+from lucid.backend.generator import get_rng_states
+from lucid.errors import CheckpointError, HookTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    Context = contextlib.AbstractContextManager[Any]
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "checkpoint",
+    "checkpoint_sequential",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
+
+
+class _Settings(threading.local):
+    """What the two context managers of this thread have set; None leaves it to the call."""
+
+    early_stop: bool | None = None
+    debug: bool | None = None
+
+
+_settings = _Settings()
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Generator[None]:
+    """Inside, calls of `checkpoint` stop their recomputation as soon as all is there that backward needs, or do not.
+
+    Parameters
+    ----------
+    enable : bool
+        Goes before the argument `early_stop` of the calls.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> def double_exp(x):
+    ...     y = x.exp() * 2
+    ...     print("done")
+    ...     return y
+    >>> x = lucid.zeros(1, requires_grad=True)
+    >>> with set_checkpoint_early_stop(False):
+    ...     checkpoint(double_exp, x, use_reentrant=False).backward()
+    done
+    done
+    """
+    before, _settings.early_stop = _settings.early_stop, bool(enable)
+    try:
+        yield
+    finally:
+        _settings.early_stop = before
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Generator[None]:
+    """Inside, errors of `checkpoint` say which line of code saved each tensor, or do not.
+
+    Parameters
+    ----------
+    enabled : bool or None
+        Goes before the argument `debug` of the calls; None leaves it to them.
+
+    Examples
+    --------
+    >>> from lucid.utils.checkpoint import set_checkpoint_debug_enabled
+    >>> with set_checkpoint_debug_enabled(True):
+    ...     pass
+    """
+    before, _settings.debug = _settings.debug, enabled
+    try:
+        yield
+    finally:
+        _settings.debug = before
+
+
+def noop_context_fn() -> tuple[Context, Context]:
+    """Return two context managers that do nothing: what `context_fn` is by default.
+
+    Examples
+    --------
+    >>> from lucid.utils.checkpoint import noop_context_fn
+    >>> forward, recomputation = noop_context_fn()
+    >>> with forward, recomputation:
+    ...     pass
+    """
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+class CheckpointFunction(Function):
+    """The form of `checkpoint` with ``use_reentrant=True``: its backward runs the function again and backward in it.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid.utils.checkpoint import CheckpointFunction
+    >>> x = lucid.ones(1, requires_grad=True)
+    >>> CheckpointFunction.apply(lambda x: x * 3, True, x).backward()
+    >>> x.grad
+    tensor([3.])
+    """
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
+        """Return ``function(*args)``, which is not recorded."""
+        ctx.function = function
+        ctx.states = get_rng_states() if preserve else None
+        ctx.others = [None if isinstance(a, TensorBase) else a for a in args]
+        ctx.save_for_backward(*(a if isinstance(a, TensorBase) else None for a in args))
+        return function(*args)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
+        """Return the gradients of the tensors in `args`."""
+        passes = thread.state.passes
+        if passes and passes[-1].needed is not None:
+            raise CheckpointError(
+                "checkpoint with use_reentrant=True cannot be differentiated by autograd.grad or backward(inputs=...), "
+                "as it fills the .grad of all leaves: pass use_reentrant=False"
+            )
+        args: list[Any] = []
+        for saved, other, needed in zip(ctx.saved_tensors, ctx.others, ctx.needs_input_grad[2:], strict=True):
+            alias = other if saved is None else detached(saved)
+            if needed:
+                alias.edge = (accumulator_of(alias), 0)
+            args.append(alias)
+        with random_numbers(ctx.states), enable_grad():
+            outputs = ctx.function(*args)
+        outputs = outputs if is_tuple(outputs) else (outputs,)
+        pairs = [
+            (output, grad)
+            for output, grad in zip(outputs, grad_outputs, strict=True)
+            if isinstance(output, TensorBase) and live_edge(output) is not None
+        ]
+        if not pairs:
+            raise CheckpointError(
+                f"checkpoint of {hook_name(ctx.function)}: none of its outputs requires grad when it runs again: leave "
+                "the checkpoint out, or pass use_reentrant=False"
+            )
+        backward([output for output, _ in pairs], [grad for _, grad in pairs])
+        return None, None, *(grad_of(a) if isinstance(a, TensorBase) else None for a in args)
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    context_fn: Callable[[], tuple[Context, Context]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Return ``function(*args, **kwargs)`` without keeping what its backward needs: it is run again for that.
+
+    Parameters
+    ----------
+    function : callable
+        Must do the same each time that it is called; in-place changes of its arguments are refused.
+    *args, **kwargs
+        Its arguments. Keyword arguments need ``use_reentrant=False``.
+    use_reentrant : bool
+        False records the graph as usual and recomputes what its nodes had saved when the first of them runs: every way
+        of differentiating works, also twice. True records one node, whose backward runs `function` again with
+        recording on, then backward inside of it: one of `args` must require grad, tensors in nested structures get
+        none, and `autograd.grad`, ``backward(inputs=...)`` and second derivatives are refused. Left out, it is True
+        with a warning, as in PyTorch.
+    preserve_rng_state : bool
+        Whether each run draws the same random numbers, on every device.
+    context_fn : callable
+        Returns two context managers, one for the first run and one for the others.
+    determinism_check : {"default", "none"}
+        Whether shape, dtype and device of the recomputed tensors are compared with those of the first run.
+    debug : bool
+        Whether errors say which line of code saved each tensor.
+    early_stop : bool
+        Whether a recomputation stops as soon as all is there that backward needs; see `set_checkpoint_early_stop`.
+
+    Returns
+    -------
+    object
+        What `function` returned.
+
+    Raises
+    ------
+    CheckpointError
+        If arguments exclude each other; in backward, if the function did not repeat itself.
+    InplaceError
+        In backward, if an argument was changed in place since.
+
+    Warns
+    -----
+    UserWarning
+        If `use_reentrant` is left out, or is True and no argument requires grad.
+
+    Notes
+    -----
+    Forward hooks of modules inside fire again in a recomputation, since they may replace values. Those that come after
+    the last tensor was saved do not if it stops early: the forward hooks of a checkpointed layer fire once then, and
+    twice under ``use_reentrant=True``. Backward hooks fire once.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid.utils.checkpoint import checkpoint
+    >>> x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = checkpoint(lambda x: (x * x).exp(), x, use_reentrant=False)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([  5.4366, 218.3926])
+    """
+    check_callable(function, "checkpoint")
+    if use_reentrant is None:
+        warnings.warn(
+            "checkpoint: use_reentrant was not given and is taken as True: pass use_reentrant=False, which supports "
+            "every way of differentiating, or True",
+            UserWarning,
+            stacklevel=2,
+        )
+        use_reentrant = True
+    if use_reentrant:
+        if kwargs:
+            raise CheckpointError(
+                f"checkpoint: unexpected keyword arguments with use_reentrant=True: {', '.join(kwargs)}: pass them by "
+                "position, or pass use_reentrant=False"
+            )
+        if context_fn is not noop_context_fn or debug:
+            raise CheckpointError("checkpoint: context_fn and debug need use_reentrant=False")
+        if thread.state.recording and not any(isinstance(a, TensorBase) and live_edge(a) is not None for a in args):
+            warnings.warn(
+                "checkpoint: none of the arguments requires grad, so that with use_reentrant=True no gradient comes "
+                "out of it: pass use_reentrant=False",
+                UserWarning,
+                stacklevel=2,
+            )
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
+    if determinism_check not in {"default", "none"}:
+        raise CheckpointError(f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}")
+    contexts: Any = context_fn()
+    if not isinstance(contexts, tuple) or len(contexts) != 2:  # pyright: ignore[reportUnknownArgumentType]
+        raise HookTypeError(f"checkpoint: expected context_fn to return two context managers, got {contexts!r}")
+    first, again = contexts  # pyright: ignore[reportUnknownVariableType]
+    if not thread.state.recording:
+        return function(*args, **kwargs)
+    region = Region(
+        function,
+        args,
+        kwargs,
+        preserve=preserve_rng_state,
+        context=again,  # pyright: ignore[reportUnknownArgumentType]
+        check=determinism_check == "default",
+        debug=debug if _settings.debug is None else _settings.debug,
+        early_stop=early_stop if _settings.early_stop is None else _settings.early_stop,
+    )
+    with saved_tensors_hooks(region.pack, region.unpack), first:
+        output = function(*args, **kwargs)
+    region.complete = True
+    return output
+
+
+def checkpoint_sequential(
+    functions: Any,
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    *,
+    preserve_rng_state: bool = True,
+) -> Any:
+    """Return what a sequence of functions makes of `input`, each segment of it but the last checkpointed.
+
+    Parameters
+    ----------
+    functions : Sequential or sequence of callable
+        Called one after the other.
+    segments : int
+        Into how many parts of equal length they are divided; what is left over goes to the last.
+    input : Tensor
+        The first one's argument.
+    use_reentrant, preserve_rng_state
+        As in `checkpoint`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer functions than segments, or no segment.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import nn
+    >>> from lucid.utils.checkpoint import checkpoint_sequential
+    >>> model = nn.Sequential(*(nn.Tanh() for _ in range(5)))
+    >>> x = lucid.ones(1, requires_grad=True)
+    >>> checkpoint_sequential(model, 2, x, use_reentrant=False).backward()
+    >>> x.grad
+    tensor([0.0961])
+    """
+    steps: list[Any] = list(functions)
+    if not 1 <= segments <= len(steps):
+        raise CheckpointError(f"checkpoint_sequential: expected 1 to {len(steps)} segments, got {segments}")
+    if use_reentrant is None:
+        warnings.warn(
+            "checkpoint_sequential: use_reentrant was not given and is taken as True: pass True or False",
+            UserWarning,
+            stacklevel=2,
+        )
+        use_reentrant = True
+    size = len(steps) // segments
+    last = size * (segments - 1)
+    for start in range(0, last, size):
+        part = _InTurn(steps[start : start + size])
+        input = checkpoint(part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+    return _InTurn(steps[last:])(input)
+
+
+class _InTurn:
+    """Calls functions one after the other."""
+
+    def __init__(self, steps: list[Any]) -> None:
+        self.steps = steps
+
+    def __call__(self, value: Any) -> Any:
+        for step in self.steps:
+            value = step(value)
+        return value

@@ -1,0 +1,430 @@
+"""Derivatives of whole functions: products with Jacobian and Hessian from either side, and both as matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import TensorBase, describe, is_tuple, wrap
+from lucid.autograd.functions import grad
+from lucid.autograd.mode import enable_grad, thread
+from lucid.autograd.mode import set_grad_enabled as grad_mode
+from lucid.autograd.namespace import GRAPH
+from lucid.autograd.node import accumulator_of
+from lucid.autograd.views import detached, live_edge
+from lucid.backend.arrays import namespace
+from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Tensors = tuple[Any, ...]
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def _as_tuple(value: Any, what: str) -> tuple[bool, Tensors]:
+    """Return whether `value` is a tuple, and it as a tuple of tensors.
+
+    Raises
+    ------
+    HookTypeError
+        If it is neither a tensor nor a tuple of tensors.
+    """
+    several = is_tuple(value)
+    entries: Tensors = value if several else (value,)
+    for entry in entries:
+        if not isinstance(entry, TensorBase):
+            raise HookTypeError(f"{what}: expected a Tensor or a tuple of Tensors, got {type(entry).__name__}")
+    return several, entries
+
+
+def _joined(inputs: Tensors, *, create_graph: bool) -> Tensors:
+    """Return what the function is called with: new tensors that require grad, on the graph under `create_graph`."""
+    joined: list[Any] = []
+    for tensor in inputs:
+        if create_graph and live_edge(tensor) is not None:
+            # a node of its own, so that the gradient is that of this use
+            made = GRAPH.view(tensor, shape=tensor.array.shape)
+        else:
+            made = detached(tensor)
+            made.edge = (accumulator_of(made), 0)
+        joined.append(made)
+    return tuple(joined)
+
+
+def _zeros(like: Any) -> Any:
+    return wrap(namespace(like.array).zeros(like.array.shape, like.array.dtype))
+
+
+def _grad(outputs: Tensors, inputs: Tensors, vectors: Tensors, *, create_graph: bool, keep: bool = False) -> Tensors:
+    """Return the gradient of each input, None for all if no output requires grad."""
+    pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and live_edge(o) is not None]
+    if not pairs:
+        return (None,) * len(inputs)
+    return grad(
+        [o for o, _ in pairs],
+        inputs,
+        [v for _, v in pairs],
+        retain_graph=keep or create_graph,
+        create_graph=create_graph,
+        allow_unused=True,
+    )
+
+
+def _filled(grads: Tensors, like: Tensors, what: str, *, strict: bool, create_graph: bool) -> Tensors:
+    """Return `grads` with zeros for None; under `strict` what does not depend on the inputs raises."""
+    filled: list[Any] = []
+    for index, (entry, tensor) in enumerate(zip(grads, like, strict=True)):
+        if strict and (entry is None or (create_graph and live_edge(entry) is None)):
+            order = "the function" if entry is None else "its derivative"
+            raise GraphError(f"{what}: {order} is independent of number {index}, which strict=True does not allow")
+        filled.append(_zeros(tensor) if entry is None else entry)
+    return tuple(filled)
+
+
+def _outputs(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: bool) -> tuple[bool, Tensors]:
+    """Return what `func` gives for `inputs`."""
+    several, outputs = _as_tuple(func(*inputs), f"{what}: what func returned")
+    for index, output in enumerate(outputs):
+        if strict and live_edge(output) is None:
+            raise GraphError(
+                f"{what}: output {index} of func does not require gradients: it must be computed from the inputs in a "
+                "differentiable way under strict=True"
+            )
+    return several, outputs
+
+
+def _scalar(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: bool) -> Tensors:
+    """Return the one output of `func`, which has a single element, in a tuple."""
+    several, outputs = _outputs(func, inputs, what, strict=strict)
+    if several:
+        raise GraphError(f"{what}: expected func to return a single Tensor, got a tuple of {len(outputs)}")
+    if outputs[0].array.size != 1:
+        raise GraphError(f"{what}: expected func to return a Tensor with a single element, got {describe(outputs[0])}")
+    return outputs
+
+
+def _vector(v: Any, like: Tensors, several: bool, what: str) -> Tensors:
+    """Return `v` as a tuple that fits `like`; ones where it is None and `like` is one element.
+
+    Raises
+    ------
+    GraphError
+        If it is needed and not given.
+    ShapeError
+        If it does not fit.
+    """
+    if v is None:
+        if several or like[0].array.size != 1:
+            raise GraphError(f"{what}: the vector v can only be None for a single Tensor with a single element")
+        return (wrap(namespace(like[0].array).ones(like[0].array.shape, like[0].array.dtype)),)
+    _, vectors = _as_tuple(v, f"{what}: v")
+    if len(vectors) != len(like):
+        raise ShapeError(f"{what}: v: expected {len(like)} tensors, got {len(vectors)}")
+    for index, (vector, tensor) in enumerate(zip(vectors, like, strict=True)):
+        if vector.array.shape != tensor.array.shape:
+            raise ShapeError(
+                f"{what}: entry {index} of v: expected shape {tuple(tensor.array.shape)}, got "
+                f"{tuple(vector.array.shape)}"
+            )
+    return vectors
+
+
+def _given(values: Tensors, several: bool, *, create_graph: bool) -> Any:
+    """Return the results as the caller wants them."""
+    results = values if create_graph else tuple(detached(value) for value in values)
+    return results if several else results[0]
+
+
+def _recorded(create_graph: bool) -> Any:
+    return grad_mode(create_graph or thread.state.grad_enabled)
+
+
+def vjp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """Return what `func` gives for `inputs`, and the product of `v` with its Jacobian.
+
+    Parameters
+    ----------
+    func : callable
+        Takes tensors, returns a tensor or a tuple of them.
+    inputs : Tensor or tuple of Tensor
+        Its arguments.
+    v : Tensor or tuple of Tensor, optional
+        Of the shapes of the outputs; may be left out for a single output of one element, and is 1 then.
+    create_graph : bool
+        Whether the results can be differentiated.
+    strict : bool
+        Whether an output that does not depend on an input raises, rather than give zeros.
+
+    Raises
+    ------
+    GraphError
+        If `v` is missing, or an input unused under `strict`.
+    ShapeError
+        If `v` does not fit the outputs.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0])
+    >>> lucid.autograd.functional.vjp(lambda x: x**2, x, lucid.tensor([1.0, 10.0]))
+    (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    with enable_grad():
+        several_inputs, given = _as_tuple(inputs, "vjp: inputs")
+        at = _joined(given, create_graph=create_graph)
+        several, outputs = _outputs(func, at, "vjp", strict=strict)
+        vectors = _vector(v, outputs, several, "vjp")
+    with _recorded(create_graph):
+        grads = _grad(outputs, at, vectors, create_graph=create_graph)
+        grads = _filled(grads, at, "vjp", strict=strict, create_graph=create_graph)
+    return _given(outputs, several, create_graph=create_graph), _given(grads, several_inputs, create_graph=create_graph)
+
+
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """Return what `func` gives for `inputs`, and the product of its Jacobian with `v`.
+
+    Parameters
+    ----------
+    func : callable
+        Takes tensors, returns a tensor or a tuple of them.
+    inputs : Tensor or tuple of Tensor
+        Its arguments.
+    v : Tensor or tuple of Tensor, optional
+        Of the shapes of the inputs; may be left out for a single input of one element, and is 1 then.
+    create_graph, strict : bool
+        As in `vjp`.
+
+    Notes
+    -----
+    The product of a vector u with the Jacobian is linear in u; its own derivative by u, times `v`, is the result. So
+    two backward passes are run, and every op must be differentiable twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0])
+    >>> lucid.autograd.functional.jvp(lambda x: x.sum() * x, x, lucid.tensor([1.0, 0.0]))
+    (tensor([3., 6.]), tensor([4., 2.]))
+    """
+    with enable_grad():
+        several_inputs, given = _as_tuple(inputs, "jvp: inputs")
+        vectors = _vector(v, given, several_inputs, "jvp")
+        at = _joined(given, create_graph=create_graph)
+        several, outputs = _outputs(func, at, "jvp", strict=strict)
+        left = _joined(tuple(_zeros(o) for o in outputs), create_graph=False)
+        grads = _grad(outputs, at, left, create_graph=True)
+        if strict:
+            _filled(grads, at, "jvp", strict=True, create_graph=False)
+    with _recorded(create_graph):
+        products = _grad(grads, left, vectors, create_graph=create_graph)
+        products = _filled(products, outputs, "jvp", strict=strict, create_graph=create_graph)
+    return _given(outputs, several, create_graph=create_graph), _given(products, several, create_graph=create_graph)
+
+
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """Return the Jacobian of `func` at `inputs`.
+
+    Parameters
+    ----------
+    func : callable
+        Takes tensors, returns a tensor or a tuple of them.
+    inputs : Tensor or tuple of Tensor
+        Its arguments.
+    create_graph, strict : bool
+        As in `vjp`.
+    vectorize : bool
+        Must be False: one backward pass is run for each element of the outputs.
+    strategy : str
+        Must be "reverse-mode".
+
+    Returns
+    -------
+    Tensor, tuple, or tuple of tuples
+        For output i and input j the derivatives, of the shape of the one followed by that of the other; a tuple over
+        the outputs if `func` returns one, over the inputs if there is one.
+
+    Raises
+    ------
+    NotDifferentiableError
+        For another `strategy`, or `vectorize`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0])
+    >>> lucid.autograd.functional.jacobian(lambda x: x.sum() * x, x)
+    tensor([[4., 1.],
+            [2., 5.]])
+    """
+    _one_by_one("jacobian", vectorize, strategy)
+    with enable_grad():
+        several_inputs, given = _as_tuple(inputs, "jacobian: inputs")
+        at = _joined(given, create_graph=create_graph)
+        several, outputs = _outputs(func, at, "jacobian", strict=strict)
+        rows_of = tuple(_rows(output, at, strict=strict, create_graph=create_graph) for output in outputs)
+    result = tuple(_given(rows, several_inputs, create_graph=create_graph) for rows in rows_of)
+    return result if several else result[0]
+
+
+def _rows(output: Any, inputs: Tensors, *, strict: bool, create_graph: bool) -> Tensors:
+    """Return the Jacobian of one output by each input."""
+    shape, count = output.array.shape, output.array.size
+    rows: list[Tensors] = []
+    for index in range(count):
+        unit = _zeros(output)
+        unit.array.reshape(-1)[index] = 1
+        grads = _grad((output,), inputs, (unit,), create_graph=create_graph, keep=True)
+        rows.append(_filled(grads, inputs, "jacobian", strict=strict, create_graph=create_graph))
+    if not count:
+        return tuple(wrap(namespace(x.array).zeros(shape + x.array.shape, x.array.dtype)) for x in inputs)
+    return tuple(
+        GRAPH.reshape(GRAPH.stack(*column, dim=0), shape=shape + x.array.shape)
+        for x, column in zip(inputs, zip(*rows, strict=True), strict=True)
+    )
+
+
+def _one_by_one(what: str, vectorize: bool, strategy: str) -> None:
+    if strategy != "reverse-mode":
+        raise NotDifferentiableError(f"{what}: expected the strategy 'reverse-mode', got {strategy!r}")
+    if vectorize:
+        raise NotDifferentiableError(
+            f"{what}: vectorize=True is not there: lucid runs one backward pass for each element; pass vectorize=False"
+        )
+
+
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """Return the Hessian of `func`, which returns a single element, at `inputs`.
+
+    Parameters
+    ----------
+    func : callable
+        Takes tensors, returns a tensor of one element.
+    inputs : Tensor or tuple of Tensor
+        Its arguments.
+    create_graph, strict : bool
+        As in `vjp`.
+    vectorize : bool
+        Must be False.
+    outer_jacobian_strategy : str
+        Must be "reverse-mode".
+
+    Returns
+    -------
+    Tensor, or tuple of tuples of Tensor
+        For inputs i and j the second derivatives, of the shape of the one followed by that of the other.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0])
+    >>> lucid.autograd.functional.hessian(lambda x: x.prod() * x[0], x)
+    tensor([[4., 2.],
+            [2., 0.]])
+    """
+    _one_by_one("hessian", vectorize, outer_jacobian_strategy)
+    several, _ = _as_tuple(inputs, "hessian: inputs")
+
+    def slope(*at: Any) -> Any:
+        (output,) = _scalar(func, at, "hessian", strict=strict)
+        one = wrap(namespace(output.array).ones(output.array.shape, output.array.dtype))
+        grads = _filled(
+            _grad((output,), at, (one,), create_graph=True), at, "hessian", strict=strict, create_graph=strict
+        )
+        return grads if several else grads[0]
+
+    return jacobian(slope, inputs, create_graph=create_graph, strict=strict)
+
+
+def vhp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """Return what `func` gives for `inputs`, and the product of `v` with its Hessian.
+
+    Parameters
+    ----------
+    func : callable
+        Takes tensors, returns a tensor of one element.
+    inputs : Tensor or tuple of Tensor
+        Its arguments.
+    v : Tensor or tuple of Tensor, optional
+        Of the shapes of the inputs; may be left out for a single input of one element, and is 1 then.
+    create_graph, strict : bool
+        As in `vjp`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0])
+    >>> lucid.autograd.functional.vhp(lambda x: (x**3).sum(), x, lucid.tensor([1.0, 10.0]))
+    (tensor(9.), tensor([  6., 120.]))
+    """
+    with enable_grad():
+        several, given = _as_tuple(inputs, "vhp: inputs")
+        vectors = _vector(v, given, several, "vhp")
+        at = _joined(given, create_graph=create_graph)
+        outputs, slopes = _slopes(func, at, "vhp", strict=strict)
+    with _recorded(create_graph):
+        products = _grad(slopes, at, vectors, create_graph=create_graph)
+        products = _filled(products, at, "vhp", strict=strict, create_graph=create_graph)
+    return _given(outputs, False, create_graph=create_graph), _given(products, several, create_graph=create_graph)
+
+
+def hvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """Return what `func` gives for `inputs`, and the product of its Hessian with `v`.
+
+    Parameters
+    ----------
+    func, inputs, v, create_graph, strict
+        As in `vhp`, which is faster: a Hessian is symmetric where the second derivatives are continuous.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0])
+    >>> lucid.autograd.functional.hvp(lambda x: (x**3).sum(), x, lucid.tensor([1.0, 10.0]))
+    (tensor(9.), tensor([  6., 120.]))
+    """
+    with enable_grad():
+        several, given = _as_tuple(inputs, "hvp: inputs")
+        vectors = _vector(v, given, several, "hvp")
+        at = _joined(given, create_graph=create_graph)
+        outputs, slopes = _slopes(func, at, "hvp", strict=strict)
+        left = _joined(tuple(_zeros(x) for x in at), create_graph=False)
+        grads = _grad(slopes, at, left, create_graph=True)
+        if strict:
+            _filled(grads, at, "hvp", strict=True, create_graph=False)
+    with _recorded(create_graph):
+        products = _grad(grads, left, vectors, create_graph=create_graph)
+        products = _filled(products, at, "hvp", strict=strict, create_graph=create_graph)
+    return _given(outputs, False, create_graph=create_graph), _given(products, several, create_graph=create_graph)
+
+
+def _slopes(func: Callable[..., Any], at: Tensors, what: str, *, strict: bool) -> tuple[Tensors, Tensors]:
+    """Return the one output of `func`, and its gradient by each input, on the graph."""
+    outputs = _scalar(func, at, what, strict=strict)
+    one = wrap(namespace(outputs[0].array).ones(outputs[0].array.shape, outputs[0].array.dtype))
+    slopes = _grad(outputs, at, (one,), create_graph=True)
+    if strict:
+        _filled(slopes, at, what, strict=True, create_graph=True)
+    return outputs, slopes

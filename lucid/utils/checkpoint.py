@@ -1,0 +1,23 @@
+"""Running a part of the forward again in backward, instead of keeping what it computed."""
+
+from __future__ import annotations
+
+from lucid.autograd.checkpoint import (
+    CheckpointError,
+    CheckpointFunction,
+    checkpoint,
+    checkpoint_sequential,
+    noop_context_fn,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "checkpoint",
+    "checkpoint_sequential",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
