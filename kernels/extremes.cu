@@ -13,20 +13,25 @@
 
 namespace lucid {
 
-template <typename T, typename Choice, typename First>
+template <typename T, bool LARGEST, typename Choice, typename First>
 struct PlaceOf {
     typedef Place<Total<T>> A;
     double setting;
     int flavour;
     __device__ A identity() const { return A{Extreme<Total<T>, Choice>::none(), Limits<long long>::greatest()}; }
-    __device__ void take(A& a, T x, long long i) const { a = merge(a, A{(Total<T>)x, i}); }
+    __device__ void take(A& a, T value, long long i) const {
+        // within a thread i grows, so that equal ones change nothing
+        const Total<T> x = (Total<T>)value;
+        const bool better = LARGEST ? x > a.value : x < a.value;
+        if (better || (x != x && a.value == a.value) || a.index == Limits<long long>::greatest()) a = A{x, i};
+    }
     __device__ A merge(A a, A b) const { return First()(a, b); }
     __device__ void finish(void* out, long long r, A a) const { ((long long*)out)[r] = a.index; }
 };
 template <typename T>
-using PlaceOfLargest = PlaceOf<T, Max, FirstMax>;
+using PlaceOfLargest = PlaceOf<T, true, Max, FirstMax>;
 template <typename T>
-using PlaceOfSmallest = PlaceOf<T, Min, FirstMin>;
+using PlaceOfSmallest = PlaceOf<T, false, Min, FirstMin>;
 
 template <typename R>
 struct Ties {
@@ -41,7 +46,10 @@ struct ShareOf {
     int flavour;
     __device__ A identity() const { return A{Extreme<R, Choice>::none(), 0}; }
     __device__ void take(A& a, T x, long long) const {
-        a = merge(a, A{flavour ? abs((R)x) : (R)x, 1});
+        const R value = flavour ? abs((R)x) : (R)x;
+        const R best = Choice()(a.value, value);
+        a.count = best == a.value ? a.count + (value == best) : 1;
+        a.value = best;
     }
     __device__ A merge(A a, A b) const {
         if (a.value == b.value) return A{a.value, a.count + b.count};

@@ -103,6 +103,12 @@ struct Axes {
         }
         return offset + index * stride_d[0];
     }
+
+    // The same, of one axis only if that is known: then loops over it are worth unrolling.
+    template <bool ONE>
+    __device__ __forceinline__ long long offset_along(long long index) const {
+        return ONE ? index * stride_d[0] : offset(index);
+    }
 };
 
 // Elements first to last of a row's `units`, those of chunk number `chunk`.
@@ -145,6 +151,23 @@ __device__ __forceinline__ void finish(const Op& op, void* out, void* partial, l
 
 // ---- kernels ----
 
+// Takes WIDTH elements at a time of those of a part of a row that are this thread's.
+template <int WIDTH, bool ONE_AXIS, typename T, typename Op>
+__device__ __forceinline__ void take_row(const Op& op, typename Op::A& a, const T* x_i, const Axes& reduced,
+                                         const Part& part) {
+#pragma unroll (!ONE_AXIS ? 1 : WIDTH > 1 ? 2 : 4)
+    for (long long u = part.first + threadIdx.x; u < part.last; u += blockDim.x) {
+        const T* from = x_i + reduced.offset_along<ONE_AXIS>(u * WIDTH);
+        if constexpr (WIDTH > 1) {
+            const Vector<T> v = *(const Vector<T>*)from;
+#pragma unroll
+            for (int k = 0; k < WIDTH; ++k) op.take(a, v.value_k[k], u * WIDTH + k);
+        } else {
+            op.take(a, *from, u);
+        }
+    }
+}
+
 template <typename T, template <typename> class Gather>
 __global__ void reduce_rows(const T* x, void* out, void* partial, Axes kept, Axes reduced, long long rows,
                             long long length, int vectors, double setting, int flavour) {
@@ -155,28 +178,44 @@ __global__ void reduce_rows(const T* x, void* out, void* partial, Axes kept, Axe
     if (row < rows) {
         const T* x_i = x + kept.offset(row);
         const Part part(vectors ? length / V : length, blockIdx.y, gridDim.y);
-        if (vectors) {
-#pragma unroll 4
-            for (long long u = part.first + threadIdx.x; u < part.last; u += blockDim.x) {
-                const Vector<T> v = *(const Vector<T>*)(x_i + reduced.offset(u * V));
-#pragma unroll
-                for (int k = 0; k < V; ++k) op.take(a, v.value_k[k], u * V + k);
+        if (reduced.count > 1) {
+            if (vectors)
+                take_row<V, false>(op, a, x_i, reduced, part);
+            else
+                take_row<1, false>(op, a, x_i, reduced, part);
+        } else if (vectors) {
+            take_row<V, true>(op, a, x_i, reduced, part);
+            if (blockIdx.y == gridDim.y - 1) {
+#pragma unroll 1
+                for (long long i = length - length % V + threadIdx.x; i < length; i += blockDim.x)
+                    op.take(a, x_i[i], i);
             }
-            const long long tail = length - length % V + threadIdx.x;
-            if (blockIdx.y == gridDim.y - 1)
-                for (long long i = tail; i < length; i += blockDim.x) op.take(a, x_i[reduced.offset(i)], i);
         } else {
-#pragma unroll 4
-            for (long long i = part.first + threadIdx.x; i < part.last; i += blockDim.x)
-                op.take(a, x_i[reduced.offset(i)], i);
+            take_row<1, true>(op, a, x_i, reduced, part);
         }
     }
     a = merged(op, a, blockDim.x);
     if (row < rows && threadIdx.x == 0) finish(op, out, partial, row, a);
 }
 
-// WIDTH columns a thread, side by side in memory.
-template <typename T, typename Op, int WIDTH>
+// Takes the elements of a part of WIDTH columns, side by side in memory, that are this thread's.
+template <int WIDTH, bool ONE_AXIS, typename T, typename Op>
+__device__ __forceinline__ void take_columns(const Op& op, typename Op::A (&a_k)[WIDTH], const T* x_i,
+                                             const Axes& reduced, const Part& part) {
+#pragma unroll (!ONE_AXIS ? 1 : WIDTH > 1 ? 2 : 4)
+    for (long long i = part.first + threadIdx.y; i < part.last; i += blockDim.y) {
+        const T* from = x_i + reduced.offset_along<ONE_AXIS>(i);
+        if constexpr (WIDTH > 1) {
+            const Vector<T> v = *(const Vector<T>*)from;
+#pragma unroll
+            for (int k = 0; k < WIDTH; ++k) op.take(a_k[k], v.value_k[k], i);
+        } else {
+            op.take(a_k[0], *from, i);
+        }
+    }
+}
+
+template <int WIDTH, typename T, typename Op>
 __device__ __forceinline__ void columns_of_thread(const Op& op, const T* x, void* out, void* partial, const Axes& kept,
                                                   const Axes& reduced, long long columns, long long length,
                                                   typename Op::A* shared) {
@@ -189,35 +228,28 @@ __device__ __forceinline__ void columns_of_thread(const Op& op, const T* x, void
     if (column < columns) {
         const T* x_i = x + kept.offset(column);
         const Part part(length, blockIdx.y, gridDim.y);
-#pragma unroll 4
-        for (long long i = part.first + threadIdx.y; i < part.last; i += down) {
-            const T* from = x_i + reduced.offset(i);
-            if constexpr (WIDTH > 1) {
-                const Vector<T> v = *(const Vector<T>*)from;
-#pragma unroll
-                for (int k = 0; k < WIDTH; ++k) op.take(a_k[k], v.value_k[k], i);
-            } else {
-                op.take(a_k[0], *from, i);
-            }
-        }
+        if (reduced.count > 1)
+            take_columns<WIDTH, false>(op, a_k, x_i, reduced, part);
+        else
+            take_columns<WIDTH, true>(op, a_k, x_i, reduced, part);
     }
-    A* mine = shared + threadIdx.y * across + threadIdx.x;
+    A* mine = shared + threadIdx.y * across + threadIdx.x;  // of each k the threads lie together
+    const int apart = across * down;
+#pragma unroll
+    for (int k = 0; k < WIDTH; ++k) mine[k * apart] = a_k[k];
+    __syncthreads();
     for (int half = down / 2; half; half /= 2) {
-        if ((int)threadIdx.y < 2 * half) {
-#pragma unroll
-            for (int k = 0; k < WIDTH; ++k) mine[k * across * down] = a_k[k];
-        }
-        __syncthreads();
         if ((int)threadIdx.y < half) {
-#pragma unroll
-            for (int k = 0; k < WIDTH; ++k) a_k[k] = op.merge(a_k[k], mine[(k * down + half) * across]);
+#pragma unroll 1
+            for (int k = 0; k < WIDTH; ++k)
+                mine[k * apart] = op.merge(mine[k * apart], mine[k * apart + half * across]);
         }
         __syncthreads();
     }
     if (threadIdx.y == 0) {
-#pragma unroll
+#pragma unroll 1
         for (int k = 0; k < WIDTH; ++k)
-            if (column + k < columns) finish(op, out, partial, column + k, a_k[k]);
+            if (column + k < columns) finish(op, out, partial, column + k, mine[k * apart]);
     }
 }
 
@@ -228,9 +260,9 @@ __global__ void reduce_columns(const T* x, void* out, void* partial, Axes kept, 
     DYN_SHARED(A, shared);
     const Gather<T> op{setting, flavour};
     if (vectors)
-        columns_of_thread<T, Gather<T>, 16 / sizeof(T)>(op, x, out, partial, kept, reduced, columns, length, shared);
+        columns_of_thread<16 / sizeof(T)>(op, x, out, partial, kept, reduced, columns, length, shared);
     else
-        columns_of_thread<T, Gather<T>, 1>(op, x, out, partial, kept, reduced, columns, length, shared);
+        columns_of_thread<1>(op, x, out, partial, kept, reduced, columns, length, shared);
 }
 
 // Block and grid as for reduce_rows without chunks.

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from lucid.autograd.base import TensorBase
 from lucid.autograd.primitive import primitive
+from lucid.cuda import extremes as kernels
+from lucid.cuda.elementwise import Elementwise
+from lucid.cuda.reduction import LARGEST, SMALLEST, reduced_as
 from lucid.errors import DtypeError, IndexOutOfRangeError
 from lucid.ops.comparison import maximum, minimum
 from lucid.ops.dims import dim_in
@@ -35,6 +40,11 @@ def element_at(xp: Any, x: Array, index: Array, *, dim: int, keepdim: bool) -> A
     return picked if keepdim else picked.squeeze(dim)
 
 
+@element_at.cuda
+def _element_at_cuda(x: Any, index: Any, *, dim: int, keepdim: bool) -> Any:
+    return kernels.element_at(x, index, dim)
+
+
 @element_at.vjp("x")
 def _element_at_vjp(m: Any, grad: Any, index: Any, x_shape: Any, dim: Any, keepdim: Any) -> Any:
     return m.element_at_grad(grad, index, dim=dim, keepdim=keepdim, size=x_shape[dim] if x_shape else 0)
@@ -49,6 +59,11 @@ def element_at_grad(xp: Any, x: Array, index: Array, *, dim: int, keepdim: bool,
     placed = xp.zeros((*values.shape[:dim], size, *values.shape[dim + 1 :]), x.dtype)
     xp.put_along_axis(placed, where, values, dim)
     return placed
+
+
+@element_at_grad.cuda
+def _element_at_grad_cuda(x: Any, index: Any, *, dim: int, keepdim: bool, size: int) -> Any:
+    return kernels.element_at_grad(x, index, dim, keepdim=keepdim, size=size)
 
 
 @element_at_grad.vjp("x")
@@ -79,8 +94,29 @@ def _amin(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
     return xp.min(x, axis_of(x, dim), None, keepdim)
 
 
-_amax.vjp(_extreme_vjp)
-_amin.vjp(_extreme_vjp)
+@_amax.cuda
+def _amax_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return reduced_as(LARGEST, x, dim, keepdim, x.dtype)
+
+
+@_amin.cuda
+def _amin_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return reduced_as(SMALLEST, x, dim, keepdim, x.dtype)
+
+
+def _extreme_grad(share_of: Any) -> Any:
+    def grad_cuda(grad: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+        share = share_of(x, dim, True, x.dtype)
+        if share is NotImplemented:
+            return NotImplemented
+        return _EXTREME_GRAD(grad.reshape(share.shape), x, out.reshape(share.shape), share)
+
+    return grad_cuda
+
+
+_EXTREME_GRAD = Elementwise("spread", "ExtremeGrad", "TTTT")
+_amax.vjp("x", cuda=_extreme_grad(kernels.SHARE_OF_LARGEST))(_extreme_vjp)
+_amin.vjp("x", cuda=_extreme_grad(kernels.SHARE_OF_SMALLEST))(_extreme_vjp)
 
 
 @primitive
@@ -91,6 +127,16 @@ def _argmax(xp: Any, x: Array, *, dim: int, keepdim: bool) -> Array:
 @primitive
 def _argmin(xp: Any, x: Array, *, dim: int, keepdim: bool) -> Array:
     return xp.argmin(x, dim, None, keepdims=keepdim) if x.ndim else xp.zeros((), xp.int64)
+
+
+@_argmax.cuda
+def _argmax_cuda(x: Any, *, dim: int, keepdim: bool) -> Any:
+    return kernels.PLACE_OF_LARGEST(x, (dim,) if x.ndim else (), keepdim, np.int64)
+
+
+@_argmin.cuda
+def _argmin_cuda(x: Any, *, dim: int, keepdim: bool) -> Any:
+    return kernels.PLACE_OF_SMALLEST(x, (dim,) if x.ndim else (), keepdim, np.int64)
 
 
 def check_ordered(x: Any, name: str, dim: tuple[int, ...]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
 from lucid.backend.dtype import dtype_of
+from lucid.cuda.elementwise import Elementwise
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.broadcasting import broadcast_tensors
 from lucid.ops.elementwise import mul, tensor_operand
@@ -84,6 +85,9 @@ def _squared_difference(xp: Any, a: Array, b: Array) -> Array:
     return in_blocks(xp, _squared_into, 0, a, b)
 
 
+_squared_difference.cuda(Elementwise("loss", "SquaredDifference", "TT"))
+
+
 @_squared_difference.vjp
 def _squared_difference_vjp(m: Any, grad: Any, a: Any, b: Any, needs: Any) -> Any:
     back = m.squared_difference_grad(grad, a, b)
@@ -100,6 +104,9 @@ def _squared_grad_into(xp: Any, out: Array, grad: Array, a: Array, b: Array) -> 
 def _squared_difference_grad(xp: Any, grad: Array, a: Array, b: Array) -> Array:
     """Return ``2 * grad * (a - b)``."""
     return in_blocks(xp, _squared_grad_into, 0, grad, a, b)
+
+
+_squared_difference_grad.cuda(Elementwise("loss", "SquaredDifferenceGrad", "TTT"))
 
 
 @_squared_difference_grad.vjp("grad")
@@ -131,6 +138,16 @@ def _smooth_difference(xp: Any, a: Array, b: Array, *, beta: float) -> Array:
     return in_blocks(xp, _smooth_into, 1, a, b, beta=beta)
 
 
+_SMOOTH = Elementwise("loss", "SmoothDifference", "TTS")
+_SMOOTH_GRAD = Elementwise("loss", "SmoothDifferenceGrad", "TTTS")
+_SMOOTH_BEND = Elementwise("loss", "SmoothDifferenceBend", "TTS")
+
+
+@_smooth_difference.cuda
+def _smooth_difference_cuda(a: Any, b: Any, *, beta: float) -> Any:
+    return _SMOOTH(a, b, beta)
+
+
 @_smooth_difference.vjp
 def _smooth_difference_vjp(m: Any, grad: Any, a: Any, b: Any, beta: Any, needs: Any) -> Any:
     back = m.smooth_difference_grad(grad, a, b, beta=beta)
@@ -153,6 +170,11 @@ def _smooth_difference_grad(xp: Any, grad: Array, a: Array, b: Array, *, beta: f
     return in_blocks(xp, _smooth_grad_into, 0, grad, a, b, beta=beta)
 
 
+@_smooth_difference_grad.cuda
+def _smooth_difference_grad_cuda(grad: Any, a: Any, b: Any, *, beta: float) -> Any:
+    return _SMOOTH_GRAD(grad, a, b, beta)
+
+
 @_smooth_difference_grad.vjp("grad")
 def _smooth_difference_grad_vjp(m: Any, upper: Any, a: Any, b: Any, beta: Any) -> Any:
     return m.smooth_difference_grad(upper, a, b, beta=beta)
@@ -168,6 +190,11 @@ def _smooth_difference_grad_vjp_ab(m: Any, upper: Any, grad: Any, a: Any, b: Any
 def _smooth_difference_bend(xp: Any, a: Array, b: Array, *, beta: float) -> Array:
     """Return the second derivative, ``1 / beta`` below beta and 0 from there on."""
     return (xp.abs(a - b) < beta) * a.dtype.type(1 / beta if beta else 0)
+
+
+@_smooth_difference_bend.cuda
+def _smooth_difference_bend_cuda(a: Any, b: Any, *, beta: float) -> Any:
+    return _SMOOTH_BEND(a, b, beta)
 
 
 def _losses(name: str, op: Any, input: Any, target: Any, weight: Any, reduction: str, **settings: Any) -> Any:

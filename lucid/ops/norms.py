@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype
+from lucid.cuda.elementwise import Elementwise
+from lucid.cuda.extremes import SHARE_OF_LARGEST, SHARE_OF_SMALLEST
+from lucid.cuda.reduction import Reduction, total_bytes
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.broadcasting import broadcast_tensors
 from lucid.ops.division import div
 from lucid.ops.elementwise import mul, tensor_operand
 from lucid.ops.extremes import check_ordered
 from lucid.ops.promotion import accumulation_dtype, cast_to, float_operand, promote
-from lucid.ops.reduction import axis_of, float_dtype_of, reduced_dims, spread, sum, unreduced
+from lucid.ops.reduction import axis_of, float_dtype_of, kept_shape, reduced_dims, spread, sum, unreduced
 from lucid.ops.selection import clamp
 
 if TYPE_CHECKING:
@@ -30,6 +33,9 @@ class OrderError(LucidError, RuntimeError, ValueError):
 def _reciprocal_or_zero(xp: Any, x: Array) -> Array:
     """Return ``1 / x``, and 0 where `x` is 0."""
     return xp.where(x == 0, x, xp.reciprocal(x))
+
+
+_reciprocal_or_zero.cuda(Elementwise("spread", "ReciprocalOrZero"))
 
 
 @_reciprocal_or_zero.vjp
@@ -55,7 +61,23 @@ def _logsumexp(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Arr
     return astype(_logsumexp_of(xp, x, dim, keepdim), x.dtype)
 
 
-@_logsumexp.vjp
+LOG_SUM_EXP = Reduction("norms", "LogSumExp", lambda dtype: 2 * total_bytes(dtype))
+
+
+@_logsumexp.cuda
+def _logsumexp_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return LOG_SUM_EXP(x, dim, keepdim, x.dtype)
+
+
+_LOG_SUM_EXP_GRAD = Elementwise("spread", "LogSumExpGrad", "TTT")
+
+
+def _logsumexp_grad(grad: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    kept = kept_shape(x.shape, dim)
+    return _LOG_SUM_EXP_GRAD(grad.reshape(kept), x, out.reshape(kept))
+
+
+@_logsumexp.vjp("x", cuda=_logsumexp_grad)
 def _logsumexp_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     weights = m.exp(m.sub(x, unreduced(m, out, x.shape, dim, keepdim=keepdim)))
     return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), weights)
@@ -121,7 +143,42 @@ def _norm(xp: Any, x: Array, *, p: float, dim: tuple[int, ...], keepdim: bool) -
     return astype(_norm_of(xp, x, p, axis_of(x, dim), keepdim), x.dtype)
 
 
-@_norm.vjp
+NORM = Reduction("norms", "Norm", total_bytes)
+LARGEST_SIZE = Reduction("norms", "LargestSize", total_bytes)
+SMALLEST_SIZE = Reduction("norms", "SmallestSize", total_bytes)
+# The orders that the kernel needs no powers for, by its numbers; 3 is any other.
+ORDERS = {0.0: 0, 1.0: 1, 2.0: 2}
+
+
+@_norm.cuda
+def _norm_cuda(x: Any, *, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+    if math.isinf(p):
+        return (LARGEST_SIZE if p > 0 else SMALLEST_SIZE)(x, dim, keepdim, x.dtype)
+    return NORM(x, dim, keepdim, x.dtype, p, ORDERS.get(p, 3))
+
+
+_SUM_OF_SIZES_GRAD = Elementwise("spread", "SumOfSizesGrad", "TT")
+_LENGTH_GRAD = Elementwise("spread", "LengthGrad", "TTT")
+_EXTREME_SIZE_GRAD = Elementwise("spread", "ExtremeSizeGrad", "TTTT")
+_POWER_NORM_GRAD = Elementwise("spread", "PowerNormGrad", "TTTS")
+# of the absolute values
+SIZES = 1
+
+
+def _norm_grad(grad: Any, x: Any, out: Any, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+    kept = kept_shape(x.shape, dim)
+    grad, out = grad.reshape(kept), out.reshape(kept)
+    if p == 2:
+        return _LENGTH_GRAD(grad, x, out)
+    if p == 1:
+        return _SUM_OF_SIZES_GRAD(grad, x)
+    if math.isinf(p):
+        share = (SHARE_OF_LARGEST if p > 0 else SHARE_OF_SMALLEST)(x, dim, True, x.dtype, 0.0, SIZES)
+        return share if share is NotImplemented else _EXTREME_SIZE_GRAD(grad, x, out, share)
+    return _POWER_NORM_GRAD(grad, x, out, p) if p else NotImplemented
+
+
+@_norm.vjp("x", cuda=_norm_grad)
 def _norm_vjp(m: Any, grad: Any, x: Any, out: Any, p: Any, dim: Any, keepdim: Any) -> Any:
     def back(value: Any) -> Any:
         return unreduced(m, value, x.shape, dim, keepdim=keepdim)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda.elementwise import Elementwise
 from lucid.errors import ShapeError
 from lucid.ops.broadcasting import expand
 from lucid.ops.division import div
@@ -41,13 +42,16 @@ def _binary_cross_entropy(xp: Any, x: Array, t: Array) -> Array:
     return in_blocks(xp, _binary_into, 1, x, t)
 
 
-@_binary_cross_entropy.vjp("x")
+_binary_cross_entropy.cuda(Elementwise("loss", "BinaryCrossEntropy", "TT"))
+
+
+@_binary_cross_entropy.vjp("x", cuda=Elementwise("loss", "BinaryCrossEntropyGradX", "TTT"))
 def _binary_cross_entropy_x(m: Any, grad: Any, x: Any, t: Any) -> Any:
     spread = m.maximum(m.mul(m.sub(1.0, x), x), LEAST_SPREAD)
     return m.div(m.mul(grad, m.sub(x, t)), spread)
 
 
-@_binary_cross_entropy.vjp("t")
+@_binary_cross_entropy.vjp("t", cuda=Elementwise("loss", "BinaryCrossEntropyGradT", "TT"))
 def _binary_cross_entropy_t(m: Any, grad: Any, x: Any) -> Any:
     return m.mul(grad, m.sub(m.log1p(m.neg(x)), m.log(x)))
 
@@ -155,7 +159,29 @@ def _logits_cross_entropy(xp: Any, x: Array, t: Array, positive: Array | None) -
     return in_blocks(xp, _weighed_logits_into, 1, positive, t, x)
 
 
-@_logits_cross_entropy.vjp("x")
+def _with_or_without(last: int, plain: Elementwise, weighed: Elementwise) -> Any:
+    """Return the kernel of one of two functions: of all operands, or of those before the last if that is None."""
+
+    def run(*operands: Any) -> Any:
+        return plain(*operands[:last]) if operands[last] is None else weighed(*operands)
+
+    return run
+
+
+_logits_cross_entropy.cuda(
+    _with_or_without(
+        2, Elementwise("loss", "LogitsCrossEntropy", "TT"), Elementwise("loss", "WeighedCrossEntropy", "TTT")
+    )
+)
+_LOGITS_GRAD_X = _with_or_without(
+    3, Elementwise("loss", "LogitsCrossEntropyGradX", "TTT"), Elementwise("loss", "WeighedCrossEntropyGradX", "TTTT")
+)
+_LOGITS_GRAD_T = _with_or_without(
+    2, Elementwise("loss", "LogitsCrossEntropyGradT", "TT"), Elementwise("loss", "WeighedCrossEntropyGradT", "TTT")
+)
+
+
+@_logits_cross_entropy.vjp("x", cuda=_LOGITS_GRAD_X)
 def _logits_cross_entropy_x(m: Any, grad: Any, x: Any, t: Any, positive: Any) -> Any:
     chance = m.sigmoid(x)
     if positive is None:
@@ -164,14 +190,14 @@ def _logits_cross_entropy_x(m: Any, grad: Any, x: Any, t: Any, positive: Any) ->
     return m.mul(grad, m.sub(m.mul(m.sub(m.add(hit, 1.0), t), chance), hit))
 
 
-@_logits_cross_entropy.vjp("t")
+@_logits_cross_entropy.vjp("t", cuda=_LOGITS_GRAD_T)
 def _logits_cross_entropy_t(m: Any, grad: Any, x: Any, positive: Any) -> Any:
     if positive is None:
         return m.neg(m.mul(grad, x))
     return m.neg(m.mul(grad, m.add(x, m.mul(m.sub(positive, 1.0), m.logsigmoid(x)))))
 
 
-@_logits_cross_entropy.vjp("positive")
+@_logits_cross_entropy.vjp("positive", cuda=Elementwise("loss", "WeighedCrossEntropyGradPositive", "TTT"))
 def _logits_cross_entropy_positive(m: Any, grad: Any, x: Any, t: Any) -> Any:
     return m.neg(m.mul(grad, m.mul(t, m.logsigmoid(x))))
 
@@ -244,12 +270,30 @@ def _divergence(xp: Any, x: Array, t: Array, *, log_target: bool) -> Array:
     return in_blocks(xp, _divergence_into, 0, x, t, log_target=log_target)
 
 
-@_divergence.vjp("x")
+_DIVERGENCE = Elementwise("loss", "Divergence", "TT"), Elementwise("loss", "LogDivergence", "TT")
+_DIVERGENCE_X = Elementwise("loss", "DivergenceGradX", "TT"), Elementwise("loss", "LogDivergenceGradX", "TT")
+_DIVERGENCE_T = Elementwise("loss", "DivergenceGradT", "TTT"), Elementwise("loss", "LogDivergenceGradT", "TTT")
+
+
+@_divergence.cuda
+def _divergence_cuda(x: Any, t: Any, *, log_target: bool) -> Any:
+    return _DIVERGENCE[log_target](x, t)
+
+
+def _divergence_x_cuda(grad: Any, t: Any, log_target: bool) -> Any:
+    return _DIVERGENCE_X[log_target](grad, t)
+
+
+def _divergence_t_cuda(grad: Any, x: Any, t: Any, log_target: bool) -> Any:
+    return _DIVERGENCE_T[log_target](grad, x, t)
+
+
+@_divergence.vjp("x", cuda=_divergence_x_cuda)
 def _divergence_x(m: Any, grad: Any, t: Any, log_target: Any) -> Any:
     return m.neg(m.mul(grad, m.exp(t) if log_target else t))
 
 
-@_divergence.vjp("t")
+@_divergence.vjp("t", cuda=_divergence_t_cuda)
 def _divergence_t(m: Any, grad: Any, x: Any, t: Any, log_target: Any) -> Any:
     if log_target:
         return m.mul(grad, m.mul(m.exp(t), m.add(m.sub(t, x), 1.0)))

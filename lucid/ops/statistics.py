@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import astype
+from lucid.cuda.elementwise import Elementwise
+from lucid.cuda.reduction import Reduction, sum_over, total_bytes
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.dims import dim_in
 from lucid.ops.elementwise import tensor_operand
@@ -35,12 +37,43 @@ def _variance(xp: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim:
     return xp.sum(xp.square(centred), axis, None, None, keepdim) / _freedom(x.shape, dim, correction)
 
 
+MOMENTS = Reduction("statistics", "Moments", lambda dtype: 3 * total_bytes(dtype))
+# What the kernel is to give.
+VARIANCE, DEVIATION = range(2)
+
+
 @primitive
 def _var(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
     return astype(_variance(xp, x, dim, correction, keepdim), x.dtype)
 
 
-@_var.vjp
+@_var.cuda
+def _var_cuda(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    return MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), VARIANCE)
+
+
+_VARIANCE_GRAD = Elementwise("spread", "VarianceGrad", "TTTS")
+_DEVIATION_GRAD = Elementwise("spread", "DeviationGrad", "TT")
+
+
+def _var_grad(grad: Any, x: Any, dim: tuple[int, ...], slope: float) -> Any:
+    mean = sum_over(x, dim, True, x.dtype, float(count_of(x.shape, dim)))
+    if mean is NotImplemented or grad is NotImplemented:
+        return NotImplemented
+    return _VARIANCE_GRAD(grad.reshape(mean.shape), x, mean, slope)
+
+
+def _var_grad_cuda(grad: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    freedom = _freedom(x.shape, dim, correction)
+    return _var_grad(grad, x, dim, 2 / freedom) if freedom else NotImplemented
+
+
+def _std_grad_cuda(grad: Any, x: Any, out: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    freedom = _freedom(x.shape, dim, correction)
+    return _var_grad(_DEVIATION_GRAD(grad, out), x, dim, 1 / freedom) if freedom else NotImplemented
+
+
+@_var.vjp("x", cuda=_var_grad_cuda)
 def _var_vjp(m: Any, grad: Any, x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
     grad = m.div(grad, 0.5 * _freedom(x.shape, dim, correction))
     return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
@@ -51,7 +84,12 @@ def _std(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim:
     return astype(xp.sqrt(_variance(xp, x, dim, correction, keepdim)), x.dtype)
 
 
-@_std.vjp
+@_std.cuda
+def _std_cuda(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    return MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), DEVIATION)
+
+
+@_std.vjp("x", cuda=_std_grad_cuda)
 def _std_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
     grad = m.mul(m.div(grad, _freedom(x.shape, dim, correction)), m.reciprocal_or_zero(out))
     return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))

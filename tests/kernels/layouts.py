@@ -1,0 +1,23 @@
+"""Ways in which an array can lie in memory, as functions of a NumPy array and of a CUDA array alike."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lucid.backend import gpu
+
+
+def repeated(array):
+    """Return the first element along the first dimension in place of all, without a copy."""
+    module = np if isinstance(array, np.ndarray) else gpu.cupy()
+    return module.broadcast_to(array[:1], array.shape)
+
+
+LAYOUTS = {
+    "whole": lambda a: a,
+    "turned": lambda a: a.T,
+    "stepped": lambda a: a[..., ::2],
+    "backwards": lambda a: a[::-1, ..., ::-1] if a.ndim > 1 else a[::-1],
+    "one off": lambda a: a[..., 1:],
+    "repeated": repeated,
+}
