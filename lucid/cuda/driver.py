@@ -60,7 +60,9 @@ class CudaDriver:
             raise KernelError(f"NVRTC cannot compile {unit.name}:\n{error}") from error
         self._loaded.append(functions)
         arch = cupy.cuda.Device().compute_capability
-        _log.info("compiled %s, sm_%s, in %.1f s", unit.name, arch, time.perf_counter() - started)
+        _log.info(
+            "compiled %s, sm_%s, or found in CuPy's cache, in %.1f s", unit.name, arch, time.perf_counter() - started
+        )
         return {name: ctypes.c_void_p(function.ptr) for name, function in functions.items()}
 
     def allow_shared(self, handle: ctypes.c_void_p, nbytes: int) -> None:

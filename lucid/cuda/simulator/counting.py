@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections import Counter
+from dataclasses import dataclass, field
 
 __all__ = ["Counters", "counters"]
 
@@ -15,6 +16,8 @@ class Counters:
     ----------
     launches : int
         Launches of lucid's own kernels.
+    kernels : collections.Counter
+        The same by the kernels' C++ names.
     library : int
         Calls of CuPy's functions that do work on the device, and of cuBLAS.
     allocations : int
@@ -33,6 +36,7 @@ class Counters:
     """
 
     launches: int = 0
+    kernels: Counter[str] = field(default_factory=Counter[str])
     library: int = 0
     allocations: int = 0
     to_device: int = 0
@@ -41,8 +45,8 @@ class Counters:
 
     def reset(self) -> None:
         """Set every count to 0."""
-        for field in fields(self):
-            setattr(self, field.name, 0)
+        for name, value in vars(Counters()).items():
+            setattr(self, name, value)
 
 
 counters = Counters()

@@ -110,8 +110,10 @@ inline float min(float a, float b) { return __builtin_fminf(a, b); }
 inline float max(float a, float b) { return __builtin_fmaxf(a, b); }
 inline double min(double a, double b) { return __builtin_fmin(a, b); }
 inline double max(double a, double b) { return __builtin_fmax(a, b); }
-inline float max(float a, double b) = delete;
-inline float min(float a, double b) = delete;
+inline double min(float a, double b) { return __builtin_fmin(a, b); }
+inline double min(double a, float b) { return __builtin_fmin(a, b); }
+inline double max(float a, double b) { return __builtin_fmax(a, b); }
+inline double max(double a, float b) { return __builtin_fmax(a, b); }
 
 // ---- intrinsics ----
 

@@ -97,11 +97,13 @@ class SimulatedDriver:
     def __init__(self) -> None:
         self._run = runtime().lucid_launch
         self._stream = ctypes.c_void_p(0)
+        self._names: dict[int | None, str] = {}
 
-    def launch(self, *call: Any) -> int:
+    def launch(self, handle: ctypes.c_void_p, *call: Any) -> int:
         """Run a kernel from beginning to end."""
         counters.launches += 1
-        return self._run(*call)
+        counters.kernels[self._names[handle.value]] += 1
+        return self._run(handle, *call)
 
     def device(self) -> int:
         """Return the index of the current simulated device."""
@@ -126,7 +128,8 @@ class SimulatedDriver:
             instance = description.instances[i]
             name = instance.name.decode()
             _compare(name, unit.signatures[name], instance.codes.decode(), instance.size)
-            handles[name] = ctypes.c_void_p(first + i * ctypes.sizeof(_Instance))
+            address = first + i * ctypes.sizeof(_Instance)
+            handles[name], self._names[address] = ctypes.c_void_p(address), name
         return handles
 
     def allow_shared(self, handle: ctypes.c_void_p, nbytes: int) -> None:

@@ -29,7 +29,7 @@ inline bool in_stacks(uintptr_t address) {
 
 }  // namespace lucid_simulator
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(LUCID_UCONTEXT)
 
 // ucontext makes two system calls a switch; the ABI needs no more than six registers and the stack pointer.
 __asm__(R"(
