@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 import lucid
+from tests.device import DEVICE
 
 # In continuous integration every run is the same run; elsewhere each explores, and prints what repeats it.
 IN_CI = bool(os.environ.get("CI"))
-
-# Where tests put the tensors that they make without naming a device: LUCID_TEST_DEVICE=cuda runs them all there.
-DEVICE = os.environ.get("LUCID_TEST_DEVICE", "cpu")
 
 hypothesis.settings.register_profile("ci", derandomize=True, database=None, deadline=None)
 hypothesis.settings.register_profile("dev", deadline=None, print_blob=True)

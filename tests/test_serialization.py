@@ -28,7 +28,7 @@ def same(a, b):
         return (
             isinstance(b, lucid.Tensor)
             and (a.dtype, a.shape, a.requires_grad) == (b.dtype, b.shape, b.requires_grad)
-            and a.detach().numpy().tobytes() == b.detach().numpy().tobytes()
+            and a.detach().cpu().numpy().tobytes() == b.detach().cpu().numpy().tobytes()
         )
     if isinstance(a, np.ndarray):
         return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.tobytes() == b.tobytes()
@@ -87,7 +87,7 @@ def test_results_are_saved_as_values(path, rng):
     back = lucid.load(path)
     assert type(back) is dict
     assert not back["y"].requires_grad
-    assert back["y"].tolist() == (2 * x.detach().numpy()).tolist()
+    assert back["y"].tolist() == (2 * x.detach().cpu().numpy()).tolist()
 
 
 def test_other_readers_see_the_tensors(path, rng):

@@ -13,6 +13,7 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, GraphError, IndexOutOfRangeError, ShapeError
+from tests.device import DEVICE
 
 
 class TestAttributes:
@@ -24,9 +25,10 @@ class TestAttributes:
         assert (x.size(-1), x.ndim, x.dim(), x.ndimension()) == (3, 2, 2, 2)
         assert (x.numel(), x.nelement(), x.itemsize, x.element_size(), x.nbytes) == (6, 6, 4, 4, 24)
         assert x.dtype is lucid.float32
-        assert x.device == lucid.device("cpu")
-        assert (x.is_cuda, x.get_device(), x.is_floating_point(), x.is_complex(), x.is_signed()) == (
-            False, -1, True, False, True,
+        assert x.device == lucid.get_default_device()
+        assert (x.is_cuda, x.get_device()) == ((False, -1) if DEVICE == "cpu" else (True, 0))
+        assert (x.is_floating_point(), x.is_complex(), x.is_signed()) == (
+            True, False, True,
         )  # fmt: skip
 
     def test_size_of_a_missing_dimension(self):
@@ -47,12 +49,12 @@ class TestAttributes:
         """T reverses all dimensions, mT the last two; H and mH conjugate too."""
         z = rng.standard_normal((2, 3, 4)) + 1j * rng.standard_normal((2, 3, 4))
         x = lucid.tensor(z)
-        np.testing.assert_array_equal(x.T.numpy(), z.T)
-        np.testing.assert_array_equal(x.mT.numpy(), z.swapaxes(1, 2))
-        np.testing.assert_array_equal(x.mH.numpy(), z.swapaxes(1, 2).conj())
-        np.testing.assert_array_equal(x[0].H.numpy(), z[0].conj().T)
-        np.testing.assert_array_equal(x.real.numpy(), z.real)
-        np.testing.assert_array_equal(x.imag.numpy(), z.imag)
+        np.testing.assert_array_equal(x.T.cpu().numpy(), z.T)
+        np.testing.assert_array_equal(x.mT.cpu().numpy(), z.swapaxes(1, 2))
+        np.testing.assert_array_equal(x.mH.cpu().numpy(), z.swapaxes(1, 2).conj())
+        np.testing.assert_array_equal(x[0].H.cpu().numpy(), z[0].conj().T)
+        np.testing.assert_array_equal(x.real.cpu().numpy(), z.real)
+        np.testing.assert_array_equal(x.imag.cpu().numpy(), z.imag)
 
     def test_no_dictionary_and_no_getattr(self):
         """A tensor has slots only, so that reading one costs a pointer; a misspelled attribute says so."""
@@ -156,7 +158,7 @@ class TestGrad:
         with pytest.raises(GraphError, match=r"shape \(3,\)"):
             (x * 2).backward()
         (x * 2).backward(gradient=lucid.tensor(upstream))
-        np.testing.assert_allclose(x.grad.numpy(), 2 * upstream)
+        np.testing.assert_allclose(x.grad.cpu().numpy(), 2 * upstream)
 
 
 class TestData:
@@ -177,7 +179,7 @@ class TestData:
         assert (x.shape, x.dtype, x.is_leaf, x.requires_grad) == ((3, 2), lucid.float64, True, True)
         upstream = rng.standard_normal((3, 2))
         (x * 1.0).backward(lucid.tensor(upstream))
-        np.testing.assert_array_equal(x.grad.numpy(), 2 * upstream)
+        np.testing.assert_array_equal(x.grad.cpu().numpy(), 2 * upstream)
         assert len(seen) == 1
 
     def test_setting_is_checked(self):
@@ -233,11 +235,11 @@ class TestConversion:
     def test_to(self, rng):
         """All forms of `to`; the result is on the graph, and is the tensor itself where nothing changes."""
         x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
-        assert x.to("cpu") is x.to(lucid.float64) is x.to(x) is x.to(device="cpu", dtype=float) is x
+        assert x.to(DEVICE) is x.to(lucid.float64) is x.to(x) is x.to(device=DEVICE, dtype=float) is x
         copied = x.to(x, copy=True)
         assert copied is not x
         assert copied.data_ptr() != x.data_ptr()
-        for y in (x.to(lucid.float32), x.to("cpu", lucid.float32), x.to(lucid.ones(1)), x.to(dtype=np.float32)):
+        for y in (x.to(lucid.float32), x.to(DEVICE, lucid.float32), x.to(lucid.ones(1)), x.to(dtype=np.float32)):
             assert y.dtype is lucid.float32
         y.backward(lucid.ones(3) * 0.5)
         assert x.grad.dtype is lucid.float64
@@ -349,13 +351,13 @@ class TestPython:
         """Numbers and arrays on the left give what the function gives with the operands in that order."""
         a = rng.uniform(1, 2, 3)
         x = lucid.tensor(a)
-        np.testing.assert_allclose((2 - x).numpy(), 2 - a)
-        np.testing.assert_allclose((2 / x).numpy(), 2 / a)
-        np.testing.assert_allclose((2**x).numpy(), 2**a)
-        np.testing.assert_allclose((5 // x).numpy(), 5 // a)
-        np.testing.assert_allclose((5 % x).numpy(), 5 % a)
-        np.testing.assert_allclose((a - x).numpy(), 0 * a)
-        np.testing.assert_allclose((a @ x).numpy(), a @ a)
+        np.testing.assert_allclose((2 - x).cpu().numpy(), 2 - a)
+        np.testing.assert_allclose((2 / x).cpu().numpy(), 2 / a)
+        np.testing.assert_allclose((2**x).cpu().numpy(), 2**a)
+        np.testing.assert_allclose((5 // x).cpu().numpy(), 5 // a)
+        np.testing.assert_allclose((5 % x).cpu().numpy(), 5 % a)
+        np.testing.assert_allclose((a - x).cpu().numpy(), 0 * a)
+        np.testing.assert_allclose((a @ x).cpu().numpy(), a @ a)
         bits = lucid.tensor([1, 2, 4])
         assert ((6 & bits).tolist(), (1 | bits).tolist(), (1 ^ bits).tolist()) == ([0, 2, 4], [1, 3, 5], [0, 3, 5])
         assert ((1 << bits).tolist(), (64 >> bits).tolist(), (~bits).tolist()) == (

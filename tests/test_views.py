@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import InplaceError
+from tests.device import shares_memory
 
 # Each is taken of a (4, 6) tensor; NumPy takes the same view by the second function.
 VIEWS = {
@@ -48,10 +49,10 @@ def test_shares_memory(name, rng):
     take, expected = VIEWS[name]
     base = lucid.tensor(array)
     view = take(base)
-    np.testing.assert_array_equal(view.numpy(), expected(array))
-    assert np.shares_memory(view.numpy(), base.numpy())
+    np.testing.assert_array_equal(view.cpu().numpy(), expected(array))
+    assert shares_memory(view, base)
     base.mul_(2)
-    np.testing.assert_array_equal(view.numpy(), 2 * expected(array))
+    np.testing.assert_array_equal(view.cpu().numpy(), 2 * expected(array))
     assert view._version == base._version == 1
 
 
@@ -69,7 +70,7 @@ def test_base_and_derivative(name, rng):
     places = expected(np.arange(24).reshape(4, 6))
     summed = np.zeros(24)
     np.add.at(summed, places, upstream)
-    np.testing.assert_allclose(x.grad.numpy(), summed.reshape(4, 6), rtol=1e-12)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), summed.reshape(4, 6), rtol=1e-12)
 
 
 def test_a_view_taken_before_follows_a_change_of_the_base(rng):
@@ -83,8 +84,8 @@ def test_a_view_taken_before_follows_a_change_of_the_base(rng):
     upstream = rng.standard_normal(3)
     row.backward(lucid.tensor(upstream))
     expected = np.zeros((2, 3))
-    expected[1] = 2 * x.detach().numpy()[1] * upstream
-    np.testing.assert_allclose(x.grad.numpy(), expected)
+    expected[1] = 2 * x.detach().cpu().numpy()[1] * upstream
+    np.testing.assert_allclose(x.grad.cpu().numpy(), expected)
 
 
 def test_a_change_of_a_view_enters_the_base(rng):
@@ -101,10 +102,10 @@ def test_a_change_of_a_view_enters_the_base(rng):
     total = upstream.copy()
     total[:, 1] += of_column
     expected = 2 * total
-    expected[0] *= w.detach().numpy()
-    np.testing.assert_allclose(x.grad.numpy(), expected)
-    np.testing.assert_allclose(w.grad.numpy(), 2 * x.detach().numpy()[0] * total[0])
-    np.testing.assert_array_equal(second.detach().numpy(), y.detach().numpy()[1])
+    expected[0] *= w.detach().cpu().numpy()
+    np.testing.assert_allclose(x.grad.cpu().numpy(), expected)
+    np.testing.assert_allclose(w.grad.cpu().numpy(), 2 * x.detach().cpu().numpy()[0] * total[0])
+    np.testing.assert_array_equal(second.detach().cpu().numpy(), y.detach().cpu().numpy()[1])
 
 
 def test_a_base_without_gradient_gets_one_from_a_view(rng):
@@ -165,7 +166,7 @@ def test_copies_are_no_views(rng):
         x + 0,
         x.repeat(1, 1),
     ):
-        assert not np.shares_memory(made.numpy(), x.numpy())
+        assert not shares_memory(made, x)
         assert made._base is None
         made.zero_()
         assert x._version == 0

@@ -223,11 +223,11 @@ def change_in_place(target: Any, value: Any) -> Any:
     keep_saved(version_of(target))
     if not array.size:
         pass
+    elif not writeable(array):
+        raise InplaceError(
+            f"this tensor of {describe(target)} shares read-only or broadcast memory (expand): clone() it first"
+        )
     elif type(array) is np.ndarray:
-        if not array.flags.writeable:
-            raise InplaceError(
-                f"this tensor of {describe(target)} shares read-only or broadcast memory (expand): clone() it first"
-            )
         thread.state.quiet(np.copyto, array, source, "unsafe")
     else:
         with gpu.use_device(gpu.device_index(array)):
@@ -244,6 +244,14 @@ def change_in_place(target: Any, value: Any) -> Any:
         rebase(base, (CopySlices(base, new_edge, steps), 0))
         live_edge(target)
     return target
+
+
+def writeable(array: Any) -> bool:
+    """Return whether each element of an array has memory of its own, and it may be written to."""
+    if type(array) is np.ndarray:
+        return array.flags.writeable
+    # CuPy does not refuse to write to one element from many places
+    return all(stride or size == 1 for stride, size in zip(array.strides, array.shape, strict=True))
 
 
 def rebase(tensor: TensorBase, edge: Edge | None) -> None:

@@ -35,6 +35,21 @@ def rebuild(kind: type[Any], array: Any, device: str, requires_grad: bool, attri
     return tensor
 
 
+def shallow_copy(self: Tensor) -> Tensor:
+    """Return another leaf on the same memory, without its `.grad` and its hooks.
+
+    Raises
+    ------
+    GraphError
+        If the tensor is no leaf.
+    """
+    check_leaf(self, "the copy protocol")
+    made = rebuild(type(self), self.array, str(device_of(self.array)), self.requires_grad, {})
+    for name, value in getattr(self, "__dict__", {}).items():
+        setattr(made, name, value)
+    return made
+
+
 def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """Return a copy of a leaf with memory of its own; its `.grad` is copied too, its hooks are not.
 

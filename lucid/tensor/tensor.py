@@ -118,6 +118,7 @@ class Tensor(Methods, InPlaceMethods):
     __index__ = operators.as_index
     __repr__ = printing.describe_tensor
     __format__ = printing.format_tensor
+    __copy__ = copying.shallow_copy
     __deepcopy__ = copying.deep_copy
     __reduce__ = copying.reduce
 

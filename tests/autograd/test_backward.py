@@ -82,7 +82,7 @@ def test_batched_gradients() -> None:
     """is_grads_batched gives one row for each gradient: a Jacobian from an identity."""
     x = leaf(1.0, 2.0, 3.0)
     (jacobian,) = lucid.autograd.grad(x * x, x, lucid.eye(3, dtype=lucid.float64), is_grads_batched=True)
-    np.testing.assert_array_equal(jacobian.numpy(), np.diag([2.0, 4.0, 6.0]))
+    np.testing.assert_array_equal(jacobian.cpu().numpy(), np.diag([2.0, 4.0, 6.0]))
 
 
 def test_several_roots_share_one_pass() -> None:
@@ -251,7 +251,7 @@ def test_infinities_come_without_warnings() -> None:
         x = leaf(0.0, 1.0, np.inf)
         y = (1.0 / x) + (x - x) * np.inf + x.log()
         y.sum().backward()
-    assert np.isnan(x.grad.numpy()).any()
+    assert np.isnan(x.grad.cpu().numpy()).any()
 
 
 def test_gradients_have_the_dtype_of_their_tensor() -> None:

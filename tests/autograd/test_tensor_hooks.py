@@ -244,8 +244,8 @@ def test_never_for_a_tensor_that_the_pass_did_not_reach() -> None:
     ("wrong", "error", "text"),
     [
         (lambda grad: 3.0, TypeError, "expected None or a Tensor"),
-        (lambda grad: grad.numpy(), TypeError, "expected None or a Tensor"),
-        (lambda grad: grad.reshape(1, 2), RuntimeError, r"expected shape \(2,\), float64 on cpu, got shape \(1, 2\)"),
+        (lambda grad: grad.cpu().numpy(), TypeError, "expected None or a Tensor"),
+        (lambda grad: grad.reshape(1, 2), RuntimeError, r"expected shape \(2,\), float64 on (cpu|cuda:0), got shape \(1, 2\)"),
         (lambda grad: grad[:1], RuntimeError, r"got shape \(1,\)"),
         (lambda grad: grad.float(), RuntimeError, "got shape .* float32"),
     ],
@@ -459,10 +459,10 @@ def test_accumulation_in_place_is_seen_through_aliases() -> None:
     """A second pass adds into the array of .grad, so that who holds a view of it sees the sum."""
     x = leaf(1.0, 2.0)
     (x * x).sum().backward()
-    held, array = x.grad, x.grad.numpy()
+    held, alias = x.grad, x.grad.detach()
     (x * x).sum().backward()
     assert x.grad is held
-    np.testing.assert_array_equal(array, [4.0, 8.0])
+    assert alias.tolist() == [4.0, 8.0]
 
 
 def test_two_leaves_do_not_share_one_buffer() -> None:

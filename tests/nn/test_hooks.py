@@ -271,7 +271,7 @@ def test_pre_hook_without_and_with_alignment(rng):
     first, _, second = module(x)
     (first + second).sum().backward()
     assert seen == [2, [False, True, False], [False, True, False], 2]
-    np.testing.assert_allclose(x.grad.numpy(), 32.0)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), 32.0)
 
 
 def test_keyword_arguments(rng):
@@ -293,11 +293,11 @@ def test_keyword_arguments(rng):
     x, factor, upstream = leaf(rng, 3), leaf(rng, 3), leaf(rng, 3).detach()
     module(x, factor=factor, name="n").backward(upstream)
     (grad_args, grad_kwargs, grad_output), count = seen
-    np.testing.assert_allclose(grad_args[0].numpy(), (upstream * factor.detach()).numpy())
+    np.testing.assert_allclose(grad_args[0].cpu().numpy(), (upstream * factor.detach()).cpu().numpy())
     assert grad_kwargs["name"] is None
-    np.testing.assert_allclose(grad_output[0].numpy(), upstream.numpy())
+    np.testing.assert_allclose(grad_output[0].cpu().numpy(), upstream.cpu().numpy())
     assert count == 1
-    np.testing.assert_allclose(factor.grad.numpy(), 10 * (upstream * x.detach()).numpy())
+    np.testing.assert_allclose(factor.grad.cpu().numpy(), 10 * (upstream * x.detach()).cpu().numpy())
 
 
 def test_structures(rng):
@@ -389,8 +389,8 @@ def test_backward_hook_on_the_output(rng):
     y = module(x)
     y.backward(upstream)
     assert seen[0][0] is y
-    assert np.array_equal(seen[0][1].numpy(), upstream.numpy())
-    assert np.array_equal(x.grad.numpy(), upstream.numpy())
+    assert np.array_equal(seen[0][1].cpu().numpy(), upstream.cpu().numpy())
+    assert np.array_equal(x.grad.cpu().numpy(), upstream.cpu().numpy())
     z = module(module(x)) + y
     z.backward(upstream)
     assert [tensor for tensor, _ in seen[1:]].count(None) == 2

@@ -10,6 +10,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.errors import StateDictError
+from tests.device import shares_memory
 
 
 def net():
@@ -17,7 +18,7 @@ def net():
 
 
 def values(module):
-    return {name: value.numpy().copy() for name, value in module.state_dict().items()}
+    return {name: value.cpu().numpy().copy() for name, value in module.state_dict().items()}
 
 
 def unchanged(module, before):
@@ -48,7 +49,7 @@ def test_what_is_saved():
         "1.0.num_batches_tracked", "1.1.weight", "1.1.bias",
     ]  # fmt: skip
     assert not state["0.weight"].requires_grad
-    assert np.shares_memory(state["0.weight"].numpy(), module[0].weight.detach().numpy())
+    assert shares_memory(state["0.weight"], module[0].weight)
     assert state._metadata["1.0"] == {"version": 2}
     assert module.state_dict(keep_vars=True)["0.weight"] is module[0].weight
     assert next(iter(module[0].state_dict(prefix="x."))) == "x.weight"
@@ -105,7 +106,7 @@ def test_not_strict():
     result = module.load_state_dict(state, strict=False)
     assert result.unexpected_keys == ["stray"]
     assert "0.bias" in result.missing_keys
-    assert module[0].weight.detach().numpy().all()
+    assert module[0].weight.detach().cpu().numpy().all()
     with pytest.raises(StateDictError, match="size mismatch"):
         module.load_state_dict({"0.weight": lucid.ones(2, 2)}, strict=False)
 
@@ -118,7 +119,7 @@ def test_assign():
     module.load_state_dict(state, assign=True)
     assert module[0].weight.dtype == lucid.float64
     assert isinstance(module[0].weight, nn.Parameter)
-    assert np.shares_memory(module[0].weight.detach().numpy(), state["0.weight"].numpy())
+    assert shares_memory(module[0].weight, state["0.weight"])
     assert (module[0].weight.requires_grad, module[0].bias.requires_grad) == (True, False)
 
 
@@ -138,11 +139,11 @@ def test_extra_state():
     assert other[0].count == 5
     state["0._extra_state"] = {"wrong": 1}
     state["1.weight"] = state["1.weight"] + 1
-    before = other[1].weight.detach().numpy().copy()
+    before = other[1].weight.detach().cpu().numpy().copy()
     with pytest.raises(KeyError):
         other.load_state_dict(state)
     assert other[0].count == 5
-    assert np.array_equal(other[1].weight.detach().numpy(), before)
+    assert np.array_equal(other[1].weight.detach().cpu().numpy(), before)
     del state["0._extra_state"]
     with pytest.raises(StateDictError, match=r'Missing.*"0._extra_state"'):
         other.load_state_dict(state)
@@ -227,7 +228,7 @@ def test_loading_post_hooks():
     assert unchanged(module, before)
     handle = module.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.clear())
     module.load_state_dict(state)
-    assert np.array_equal(values(module)["0.weight"], state["0.weight"].numpy())
+    assert np.array_equal(values(module)["0.weight"], state["0.weight"].cpu().numpy())
     handle.remove()
     before = values(module)
     module.register_load_state_dict_post_hook(lambda m, missing, unexpected, strict: missing.append("more"))
@@ -279,7 +280,7 @@ def test_own_loading_method():
     state["0.kernel"] = lucid.ones(2, 2)
     del state["0.weight"]
     module.load_state_dict(state)
-    assert module[0].weight.detach().numpy().tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert module[0].weight.detach().cpu().numpy().tolist() == [[1.0, 1.0], [1.0, 1.0]]
     before = values(module)
     state["0.kernel"] = lucid.zeros(2, 2)
     del state["0.bias"]

@@ -287,6 +287,11 @@ def place_of_extreme(function: Callable[..., Any]) -> Callable[..., Any]:
     return place
 
 
+def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    """Return the dtype that NumPy promotes to; no number of an array is looked at."""
+    return np.result_type(*[part.dtype if isinstance(part, ndarray) else part for part in arrays_and_dtypes])
+
+
 def put_along_axis(arr: ndarray, indices: ndarray, values: Any, axis: int | None) -> None:
     """Write along an axis where `indices` point, wrapping around."""
     size = arr.size if axis is None else arr.shape[axis]
@@ -316,6 +321,7 @@ def functions() -> dict[str, Callable[..., Any]]:
     for name in UFUNCS.split():
         made[name] = Ufunc(getattr(np, name))
     made["put_along_axis"] = put_along_axis
+    made["result_type"] = result_type
     known.update(made)
     for spec in METHODS.strip().splitlines():
         add_method(spec, made)

@@ -11,6 +11,7 @@ from lucid.cuda.simulator import cublas, places, pool
 from lucid.cuda.simulator.arrays import around, call, foreign, ndarray, new
 from lucid.cuda.simulator.counting import counters
 from lucid.cuda.simulator.functions import functions
+from lucid.cuda.simulator.interchange import add_interchange, from_dlpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -210,7 +211,7 @@ def get_array_module(*args: Any) -> Any:
 
 
 DTYPES = "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
-SHARED = f"{DTYPES} dtype newaxis pi e inf nan finfo iinfo result_type can_cast promote_types broadcast_shapes"
+SHARED = f"{DTYPES} dtype newaxis pi e inf nan finfo iinfo can_cast promote_types broadcast_shapes"
 
 
 def build() -> dict[str, Any]:
@@ -252,6 +253,7 @@ def build() -> dict[str, Any]:
             **made,
             **{name: getattr(np, name) for name in SHARED.split()},
             "cuda": cuda,
+            "from_dlpack": from_dlpack,
             "get_default_memory_pool": lambda: pool.pool,
             "lib": StandIn(
                 "cupy.lib", {"stride_tricks": StandIn("cupy.lib.stride_tricks", {"as_strided": as_strided})}
@@ -260,6 +262,7 @@ def build() -> dict[str, Any]:
             "ndarray": ndarray,
         },
     )
+    add_interchange()
     cupyx = StandIn("cupyx", {"empty_pinned": lambda shape, dtype=float, order="C": np.empty(shape, dtype, order)})
     products = StandIn(
         "cupy_backends.cuda.libs.cublas",
