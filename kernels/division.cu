@@ -1,4 +1,5 @@
-// Quotients and remainders, and their derivatives: lucid/ops/division.py. Launched by lucid/cuda/elementwise.py.
+// Quotients and remainders, and their derivatives: lucid/ops/division.py, addcdiv of combination.py. Launched by
+// lucid/cuda/elementwise.py.
 //
 // Integers by zero give zero, as in NumPy and CuPy: the CPU path refuses them, a kernel cannot. Integers by -1 are
 // negated, so that the lowest one wraps around.
@@ -72,6 +73,21 @@ struct Div {
 struct DivGradB {
     template <class A>
     __device__ A operator()(A grad, A a, A b) const { return -(grad * (a / b / b)); }
+};
+
+struct Addcdiv {
+    template <class A>
+    __device__ A operator()(A x, A a, A b, A value) const { return x + a / b * value; }
+};
+
+struct AddcdivGradA {
+    template <class A>
+    __device__ A operator()(A grad, A b, A value) const { return grad * value / b; }
+};
+
+struct AddcdivGradB {
+    template <class A>
+    __device__ A operator()(A grad, A a, A b, A value) const { return -(grad * value * (a / b / b)); }
 };
 
 struct FloorDivide {

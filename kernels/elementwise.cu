@@ -24,6 +24,16 @@ struct Mul {
     __device__ A operator()(A a, A b) const { return product(a, b); }
 };
 
+struct Mul3 {
+    template <class A>
+    __device__ A operator()(A a, A b, A c) const { return product(product(a, b), c); }
+};
+
+struct Addcmul {
+    template <class A>
+    __device__ A operator()(A x, A a, A b, A value) const { return Add()(x, product(product(a, b), value)); }
+};
+
 struct Neg {
     template <class A>
     __device__ A operator()(A x) const {

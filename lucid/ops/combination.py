@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
 from lucid.cuda.elementwise import Elementwise
-from lucid.ops.division import div
-from lucid.ops.elementwise import add, mul, refuse, scaled, summed
-from lucid.ops.promotion import promote
+from lucid.ops import elementwise
+from lucid.ops.elementwise import check_factor, refuse, summed
+from lucid.ops.promotion import number_in, promote
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -75,6 +75,30 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     return _lerp(*promote(input, end, weight))
 
 
+@primitive
+def _addcdiv(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
+    quotient = xp.divide(a, b)
+    return xp.add(x, quotient if type(value) is int and value == 1 else xp.multiply(quotient, value))
+
+
+_addcdiv.cuda(Elementwise("division", "Addcdiv", "TTTT"))
+
+
+@_addcdiv.vjp("x")
+def _addcdiv_x(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(grad, shape=x_shape)
+
+
+@_addcdiv.vjp("a", cuda=summed(Elementwise("division", "AddcdivGradA", "TTT")))
+def _addcdiv_a(m: Any, grad: Any, b: Any, value: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.div(m.mul(grad, value), b), shape=a_shape)
+
+
+@_addcdiv.vjp("b", cuda=summed(Elementwise("division", "AddcdivGradB", "TTTT")))
+def _addcdiv_b(m: Any, grad: Any, a: Any, b: Any, value: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.neg(m.sum_to(m.mul(m.mul(grad, value), m.div(m.div(a, b), b)), shape=b_shape))
+
+
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """Return ``input + value * tensor1 * tensor2``, elementwise.
 
@@ -103,8 +127,9 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     >>> lucid.addcmul(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([3.0]), value=10)
     tensor([61.])
     """
-    product = mul(tensor1, tensor2)
-    return add(input, product if type(value) is int and value == 1 else scaled("addcmul", input, product, value))
+    dtype = check_factor("addcmul", "value", value, input, tensor1, tensor2)
+    x, a, b = promote(input, tensor1, tensor2)
+    return elementwise.addcmul(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
@@ -137,5 +162,6 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     """
     if all(o.array.dtype.kind in "biu" for o in (tensor1, tensor2)):
         refuse("addcdiv", "biu", tensor1, tensor2, instead="convert one to a floating-point dtype")
-    quotient = div(tensor1, tensor2)
-    return add(input, quotient if type(value) is int and value == 1 else scaled("addcdiv", input, quotient, value))
+    x, a, b = promote(input, tensor1, tensor2, at_least_float=True)
+    dtype = check_factor("addcdiv", "value", value, x, a, b)
+    return _addcdiv(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))

@@ -14,7 +14,7 @@ from lucid.backend.dtype import result_type, scalar_dtype
 from lucid.cuda.elementwise import ALL, NUMBERS, Elementwise
 from lucid.errors import DtypeError
 from lucid.ops.core import ADD
-from lucid.ops.promotion import OperandTypeError, as_operand, float_operand, promote, tensor_dtype
+from lucid.ops.promotion import OperandTypeError, as_operand, float_operand, number_in, promote, tensor_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,24 +116,34 @@ def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
             raise DtypeError(f"{name}: got a tensor of {tensor_dtype(operand)}, which it is not defined on; {instead}")
 
 
-def scaled(name: str, input: Any, other: Any, alpha: Any) -> Any:
-    """Return ``alpha * other`` for an op that adds it to `input`.
+def check_factor(name: str, word: str, factor: Any, *operands: Any) -> Any:
+    """Return the common dtype of operands, of which some are multiplied by a factor.
 
     Raises
     ------
     DtypeError
-        If `alpha` is a fraction and the operands are integers, or a bool and they are numbers.
+        If the factor is a fraction and the operands are integers, or a bool and they are numbers.
     """
-    known = [o.array if isinstance(o, TensorBase) else o for o in (as_operand(input), as_operand(other))]
-    dtype = result_type(*known)
-    if isinstance(alpha, bool) and dtype.category:
-        raise DtypeError(f"{name}: expected alpha to be a number for operands of {dtype}, got {alpha}")
-    if scalar_dtype(alpha).category > max(dtype.category, 1):
+    dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in map(as_operand, operands)])
+    if isinstance(factor, bool) and dtype.category:
+        raise DtypeError(f"{name}: expected {word} to be a number for operands of {dtype}, got {factor}")
+    if scalar_dtype(factor).category > max(dtype.category, 1):
         raise DtypeError(
-            f"{name}: expected alpha to be an integer for operands of {dtype}, got {alpha!r}; "
+            f"{name}: expected {word} to be an integer for operands of {dtype}, got {factor!r}; "
             "convert them to a floating-point dtype first"
         )
-    return _mul.call(other, alpha) if isinstance(other, TensorBase) else other * alpha
+    return dtype
+
+
+def _with_scaled(op: Primitive, name: str, a: Any, b: Any, alpha: Any) -> Any:
+    """Return the sum or difference of `a` and ``alpha * b``."""
+    dtype = check_factor(name, "alpha", alpha, a, b)
+    if not isinstance(as_operand(b), TensorBase):
+        return op.call(a, b * alpha)
+    if is_bool(a) and is_bool(b):
+        return op.call(a, _mul.call(b, alpha))
+    x, y = promote(a, b)
+    return addcmul(x, y, number_in(alpha if op is _add else -alpha, dtype, y.array), 1)
 
 
 @primitive(cpu=np.add)
@@ -187,7 +197,9 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> lucid.add(lucid.tensor([1.0, 2.0]), 1)
     tensor([2., 3.])
     """
-    return _add.call(input, other if type(alpha) is int and alpha == 1 else scaled("add", input, other, alpha))
+    if type(alpha) is int and alpha == 1:
+        return _add.call(input, other)
+    return _with_scaled(_add, "add", input, other, alpha)
 
 
 @primitive(cpu=np.subtract)
@@ -249,7 +261,9 @@ def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> lucid.sub(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0, 4.0]), alpha=2)
     tensor([-5., -6.])
     """
-    return _sub.call(input, other if type(alpha) is int and alpha == 1 else scaled("sub", input, other, alpha))
+    if type(alpha) is int and alpha == 1:
+        return _sub.call(input, other)
+    return _with_scaled(_sub, "sub", input, other, alpha)
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -282,7 +296,9 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> lucid.rsub(lucid.tensor([1.0, 2.0]), 1)
     tensor([ 0., -1.])
     """
-    return _sub.call(other, input if type(alpha) is int and alpha == 1 else scaled("rsub", other, input, alpha))
+    if type(alpha) is int and alpha == 1:
+        return _sub.call(other, input)
+    return _with_scaled(_sub, "rsub", other, input, alpha)
 
 
 @primitive(cpu=np.multiply)
@@ -337,6 +353,32 @@ def mul(input: Tensor, other: Any) -> Tensor:
     tensor([3., 6.])
     """
     return _mul.call(input, other)
+
+
+@primitive
+def addcmul(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
+    """Return ``x + value * a * b`` of operands of one dtype."""
+    product = xp.multiply(a, b)
+    return xp.add(x, product if type(value) is int and value == 1 else xp.multiply(product, value))
+
+
+addcmul.cuda(Elementwise("elementwise", "Addcmul", "TTTT", dtypes=NUMBERS))
+_PRODUCT = summed(Elementwise("elementwise", "Mul3", "TTT"))
+
+
+@addcmul.vjp("x")
+def _addcmul_x(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(grad, shape=x_shape)
+
+
+@addcmul.vjp("a", cuda=_PRODUCT)
+def _addcmul_a(m: Any, grad: Any, b: Any, value: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.mul(m.mul(grad, b), value), shape=a_shape)
+
+
+@addcmul.vjp("b", cuda=_PRODUCT)
+def _addcmul_b(m: Any, grad: Any, a: Any, value: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.mul(m.mul(grad, a), value), shape=b_shape)
 
 
 @primitive(cpu=np.negative)

@@ -12,10 +12,6 @@ from tests.sample_rows import activation, elementwise
 
 # Launches of the op, and of all its derivatives together, for ops that are made of others.
 COMPOSED = {
-    "add:alpha": (2, 1),
-    "sub:alpha": (2, 2),
-    "addcmul:value": (3, 3),
-    "addcdiv": (2, 2),
     "mish": (3, 5),
     "integers": (3, 0),
 }
