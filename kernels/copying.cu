@@ -2,12 +2,16 @@
 //
 //     join:       out_ol = the parts side by side: part p is length_p elements from start_p on; a missing part is zeros
 //     frame:      out_e = x at (coordinate_d - start_d) / step_d where these are whole and exist, fill elsewhere
+//     roll:       out_e = x at coordinate_d - start_d, counted around the dimension
+//     triangle:   out_mrc = x_mrc where c - r <= diagonal (lower) or >= diagonal (upper), zero elsewhere
+//     unfold_grad: out_oqi = sum over windows w of grad_owik with w * step + k = q
 //     pad_edges:  out_oqi = x at the place that q - before means behind an edge (mirrored, repeated, or the edge itself)
 //     pad_edges_grad: the sum of grad over all q that mean a place
 //     masked_scatter: out_e = value[rank_e - 1] where mask_e and there are as many values, x_e or zero elsewhere;
 //                 rank_e is how often the mask holds up to and with e
 //
-// Axes: o = outer, l = element of an outer, q = place of the padded dimension, i = inner, d = dimension, p = part.
+// Axes: o = outer, l = element of an outer, q = place of a dimension, i = inner, d = dimension, p = part, m = matrix,
+// r = row, c = column, k = place in a window.
 // U only has the size of an element, or is 16 bytes of several. Outputs are contiguous, and so is what has no strides.
 // Launch: one thread an element, any grid; join: blockIdx.y = p.
 
@@ -64,6 +68,42 @@ __global__ void frame(const U* x, U* out_e, Frame frame, unsigned long long low,
             rest = before;
         }
         out_e[e] = inside ? x[offset] : fill.value;
+    }
+}
+
+template <typename U>
+__global__ void roll(const U* x, U* out_e, Frame frame, long long count) {
+    LUCID_FOR(e, count) {
+        long long rest = e, offset = 0;
+        for (int d = (int)frame.count - 1; d >= 0; --d) {
+            const long long before = d ? quotient(rest, frame.size_d[d]) : 0;
+            const long long place = rest - before * frame.size_d[d] - frame.start_d[d];
+            offset += (place < 0 ? place + frame.size_d[d] : place) * frame.stride_d[d];
+            rest = before;
+        }
+        out_e[e] = x[offset];
+    }
+}
+
+template <typename U>
+__global__ void triangle(const U* x_mrc, U* out_mrc, long long rows, long long columns, long long diagonal, int lower,
+                         long long count) {
+    LUCID_FOR(e, count) {
+        const long long mr = quotient(e, columns), r = mr - quotient(mr, rows) * rows, c = e - mr * columns;
+        out_mrc[e] = (lower ? c - r <= diagonal : c - r >= diagonal) ? x_mrc[e] : U();
+    }
+}
+
+template <typename T>
+__global__ void unfold_grad(const T* grad_owik, T* out_oqi, long long outer, long long size, long long inner,
+                            long long windows, long long window, long long step) {
+    LUCID_FOR(e, outer * size * inner) {
+        const long long oq = quotient(e, inner), o = quotient(oq, size), q = oq - o * size, i = e - oq * inner;
+        const long long last = quotient(q, step);
+        Real<T> sum = 0;
+        for (long long w = last < windows ? last : windows - 1; w >= 0 && q - w * step < window; --w)
+            sum += to_real(grad_owik[((o * windows + w) * inner + i) * window + q - w * step]);
+        out_oqi[e] = from_real<T>(sum);
     }
 }
 

@@ -25,9 +25,13 @@ __all__ = [
     "pad_edges",
     "pad_edges_grad",
     "repeat",
+    "roll",
     "split_grad",
     "stack",
+    "tril",
+    "triu",
     "unbind_grad",
+    "unfold_grad",
 ]
 
 # As in kernels/copying.cu.
@@ -37,6 +41,9 @@ EDGES = {"reflect": 0, "circular": 1, "replicate": 2}
 _MOVED = [(unit,) for unit in UNITS.values()]
 _join = Kernel("copying", "lucid::join", "P" + "P" * MAX_PARTS + "q" * (2 * MAX_PARTS) + "qq", _MOVED)
 _frame = Kernel("copying", "lucid::frame", "PP" + "q" * (1 + 5 * MAX_DIMS) + "QQq", _MOVED)
+_roll = Kernel("copying", "lucid::roll", "PP" + "q" * (1 + 5 * MAX_DIMS) + "q", _MOVED)
+_triangle = Kernel("copying", "lucid::triangle", "PPqqqiq", _MOVED)
+_unfold_grad = Kernel("copying", "lucid::unfold_grad", "PPqqqqqq", [(t,) for t in FLOATS])
 _pad_edges = Kernel("copying", "lucid::pad_edges", "PPqqqqqi", _MOVED)
 _pad_edges_grad = Kernel("copying", "lucid::pad_edges_grad", "PPqqqqqi", [(t,) for t in FLOATS])
 _masked_scatter = Kernel("copying", "lucid::masked_scatter", "PPPPPqq", _MOVED)
@@ -155,12 +162,16 @@ def _framed(x: Array, dims: list[Framed], value: Any) -> Any:
     if per > 1:
         short = [(*dim[:4], dim[4] // per) for dim in short[:-1]]
         short.append((size // per, start // per, 1, have // per, 1))
-    rest = [0] * (MAX_DIMS - len(short))
-    numbers = [number for k in range(5) for number in (*[dim[k] for dim in short], *rest)]
     count = out.size // per
     launch = _frame[UNITS[itemsize * per]]
-    launch(*launch_for(count), x.data.ptr, out.data.ptr, len(short), *numbers, *bits_of(value, x.dtype), count)
+    launch(*launch_for(count), x.data.ptr, out.data.ptr, *_spelled(short), *bits_of(value, x.dtype), count)
     return out
+
+
+def _spelled(dims: list[Framed]) -> list[int]:
+    """Return a kernel's parameter: five numbers of each of MAX_DIMS dimensions."""
+    rest = [0] * (MAX_DIMS - len(dims))
+    return [len(dims), *[number for k in range(5) for number in (*[dim[k] for dim in dims], *rest)]]
 
 
 def pad(x: Array, *, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
@@ -195,6 +206,55 @@ def getitem_grad(grad: Array, *, shape: tuple[int, ...], index: tuple[Any, ...])
             size = next(sizes)
             dims.append((size, item % size, 1, 1, 0))
     return _framed(grad, dims, 0) if dims and grad.size else NotImplemented
+
+
+def roll(x: Array, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """Return `x` with its elements moved on along dimensions, those at the end coming to the beginning."""
+    if not x.size or not 0 < x.ndim <= MAX_DIMS:
+        return NotImplemented
+    moves = [0] * x.ndim
+    for shift, dim in zip(shifts, dims, strict=True):
+        moves[dim] += shift
+    sizes: tuple[int, ...] = x.shape
+    framed = [
+        (size, move % size, 1, size, stride) for size, move, stride in zip(sizes, moves, steps_of(x), strict=True)
+    ]
+    out = gpu.cupy().empty(sizes, x.dtype)
+    _roll[UNITS[x.dtype.itemsize]](*launch_for(out.size), x.data.ptr, out.data.ptr, *_spelled(framed), out.size)
+    return out
+
+
+def _triangular(x: Array, diagonal: int, *, lower: bool) -> Any:
+    x = gpu.cupy().ascontiguousarray(x)
+    out = gpu.cupy().empty(x.shape, x.dtype)
+    if out.size:
+        launch = _triangle[UNITS[x.dtype.itemsize]]
+        launch(*launch_for(out.size), x.data.ptr, out.data.ptr, *x.shape[-2:], diagonal, int(lower), out.size)
+    return out
+
+
+def tril(x: Array, *, diagonal: int) -> Any:
+    """Return matrices with zeros above a diagonal."""
+    return _triangular(x, diagonal, lower=True)
+
+
+def triu(x: Array, *, diagonal: int) -> Any:
+    """Return matrices with zeros below a diagonal."""
+    return _triangular(x, diagonal, lower=False)
+
+
+def unfold_grad(grad: Array, *, shape: tuple[int, ...], dim: int, size: int, step: int) -> Any:
+    """Return the gradient of what windows were taken from: the sum over the windows that an element is in."""
+    name = C_TYPES.get(grad.dtype)
+    if name not in FLOATS:
+        return NotImplemented
+    out = gpu.cupy().empty(shape, grad.dtype)
+    if out.size:
+        outer, inner = _across(shape, dim)
+        grad = gpu.cupy().ascontiguousarray(grad)
+        sizes = (outer, shape[dim], inner, grad.shape[dim], size, step)
+        _unfold_grad[str(name)](*launch_for(out.size), grad.data.ptr, out.data.ptr, *sizes)
+    return out
 
 
 # ---- edges ----

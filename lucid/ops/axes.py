@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda import copying
 from lucid.cuda.elementwise import converted
 from lucid.errors import ShapeError
 from lucid.ops.dims import dim_in, dims_in, sizes_in
@@ -50,6 +51,9 @@ def _flip_vjp(m: Any, grad: Any, dims: tuple[int, ...]) -> Any:
 @primitive
 def _roll(xp: Any, x: Array, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
     return xp.roll(x, shifts, dims)
+
+
+_roll.cuda(copying.roll)
 
 
 @_roll.vjp

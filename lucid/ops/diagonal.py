@@ -11,6 +11,7 @@ from lucid.autograd.primitive import primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import asarray
 from lucid.backend.device import as_device
+from lucid.cuda import copying
 from lucid.errors import ShapeError
 from lucid.ops.core import clone
 from lucid.ops.dims import dim_in
@@ -34,6 +35,10 @@ def _tril_vjp(m: Any, grad: Any, diagonal: int) -> Any:
 @primitive
 def _triu(xp: Any, x: Array, *, diagonal: int) -> Array:
     return xp.triu(x, diagonal)
+
+
+_tril.cuda(copying.tril)
+_triu.cuda(copying.triu)
 
 
 @_triu.vjp

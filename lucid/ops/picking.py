@@ -304,6 +304,9 @@ def _unfold_grad(xp: Any, grad: Array, *, shape: tuple[int, ...], dim: int, size
     return out.astype(grad.dtype, copy=False)
 
 
+_unfold_grad.cuda(copying.unfold_grad)
+
+
 @_unfold_grad.vjp
 def _unfold_grad_vjp(m: Any, grad: Any, dim: int, size: int, step: int) -> Any:
     return m.unfold(grad, dim=dim, size=size, step=step)

@@ -120,6 +120,43 @@ def test_getitem_grad(name, dtype, rng):
     same(copying.getitem_grad(device(turned)[..., ::-1], shape=shape, index=index), expected)
 
 
+@every_dtype
+@pytest.mark.parametrize("moves", [((2,), (0,)), ((-1, 9), (1, 2)), ((3, 3, -2), (0, 0, 2))])
+def test_roll(moves, dtype, rng):
+    """Elements that leave at one end come in at the other, whatever the layout."""
+    x = drawn(rng, (3, 5, 4), dtype)
+    shifts, dims = moves
+    expected = np.roll(x, shifts, dims)
+    for raw in (device(x), device(x.T.copy()).T, device(x[:, ::-1].copy())[:, ::-1]):
+        same(copying.roll(raw, shifts=shifts, dims=dims), expected)
+
+
+@every_dtype
+@pytest.mark.parametrize("diagonal", [-9, -1, 0, 2, 9])
+def test_triangles(diagonal, dtype, rng):
+    """Zeros stand beyond the diagonal, in any layout; NaN there is gone."""
+    x = drawn(rng, (2, 4, 7), dtype)
+    for raw in (device(x), device(x.T.copy()).T):
+        same(copying.tril(raw, diagonal=diagonal), np.tril(x, diagonal))
+        same(copying.triu(raw, diagonal=diagonal), np.triu(x, diagonal))
+    unknown = device(np.full((3, 3), np.nan, np.float32))
+    assert (copying.tril(unknown, diagonal=0).get()[0, 1:] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("window", [(1, 1), (3, 1), (3, 2), (2, 3), (5, 4)])
+def test_unfold_grad(window, dtype, rng):
+    """Every element gets the sum over the windows that it is in, and those in none get zero."""
+    size, step = window
+    count = (11 - size) // step + 1
+    grad, expected = rounded(rng.standard_normal((2, count, 3, size)), dtype), np.zeros((2, 11, 3))
+    for w in range(count):
+        for k in range(size):
+            expected[:, w * step + k] += grad[:, w, :, k]
+    raw = on_device(grad, dtype).array
+    assert_near(copying.unfold_grad(raw, shape=(2, 11, 3), dim=1, size=size, step=step), expected, dtype)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("mode", ["reflect", "circular", "replicate"])
 @pytest.mark.parametrize("edges", [(0, 2), (3, 0), (1, 4), (4, 4)])
