@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -73,3 +74,13 @@ def nothing_left_behind():
     lucid.set_default_dtype(lucid.float32)
     lucid.set_default_device("cpu")
     assert left == (True, lucid.float32, device)
+
+
+def pytest_sessionfinish(session):
+    """Note which kernels were launched, for tests/kernels/table.py; each worker has a file of its own."""
+    folder = os.environ.get("LUCID_KERNEL_LOG")
+    if folder and lucid.cuda.is_available():
+        from tests.kernels.table import launched_names
+
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        Path(folder, f"{os.getpid()}.txt").write_text("".join(f"{name}\n" for name in launched_names()))
