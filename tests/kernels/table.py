@@ -1,8 +1,8 @@
 """The table of all kernels, what was run and compiled of each: `python -m tests.kernels.table LAUNCHED REPORT`.
 
 LAUNCHED is the folder into which test runs under `LUCID_KERNEL_LOG=LAUNCHED` have written the names of what they
-launched, REPORT the JUnit report of tests/kernels/test_nvrtc.py. The exit status is 1 if a kernel was never launched, or
-not compiled for both architectures.
+launched, REPORT the JUnit report of tests/kernels/test_nvrtc.py. The exit status is 1 if a kernel was never launched
+or not compiled for both architectures.
 """
 
 from __future__ import annotations
