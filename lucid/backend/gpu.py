@@ -13,7 +13,7 @@ from lucid.errors import CudaUnavailableError, OutOfMemoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
+    from types import TracebackType
 
 __all__ = [
     "cupy",
@@ -114,15 +114,51 @@ def device_index(array: Any) -> int:
     return int(array.data.device_id)
 
 
-def use_device(index: int) -> AbstractContextManager[Any]:
+class use_device:  # noqa: N801
     """Context in which CUDA device ``index`` is the current one; the previous one comes back, also after an exception.
+
+    All work on CUDA devices is done inside of one, so that it is here that CuPy's lack of memory becomes lucid's.
 
     Raises
     ------
     CudaUnavailableError
         If there is no CUDA device.
+    OutOfMemoryError
+        On leaving, if the device had no room for what was done inside.
     """
-    return cupy().cuda.Device(index)
+
+    __slots__ = ("_before", "_index", "_runtime")
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+        self._runtime = cupy().cuda.runtime
+
+    def __enter__(self) -> None:
+        self._before = self._runtime.getDevice()
+        if self._before != self._index:
+            self._runtime.setDevice(self._index)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        full = None
+        if isinstance(error, MemoryError) and isinstance(error, cupy().cuda.memory.OutOfMemoryError):
+            full = _out_of_memory(error)
+        if self._runtime.getDevice() != self._before:
+            self._runtime.setDevice(self._before)
+        if full is not None:
+            raise full from error
+
+
+def _out_of_memory(error: BaseException) -> OutOfMemoryError:
+    """Error of the current device, with what was asked for and what is held."""
+    pool = cupy().get_default_memory_pool()
+    used, total = pool.used_bytes(), pool.total_bytes()
+    return OutOfMemoryError(
+        f"cuda:{current_device()} has no room left: {error} Tensors hold {used:,} bytes, and {total - used:,} more are "
+        "kept for reuse. Use smaller batches, free tensors and graphs that are no longer needed, or run parts of the "
+        "model under lucid.no_grad()"
+    )
 
 
 def current_device() -> int:
@@ -170,16 +206,13 @@ def transfer(array: Any, source: int | None, target: int | None, *, blocking: bo
         If the target has no room for the copy.
     """
     module = cupy()
-    try:
-        if target is None:
-            with use_device(device_index(array)):
-                return array.get(order="A", blocking=blocking)
-        if source is None:
-            with use_device(target):
-                return module.asarray(array, blocking=blocking)
-        return _between(module, array, source, target)
-    except module.cuda.memory.OutOfMemoryError as error:
-        raise OutOfMemoryError(f"no room for {array.nbytes:,} bytes on cuda:{target}: {error}") from error
+    if target is None:
+        with use_device(device_index(array)):
+            return array.get(order="A", blocking=blocking)
+    if source is None:
+        with use_device(target):
+            return module.asarray(array, blocking=blocking)
+    return _between(module, array, source, target)
 
 
 def _between(module: Any, array: Any, source: int, target: int) -> Any:

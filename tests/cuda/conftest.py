@@ -160,7 +160,7 @@ class FakeCupy(types.ModuleType):
         if size > 10_000:
             for hook in self.hooks:
                 hook.malloc_postprocess(device_id=index, size=size, mem_size=size, mem_ptr=0, pmem_id=0)
-            raise self.cuda.memory.OutOfMemoryError("Out of memory allocating")
+            raise self.cuda.memory.OutOfMemoryError(f"Out of memory allocating {size:,} bytes.")
         self.used[index] += size
         self.cached[index] = max(self.cached[index], self.used[index])
         for hook in self.hooks:

@@ -189,9 +189,6 @@ class ndarray:
     def __complex__(self) -> complex:
         return complex(self.get())
 
-    def __index__(self) -> int:
-        return operator.index(self.get())
-
     def __repr__(self) -> str:
         return repr(self.get())
 
