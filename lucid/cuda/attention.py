@@ -155,16 +155,16 @@ def _steps(x: Array) -> tuple[int, ...]:
     return (*[0] * (4 - len(steps)), *steps)
 
 
-def _mask(x: Array | None, ndim: int) -> Any:
-    """Return a mask and its steps; None where its leading dimensions cannot be told by two steps."""
+def _mask(x: Array | None, lead: tuple[int, ...]) -> Any:
+    """Return a mask and its steps; None where two steps cannot tell its leading dimensions."""
     if x is None:
         return 0, (0, 0, 0, 0)
-    if x.ndim <= 4 and ndim <= 4:
+    if len(lead) <= 2:
         return x.data.ptr, _steps(x)
     if math.prod(x.shape[:-2]) == 1:
-        return x.data.ptr, (0, 0, *_steps(x.reshape(x.shape[-2:]))[2:])
-    if x.flags.c_contiguous and x.ndim == ndim:
-        return None if 1 in x.shape[:-2] else (x.data.ptr, _steps(_as_heads(x)))
+        return x.data.ptr, (0, 0, *_steps(x)[-2:])
+    if x.shape[:-2] == lead and x.flags.c_contiguous:
+        return x.data.ptr, _steps(_as_heads(x))
     return None
 
 
@@ -176,7 +176,7 @@ def _heads(
     if name not in FLOATS or not (q.size and k.size and v.size):
         return None
     wide = q.dtype if name == "double" else np.dtype(np.float32)
-    bias_at, keep_at = _mask(bias, q.ndim), _mask(keep, q.ndim)
+    bias_at, keep_at = _mask(bias, q.shape[:-2]), _mask(keep, q.shape[:-2])
     if bias_at is None or keep_at is None or (bias is not None and bias.dtype not in {q.dtype, wide}):
         return None
     wide_bias = bias is not None and bias.dtype == wide

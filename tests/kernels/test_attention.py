@@ -25,6 +25,7 @@ CASES = {
     "bias for keys": ((2, 3), 17, 65, 8, 70, (2, 1, 1, 65)),
     "bias for queries": ((2, 3), 34, 31, 8, 8, (3, 34, 1)),
     "five dimensions": ((2, 1, 3), 18, 33, 8, 8, (18, 33)),
+    "bias of five": ((2, 1, 3), 18, 33, 8, 8, (2, 1, 3, 18, 33)),
 }
 every_case = pytest.mark.parametrize("case", CASES)
 
@@ -44,7 +45,7 @@ class Reference:
         lead, queries, keys, features, values, mask = CASES[case]
         shapes = (queries, features), (keys, features), (keys, values), (queries, values)
         self.q, self.k, self.v, self.g = (rounded(rng.standard_normal((*lead, *shape)), dtype) for shape in shapes)
-        self.causal, self.drop, self.scale = mask == "causal", drop, 0.3
+        self.causal, self.drop, self.scale = mask == "causal", drop, features**-0.5
         self.bias = rounded(rng.standard_normal(mask), dtype) if isinstance(mask, tuple) else None
         self.keep = rng.random((*lead, queries, keys)) >= drop if drop else None
 
@@ -90,9 +91,21 @@ def test_values(case, dtype, way, rng):
 
 
 @every_float
-def test_dropout(dtype, way, rng):
+@pytest.mark.parametrize("case", ["heads", "five dimensions"])
+def test_dropout(case, dtype, way, rng):
     """Weights are dropped as the mask says, in both directions."""
-    Reference("heads", dtype, rng, drop=0.4).check(dtype)
+    Reference(case, dtype, rng, drop=0.4).check(dtype)
+
+
+def test_bias_that_steps_cannot_tell(rng):
+    """A bias repeated along some of three leading dimensions is left to the array library, with the same results."""
+    arrays = [
+        rng.standard_normal(shape) for shape in ((2, 2, 3, 4, 5), (2, 2, 3, 6, 5), (2, 2, 3, 6, 5), (2, 1, 3, 4, 6))
+    ]
+    cpu, cuda = both_devices(scaled_dot_product_attention, arrays)
+    assert_near(cuda.array, cpu.detach().numpy(), "float64")
+    q, k, v, bias = (on_device(a, "float64").array for a in arrays)
+    assert on_cuda.attention(q, k, v, bias, None, scale=1.0, drop=0.0, causal=False) is NotImplemented
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
