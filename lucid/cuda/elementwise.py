@@ -237,15 +237,10 @@ def plan_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, w
     count = math.prod(sizes)
     general = layout_of(sizes, strides, count, 0, packed=False)
     inner, *outer = strides
-    if width > 1 and inner[0] == 1 and all(step in (0, 1) for step in inner):
-        if not outer and count >= width:
-            return Plan(
-                shape, layout_of([count // width], strides, count // width, count % width, packed=True), general
-            )
-        even = all(step % width == 0 for row in outer for step, first in zip(row, inner, strict=True) if first)
-        if outer and even and sizes[0] % width == 0:
-            packs = [sizes[0] // width, *sizes[1:]]
-            return Plan(shape, layout_of(packs, strides, count // width, 0, packed=True), general)
+    packs, tail = divmod(sizes[0], width)
+    even = all(step % width == 0 for row in outer for step, first in zip(row, inner, strict=True) if first)
+    if packs and inner[0] == 1 and all(step in (0, 1) for step in inner) and (not outer or (even and not tail)):
+        return Plan(shape, layout_of([packs, *sizes[1:]], strides, count // width, tail, packed=True), general)
     return Plan(shape, general, general)
 
 

@@ -40,6 +40,8 @@ PAIRS = {
     **{f"{n} elements": ((n,), (n,), None) for n in (0, 1, 3, 4, 31, 33, 255, 1023, 1025)},
     "no rows": ((0, 5), (1, 5), None),
     "no dimension": ((), (), None),
+    "one element for many": ((1025,), (1,), None),
+    "rows that begin between packs": ((6, 33), (6, 33), lambda x: x[:, :32]),
     "no dimension beside a matrix": ((3, 8), (), None),
     "unaligned": ((66,), (66,), lambda x: x[1:]),
     "one of every two": ((66,), (66,), lambda x: x[::2]),
@@ -144,10 +146,14 @@ def test_integers_wrap_around():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("target", [np.s_[::2], np.s_[:, 1:5], np.s_[::-1, ::3], np.s_[2], np.s_[..., 4]], ids=str)
+@pytest.mark.parametrize(
+    "target",
+    [np.s_[::2], np.s_[:, 1:5], np.s_[:, 4:8], np.s_[:, :5], np.s_[::-1, ::3], np.s_[2], np.s_[..., 4]],
+    ids=str,
+)
 def test_in_place_on_views(target, rng):
     """In-place sums, copies and fills write to the view's elements, and to no others."""
-    x = rng.standard_normal((6, 9)).astype(np.float32)
+    x = rng.standard_normal((6, 12)).astype(np.float32)
     there = on_device(x)
     values = rng.standard_normal(x[target].shape).astype(np.float32)
     part = part_of(there, target)
