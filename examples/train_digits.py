@@ -93,6 +93,8 @@ class Run:
         self.seed = seed
         self.device = device
         self.model = DigitNet().to(device)
+        # Drawing the weights has moved the stream of the CPU alone: masks come from a place common to all devices.
+        lucid.manual_seed((seed + 1) % 2**64)
         self.optimizer = lucid.optim.Adam(self.model.parameters(), lr=LEARNING_RATE)
         self.order = lucid.Generator(seed=seed)
         self.norms = GradientNorms(self.model)
