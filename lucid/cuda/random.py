@@ -18,7 +18,7 @@ def _kernel(name: str, numbers: str, dtypes: tuple[str, ...]) -> Kernel:
     return Kernel("random", f"lucid::fill_{name}", "PqQQ" + numbers, tuple((dtype,) for dtype in dtypes))
 
 
-_fills = {
+FILLS = {
     "uniform": _kernel("uniform", "dddi", FLOATS),
     "normal": _kernel("normal", "dd", FLOATS),
     "exponential": _kernel("exponential", "d", FLOATS),
@@ -41,12 +41,12 @@ def fill(out: Array, seed: int, offset: int, name: str, *numbers: Any) -> bool:
         # a kernel counts modulo 2**64, and so takes unsigned words for signed ones
         numbers = (low + 2**63) % 2**64 - 2**63, count % 2**64
     dtype = "long long" if out.dtype == "uint64" else C_TYPES.get(out.dtype)
-    if dtype is None or (dtype,) not in _fills[name].instances:
+    if dtype is None or (dtype,) not in FILLS[name].instances:
         return False
     if out.size:
         words = 2 if name == "integers" or out.itemsize == 8 else 1
         grid, block = _grid(-(-out.size * words // 4))
-        _fills[name][dtype](grid, block, out.data.ptr, out.size, seed, offset, *numbers)
+        FILLS[name][dtype](grid, block, out.data.ptr, out.size, seed, offset, *numbers)
     return True
 
 
