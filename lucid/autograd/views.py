@@ -211,7 +211,7 @@ def change_in_place(target: Any, value: Any) -> Any:
             f"in-place op: result type {dtype_of(source).name} can't be cast to the desired output type "
             f"{dtype_of(array).name}"
         )
-    if type(source) is not type(array):
+    if type(source) is not type(array) or (type(array) is not np.ndarray and source.device != array.device):
         raise DeviceError(f"in-place op: target has {describe(target)}, value has {describe(value)}")
     view = target.origin
     new_edge = value.edge if value.origin is None else live_edge(value)

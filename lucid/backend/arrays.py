@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from contextlib import nullcontext
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -23,7 +24,10 @@ from lucid.backend.dtype import (
 )
 from lucid.errors import DeviceError, DtypeError, ShapeError
 
-__all__ = ["Array", "asarray", "astype", "infer_dtype", "is_array", "namespace", "to_device"]
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+__all__ = ["Array", "asarray", "astype", "infer_dtype", "is_array", "namespace", "on", "to_device"]
 
 Array: TypeAlias = Any
 """A NumPy or CuPy array. The two share no base class, so types cannot say more."""
@@ -74,6 +78,11 @@ def namespace(array: Array) -> Any:
     raise DeviceError(f"expected a NumPy or CuPy array, got {type(array).__name__}")
 
 
+def on(array: Array) -> AbstractContextManager[Any]:
+    """Context in which the device of ``array`` is the current one, as calls of its `namespace` need it to be."""
+    return nullcontext() if isinstance(array, (np.ndarray, np.generic)) else gpu.use_device(gpu.device_index(array))
+
+
 def astype(array: Array, dtype: Any, copy: bool = False) -> Array:
     """Array with the same values in another dtype, on the same device.
 
@@ -109,9 +118,9 @@ def astype(array: Array, dtype: Any, copy: bool = False) -> Array:
         return array.copy() if copy else array
     if array.dtype.kind == "c" and target.kind not in "cb":
         array = array.real
-    elif (array.dtype, target) in _WIDENING:
+    elif (array.dtype, target) in _WIDENING and isinstance(array, np.ndarray):
         return array.astype(target)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with on(array), np.errstate(over="ignore", invalid="ignore"):
         return array.astype(target)
 
 

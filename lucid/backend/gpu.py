@@ -141,13 +141,14 @@ class use_device:  # noqa: N801
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        full = None
-        if isinstance(error, MemoryError) and isinstance(error, cupy().cuda.memory.OutOfMemoryError):
-            full = _out_of_memory(error)
-        if self._runtime.getDevice() != self._before:
-            self._runtime.setDevice(self._before)
-        if full is not None:
-            raise full from error
+        try:
+            if isinstance(error, MemoryError) and isinstance(error, cupy().cuda.memory.OutOfMemoryError):
+                raise _out_of_memory(error) from error
+        finally:
+            if self._runtime.getDevice() != self._before:
+                self._runtime.setDevice(self._before)
+            # an error whose traceback holds it would keep the arrays of all its frames until the next collection
+            del error, traceback
 
 
 def _out_of_memory(error: BaseException) -> OutOfMemoryError:

@@ -17,6 +17,7 @@ from lucid.cuda import attention as on_cuda
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.core import sum_to_array
 from lucid.ops.matrices import broadcast_to_shape, product, same_dtype
+from lucid.ops.places import on_one_device
 from lucid.ops.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
@@ -183,6 +184,7 @@ def attention_grad(
 attention_grad.cuda(on_cuda.attention_grad)
 
 
+@on_one_device
 def attention_grad_recorded(
     g: Any,
     q: Any,
@@ -231,6 +233,7 @@ def attention_grad_recorded(
 attention_grad.call = attention_grad_recorded
 
 
+@on_one_device
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -11,6 +11,7 @@ from lucid.cuda.elementwise import ALL, Elementwise
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.comparison import eq
 from lucid.ops.elementwise import tensor_operand
+from lucid.ops.places import on_one_device
 from lucid.ops.promotion import tensor_dtype
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
+@on_one_device
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape and the same elements.
 

@@ -15,6 +15,7 @@ from lucid.ops.accumulation import add_at, sums_at
 from lucid.ops.core import expand
 from lucid.ops.dims import common_shape, dim_in
 from lucid.ops.picking import pick_at, view_at
+from lucid.ops.places import on_one_device
 from lucid.ops.promotion import accumulation_dtype, tensor_dtype
 from lucid.ops.shape import reshape
 
@@ -394,6 +395,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return gather(x, axis, expand(indices, shape=tuple(common)))
 
 
+@on_one_device
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Return for each class number a row of zeros with a one at its place.
 

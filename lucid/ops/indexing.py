@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.views import change_in_place
-from lucid.backend.arrays import asarray, is_array, namespace
+from lucid.backend.arrays import asarray, is_array, namespace, on
 from lucid.backend.device import device_of
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.masking import masked_fill, masked_select
@@ -123,7 +123,13 @@ def places_of(item: Any, dim: int, shape: tuple[int, ...]) -> list[Any]:
             f"The shape of the mask {list(array.shape)} at index {dim} does not match the shape of the indexed tensor "
             f"{list(shape)} there"
         )
-    return [wrap(part) for part in namespace(array).nonzero(array if array.ndim else array.reshape(1))]
+    return true_places(array if array.ndim else array.reshape(1))
+
+
+def true_places(mask: Array) -> list[Any]:
+    """Return where a mask of one or more dimensions is true: a tensor of integers for each of them."""
+    with on(mask):
+        return [wrap(part) for part in namespace(mask).nonzero(mask)]
 
 
 def as_index(item: Any, array: Array) -> Any:
@@ -264,7 +270,7 @@ def setitem(target: Tensor, index: Any, value: Any) -> None:
     dims, indices = key.dims, key.indices
     if key.mask is not None:
         mask = key.mask.array
-        dims, indices = tuple(range(mask.ndim)), tuple([wrap(part) for part in namespace(mask).nonzero(mask)])
+        dims, indices = tuple(range(mask.ndim)), tuple(true_places(mask))
     if not dims:
         change_in_place(view, fitted(new, view.array.shape))
         return
@@ -317,7 +323,7 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     dims, picks = key.dims, key.indices
     if key.mask is not None:
         mask = key.mask.array
-        dims, picks = tuple(range(mask.ndim)), tuple([wrap(part) for part in namespace(mask).nonzero(mask)])
+        dims, picks = tuple(range(mask.ndim)), tuple(true_places(mask))
     if not dims:
         raise ShapeError("index_put: expected at least one index tensor of one or more dimensions")
     new = as_value(values, input)

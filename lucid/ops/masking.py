@@ -12,6 +12,7 @@ from lucid.errors import DtypeError, ShapeError
 from lucid.ops.core import expand
 from lucid.ops.dims import common_shape
 from lucid.ops.picking import view_at
+from lucid.ops.places import on_one_device
 from lucid.ops.promotion import cast_to, tensor_dtype
 from lucid.ops.selection import WHERE
 from lucid.ops.shape import reshape
@@ -209,6 +210,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return _masked_select(*together(input, mask))
 
 
+@on_one_device
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return a copy of `input` where the places at which `mask` is true hold the elements of `source`, in order.
 
@@ -255,6 +257,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return _masked_scatter(whole, where, view_at(reshape(source, source.array.size), index=(slice(0, count), ...)))
 
 
+@on_one_device
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Return where `input` is not zero.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import namespace
+from lucid.backend.arrays import namespace, on
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.linalg import matmul
 from lucid.ops.pooled import avg_pool, flat_positions, max_pool
@@ -79,7 +79,8 @@ def max_pooled(
     values, which = max_pool(input, axes=axes)
     if not return_indices:
         return values
-    return values, wrap(flat_positions(namespace(which.array), which.array, axes))
+    with on(which.array):
+        return values, wrap(flat_positions(namespace(which.array), which.array, axes))
 
 
 def averaged(

@@ -16,6 +16,7 @@ from lucid.ops.dims import common_shape
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.filling import shape_of
 from lucid.ops.generators import drawn
+from lucid.ops.places import on_one_device
 from lucid.ops.random import ProbabilityError
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ def normal(
     return drawn("normal", make, generator, where, requires_grad=requires_grad)
 
 
+@on_one_device
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Return the places of elements drawn with the probabilities that `input` is proportional to.
 

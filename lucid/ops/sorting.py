@@ -13,6 +13,7 @@ from lucid.backend.arrays import asarray, namespace
 from lucid.backend.device import device_of
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.dims import dim_in
+from lucid.ops.places import on_one_device
 from lucid.ops.promotion import accumulation_dtype, tensor_dtype
 from lucid.ops.shape import reshape
 
@@ -128,6 +129,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     return sort_result(values, indices) if shape else sort_result(reshape(values, ()), reshape(indices, ()))
 
 
+@on_one_device
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort `input` along a dimension.
 
@@ -213,6 +215,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return topk_result(reshape(values, ()), reshape(indices, ()))
 
 
+@on_one_device
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -266,6 +269,7 @@ def unique(
     return tuple(parts) if len(parts) > 1 else parts[0]
 
 
+@on_one_device
 def searchsorted(
     sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None
 ) -> Tensor:
@@ -323,6 +327,7 @@ def searchsorted(
     return wrap(out)
 
 
+@on_one_device
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """Return how often each of 0, 1, ... occurs, or the sum of its weights.
 

@@ -116,9 +116,12 @@ class Adam(Optimizer):
         for param in params:
             state = self.state[param]
             if not state:
+                made = [(name, zeros_like(param)) for name in names]
                 # On the CPU whatever the parameter's device: reading it back from there would wait for the device.
                 state["step"] = wrap(np.zeros((), np.float32))
-                state.update((name, zeros_like(param)) for name in names)
+                state.update(made)
+        for param in params:
+            state = self.state[param]
             version_of(param)[0] += 1
             state["step"].array += 1
             row = [param.stored_grad.array, param.array, *[state[name].array for name in names]]

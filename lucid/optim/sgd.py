@@ -100,14 +100,15 @@ class SGD(Optimizer):
         momentum = group["momentum"]
         fresh: list[list[Array]] = []
         rows: list[list[Array]] = []
+        # all of them before any is kept, so that a device without room for them leaves the state as it was
+        made = {p: zeros_like(p) for p in params if momentum and "momentum_buffer" not in self.state[p]}
         for param in params:
             row = [param.stored_grad.array, param.array]
-            first = False
+            first = param in made
             if momentum:
                 state = self.state[param]
-                first = "momentum_buffer" not in state
                 if first:
-                    state["momentum_buffer"] = zeros_like(param)
+                    state["momentum_buffer"] = made[param]
                 row.append(state["momentum_buffer"].array)
             version_of(param)[0] += 1
             (fresh if first else rows).append(row)

@@ -138,8 +138,7 @@ class ndarray:
     # what the host sees of it
 
     def get(self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True) -> Any:
-        """Return a NumPy array with the elements."""
-        used(self)
+        """Return a NumPy array with the elements; whichever device is current."""
         counters.synchronisations += blocking
         counters.to_host += self.nbytes
         if out is None:

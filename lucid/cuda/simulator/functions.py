@@ -134,6 +134,11 @@ right_shift rint sign signbit sin sinh sqrt square subtract tan tanh true_divide
 
 # Functions whose result has a size that depends on values, or that look at values before they begin.
 WAITING = {"argwhere", "bincount", "flatnonzero", "nonzero", "unique"}
+# Functions that make views, for which it does not matter which device is current.
+VIEWS = {
+    "broadcast_to", "diagonal", "expand_dims", "imag", "moveaxis", "ravel", "real", "reshape", "squeeze", "swapaxes",
+    "transpose",
+}  # fmt: skip
 # Reductions that CuPy takes in float32 for the half types.
 WIDE = {"mean", "prod", "std", "sum", "var"}
 
@@ -170,6 +175,9 @@ class Function:
                     raise TypeError(f"{self.__name__}() got an unexpected keyword argument {name!r}")
         if self.__name__ in WAITING or (self.__name__ == "where" and len(args) == 1):
             wait()
+        if self.__name__ in VIEWS and args and type(args[0]) is ndarray:
+            with args[0].device:
+                return call(self.function, args, kwargs)
         return call(self.function, args, kwargs)
 
     def __repr__(self) -> str:
@@ -388,11 +396,13 @@ def add_others(made: dict[str, Any]) -> None:
 
     def reshape(self: ndarray, *shape: Any, order: str = "C", copy: bool | None = None) -> ndarray:
         sizes = shape[0] if len(shape) == 1 else shape
-        return call(np.reshape, (self, sizes), {"order": order, "copy": copy})
+        with self.device:
+            return call(np.reshape, (self, sizes), {"order": order, "copy": copy})
 
     def transpose(self: ndarray, *axes: Any) -> ndarray:
         order = axes[0] if len(axes) == 1 else axes or None
-        return call(np.transpose, (self, order), {})
+        with self.device:
+            return call(np.transpose, (self, order), {})
 
     def sort(self: ndarray, axis: int = -1, kind: str | None = None) -> None:
         self[...] = made["sort"](self, axis, kind)

@@ -16,6 +16,8 @@ __all__ = ["add_indexing"]
 def getitem(self: ndarray, key: Any) -> ndarray:
     """Return elements: a view, or a copy where an array points to them."""
     parts, waits, copies = raw_index(key, self)
+    if copies:
+        used(self)
     counters.library += copies
     counters.synchronisations += waits
     # with an ellipsis NumPy gives an array of no dimension where it would give a scalar
@@ -26,6 +28,7 @@ def getitem(self: ndarray, key: Any) -> ndarray:
 
 def setitem(self: ndarray, key: Any, value: Any) -> None:
     """Write elements."""
+    used(self)
     parts, waits, _ = raw_index(key, self)
     counters.library += 1
     counters.synchronisations += waits and isinstance(value, ndarray) and value.ndim > 0
@@ -47,7 +50,6 @@ def raw_index(key: Any, array: ndarray) -> tuple[tuple[Any, ...], bool, bool]:
 
     Integers in arrays that are out of range wrap around, as on a GPU, where nobody looks.
     """
-    used(array)
     parts = [raw_part(part) for part in (key if isinstance(key, tuple) else (key,))]
     taken = sum(consumed(part) for part in parts)
     axis = 0

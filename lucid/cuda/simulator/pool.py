@@ -20,6 +20,12 @@ __all__ = ["Memory", "MemoryHook", "MemoryPointer", "MemoryPool", "OutOfMemoryEr
 UNIT = 512
 
 
+# Python's own function for a view of memory; ctypes would make a type for every size.
+_memory_view: Any = ctypes.pythonapi.PyMemoryView_FromMemory
+_memory_view.restype, _memory_view.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
+WRITABLE = 0x200
+
+
 class OutOfMemoryError(MemoryError):
     """A device has no room left."""
 
@@ -68,9 +74,7 @@ class MemoryHook:
 
 def allocated(size: int) -> np.ndarray[Any, Any]:
     """Return the host's view of fresh memory, every bit of it set: NaN in floating-point dtypes."""
-    if not size:
-        return np.empty(0, np.uint8)
-    return np.frombuffer((ctypes.c_uint8 * size).from_address(allocate(size)), np.uint8)
+    return np.frombuffer(_memory_view(allocate(size), size, WRITABLE), np.uint8) if size else np.empty(0, np.uint8)
 
 
 class Memory:
@@ -93,7 +97,7 @@ class Memory:
         self.bytes = data
         self.device_id = device_id
         self.size = data.nbytes
-        self.ptr = int(data.ctypes.data) if data.nbytes else 0
+        self.ptr: int = data.__array_interface__["data"][0] if data.nbytes else 0
         if self.ptr and not held:
             lend(self.ptr, self.size)
 

@@ -1,0 +1,37 @@
+"""Ops that work on arrays themselves: they run on the device of their tensors, which is one."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from lucid.autograd.base import TensorBase, describe
+from lucid.backend.arrays import on
+from lucid.backend.device import device_of
+from lucid.errors import DeviceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def on_one_device(function: F) -> F:
+    """Let a function of tensors run on their device, and refuse tensors of several."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        tensors = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, TensorBase)]
+        if not tensors:
+            return function(*args, **kwargs)
+        place = device_of(tensors[0].array)
+        if any(device_of(tensor.array) is not place for tensor in tensors[1:]):
+            got = "; ".join(describe(tensor) for tensor in tensors)
+            raise DeviceError(
+                f"{function.__name__.strip('_')}: expected all tensors on the same device, got {got}; "
+                "move one with .to(device)"
+            )
+        with on(tensors[0].array):
+            return function(*args, **kwargs)
+
+    return cast("F", run)

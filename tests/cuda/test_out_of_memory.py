@@ -1,0 +1,100 @@
+"""A full device: the error says what was asked for, nothing is half done, and a smaller batch goes on."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn, optim
+from lucid.backend import gpu
+from lucid.errors import OutOfMemoryError
+
+pytestmark = pytest.mark.gpu
+
+
+@contextlib.contextmanager
+def room_for(more):
+    """Leave the device room for so many bytes."""
+    pool = gpu.cupy().get_default_memory_pool()
+    pool.free_all_blocks()
+    pool.set_limit(size=pool.total_bytes() + more)
+    try:
+        yield
+    finally:
+        pool.set_limit(size=0)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda x: x + 1,
+        lambda x: x @ x.T,
+        lambda x: x.sum(0, keepdim=True).expand(512, 64).clone(),
+        lambda x: x[lucid.arange(512, device="cuda") % 3],
+        lambda x: x[x > -100],
+        lambda x: lucid.zeros(512, 64, device="cuda"),
+        lambda x: lucid.randn(512, 64, device="cuda"),
+        lambda x: lucid.tensor(np.zeros((512, 64)), device="cuda"),
+        lambda x: x.double(),
+        lambda x: x.mul_(x.exp()),
+        lambda x: x.clone().requires_grad_(),
+    ],
+)
+def test_what_does_not_fit_changes_nothing(act):
+    """Forward, indexing, creation, transfers and in-place ops raise the same error, and what is held stays as it was."""
+    x = lucid.tensor(np.random.default_rng(0).standard_normal((512, 64)), dtype=lucid.float32, device="cuda")
+    before, version = x.tolist(), x._version
+    # warm: what is compiled and kept must not count
+    act(x.clone())
+    held = lucid.cuda.memory_allocated()
+    with room_for(2048):
+        with pytest.raises(OutOfMemoryError, match=r"cuda:0 has no room left: .*[0-9,]+ bytes.*Tensors hold [0-9,]+"):
+            act(x)
+        assert lucid.cuda.memory_allocated() <= held
+    assert (x.tolist(), x._version) == (before, version)
+    act(x)
+
+
+def training_step(model, optimiser, size):
+    """Take one step on a batch of `size` rows."""
+    x = lucid.ones(size, 32, device="cuda")
+    optimiser.zero_grad()
+    (model(x) ** 2).mean().backward()
+    optimiser.step()
+
+
+@pytest.mark.parametrize("optimiser", [optim.SGD, optim.Adam, optim.AdamW])
+def test_training_goes_on_with_smaller_batches(optimiser):
+    """A batch that does not fit leaves parameters and optimiser as they were; a smaller one trains them on."""
+    lucid.manual_seed(0)
+    model = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 8)).to("cuda")
+    twin = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 8)).to("cuda")
+    twin.load_state_dict(model.state_dict())
+    first, second = (optimiser(m.parameters(), lr=1e-2) for m in (model, twin))
+    training_step(model, first, 4)
+    training_step(twin, second, 4)
+    state = [p.tolist() for p in model.parameters()]
+    for room in (8192, 200_000, 350_000):
+        with room_for(room), pytest.raises(OutOfMemoryError):
+            training_step(model, first, 2048)
+        assert [p.tolist() for p in model.parameters()] == state
+    with room_for(120_000):
+        training_step(model, first, 4)
+    training_step(twin, second, 4)
+    assert [p.tolist() for p in model.parameters()] == [p.tolist() for p in twin.parameters()]
+
+
+def test_a_first_step_that_does_not_fit_steps_nothing():
+    """Where there is no room for an optimiser's state, no parameter moves, and the step can be taken later."""
+    model = nn.Sequential(nn.Linear(32, 64), nn.Linear(64, 64)).to("cuda")
+    optimiser = optim.Adam(model.parameters(), lr=0.1)
+    model(lucid.ones(4, 32, device="cuda")).sum().backward()
+    before = [p.tolist() for p in model.parameters()]
+    with room_for(30_000), pytest.raises(OutOfMemoryError):
+        optimiser.step()
+    assert [p.tolist() for p in model.parameters()] == before
+    optimiser.step()
+    assert [p.tolist() for p in model.parameters()] != before
