@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from unittest import mock
 
@@ -85,10 +84,9 @@ def count(step):
     counters.reset()
     before = lucid.cuda.memory_allocated()
     step()
-    found = asdict(counters)
     return {
-        **found,
-        "operations": found["launches"] + found["library"],
+        **vars(counters),
+        "operations": counters.launches + counters.library,
         "peak": lucid.cuda.max_memory_allocated() - before,
     }
 
