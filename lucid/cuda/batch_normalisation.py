@@ -109,7 +109,7 @@ def names_of(x: Array, *weights: Array | None) -> tuple[str, str] | None:
 
 def side_by_side(weight: Array | None) -> Array | None:
     """Return weights that a kernel reads as one row."""
-    return weight if weight is None else gpu.cupy().ascontiguousarray(weight)
+    return weight if weight is None or weight.flags.c_contiguous else gpu.cupy().ascontiguousarray(weight)
 
 
 def flat_launch(count: int) -> tuple[int, int]:

@@ -174,7 +174,7 @@ def picked(
     indices that meet a dimension which runs backwards.
     """
     shape, steps = table
-    common = np.broadcast_shapes(*[index.shape for index in indices])
+    common = indices[0].shape if len(indices) == 1 else np.broadcast_shapes(*[index.shape for index in indices])
     if len(indices) == 1:
         index, size, step = plain_index(indices[0]), shape[dims[0]], steps[dims[0]]
     elif any(steps[d] < 0 for d in dims):

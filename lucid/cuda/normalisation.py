@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.backend import gpu
@@ -71,6 +72,7 @@ class Problem(NamedTuple):
     inner: int
 
 
+@lru_cache(maxsize=1024)
 def problem_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[int, ...]) -> Problem | None:
     """Return how to normalise over `dim` with weights that meet the array in `broadcast`; None without a kernel."""
     ndim = len(shape)
