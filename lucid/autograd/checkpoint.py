@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, grad_of, is_tuple
-from lucid.autograd.function import Function, once_differentiable
+from lucid.autograd.function import Function
 from lucid.autograd.functions import backward
 from lucid.autograd.hooks import check_callable, hook_name
 from lucid.autograd.mode import enable_grad, thread
@@ -133,7 +133,6 @@ class CheckpointFunction(Function):
         return function(*args)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
         """Return the gradients of the tensors in `args`."""
         passes = thread.state.passes
@@ -141,6 +140,11 @@ class CheckpointFunction(Function):
             raise CheckpointError(
                 "checkpoint with use_reentrant=True cannot be differentiated by autograd.grad or backward(inputs=...), "
                 "as it fills the .grad of all leaves: pass use_reentrant=False"
+            )
+        if thread.state.grad_enabled:
+            raise CheckpointError(
+                "checkpoint with use_reentrant=True has no second derivatives, so that create_graph=True would leave "
+                "its part of them out: pass use_reentrant=False"
             )
         args: list[Any] = []
         for saved, other, needed in zip(ctx.saved_tensors, ctx.others, ctx.needs_input_grad[2:], strict=True):

@@ -1,0 +1,394 @@
+"""Checkpointing: what it frees, what it repeats, and what it leaves behind when something goes wrong."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn
+from lucid.autograd.graph import saved_tensors_hooks
+from lucid.errors import CheckpointError, HookError, InplaceError
+from lucid.utils.checkpoint import (
+    checkpoint,
+    checkpoint_sequential,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
+
+contract = pytest.mark.contract
+both_forms = pytest.mark.parametrize("use_reentrant", [True, False], ids=["reentrant", "recomputing"])
+
+
+def leaf(rng, *shape):
+    """Return a tensor of normal numbers that requires grad."""
+    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
+
+
+def like(rng, tensor):
+    """Return random numbers of a tensor's shape."""
+    return lucid.tensor(rng.standard_normal(tuple(tensor.shape)))
+
+
+def deep(x):
+    """Return what twenty ops make of `x`; each saves its output."""
+    for _ in range(20):
+        x = (x * 0.5).exp()
+    return x
+
+
+def peak(function):
+    """Return the most bytes that were alive while `function` ran, over those before, and those alive after."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        kept = function()
+        after, most = tracemalloc.get_traced_memory()
+        del kept
+    finally:
+        tracemalloc.stop()
+    return most - before, after - before
+
+
+@both_forms
+def test_intermediates_are_freed(rng, use_reentrant):
+    """After a checkpointed forward only its output lives; a whole pass over four parts peaks at one of them."""
+    x = leaf(rng, 100_000)
+    size = x.nbytes
+    _, plain = peak(lambda: deep(x))
+    _, alive = peak(lambda: checkpoint(deep, x, use_reentrant=use_reentrant))
+    assert plain > 18 * size
+    assert alive < 1.2 * size
+
+    def train(call):
+        out = x
+        for _ in range(4):
+            out = call(deep, out)
+        out.backward(like(rng, out))
+
+    without, _ = peak(lambda: train(lambda f, t: f(t)))
+    most, _ = peak(lambda: train(lambda f, t: checkpoint(f, t, use_reentrant=use_reentrant)))
+    assert without > 75 * size
+    assert most < 35 * size
+
+
+def test_nested_checkpoints_keep_no_inner_input(rng):
+    """The input of an inner checkpoint is an intermediate of the outer one, and is not kept either."""
+    x = leaf(rng, 100_000)
+
+    def outer(x):
+        for _ in range(10):
+            x = checkpoint(lambda t: (t * 0.5).exp(), x, use_reentrant=False)
+        return x
+
+    _, alive = peak(lambda: checkpoint(outer, x, use_reentrant=False))
+    assert alive < 1.3 * x.nbytes
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_what_was_recomputed_goes_with_its_pass(rng, keep):
+    """After backward nothing recomputed is left, even if the graph is kept and its second half was not needed."""
+    x = leaf(rng, 100_000)
+    mid = []
+
+    def function(x):
+        y = deep(x)
+        mid.append(weakref.ref(y))
+        return deep(y)
+
+    out = checkpoint(function, x, use_reentrant=False)
+
+    def back():
+        out.backward(like(rng, out), retain_graph=keep)
+
+    _, after = peak(back)
+    # the gradient of x
+    assert after < 1.2 * x.nbytes
+    if keep:
+        out.backward(like(rng, out))
+
+
+def test_nothing_waits_for_the_collector(rng):
+    """Dropping the output frees the arguments at once, before and after backward."""
+    for run_backward in (False, True):
+        x = leaf(rng, 3)
+        y = x * 2.0
+        out = checkpoint(lambda y: y.exp().sin(), y, use_reentrant=False)
+        array = weakref.ref(y.array)
+        gc.disable()
+        try:
+            if run_backward:
+                out.backward(like(rng, out), retain_graph=True)
+            del y, out
+            assert array() is None
+        finally:
+            gc.enable()
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@both_forms
+def test_random_numbers_are_repeated(rng, use_reentrant, device):
+    """Dropout draws the same mask again, and the generators go on as if nothing had been drawn in backward."""
+    x = lucid.tensor(rng.standard_normal(1000), device=device, requires_grad=True)
+    upstream = lucid.tensor(rng.standard_normal(1000), device=device)
+
+    def function(x):
+        return nn.functional.dropout(x, 0.5, training=True) * 2.0
+
+    lucid.manual_seed(3)
+    function(x).backward(upstream)
+    expected, x.grad = x.grad, None
+    following = lucid.rand(4, device=device).tolist()
+    lucid.manual_seed(3)
+    checkpoint(function, x, use_reentrant=use_reentrant).backward(upstream)
+    assert x.grad.tolist() == expected.tolist()
+    assert lucid.rand(4, device=device).tolist() == following
+
+
+def test_random_numbers_are_left_alone_on_request(rng):
+    """With preserve_rng_state=False the recomputation draws others."""
+    x = leaf(rng, 1000)
+    seen = []
+
+    def function(x):
+        seen.append(lucid.rand(3).tolist())
+        return x.exp() * 2.0
+
+    for preserve in (True, False):
+        seen.clear()
+        checkpoint(function, x, use_reentrant=False, preserve_rng_state=preserve).backward(like(rng, x))
+        assert len(seen) == 2
+        assert (seen[0] == seen[1]) is preserve
+
+
+def test_the_recomputation_stops_early(rng):
+    """What comes after the last saved tensor is not run again, unless early stop is off by argument or by context."""
+    x = leaf(rng, 3)
+    done = []
+
+    def function(x):
+        y = x.exp() + 1.0
+        done.append(1)
+        return y
+
+    def count(**arguments):
+        done.clear()
+        checkpoint(function, x, use_reentrant=False, **arguments).backward(like(rng, x))
+        return len(done)
+
+    assert count() == 1
+    assert count(early_stop=False) == 2
+    with set_checkpoint_early_stop(False):
+        assert count() == 2
+        with set_checkpoint_early_stop(True):
+            assert count(early_stop=False) == 1
+    assert count() == 1
+
+
+@contract("5.9")
+def test_always_called_hooks_do_not_hear_of_the_early_stop(rng):
+    """A forward hook with always_call fires once, with an output; PyTorch calls it again with None."""
+    layer = nn.Linear(3, 2, dtype=lucid.float64)
+    outputs = []
+    layer.register_forward_hook(lambda m, args, out: outputs.append(tuple(out.shape)), always_call=True)
+    out = checkpoint(layer, leaf(rng, 4, 3), use_reentrant=False)
+    out.backward(like(rng, out))
+    assert outputs == [(4, 2)]
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_saved_tensors_read_repeatedly(rng, times):
+    """A Function inside may read its saved tensors more than once; kept graphs run again; each gives the same."""
+    reads = []
+
+    class Square(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, x * 2.0)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x, _), (_, double) = ctx.saved_tensors, ctx.saved_tensors
+            reads.append(1)
+            assert double.tolist() == (x * 2.0).tolist()
+            return grad * double
+
+    x = leaf(rng, 3)
+    upstream = like(rng, x)
+    out = checkpoint(lambda x: Square.apply(x.sin()).exp(), x, use_reentrant=False)
+    for _ in range(times):
+        out.backward(upstream, retain_graph=True)
+    values = x.detach().numpy()
+    slope = upstream.numpy() * np.exp(np.sin(values) ** 2) * 2 * np.sin(values) * np.cos(values)
+    np.testing.assert_allclose(x.grad.numpy(), times * slope, rtol=1e-12)
+    assert len(reads) == times
+
+
+def test_an_argument_changed_in_place_is_detected(rng):
+    """The recomputation would start from other values: both forms refuse, and name the argument."""
+    x = leaf(rng, 3)
+    y = x * 2.0
+    out = checkpoint(lambda y: y.exp() * 3.0, y, use_reentrant=False)
+    y.mul_(2.0)
+    with pytest.raises(InplaceError, match="argument"):
+        out.backward(like(rng, x))
+    y = x * 2.0
+    out = checkpoint(lambda y: y.exp() * 3.0, y, use_reentrant=True)
+    y.mul_(2.0)
+    with pytest.raises(InplaceError):
+        out.backward(like(rng, x))
+
+
+def test_a_saved_tensor_changed_in_place_inside_is_detected(rng):
+    """What was recomputed and then changed by the function itself is not used."""
+    x = leaf(rng, 3)
+
+    def function(x):
+        y = x.exp()
+        z = y.sin()
+        y.mul_(2.0)
+        return z * y.exp()
+
+    out = checkpoint(function, x, use_reentrant=False)
+    with pytest.raises(InplaceError):
+        out.backward(like(rng, x))
+
+
+def test_the_error_of_a_changed_recomputation(rng):
+    """It names the function, the tensor, what was expected and what came; debug adds the lines of code."""
+    x = leaf(rng, 3)
+    shapes = iter([3, 2, 3, 2])
+
+    def unsteady(x):
+        return x[: next(shapes)].exp().sum()
+
+    with pytest.raises(CheckpointError, match=r"unsteady.*tensor 0: expected shape \(3,\).*got shape \(2,\)"):
+        checkpoint(unsteady, x, use_reentrant=False).backward()
+    with set_checkpoint_debug_enabled(True), pytest.raises(CheckpointError, match="x\\[: next"):
+        checkpoint(unsteady, x, use_reentrant=False).backward()
+    lengths = iter([2, 1])
+
+    def shorter(x):
+        for _ in range(next(lengths)):
+            x = x.exp()
+        return x
+
+    with pytest.raises(CheckpointError, match=r"different number of tensors was saved: expected 2.*got 1"):
+        checkpoint(shorter, x, use_reentrant=False).backward(like(rng, x))
+    lengths = iter([1, 2])
+    with pytest.raises(CheckpointError, match=r"expected 1.*got 2"):
+        checkpoint(shorter, x, use_reentrant=False, early_stop=False).backward(like(rng, x))
+
+
+def test_the_check_can_be_left_out(rng):
+    """determinism_check="none" takes what comes, as long as backward can use it."""
+    x = lucid.tensor(rng.standard_normal(3).astype(np.float32), requires_grad=True)
+    dtypes = iter([lucid.float32, lucid.float64] * 2)
+
+    def function(x):
+        return x.to(next(dtypes)).exp().to(lucid.float32)
+
+    with pytest.raises(CheckpointError):
+        checkpoint(function, x, use_reentrant=False).sum().backward()
+    checkpoint(function, x, use_reentrant=False, determinism_check="none").sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.exp(x.detach().numpy()), rtol=1e-6)
+
+
+class Stop(Exception):
+    """What a hook raises in these tests."""
+
+
+@both_forms
+def test_a_hook_that_raises_in_the_recomputation(rng, use_reentrant):
+    """Modes, hooks of saved tensors and random numbers are as before, and the next step trains on."""
+    layer = nn.Linear(3, 3, dtype=lucid.float64)
+    x = leaf(rng, 2, 3)
+    calls = []
+
+    def fail(module, args):
+        calls.append(1)
+        if len(calls) == 2:
+            raise Stop
+
+    layer.register_forward_pre_hook(fail)
+    out = checkpoint(layer, x, use_reentrant=use_reentrant)
+    state = lucid.get_rng_state().tolist()
+    with pytest.raises(Stop) as caught:
+        out.backward(like(rng, out))
+    assert any("forward pre-hook" in note for note in caught.value.__notes__)
+    assert lucid.is_grad_enabled()
+    assert lucid.get_rng_state().tolist() == state
+    assert lucid.autograd.graph.current_graph_task_id() == -1
+    packed = []
+    with saved_tensors_hooks(lambda t: packed.append(1) or t, lambda t: t):
+        x.exp()
+    assert packed == [1]
+    assert x.grad is None
+    upstream = like(rng, out)
+    checkpoint(layer, x, use_reentrant=use_reentrant).backward(upstream)
+    expected = upstream.numpy() @ layer.weight.detach().numpy()
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12)
+
+
+def test_without_grad_nothing_is_kept(rng):
+    """Under no_grad the function just runs; inside inference mode too."""
+    x = leaf(rng, 3)
+    for mode in (lucid.no_grad(), lucid.inference_mode()):
+        with mode:
+            out = checkpoint(lambda x: x.exp(), x, use_reentrant=False)
+        assert not out.requires_grad
+
+
+def test_backward_under_no_grad(rng):
+    """The recomputation records whatever the mode of the caller of backward."""
+    x = leaf(rng, 3)
+    upstream = like(rng, x)
+    for use_reentrant in (True, False):
+        x.grad = None
+        out = checkpoint(lambda x: x.exp().exp(), x, use_reentrant=use_reentrant)
+        with lucid.no_grad():
+            out.backward(upstream)
+        values = np.exp(x.detach().numpy())
+        np.testing.assert_allclose(x.grad.numpy(), upstream.numpy() * np.exp(values) * values, rtol=1e-12)
+
+
+def test_bad_arguments(rng):
+    """What cannot be called, unknown checks, contexts that are none, and impossible segments are refused at once."""
+    x = leaf(rng, 3)
+    with pytest.raises(TypeError, match="callable"):
+        checkpoint(3, x, use_reentrant=False)
+    with pytest.raises(ValueError, match="determinism_check"):
+        checkpoint(lambda x: x, x, use_reentrant=False, determinism_check="values")
+    with pytest.raises(TypeError, match="context_fn"):
+        checkpoint(lambda x: x, x, use_reentrant=False, context_fn=lambda: None)
+    for segments in (0, 4):
+        with pytest.raises(ValueError, match="segments"):
+            checkpoint_sequential([lucid.exp] * 3, segments, x, use_reentrant=False)
+    with pytest.raises(HookError, match="none here"), lucid.autograd.graph.disable_saved_tensors_hooks("none here"):
+        checkpoint(lambda x: x, x, use_reentrant=False)
+
+
+def test_second_derivatives_of_the_reentrant_form_are_refused(rng):
+    """They would be silently missing, as in PyTorch."""
+    x = leaf(rng, 3)
+    out = checkpoint(lambda x: x.exp(), x, use_reentrant=True)
+    with pytest.raises(CheckpointError, match="second derivatives"):
+        out.sum().backward(create_graph=True)
+    assert x.grad is None
+
+
+def test_gradcheck(rng):
+    """Finite differences agree, to second order too."""
+    w = leaf(rng, 3)
+
+    def function(x):
+        return checkpoint(lambda x: (x * w).sin().exp() * w, x, use_reentrant=False)
+
+    assert lucid.autograd.gradcheck(function, (leaf(rng, 3),))
+    assert lucid.autograd.gradgradcheck(function, (leaf(rng, 3),))
