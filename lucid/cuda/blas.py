@@ -81,6 +81,33 @@ def matmul(a: Array, b: Array, out: Array | None = None, *, alpha: float = 1.0, 
     return out
 
 
+def added_product(x: Array | None, a: Array, b: Array, *, alpha: float = 1.0, beta: float = 1.0) -> Array:
+    """Return ``beta * x + alpha * a @ b`` with `x` broadcast to the product: one call, in which each sum is rounded once.
+
+    Parameters
+    ----------
+    x : Array or None
+        Of the dtype of the product; not read if `beta` is 0. None stands for zeros.
+    a, b : Array
+        As for :func:`matmul`, of a dtype in `FORMS`.
+    alpha, beta : float
+        The factors.
+
+    Returns
+    -------
+    Array
+        Of the common dtype; NotImplemented for dtypes that are not in `FORMS`, or not the same.
+    """
+    if a.dtype not in FORMS or a.dtype != b.dtype or (x is not None and x.dtype != a.dtype):
+        return NotImplemented
+    if x is None or not beta:
+        return matmul(a, b, alpha=alpha)
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    out = gpu.cupy().empty((*stack, *a.shape[-2:-1], b.shape[-1]), a.dtype)
+    out[...] = x
+    return matmul(a, b, out, alpha=alpha, beta=beta)
+
+
 def _readable(x: Array) -> Array:
     """Return `x`, copied if cuBLAS cannot read its matrices where they are."""
     return gpu.cupy().ascontiguousarray(x) if _lines(x) is None else x

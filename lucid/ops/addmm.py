@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
+from lucid.cuda import blas
 from lucid.errors import DtypeError
 from lucid.ops.matrices import (
     broadcast_to_shape,
@@ -30,6 +31,11 @@ def _addmm(xp: Any, x: Array, a: Array, b: Array, *, beta: Any, alpha: Any) -> A
     if beta != 0:
         out += x.astype(wide, copy=False) * beta if beta != 1 else x.astype(wide, copy=False)
     return out.astype(a.dtype, copy=False)
+
+
+@_addmm.cuda
+def _addmm_cuda(x: Array, a: Array, b: Array, *, beta: Any, alpha: Any) -> Any:
+    return blas.added_product(x, a, b, alpha=alpha, beta=beta)
 
 
 @_addmm.vjp("x")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase
 from lucid.autograd.primitive import primitive
 from lucid.autograd.recording import binary
+from lucid.cuda import blas
 from lucid.errors import ShapeError
 from lucid.ops.elementwise import add, mul
 from lucid.ops.matrices import (
@@ -84,6 +85,11 @@ def _linear(xp: Any, x: Array, weight: Array, bias: Array | None) -> Array:
     if bias is not None:
         out += bias
     return out.astype(x.dtype, copy=False)
+
+
+@_linear.cuda
+def _linear_cuda(x: Array, weight: Array, bias: Array | None) -> Any:
+    return blas.added_product(bias, x, weight.T)
 
 
 @_linear.vjp("x")

@@ -267,3 +267,32 @@ def test_shapes_that_do_not_fit():
         blas.matmul(cupy.ones((2, 3)), cupy.ones((4, 5)))
     with pytest.raises(ValueError, match="broadcast"):
         blas.matmul(cupy.ones((2, 3, 4)), cupy.ones((3, 4, 5)))
+
+
+@every_dtype
+@pytest.mark.parametrize("shape", [(), (6,), (4, 1), (3, 4, 6)])
+def test_what_is_added_is_broadcast(shape, dtype, rng, calls):
+    """``beta * x + alpha * a @ b`` with a smaller `x`, which stays as it is, is one call, rounded once."""
+    x, a, b = (rng.standard_normal(s).astype(dtype) for s in (shape, (3, 4, 5), (5, 6)))
+    kept = on_device(x.copy()) if shape else gpu.cupy().asarray(x)
+    got = blas.added_product(kept, on_device(a), on_device(b), alpha=2.0, beta=-0.5)
+    check(got, a, b, alpha=2.0, beta=-0.5, old=np.broadcast_to(x, (3, 4, 6)))
+    np.testing.assert_array_equal(kept.get(), x)
+    assert len(calls) == 1
+    calls.clear()
+    nan = gpu.cupy().full(shape, np.nan, dtype)
+    check(blas.added_product(nan, on_device(a), on_device(b), beta=0.0), a, b)
+    assert blas.added_product(nan, on_device(a), on_device(b.astype(np.int32))) is NotImplemented
+
+
+def test_linear_and_addmm_are_one_call(rng, calls):
+    """The op with a bias, and the product that is added to something, do not cast and do not add apart."""
+    x, weight, bias = (lucid.tensor(rng.standard_normal(s), dtype=lucid.float16, device="cuda") for s in ((7, 5), (3, 5), (3,)))
+    for made in (
+        lambda: lucid.nn.functional.linear(x, weight, bias),
+        lambda: lucid.nn.functional.linear(x, weight),
+        lambda: lucid.addmm(bias, x, weight.T),
+    ):
+        calls.clear()
+        got = made()
+        assert (got.dtype, [call["compute"] for call in calls]) == (lucid.float16, [68])
