@@ -10,6 +10,7 @@ import numpy as np
 from lucid.autograd.base import is_tuple
 from lucid.autograd.hooks import check_callable
 from lucid.autograd.saved import Packed, PackedTuple, SavedTensorHooks, saved_tensor
+from lucid.autograd.views import detached
 from lucid.errors import HookError
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class SavedTensor:
             )
         if is_number(value):
             raise HookError(f"{self._name}: calling register_hooks on a saved tensor with value {value} is forbidden")
-        self._write(Packed(SavedTensorHooks(pack_hook, unpack_hook), self.unpack()))
+        self._write(Packed(SavedTensorHooks(pack_hook, unpack_hook), detached(self.unpack())))
 
 
 def is_number(value: Any) -> bool:
