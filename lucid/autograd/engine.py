@@ -262,14 +262,22 @@ def contribute(
         slots[place] = grad
     elif graph:
         slots[place] = GRAPH.add(old, grad)
-    elif (node, output) not in owned or old.dtype != grad.dtype:
-        slots[place] = total = thread.state.quiet(namespace_of(old).add, old, grad)
-        if total.nbytes >= SMALL_BYTES and type(old) is type(total):
-            owned.add((node, output))
-    elif type(old) is np.ndarray:
-        thread.state.quiet(np.add, old, grad, old)
+    elif namespace_of(old) is CPU:
+        slots[place] = add_up(CPU, old, grad, (node, output), owned)
     else:
-        CUDA.add_into(old, grad)
+        with gpu.use_device(gpu.device_index(old)):
+            slots[place] = add_up(CUDA, old, grad, (node, output), owned)
+
+
+def add_up(m: Any, old: Any, grad: Any, place: tuple[Node, int], owned: set[tuple[Node, int]]) -> Any:
+    """Return the sum of raw gradients: `old` itself where its buffer is owned."""
+    if place in owned and old.dtype == grad.dtype:
+        thread.state.quiet(m.add_into, old, grad)
+        return old
+    total = thread.state.quiet(m.add, old, grad)
+    if total.nbytes >= SMALL_BYTES and type(old) is type(total):
+        owned.add(place)
+    return total
 
 
 def namespace_of_buffer(grad: Any) -> Any:

@@ -118,8 +118,9 @@ def astype(array: Array, dtype: Any, copy: bool = False) -> Array:
         return array.copy() if copy else array
     if array.dtype.kind == "c" and target.kind not in "cb":
         array = array.real
-    elif (array.dtype, target) in _WIDENING and isinstance(array, np.ndarray):
-        return array.astype(target)
+    elif (array.dtype, target) in _WIDENING and type(array) is np.ndarray:
+        widened: Any = array.astype(target)
+        return widened
     with on(array), np.errstate(over="ignore", invalid="ignore"):
         return array.astype(target)
 

@@ -48,7 +48,7 @@ def is_simulated() -> bool:
 
 
 def part(name: str) -> Any:
-    """Module of CuPy's distribution that `cupy` does not hold, by its dotted name, such as ``"cupyx"``."""
+    """Return a module of CuPy's distribution that `cupy` does not hold, by its dotted name, such as ``"cupyx"``."""
     return import_module(name) if _stand_in is None else _stand_in(name)
 
 
@@ -114,7 +114,7 @@ def device_index(array: Any) -> int:
     return int(array.data.device_id)
 
 
-class use_device:  # noqa: N801
+class use_device:
     """Context in which CUDA device ``index`` is the current one; the previous one comes back, also after an exception.
 
     All work on CUDA devices is done inside of one, so that it is here that CuPy's lack of memory becomes lucid's.

@@ -40,7 +40,7 @@ LARGEST = 2**31 - 1
 _factors: dict[tuple[float, type], np.ndarray[Any, Any]] = {}
 
 
-def matmul(a: Array, b: Array, out: Array | None = None, *, alpha: float = 1.0, beta: float = 0.0) -> Array:
+def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: float = 0.0) -> Array:
     """Return ``alpha * a @ b + beta * out`` of CuPy arrays, by the rules of ``numpy.matmul``.
 
     Parameters
@@ -82,7 +82,7 @@ def matmul(a: Array, b: Array, out: Array | None = None, *, alpha: float = 1.0, 
 
 
 def added_product(x: Array | None, a: Array, b: Array, *, alpha: float = 1.0, beta: float = 1.0) -> Array:
-    """Return ``beta * x + alpha * a @ b`` with `x` broadcast to the product: one call, in which each sum is rounded once.
+    """Return ``beta * x + alpha * a @ b`` with `x` broadcast to the product: one call, which rounds each sum once.
 
     Parameters
     ----------

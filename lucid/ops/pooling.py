@@ -134,10 +134,10 @@ def adapted(name: str, count: int, input: Any, output_size: Any) -> Any:
     xp = namespace(array)
     dtype = accumulation_dtype(array.dtype)
     wide = input if dtype == array.dtype else cast(input, dtype=dtype)
-    columns = wrap(xp.asarray(means(size[-1], wanted[-1]).T, dtype))
-    out = matmul(wide, columns)
-    if count == 2:
-        out = matmul(wrap(xp.asarray(means(size[0], wanted[0]), dtype)), out)
+    with on(array):
+        out = matmul(wide, wrap(xp.asarray(means(size[-1], wanted[-1]).T, dtype)))
+        if count == 2:
+            out = matmul(wrap(xp.asarray(means(size[0], wanted[0]), dtype)), out)
     return out if dtype == array.dtype else cast(out, dtype=array.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Matrix products of CUDA arrays: whatever the layout, one call of cuBLAS gives what float64 gives, and no copy is made."""
+"""Matrix products of CUDA arrays: whatever the layout, one call of cuBLAS gives what float64 gives, without copies."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def check(got, a, b, *, alpha=1.0, beta=0.0, old=None):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The calls of cuBLAS, each as its batch count and whether the operands are transposed, and the copies made."""
+    """Note the calls of cuBLAS, with what they multiply, and the copies made."""
     seen = []
     library = gpu.part("cupy_backends.cuda.libs.cublas")
     call = library.gemmStridedBatchedEx
@@ -287,7 +287,9 @@ def test_what_is_added_is_broadcast(shape, dtype, rng, calls):
 
 def test_linear_and_addmm_are_one_call(rng, calls):
     """The op with a bias, and the product that is added to something, do not cast and do not add apart."""
-    x, weight, bias = (lucid.tensor(rng.standard_normal(s), dtype=lucid.float16, device="cuda") for s in ((7, 5), (3, 5), (3,)))
+    x, weight, bias = (
+        lucid.tensor(rng.standard_normal(s), dtype=lucid.float16, device="cuda") for s in ((7, 5), (3, 5), (3,))
+    )
     for made in (
         lambda: lucid.nn.functional.linear(x, weight, bias),
         lambda: lucid.nn.functional.linear(x, weight),

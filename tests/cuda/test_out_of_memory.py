@@ -44,7 +44,7 @@ def room_for(more):
     ],
 )
 def test_what_does_not_fit_changes_nothing(act):
-    """Forward, indexing, creation, transfers and in-place ops raise the same error, and what is held stays as it was."""
+    """Forward, indexing, creation, transfers and in-place ops raise one error, and what is held stays as it was."""
     x = lucid.tensor(np.random.default_rng(0).standard_normal((512, 64)), dtype=lucid.float32, device="cuda")
     before, version = x.tolist(), x._version
     # warm: what is compiled and kept must not count

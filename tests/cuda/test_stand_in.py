@@ -21,7 +21,7 @@ simulated = pytest.mark.skipif(not gpu.is_simulated(), reason="about the stand-i
 
 @pytest.fixture
 def cupy():
-    """The stand-in."""
+    """Give the stand-in."""
     return gpu.cupy()
 
 
@@ -83,7 +83,7 @@ class TestArrays:
         with pytest.raises(TypeError, match=r"Implicit conversion .*\.get\(\)"):
             np.asarray(x)
         for mixed in (lambda: x + np.ones(3), lambda: np.ones(3) + x, lambda: cupy.add(np.ones(3), x)):
-            with pytest.raises(TypeError, match="Unsupported type <class 'numpy.ndarray'>"):
+            with pytest.raises(TypeError, match="Unsupported type <class 'numpy"):
                 mixed()
         with pytest.raises(TypeError):
             cupy.stack([x, np.arange(3)])
@@ -149,7 +149,7 @@ class TestArrays:
     def test_unknown_names_say_what_this_is(self, cupy):
         """A name or a parameter that the stand-in lacks is an error that names it."""
         with pytest.raises(AttributeError, match=r"stand-in for CuPy has no cupy\.fftshift"):
-            cupy.fftshift  # noqa: B018
+            cupy.fftshift
         with pytest.raises(TypeError, match="unexpected keyword argument 'where'"):
             cupy.sum(cupy.ones(2), where=True)
 
@@ -236,12 +236,11 @@ class TestMemory:
         held = pool.used_bytes()
         pool.set_limit(size=held + 4096)
         try:
-            x = cupy.empty(2048, np.uint8)
-            del x
-            x = cupy.empty(4096, np.uint8)
+            cupy.empty(2048, np.uint8)
+            full = cupy.empty(4096, np.uint8)
             with pytest.raises(cupy.cuda.memory.OutOfMemoryError, match="Out of memory allocating 512 bytes"):
                 cupy.empty(1)
-            assert pool.used_bytes() == held + 4096
+            assert pool.used_bytes() == held + full.nbytes
         finally:
             pool.set_limit(size=0)
 

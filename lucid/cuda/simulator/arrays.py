@@ -30,16 +30,6 @@ class Flags:
         self.f_contiguous: bool = array.values.flags.f_contiguous
         self.owndata = array.base is None
 
-    @property
-    def forc(self) -> bool:
-        """Whether it is contiguous either way."""
-        return self.c_contiguous or self.f_contiguous
-
-    @property
-    def fnc(self) -> bool:
-        """Whether it is contiguous by columns and not by rows."""
-        return self.f_contiguous and not self.c_contiguous
-
     def __getitem__(self, name: str) -> bool:
         return getattr(self, name.lower())
 
@@ -66,7 +56,7 @@ class ndarray:
     memory: Memory
     base: ndarray | None
 
-    def __new__(
+    def __new__(  # noqa: D102, PYI034 - CuPy's own signature; nothing derives from it
         cls, shape: Any, dtype: Any = float, memptr: MemoryPointer | None = None, strides: Any = None, order: str = "C"
     ) -> ndarray:
         form: np.dtype[Any] = np.dtype(dtype)
@@ -81,6 +71,13 @@ class ndarray:
         else:
             memory, offset = memptr.mem, memptr.ptr - memptr.mem.ptr
         return around(laid_out(sizes, form, memory, offset, strides, order), memory, None)
+
+    if TYPE_CHECKING:
+        # what `functions` and `indexing` put here
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, key: Any) -> Any: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
+        def __mod__(self, other: Any) -> Any: ...
 
     shape: Any = property(operator.attrgetter("values.shape"))
     strides: Any = property(operator.attrgetter("values.strides"))
@@ -143,7 +140,7 @@ class ndarray:
         counters.to_host += self.nbytes
         if out is None:
             return np.array(self.values, order=order)  # type: ignore[call-overload]
-        if not isinstance(out, np.ndarray) or out.dtype != self.dtype or out.shape != self.shape:
+        if not is_numpy(out) or out.dtype != self.dtype or out.shape != self.shape:
             raise TypeError("Only numpy.ndarray can be obtained from cupy.ndarray, of its shape and dtype")
         out[...] = self.values
         return out
@@ -151,7 +148,7 @@ class ndarray:
     def set(self, arr: Any, stream: Any = None) -> None:
         """Copy a NumPy array of its shape and dtype into it."""
         used(self)
-        if not isinstance(arr, np.ndarray):
+        if not is_numpy(arr):
             raise TypeError("Only numpy.ndarray can be set to cupy.ndarray")
         if arr.dtype != self.dtype:
             raise TypeError(f"{arr.dtype} array cannot be set to {self.dtype} array")
@@ -253,8 +250,8 @@ class ndarray:
         own: Any = known.get(ufunc.__name__)
         if own is None or method not in {"__call__", "at", "reduce"}:
             return NotImplemented
-        out = kwargs.get("out")
-        if isinstance(out, tuple) and len(out) == 1:
+        out: Any = kwargs.get("out")
+        if is_sequence(out) and len(out) == 1:
             kwargs["out"] = out[0]
         return (own if method == "__call__" else getattr(own, method))(*inputs, **kwargs)
 
@@ -277,6 +274,31 @@ class ndarray:
 
 # CuPy's functions by name, for NumPy functions that are called on arrays; `functions` fills it.
 known: dict[str, Callable[..., Any]] = {}
+
+
+def is_numpy(value: Any) -> bool:
+    """Return whether `value` is a NumPy array, in words that leave its type alone."""
+    return isinstance(value, np.ndarray)
+
+
+def is_sequence(value: Any) -> bool:
+    """Return whether `value` is a list or a tuple, likewise."""
+    return isinstance(value, list | tuple)
+
+
+def is_scalar(value: Any) -> bool:
+    """Return whether `value` is a NumPy scalar or dtype, likewise."""
+    return isinstance(value, np.generic | np.dtype)
+
+
+def rebuilt(kind: Any, parts: list[Any]) -> Any:
+    """Return a sequence of the given class, likewise."""
+    return kind(parts)
+
+
+def class_of(value: Any) -> Any:
+    """Return the class of `value`, likewise."""
+    return value.__class__
 
 
 def _loaded(values: Any) -> ndarray:
@@ -345,38 +367,37 @@ def host(value: Any, device: int, lent: list[ndarray]) -> Any:
     ValueError
         If it is, or holds, an array of another device.
     """
-    kind: Any = type(value)
+    kind: Any = class_of(value)
     if kind is ndarray:
         lent.append(value)
         return used(value)
     if kind in _PLAIN:
         return value
     if kind is tuple or kind is list:
-        return kind([host(part, device, lent) for part in value])
-    if isinstance(value, np.ndarray):
+        return rebuilt(kind, [host(part, device, lent) for part in value])
+    if is_numpy(value):
         if value.ndim == 0:
             return value[()]
         raise TypeError(f"Unsupported type {type(value)}")
-    if not isinstance(value, np.generic | np.dtype) and hasattr(value, "__cuda_array_interface__"):
+    if not is_scalar(value) and hasattr(value, "__cuda_array_interface__"):
         return host(foreign(value), device, lent)
     return value
 
 
 def given(result: Any, lent: list[ndarray], *, keep: bool) -> Any:
     """Return a result of NumPy's as CuPy gives it: a view of what was lent, or a new array, of no dimension too."""
-    if isinstance(result, np.ndarray):
+    if is_numpy(result):
         if result.size and (result.base is not None or any(result is array.values for array in lent)):
             start = address(result)
             for array in lent:
                 if array.memory.ptr <= start < array.memory.ptr + array.memory.size:
                     return around(result, array.memory, array)
         return new(result, keep=keep)
-    if isinstance(result, np.generic):
+    if is_scalar(result):
         return new(np.asarray(result))
-    if isinstance(result, tuple | list):
-        parts: Any = result
-        made = [given(part, lent, keep=keep) for part in parts]
-        return made if type(parts) is list else tuple(made)
+    if is_sequence(result):
+        made = [given(part, lent, keep=keep) for part in result]
+        return made if class_of(result) is list else tuple(made)
     return result
 
 

@@ -32,7 +32,7 @@ class Stack(NamedTuple):
     columns: int
     leading: int
     step: int
-    count: int
+    batch: int
 
     def values(self) -> np.ndarray[Any, Any]:
         """Return the host's view of it.
@@ -51,7 +51,7 @@ class Stack(NamedTuple):
         if memory is None or memory.device_id != current_device():
             raise CUBLASError(f"{self.name} points at no memory of device {current_device()}")
         offset = self.pointer - memory.ptr
-        last = (self.count - 1) * self.step + (self.columns - 1) * self.leading + self.rows
+        last = (self.batch - 1) * self.step + (self.columns - 1) * self.leading + self.rows
         if self.step < 0 or offset + last * dtype.itemsize > memory.size:
             raise CUBLASError(
                 f"{self.name} reaches element {last} after its pointer, which is {offset} bytes into memory of "
@@ -59,7 +59,7 @@ class Stack(NamedTuple):
             )
         size = dtype.itemsize
         return np.ndarray(
-            (self.count, self.rows, self.columns), dtype, memory.bytes, offset,
+            (self.batch, self.rows, self.columns), dtype, memory.bytes, offset,
             (self.step * size, size, self.leading * size),
         )  # fmt: skip
 
@@ -95,5 +95,5 @@ def gemmStridedBatchedEx(
 
 
 def get_cublas_handle() -> int:
-    """The handle of the current device."""
+    """Return the handle of the current device."""
     return 1 + current_device()

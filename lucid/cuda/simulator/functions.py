@@ -164,6 +164,7 @@ class Function:
         self.function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call NumPy's function; a parameter that CuPy's does not have is a TypeError."""
         if not self.many:
             if len(args) > len(self.names):
                 raise TypeError(f"{self.__name__}() takes at most {len(self.names)} arguments, got {len(args)}")
@@ -193,6 +194,7 @@ class Ufunc:
         self.nin, self.nout = ufunc.nin, ufunc.nout
 
     def __call__(self, *args: Any, out: Any = None, casting: str = "same_kind", dtype: Any = None) -> Any:
+        """Apply to each element; Python's numbers take the arrays' dtype."""
         if len(args) > self.nin:
             out, args = args[self.nin], args[: self.nin]
         if len(args) < self.nin:
@@ -235,11 +237,21 @@ class Ufunc:
 
 def wrapped(indices: Any, a: ndarray) -> Any:
     """Return the indices of a scatter with those out of range wrapped around, as CuPy's kernels do."""
-    parts = list(indices) if isinstance(indices, tuple) else [indices]
+    several = type(indices) is tuple  # pyright: ignore[reportUnknownVariableType]
+    parts: list[Any] = [*indices] if several else [indices]
     for axis, part in enumerate(parts):
         if type(part) is ndarray and part.dtype.kind in "iu" and a.shape[axis]:
             parts[axis] = part % a.shape[axis]
-    return tuple(parts) if isinstance(indices, tuple) else parts[0]
+    return tuple(parts) if several else parts[0]
+
+
+def as_array(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose Python numbers are arrays, as CuPy's are."""
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        return np.asarray(function(*args, **kwargs))
+
+    return counted
 
 
 def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -307,11 +319,11 @@ def put_along_axis(arr: ndarray, indices: ndarray, values: Any, axis: int | None
 
 
 SPECIAL: dict[str, Callable[..., Any]] = {
-    "array_equal": lambda a, b, **kwargs: np.asarray(np.array_equal(a, b, **kwargs)),
-    "allclose": lambda a, b, **kwargs: np.asarray(np.allclose(a, b, **kwargs)),
+    "array_equal": as_array(np.array_equal),
+    "allclose": as_array(np.allclose),
     "argmax": place_of_extreme(np.argmax),
     "argmin": place_of_extreme(np.argmin),
-    "count_nonzero": lambda a, **kwargs: np.asarray(np.count_nonzero(a, **kwargs)),
+    "count_nonzero": as_array(np.count_nonzero),
     "dot": product(np.dot),
     "matmul": product(np.matmul),
     "take": wrapping_take,
@@ -391,6 +403,15 @@ def add_operator(name: str, function: Callable[..., Any]) -> None:
             setattr(ndarray, f"__i{name}__", in_place)
 
 
+def of_itself(function: Callable[..., Any]) -> Callable[[ndarray], Any]:
+    """Return a method that applies a function to the array: an instance with a call is no method by itself."""
+
+    def method(self: ndarray) -> Any:
+        return function(self)
+
+    return method
+
+
 def add_others(made: dict[str, Any]) -> None:
     """Give the array class the methods that fit no table."""
 
@@ -407,17 +428,21 @@ def add_others(made: dict[str, Any]) -> None:
     def sort(self: ndarray, axis: int = -1, kind: str | None = None) -> None:
         self[...] = made["sort"](self, axis, kind)
 
+    def conj(self: ndarray) -> ndarray:
+        return made["conjugate"](self) if self.dtype.kind == "c" else self
+
+    def rounded(self: ndarray, decimals: int = 0, out: ndarray | None = None) -> ndarray:
+        return call(np.round, (self, decimals), {"out": out})
+
     own: dict[str, Callable[..., Any]] = {
         "reshape": reshape,
         "transpose": transpose,
         "sort": sort,
-        "conj": lambda self: made["conjugate"](self) if self.dtype.kind == "c" else self,
-        "round": lambda self, decimals=0, out=None: call(np.round, (self, decimals), {"out": out}),
-        "__neg__": lambda self: made["negative"](self),
-        "__pos__": lambda self: made["positive"](self),
-        "__abs__": lambda self: made["absolute"](self),
-        "__invert__": lambda self: made["invert"](self),
+        "conj": conj,
+        "round": rounded,
     }
     own["conjugate"] = own["conj"]
+    for name, ufunc in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
+        own[f"__{name}__"] = of_itself(made[ufunc])
     for name, method in own.items():
         setattr(ndarray, name, method)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lucid.cuda.simulator.arrays import around, host, ndarray, new, used
+from lucid.cuda.simulator.arrays import around, host, is_numpy, is_sequence, ndarray, new, used
 from lucid.cuda.simulator.counting import counters
 from lucid.cuda.simulator.places import current_device
 
@@ -32,7 +32,7 @@ def setitem(self: ndarray, key: Any, value: Any) -> None:
     parts, waits, _ = raw_index(key, self)
     counters.library += 1
     counters.synchronisations += waits and isinstance(value, ndarray) and value.ndim > 0
-    if isinstance(value, list | tuple):
+    if is_sequence(value):
         raise TypeError(f"Unsupported type {type(value).__name__}")
     raw = host(value, current_device(), [])
     with np.errstate(all="ignore"):
@@ -50,7 +50,8 @@ def raw_index(key: Any, array: ndarray) -> tuple[tuple[Any, ...], bool, bool]:
 
     Integers in arrays that are out of range wrap around, as on a GPU, where nobody looks.
     """
-    parts = [raw_part(part) for part in (key if isinstance(key, tuple) else (key,))]
+    given: Any = (key,) if type(key) is not tuple else key  # pyright: ignore[reportUnknownVariableType]
+    parts: list[Any] = [raw_part(part) for part in given]
     taken = sum(consumed(part) for part in parts)
     axis = 0
     waits = copies = False
@@ -58,9 +59,9 @@ def raw_index(key: Any, array: ndarray) -> tuple[tuple[Any, ...], bool, bool]:
         if part is Ellipsis:
             axis += array.ndim - taken
             continue
-        if isinstance(part, np.ndarray | bool | np.bool):
+        if is_numpy(part) or type(part) in {bool, np.bool}:
             copies = True
-            if isinstance(part, np.ndarray) and part.dtype.kind in "iu":
+            if is_numpy(part) and part.dtype.kind in "iu":
                 size = array.shape[axis] if axis < array.ndim else 0
                 if size:
                     parts[place] = part.astype(np.int64) % size
@@ -74,8 +75,8 @@ def raw_part(part: Any) -> Any:
     """Return one part of an index as NumPy takes it; CuPy copies lists and NumPy's arrays to the device."""
     if isinstance(part, ndarray):
         return host(part, current_device(), [])
-    if isinstance(part, list | np.ndarray):
-        listed = np.asarray(part)
+    if is_sequence(part) or is_numpy(part):
+        listed: Any = np.asarray(part)
         counters.to_device += listed.nbytes
         return listed if listed.size else listed.astype(np.intp)
     return part
@@ -85,4 +86,4 @@ def consumed(part: Any) -> int:
     """Return how many axes one part of an index stands for."""
     if part is None or part is Ellipsis or isinstance(part, bool | np.bool):
         return 0
-    return part.ndim if isinstance(part, np.ndarray) and part.dtype.kind == "b" else 1
+    return part.ndim if is_numpy(part) and part.dtype.kind == "b" else 1

@@ -35,6 +35,19 @@ _pointer: Any = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 
+class Handed:
+    """A capsule in the form in which NumPy takes it."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU_KIND, 0
+
+
 def described_in(capsule: Any) -> Tensor:
     """Return what a capsule of NumPy's or of this module says of its memory."""
     return Tensor.from_address(_pointer(capsule, b"dltensor"))
@@ -44,7 +57,7 @@ def dlpack(
     self: ndarray, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     """Return a capsule with the array: on its device, or, if `dl_device` asks for it, a copy on the CPU."""
-    if dl_device is not None and tuple(dl_device)[0] == CPU_KIND:
+    if dl_device is not None and next(iter(dl_device)) == CPU_KIND:
         values = self.get()
         return (values.view(np.uint16) if values.dtype == BFLOAT16 else values).__dlpack__()
     values = used(self.copy() if copy else self)
@@ -72,10 +85,7 @@ def from_dlpack(array: Any, *, device: Any = None, copy: bool | None = None) -> 
     half = told.code == BFLOAT
     if half:
         told.code = UNSIGNED
-    shim: Any = type(
-        "Handed", (), {"__dlpack__": lambda _, **__: capsule, "__dlpack_device__": lambda _: (CPU_KIND, 0)}
-    )()
-    values: Any = np.from_dlpack(shim)
+    values: Any = np.from_dlpack(Handed(capsule))
     values = values.view(BFLOAT16) if half else values
     memory = pool.holding(told.data or 0)
     if memory is None:

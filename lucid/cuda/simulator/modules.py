@@ -121,11 +121,16 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: str
     return call(np.eye, (N, M, k, dtype), {})
 
 
+# NumPy's stubs do not know every order that CuPy's callers pass on.
+_numpy_array: Any = np.array
+_numpy_empty: Any = np.empty
+
+
 def array(
     obj: Any, dtype: Any = None, copy: bool = True, order: str = "K", subok: bool = False, ndmin: int = 0, *,
     blocking: bool = False,
 ) -> ndarray:  # fmt: skip
-    """An array of what is there: a simulated array, a NumPy array, numbers, or lists of the first or the last."""
+    """Make an array of a simulated array, a NumPy array, numbers, or lists of the first or the last."""
     if not isinstance(obj, ndarray) and hasattr(obj, "__cuda_array_interface__"):
         obj = foreign(obj)
     if isinstance(obj, ndarray):
@@ -134,7 +139,7 @@ def array(
         made = call(np.array, (obj,), {"dtype": dtype})
     else:
         with np.errstate(all="ignore"):
-            values = np.array(obj, dtype, order=order)  # type: ignore[call-overload]
+            values: Any = _numpy_array(obj, dtype, order=order)
         if values.dtype.kind not in "biufcV":
             raise ValueError(f"Unsupported dtype {values.dtype}")
         counters.to_device += values.nbytes if isinstance(obj, np.ndarray | list | tuple) else 0
@@ -152,7 +157,7 @@ def holds_arrays(data: Any) -> bool:
 def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, blocking: bool = False
 ) -> ndarray:
-    """An array of what is there, without a copy where it can be."""
+    """Make an array of what is there, without a copy where it can be."""
     return array(a, dtype, bool(copy), order or "K", blocking=blocking)
 
 
@@ -171,17 +176,17 @@ def asfortranarray(a: Any, dtype: Any = None) -> ndarray:
 
 
 def copy(a: ndarray, order: str = "K") -> ndarray:
-    """A copy."""
+    """Copy an array."""
     return a.copy(order)
 
 
 def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Any = None, *, blocking: bool = True) -> Any:
-    """A NumPy array with the elements."""
+    """Return a NumPy array with the elements."""
     return a.get(stream, order, out, blocking) if isinstance(a, ndarray) else np.asarray(a)
 
 
 def as_strided(x: ndarray, shape: Any = None, strides: Any = None) -> ndarray:
-    """A view with any shape and strides."""
+    """Return a view with any shape and strides."""
     return around(np.lib.stride_tricks.as_strided(x.values, shape, strides), x.memory, x)
 
 
@@ -202,11 +207,17 @@ class PinnedMemoryPointer:
         return self._bytes.nbytes
 
     def __buffer__(self, flags: int, /) -> memoryview:
-        return memoryview(self._bytes)
+        view: Any = self._bytes
+        return memoryview(view)
+
+
+def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> np.ndarray[Any, Any]:
+    """Without values, in page-locked memory of the host: here, in any."""
+    return _numpy_empty(shape, dtype, order)
 
 
 def get_array_module(*args: Any) -> Any:
-    """The stand-in if one of the arguments is its array, else NumPy."""
+    """Return the stand-in if one of the arguments is its array, else NumPy."""
     return load("cupy") if any(isinstance(arg, ndarray) for arg in args) else np
 
 
@@ -263,7 +274,7 @@ def build() -> dict[str, Any]:
         },
     )
     add_interchange()
-    cupyx = StandIn("cupyx", {"empty_pinned": lambda shape, dtype=float, order="C": np.empty(shape, dtype, order)})
+    cupyx = StandIn("cupyx", {"empty_pinned": empty_pinned})
     products = StandIn(
         "cupy_backends.cuda.libs.cublas",
         {"CUBLASError": cublas.CUBLASError, "gemmStridedBatchedEx": cublas.gemmStridedBatchedEx},
@@ -275,7 +286,7 @@ _modules: dict[str, Any] = {}
 
 
 def load(name: str) -> Any:
-    """Module of CuPy's, by its dotted name."""
+    """Return a module of CuPy's by its dotted name."""
     if not _modules:
         _modules.update(build())
     return _modules[name]

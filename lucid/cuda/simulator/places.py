@@ -9,7 +9,7 @@ import itertools
 import os
 import threading
 import time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from lucid.cuda.simulator.counting import counters
 
@@ -69,7 +69,7 @@ class Device:
     def __int__(self) -> int:
         return self.id
 
-    def __enter__(self) -> Device:
+    def __enter__(self) -> Self:
         self._before.append(_thread.device)
         set_device(self.id)
         return self
@@ -108,12 +108,12 @@ class Device:
 class Event:
     """A mark in a stream. It belongs to the device that was current when it was made."""
 
-    __slots__ = ("_at", "_device", "_timed", "ptr")
+    __slots__ = ("_device", "at", "ptr", "timed")
 
     def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
         self._device = current_device()
-        self._timed = not disable_timing
-        self._at = 0.0
+        self.timed = not disable_timing
+        self.at = 0.0
         self.ptr = next(_handles)
 
     @property
@@ -127,7 +127,7 @@ class Event:
         place = current_device() if target.device_id == -1 else target.device_id
         if self._device != place:
             raise CUDARuntimeError("cudaErrorInvalidResourceHandle: invalid resource handle")
-        self._at = time.perf_counter()
+        self.at = time.perf_counter()
 
     def synchronize(self) -> None:
         """Wait until it is reached."""
@@ -162,7 +162,7 @@ class Stream:
         _thread.streams[current_device()] = self
         return self
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Self:
         before = current_device(), get_current_stream()
         self.use()
         self._before.append(before)
@@ -207,15 +207,15 @@ Stream.null = Stream(null=True)
 
 
 def get_current_stream(device_id: int = -1) -> Stream:
-    """The current stream of a device, of the current one if -1."""
+    """Return the current stream of a device, of the current one if -1."""
     return _thread.streams.get(current_device() if device_id == -1 else device_id, Stream.null)
 
 
 def get_elapsed_time(start_event: Any, end_event: Any) -> float:
     """Milliseconds between two events."""
-    if not (start_event._timed and end_event._timed):
+    if not (start_event.timed and end_event.timed):
         raise CUDARuntimeError("cudaErrorInvalidResourceHandle: invalid resource handle")
-    return (end_event._at - start_event._at) * 1000
+    return (end_event.at - start_event.at) * 1000
 
 
 class runtime:
@@ -228,7 +228,7 @@ class runtime:
 
     @staticmethod
     def getDeviceProperties(device: int) -> dict[str, Any]:
-        """What the driver would say of a device."""
+        """Return what the driver would say of a device."""
         return {"name": f"lucid simulator {device}".encode(), "multiProcessorCount": 4, "major": 8, "minor": 0}
 
     @staticmethod

@@ -6,7 +6,7 @@ import bisect
 import ctypes
 import threading
 import weakref
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,7 +31,8 @@ class OutOfMemoryError(MemoryError):
 
     def __init__(self, size: int, total: int, limit: int) -> None:
         super().__init__(
-            f"Out of memory allocating {size:,} bytes (allocated so far: {total:,} bytes, limit set to: {limit:,} bytes)."
+            f"Out of memory allocating {size:,} bytes "
+            f"(allocated so far: {total:,} bytes, limit set to: {limit:,} bytes)."
         )
 
 
@@ -62,7 +63,7 @@ class MemoryHook:
     def free_postprocess(self, **kwargs: int) -> None:
         """After memory went back to the pool."""
 
-    def __enter__(self) -> MemoryHook:
+    def __enter__(self) -> Self:
         if self.name in _thread.hooks:
             raise KeyError(f"memory hook {self.name} already exists")
         _thread.hooks[self.name] = self
@@ -160,23 +161,20 @@ class MemoryPool:
         index, rounded = current_device(), -(-size // UNIT) * UNIT
         for hook in _thread.hooks.values():
             hook.malloc_preprocess(device_id=index, size=size, mem_size=rounded)
-        memory: Memory | None = None
+        event = {"device_id": index, "size": size, "mem_size": rounded, "mem_ptr": 0, "pmem_id": 0}
         try:
             with self._lock:
                 self._take(index, rounded)
-            data = allocated(size)
+            memory = Memory(self, allocated(size), index, rounded)
+            event |= {"mem_ptr": memory.ptr, "pmem_id": id(memory)}
             counters.allocations += bool(size)
-            memory = Memory(self, data, index, rounded)
             if size:
                 with self._lock:
                     bisect.insort(self._starts, memory.ptr)
                     self._lent[memory.ptr] = weakref.ref(memory)
         finally:
             for hook in _thread.hooks.values():
-                hook.malloc_postprocess(
-                    device_id=index, size=size, mem_size=rounded,
-                    mem_ptr=memory.ptr if memory else 0, pmem_id=id(memory) if memory else 0,
-                )  # fmt: skip
+                hook.malloc_postprocess(**event)
         return memory
 
     def _take(self, index: int, size: int) -> None:
