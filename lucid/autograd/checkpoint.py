@@ -281,9 +281,15 @@ def checkpoint(
         debug=debug if _settings.debug is None else _settings.debug,
         early_stop=early_stop if _settings.early_stop is None else _settings.early_stop,
     )
+    output: Any = None
     with saved_tensors_hooks(region.pack, region.unpack), first:
         output = function(*args, **kwargs)
-    region.complete = True
+        region.complete = True
+    if not region.complete:
+        raise CheckpointError(
+            f"checkpoint of {region.name}: the first context manager of context_fn suppressed the exception of the "
+            "function, so that there is nothing to return"
+        )
     return output
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import tracemalloc
 import weakref
@@ -367,6 +368,13 @@ def test_bad_arguments(rng):
         checkpoint(lambda x: x, x, use_reentrant=False, determinism_check="values")
     with pytest.raises(TypeError, match="context_fn"):
         checkpoint(lambda x: x, x, use_reentrant=False, context_fn=lambda: None)
+    with pytest.raises(CheckpointError, match="suppressed"):
+        checkpoint(
+            lambda x: {}[x],
+            x,
+            use_reentrant=False,
+            context_fn=lambda: (contextlib.suppress(KeyError), contextlib.nullcontext()),
+        )
     for segments in (0, 4):
         with pytest.raises(ValueError, match="segments"):
             checkpoint_sequential([lucid.exp] * 3, segments, x, use_reentrant=False)
