@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.cuda.simulator.counting import counters
+from lucid.cuda.simulator.memory import SPARSE
 from lucid.cuda.simulator.places import Device, current_device, get_current_stream
 from lucid.cuda.simulator.pool import Memory, MemoryPointer, pool
 
@@ -65,7 +66,7 @@ class ndarray:
             raise ValueError("Negative dimensions are not allowed")
         if memptr is None:
             memory, offset = pool.lend(math.prod(sizes) * form.itemsize), 0
-            if form.kind == "b":
+            if form.kind == "b" and memory.size < SPARSE:
                 # all bits set, as memory comes, is no bool
                 memory.bytes.fill(1)
         else:

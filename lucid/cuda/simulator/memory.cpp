@@ -5,7 +5,9 @@
 #include "memory.h"
 
 #include <link.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "fiber.h"
+#include "races.h"
 
 using namespace lucid_simulator;
 
@@ -27,6 +30,7 @@ constexpr size_t unit_size = 512;
 struct Allocation {
     size_t size;
     void* storage;  // to be given back
+    size_t mapped;  // bytes of it, 0 if it is the heap's
 };
 
 struct Range {
@@ -44,6 +48,7 @@ struct Library {
     uintptr_t base;
     Range image;
     std::vector<Variable> shared;
+    Range statics;  // from the first of these to the last
     Range writable;
     std::vector<bool> may_touch;  // each byte of that part
 };
@@ -53,8 +58,7 @@ std::map<uintptr_t, Allocation> table;
 std::vector<Range> lent;  // memory of others, which may overlap
 std::map<const Unit*, Library> libraries;
 std::vector<Variable> registered;  // by libraries that are being loaded
-thread_local uintptr_t fault_code;           // of this host thread's last launch
-thread_local const char* fault_library = nullptr;
+thread_local const char* fault_library = nullptr;  // of this host thread's last launch
 
 // Of the launch. Allocations begin at multiples of 512, so that no two share an entry of `recent`.
 Range recent[1024], parameters, dynamic;
@@ -99,11 +103,14 @@ bool remember(const Range& range, uintptr_t address, size_t size) {
     return true;
 }
 
-bool may_touch(uintptr_t address, size_t size) {
-    if (in_stacks(address) || dynamic.holds(address, size) || parameters.holds(address, size)) return true;
+bool of_library(uintptr_t address, size_t size) {
     const uintptr_t offset = address - library->writable.begin;
     if (offset < library->may_touch.size()) return library->may_touch[offset] && library->may_touch[offset + size - 1];
-    if (library->image.holds(address, size)) return true;
+    return library->image.holds(address, size);
+}
+
+bool of_others(uintptr_t address, size_t size) {
+    if (parameters.holds(address, size)) return true;
     std::lock_guard<std::mutex> guard(table_lock);
     const auto next = table.upper_bound(address);
     if (next != table.begin()) {
@@ -115,18 +122,34 @@ bool may_touch(uintptr_t address, size_t size) {
     return false;
 }
 
-[[noreturn]] void refuse(uintptr_t address, size_t size, const char* what, void* code) {
-    fault_code = (uintptr_t)code - 1 - library->base;
-    fault_library = library->path.c_str();
+enum class Access { read, write };
+
+[[noreturn]] void refuse(uintptr_t address, size_t size, Access access, uintptr_t code) {
     char number[32];
     snprintf(number, sizeof number, "0x%llx", (unsigned long long)address);
-    lucid_simulator_fail("out-of-range " + std::string(what) + " of " + counted(size) + " at " + number + ", " +
-                         nearest(address));
+    const std::string what = access == Access::read ? "read" : "write";
+    lucid_simulator_fail("out-of-range " + what + " of " + counted(size) + " at " + number + ", " + nearest(address) +
+                         code_mark(code));
 }
 
-inline void check(uintptr_t address, size_t size, const char* what, void* code) {
-    if (recent[address / unit_size % 1024].holds(address, size)) return;
-    if (!may_touch(address, size)) refuse(address, size, what, code);
+// The dynamic shared memory comes first among what is watched for races, and the variables behind it.
+size_t statics_offset() { return (dynamic.end - dynamic.begin + 15) / 16 * 16; }
+
+inline void check(uintptr_t address, size_t size, Access access, void* return_address) {
+    if (recent[address / unit_size % 1024].holds(address, size) || in_stacks(address)) return;
+    const uintptr_t code = (uintptr_t)return_address - 1 - library->base;
+    size_t offset;
+    if (dynamic.holds(address, size)) {
+        offset = address - dynamic.begin;
+    } else if (of_library(address, size)) {
+        if (!library->statics.holds(address, size)) return;
+        offset = statics_offset() + (address - library->statics.begin);
+    } else if (of_others(address, size)) {
+        return;
+    } else {
+        refuse(address, size, access, code);
+    }
+    access == Access::read ? load_shared(offset, size, code) : store_shared(offset, size, code);
 }
 
 struct Image {
@@ -163,6 +186,7 @@ void begin_launch(const Instance* instance, const unsigned char* packed, size_t 
     dynamic_storage.resize(shared + 16);
     const uintptr_t begin = ((uintptr_t)dynamic_storage.data() + 15) / 16 * 16;
     dynamic = {begin, begin + shared};
+    watch_shared(statics_offset() + (library->statics.end - library->statics.begin));
 }
 
 void fill_shared() {
@@ -172,6 +196,23 @@ void fill_shared() {
 }
 
 void forget_fault() { fault_library = nullptr; }
+
+std::string shared_place(size_t offset) {
+    if (offset < dynamic.end - dynamic.begin)
+        return "byte " + std::to_string(offset) + " of the dynamic shared memory";
+    const uintptr_t address = library->statics.begin + (offset - statics_offset());
+    for (const Variable& variable : library->shared)
+        if (variable.range.holds(address, 1))
+            return "byte " + std::to_string(address - variable.range.begin) + " of the shared variable " + variable.name;
+    return "shared memory";
+}
+
+std::string code_mark(uintptr_t code) {
+    fault_library = library->path.c_str();
+    char mark[32];
+    snprintf(mark, sizeof mark, "{code %llx}", (unsigned long long)code);
+    return mark;
+}
 
 unsigned char* dynamic_shared() { return (unsigned char*)dynamic.begin; }
 
@@ -183,14 +224,19 @@ extern "C" {
 
 // ---- what Python calls ----
 
-LUCID_EXPORT uintptr_t lucid_allocate(size_t size) {
-    const size_t rounded = (size + unit_size - 1) / unit_size * unit_size;
-    unsigned char* storage = (unsigned char*)aligned_alloc(unit_size, rounded + 2 * unit_size);
-    if (!storage) return 0;
-    memset(storage, garbage, rounded + 2 * unit_size);
+// Sparse memory is zero, and takes none of the host's until it is written to.
+LUCID_EXPORT uintptr_t lucid_allocate(size_t size, int sparse) {
+    const size_t whole = (size + unit_size - 1) / unit_size * unit_size + 2 * unit_size;
+    void* storage = sparse ? mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                           : aligned_alloc(unit_size, whole);
+    if (!storage || storage == MAP_FAILED) return 0;
+    if (sparse)
+        madvise(storage, whole, MADV_NOHUGEPAGE);
+    else
+        memset(storage, garbage, whole);
     const uintptr_t begin = (uintptr_t)storage + unit_size;
     std::lock_guard<std::mutex> guard(table_lock);
-    table[begin] = {size, storage};
+    table[begin] = {size, storage, sparse ? whole : 0};
     return begin;
 }
 
@@ -198,8 +244,12 @@ LUCID_EXPORT int lucid_free(uintptr_t begin) {
     std::lock_guard<std::mutex> guard(table_lock);
     auto found = table.find(begin);
     if (found == table.end()) return 1;
-    memset((void*)begin, garbage, found->second.size);
-    free(found->second.storage);
+    if (found->second.mapped) {
+        munmap(found->second.storage, found->second.mapped);
+    } else {
+        memset((void*)begin, garbage, found->second.size);
+        free(found->second.storage);
+    }
     table.erase(found);
     return 0;
 }
@@ -242,22 +292,25 @@ LUCID_EXPORT void lucid_load(const Unit* loaded) {
         if (!writable || constants.holds(begin, 1)) continue;
         entry.shared.push_back(variable);
         allow(variable.range);
+        Range& statics = entry.statics;
+        if (statics.end == 0) statics.begin = begin / 16 * 16;
+        statics.begin = std::min(statics.begin, begin / 16 * 16);
+        statics.end = std::max(statics.end, variable.range.end);
     }
     registered.clear();
 }
 
-// Where in the code of which library a launch was stopped; null if not for an access.
-LUCID_EXPORT uintptr_t lucid_fault_code() { return fault_code; }
+// Whose code the marks of the report mean; null if it has none.
 LUCID_EXPORT const char* lucid_fault_library() { return fault_library; }
 
 // ---- what the sanitizers call ----
 
 #define LUCID_ACCESS(size)                                         \
     LUCID_EXPORT void __asan_load##size##_noabort(uintptr_t a) {   \
-        check(a, size, "read", __builtin_return_address(0));       \
+        check(a, size, Access::read, __builtin_return_address(0));       \
     }                                                              \
     LUCID_EXPORT void __asan_store##size##_noabort(uintptr_t a) {  \
-        check(a, size, "write", __builtin_return_address(0));      \
+        check(a, size, Access::write, __builtin_return_address(0));      \
     }
 LUCID_ACCESS(1)
 LUCID_ACCESS(2)
@@ -265,10 +318,10 @@ LUCID_ACCESS(4)
 LUCID_ACCESS(8)
 LUCID_ACCESS(16)
 LUCID_EXPORT void __asan_loadN_noabort(uintptr_t a, size_t size) {
-    if (size) check(a, size, "read", __builtin_return_address(0));
+    if (size) check(a, size, Access::read, __builtin_return_address(0));
 }
 LUCID_EXPORT void __asan_storeN_noabort(uintptr_t a, size_t size) {
-    if (size) check(a, size, "write", __builtin_return_address(0));
+    if (size) check(a, size, Access::write, __builtin_return_address(0));
 }
 LUCID_EXPORT void __asan_handle_no_return() {}
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from lucid.cuda.simulator.runtime import runtime
+import ctypes
 
-__all__ = ["allocate", "forget", "free", "lend"]
+from lucid.cuda.simulator.runtime import in_part, runtime
+
+__all__ = ["SPARSE", "allocate", "forget", "free", "lend"]
+
+# Allocations of at least so many bytes begin as zeros, and take the host's memory only where they are written to:
+# what is larger than the host can be addressed.
+SPARSE = 1 << 30
 
 
 def allocate(nbytes: int) -> int:
     """Address of fresh memory, a multiple of 512, filled with a pattern that is NaN in every floating dtype.
+
+    It is zero where it is sparse, and where only some blocks of launches run: what the others would write stays as it
+    is.
 
     Raises
     ------
     MemoryError
         If the host has none left.
     """
-    address = int(runtime().lucid_allocate(nbytes))
+    sparse = nbytes >= SPARSE
+    address = int(runtime().lucid_allocate(nbytes, sparse))
     if address == 0:
         raise MemoryError(f"the host has no room for {nbytes:,} bytes of the simulated device")
+    if in_part() and not sparse:
+        ctypes.memset(address, 0, nbytes)
     return address
 
 

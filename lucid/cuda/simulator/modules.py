@@ -12,6 +12,7 @@ from lucid.cuda.simulator.arrays import around, call, foreign, ndarray, new
 from lucid.cuda.simulator.counting import counters
 from lucid.cuda.simulator.functions import functions
 from lucid.cuda.simulator.interchange import add_interchange, from_dlpack
+from lucid.cuda.simulator.memory import SPARSE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +40,10 @@ def filled(shape: Any, value: Any, dtype: Any, order: str) -> ndarray:
     """Return a new array of one number."""
     array = ndarray(shape, dtype, order=order)
     counters.library += 1
-    with np.errstate(all="ignore"):
-        array.values[...] = value
+    # sparse memory is zero already
+    if array.memory.size < SPARSE or np.any(value):
+        with np.errstate(all="ignore"):
+            array.values[...] = value
     return array
 
 

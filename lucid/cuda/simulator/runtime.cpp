@@ -13,6 +13,7 @@
 
 #include "fiber.h"
 #include "memory.h"
+#include "races.h"
 
 using namespace lucid_simulator;
 
@@ -57,6 +58,7 @@ std::vector<Fiber*> fibers, idle;
 std::string report;
 thread_local std::string told;  // the report of this host thread's last launch
 uint64_t seed = 0, random_state;
+uint64_t first_blocks = ~0ull, last_blocks = 0;  // how many of the first and last of a launch are run
 std::mutex one_at_a_time;
 
 std::string text(uint3 p) {
@@ -85,7 +87,7 @@ void resume(unsigned number, Fiber* from) {
     launch.current = number;
     thread.state = State::running;
     lucid_running.thread = thread.index;
-    lucid_running.lane = number % 32;
+    lucid_running.number = number;
     switch_fiber(from, thread.fiber);
 }
 
@@ -121,6 +123,7 @@ void release_barrier() {
     if (launch.barrier_operation == barrier_and) launch.barrier_result = launch.barrier_sum == (int)launch.arrived;
     if (launch.barrier_operation == barrier_or) launch.barrier_result = launch.barrier_sum != 0;
     launch.arrived = 0;
+    order_block();
     for (unsigned number : launch.order)
         if (launch.threads[number].state == State::at_barrier) launch.ready.push_back(number);
 }
@@ -140,6 +143,8 @@ bool release_lanes(unsigned number) {
             lucid_simulator_fail("divergent warp operations: " + described(other) + ", but " + described(self));
     }
     warp.waiting &= ~needed;
+    // Of all that lanes do together only this orders what they do to memory.
+    if (strcmp(self.operation, "__syncwarp") == 0) order_lanes(number / 32, needed, needed == warp.live);
     for (unsigned rest = needed; rest; rest &= rest - 1) {
         const unsigned lane = __builtin_ctz(rest), other = number / 32 * 32 + lane;
         warp.exchanged[lane] = warp.offered[lane];
@@ -172,7 +177,7 @@ void work() {
         thread.state = State::running;
         launch.current = number;
         lucid_running.thread = thread.index;
-        lucid_running.lane = number % 32;
+        lucid_running.number = number;
         launch.instance->run(launch.packed);
         end_thread();
         if (launch.next_ready < launch.ready.size()) break;
@@ -222,6 +227,7 @@ void run_block(uint3 block) {
     idle = fibers;
     shuffle_order();
     fill_shared();
+    order_block();
     launch.inside = true;
     run_other(&host);
     launch.inside = false;
@@ -231,6 +237,8 @@ void run_block(uint3 block) {
 }  // namespace
 
 // ---- what goes wrong ----
+
+std::string lucid_simulator_thread(unsigned number) { return text(launch.threads[number].index); }
 
 void lucid_simulator_note(const std::string& what) {
     report = "block " + text(lucid_running.block);
@@ -336,6 +344,7 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
         return 1;
     }
     report.clear();
+    lucid_running.atomic = false;
     launch.instance = instance;
     launch.packed = (const unsigned char*)extra[1];
     lucid_running.block_size = {bx, by, bz};
@@ -351,9 +360,12 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
     begin_launch(instance, launch.packed, shared);
     lucid_running.dynamic_shared = dynamic_shared();
     const uint64_t blocks = (uint64_t)gx * gy * gz;
-    const uint64_t first = seed ? draw(0x7fffffff) % blocks : 0;
-    for (uint64_t i = 0; i < blocks && report.empty(); ++i) {
-        const uint64_t block = (i + first) % blocks;
+    const bool all = blocks <= first_blocks || blocks - first_blocks <= last_blocks;
+    const uint64_t chosen = all ? blocks : first_blocks + last_blocks;
+    const uint64_t start = seed && chosen ? draw(0x7fffffff) % chosen : 0;
+    for (uint64_t i = 0; i < chosen && report.empty(); ++i) {
+        const uint64_t turn = (i + start) % chosen;
+        const uint64_t block = all || turn < first_blocks ? turn : blocks - (chosen - turn);
         run_block({(unsigned)(block % gx), (unsigned)(block / gx % gy), (unsigned)(block / gx / gy)});
     }
     told = report;
@@ -363,4 +375,8 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
 __attribute__((visibility("default"))) const char* lucid_report() { return told.c_str(); }
 __attribute__((visibility("default"))) void lucid_set_seed(unsigned long long value) { seed = value; }
 __attribute__((visibility("default"))) unsigned long long lucid_seed() { return seed; }
+__attribute__((visibility("default"))) void lucid_set_blocks(unsigned long long first, unsigned long long last) {
+    first_blocks = first;
+    last_blocks = last;
+}
 }

@@ -5,18 +5,24 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lucid.cuda.simulator.builder import build
 
-__all__ = ["runtime", "seed", "set_seed"]
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ["in_part", "only_blocks", "runtime", "seed", "set_seed"]
 
 FOLDER = Path(__file__).parent
-SOURCES = ("runtime.cpp", "memory.cpp")
-HEADERS = ("runtime.h", "memory.h", "fiber.h")
+SOURCES = ("runtime.cpp", "memory.cpp", "races.cpp")
+HEADERS = ("runtime.h", "memory.h", "races.h", "fiber.h")
 
 _lock = threading.Lock()
+_part = False
 
 
 def runtime() -> ctypes.CDLL:
@@ -35,16 +41,16 @@ def _loaded() -> ctypes.CDLL:
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     address, size = ctypes.c_void_p, ctypes.c_size_t
     for name, result, *parameters in (
-        ("lucid_allocate", ctypes.c_size_t, size),
+        ("lucid_allocate", ctypes.c_size_t, size, ctypes.c_int),
         ("lucid_free", ctypes.c_int, address),
         ("lucid_lend", None, address, size),
         ("lucid_forget", ctypes.c_int, address),
         ("lucid_load", None, address),
         ("lucid_report", ctypes.c_char_p),
-        ("lucid_fault_code", ctypes.c_size_t),
         ("lucid_fault_library", ctypes.c_char_p),
         ("lucid_set_seed", None, ctypes.c_uint64),
         ("lucid_seed", ctypes.c_uint64),
+        ("lucid_set_blocks", None, ctypes.c_uint64, ctypes.c_uint64),
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = result, parameters
@@ -64,3 +70,22 @@ def set_seed(value: int) -> None:
 def seed() -> int:
     """Return the seed in force."""
     return int(runtime().lucid_seed())
+
+
+@contextmanager
+def only_blocks(first: int, last: int) -> Generator[None]:
+    """Run no more than so many of the first and of the last blocks of each launch inside: for tests of huge grids."""
+    global _part
+    library = runtime()
+    library.lucid_set_blocks(first, last)
+    _part = True
+    try:
+        yield
+    finally:
+        _part = False
+        library.lucid_set_blocks(2**64 - 1, 0)
+
+
+def in_part() -> bool:
+    """Whether `only_blocks` is in force."""
+    return _part
