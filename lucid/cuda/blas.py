@@ -1,12 +1,13 @@
-"""The one function for matrix products of CUDA arrays: ``out = alpha * a @ b + beta * out`` by cuBLAS.
+"""The one function for matrix products of CUDA arrays: ``out = alpha * a @ b + beta * out``, by cuBLAS where it can.
 
 Each product of float16, bfloat16, float32 or float64 is one call of cublasGemmStridedBatchedEx. It sums half types in
 float32 and rounds once, reads rows and columns where they are, transposed or a slice of something wider, and repeats
 a broadcast matrix by a stride of 0. A stack times one matrix is a single product of taller matrices.
 
-What the call cannot read is copied first: matrices of which neither rows nor columns lie densely, and stacks whose
-steps are not one number, such as those of (batch, heads) in a tensor that was (batch, time, heads, size). One pass over
-an operand costs less than a call for each of its parts. Stacks that are broadcast against each other in several
+What the call cannot read are matrices of which neither rows nor columns lie densely, and stacks whose steps are not one
+number, such as those of (batch, heads) in a tensor that was (batch, time, heads, size). Small products of these take
+one launch of a kernel of our own, `lucid.cuda.product`, and no copy. For others the operands are copied first: one pass
+over an operand costs less than a call for each of its parts. Stacks that are broadcast against each other in several
 dimensions, (b, 1) with (1, h), have no single step even then; these take one call for each index but the longest.
 
 cuBLAS gives the same bits each time as long as one stream multiplies at a time. Where several do, set
@@ -23,6 +24,7 @@ import numpy as np
 
 from lucid.backend import gpu
 from lucid.backends.cuda import matmul as settings
+from lucid.cuda import product
 
 Array = Any
 
@@ -73,7 +75,10 @@ def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: f
     if not out.size:
         return out
     if inner:
-        _multiply(_readable(left), _readable(right), out, stack, (rows, inner, columns), alpha, beta)
+        loops = _loops(left, right, stack, rows * columns)
+        dense = len(loops) == 1 and _lines(left) is not None and _lines(right) is not None
+        if dense or not product.multiply(left, right, out, loops, alpha, beta):
+            _multiply(_readable(left), _readable(right), out, stack, (rows, inner, columns), alpha, beta)
     elif beta:
         out *= beta
     else:
@@ -140,7 +145,7 @@ def _multiply(
     if count > 1 and not b_step and not a_by_columns and out_step == rows * columns:
         if rows == 1 and inner <= a_step <= LARGEST:
             a_line = a_step
-        if a_step == rows * a_line:
+        if a_step == rows * a_line and rows * count <= LARGEST:
             rows, count = rows * count, 1
     number, compute, factor = FORMS[a.dtype]
     made = FORMS[out.dtype][0]
@@ -163,9 +168,9 @@ def _multiply(
         )  # fmt: skip
 
 
-def _loops(a: Array, b: Array, stack: tuple[int, ...], size: int) -> list[tuple[int, int, int, int]]:
-    """Return the fewest nested loops over a stack: the count of each, and the steps of `a`, `b` and the product."""
-    loops: list[tuple[int, int, int, int]] = []
+def _loops(a: Array, b: Array, stack: tuple[int, ...], size: int) -> list[product.Loop]:
+    """Return the fewest nested loops over a stack, the innermost first."""
+    loops: list[product.Loop] = []
     step = size
     for axis in range(-1, -len(stack) - 1, -1):
         count = stack[axis]

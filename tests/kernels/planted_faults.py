@@ -50,6 +50,8 @@ FAULTS = [
     Fault("barrier inside the tree over columns", "reduction.cuh", BARRIER, "", "test_reduction.py", 3),
     Fault("barrier of a scan", "cumulative.cu", BARRIER, "", "test_cumulative.py", 1),
     Fault("barrier after a tile of keys was loaded", "attention_tiles.cu", BARRIER, "", "test_attention.py", 1),
+    Fault("barrier between two tiles of a product", "product.cu", BARRIER, "", "test_product.py", 1),
+    Fault("bound of what a product sums over", "product.cu", "min(TILE, depth - first_k)", "TILE", "test_product.py"),
     Fault("bound of a row's length", "rows.cuh", "if (c < length) row_c[c] =", "row_c[c] =", "test_softmax.py"),
     Fault("bound of the rows of a grid", "softmax.cu", "if (n < rows) write_row", "write_row", "test_softmax.py"),
     Fault("bound of the columns", "reduction.cuh", "if (column + k < columns) finish", "finish", "test_reduction.py"),
