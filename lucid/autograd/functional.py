@@ -11,7 +11,7 @@ from lucid.autograd.mode import set_grad_enabled as grad_mode
 from lucid.autograd.namespace import GRAPH
 from lucid.autograd.node import accumulator_of
 from lucid.autograd.views import detached, live_edge
-from lucid.backend.arrays import namespace
+from lucid.backend.arrays import ones_beside, zeros_beside
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, ShapeError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _joined(inputs: Tensors, *, create_graph: bool) -> Tensors:
 
 
 def _zeros(like: Any) -> Any:
-    return wrap(namespace(like.array).zeros(like.array.shape, like.array.dtype))
+    return wrap(zeros_beside(like.array))
 
 
 def _grad(outputs: Tensors, inputs: Tensors, vectors: Tensors, *, create_graph: bool, keep: bool = False) -> Tensors:
@@ -117,7 +117,7 @@ def _vector(v: Any, like: Tensors, several: bool, what: str) -> Tensors:
     if v is None:
         if several or like[0].array.size != 1:
             raise GraphError(f"{what}: the vector v can only be None for a single Tensor with a single element")
-        return (wrap(namespace(like[0].array).ones(like[0].array.shape, like[0].array.dtype)),)
+        return (wrap(ones_beside(like[0].array)),)
     _, vectors = _as_tuple(v, f"{what}: v")
     if len(vectors) != len(like):
         raise ShapeError(f"{what}: v: expected {len(like)} tensors, got {len(vectors)}")
@@ -288,7 +288,7 @@ def _rows(output: Any, inputs: Tensors, *, strict: bool, create_graph: bool) -> 
         grads = _grad((output,), inputs, (unit,), create_graph=create_graph, keep=True)
         rows.append(_filled(grads, inputs, "jacobian", strict=strict, create_graph=create_graph))
     if not count:
-        return tuple(wrap(namespace(x.array).zeros(shape + x.array.shape, x.array.dtype)) for x in inputs)
+        return tuple(wrap(zeros_beside(x.array, shape + x.array.shape)) for x in inputs)
     return tuple(
         GRAPH.reshape(GRAPH.stack(*column, dim=0), shape=shape + x.array.shape)
         for x, column in zip(inputs, zip(*rows, strict=True), strict=True)
@@ -345,7 +345,7 @@ def hessian(
 
     def slope(*at: Any) -> Any:
         (output,) = _scalar(func, at, "hessian", strict=strict)
-        one = wrap(namespace(output.array).ones(output.array.shape, output.array.dtype))
+        one = wrap(ones_beside(output.array))
         grads = _filled(
             _grad((output,), at, (one,), create_graph=True), at, "hessian", strict=strict, create_graph=strict
         )
@@ -423,7 +423,7 @@ def hvp(
 def _slopes(func: Callable[..., Any], at: Tensors, what: str, *, strict: bool) -> tuple[Tensors, Tensors]:
     """Return the one output of `func`, and its gradient by each input, on the graph."""
     outputs = _scalar(func, at, what, strict=strict)
-    one = wrap(namespace(outputs[0].array).ones(outputs[0].array.shape, outputs[0].array.dtype))
+    one = wrap(ones_beside(outputs[0].array))
     slopes = _grad(outputs, at, (one,), create_graph=True)
     if strict:
         _filled(slopes, at, what, strict=True, create_graph=True)

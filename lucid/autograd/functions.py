@@ -13,7 +13,7 @@ from lucid.autograd.namespace import GRAPH
 from lucid.autograd.node import AccumulateGrad
 from lucid.autograd.retain import retain_grad
 from lucid.autograd.views import live_edge
-from lucid.backend.arrays import namespace
+from lucid.backend.arrays import ones_beside, zeros_beside
 from lucid.errors import DtypeError, GraphError, HookTypeError, ShapeError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ _ones: dict[tuple[Any, int], Array] = {}
 def one_like(array: Array) -> Array:
     """Return a new array of a single one, of the dtype, dimensions and device of `array`."""
     if type(array) is not np.ndarray:
-        return namespace(array).ones(array.shape, array.dtype)
+        return ones_beside(array)
     key = array.dtype, array.ndim
     one = _ones.get(key)
     if one is None:
@@ -241,7 +241,7 @@ def grad(
         value = captured[last[wanted[index]]]
         if value is None:
             if materialize_grads and isinstance(target, TensorBase):
-                value = wrap(namespace(target.array).zeros(target.array.shape, target.array.dtype))
+                value = wrap(zeros_beside(target.array))
             elif not allow_unused:
                 raise GraphError(
                     f"element {index} of inputs was not used in the graph of the outputs: pass allow_unused=True to "

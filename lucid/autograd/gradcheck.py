@@ -13,7 +13,7 @@ from lucid.autograd.functions import grad
 from lucid.autograd.mode import enable_grad
 from lucid.autograd.node import accumulator_of
 from lucid.autograd.views import live_edge
-from lucid.backend.arrays import namespace, to_device
+from lucid.backend.arrays import namespace, on, to_device
 from lucid.backend.device import CPU, device_of
 from lucid.errors import LucidError
 
@@ -405,7 +405,8 @@ def _random(rng: np.random.Generator, array: Any) -> Any:
 
 def _leaf(values: Any, *, like: Any) -> Any:
     """Return a tensor that requires grad, in memory of its own."""
-    tensor = wrap(namespace(like).array(_like(values, like) if isinstance(values, np.ndarray) else values))
+    with on(like):
+        tensor = wrap(namespace(like).array(_like(values, like) if isinstance(values, np.ndarray) else values))
     tensor.edge = (accumulator_of(tensor), 0)
     return tensor
 

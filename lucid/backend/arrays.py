@@ -27,7 +27,18 @@ from lucid.errors import DeviceError, DtypeError, ShapeError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["Array", "asarray", "astype", "infer_dtype", "is_array", "namespace", "on", "to_device"]
+__all__ = [
+    "Array",
+    "asarray",
+    "astype",
+    "infer_dtype",
+    "is_array",
+    "namespace",
+    "on",
+    "ones_beside",
+    "to_device",
+    "zeros_beside",
+]
 
 Array: TypeAlias = Any
 """A NumPy or CuPy array. The two share no base class, so types cannot say more."""
@@ -81,6 +92,18 @@ def namespace(array: Array) -> Any:
 def on(array: Array) -> AbstractContextManager[Any]:
     """Context in which the device of ``array`` is the current one, as calls of its `namespace` need it to be."""
     return nullcontext() if isinstance(array, (np.ndarray, np.generic)) else gpu.use_device(gpu.device_index(array))
+
+
+def zeros_beside(array: Array, shape: tuple[int, ...] | None = None) -> Array:
+    """Zeros of the dtype and device of ``array``, of its shape unless another is given."""
+    with on(array):
+        return namespace(array).zeros(array.shape if shape is None else shape, array.dtype)
+
+
+def ones_beside(array: Array) -> Array:
+    """Ones of the shape, dtype and device of ``array``."""
+    with on(array):
+        return namespace(array).ones(array.shape, array.dtype)
 
 
 def astype(array: Array, dtype: Any, copy: bool = False) -> Array:

@@ -16,7 +16,7 @@ from lucid.autograd.mode import thread
 from lucid.autograd.namespace import GRAPH
 from lucid.autograd.node import Node, next_sequence
 from lucid.autograd.views import View, live_edge
-from lucid.backend.arrays import namespace
+from lucid.backend.arrays import namespace, on
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.paths import module_path
 from lucid.nn.structure import StructureError, map_leaves, paired
@@ -281,7 +281,8 @@ class ModuleInputBackward(Frontier):
         if known is None:
             return grads
         xp = namespace(known.array)
-        return [wrap(xp.zeros(*self.expected[n])) if g is None else g for n, g in enumerate(grads)]
+        with on(known.array):
+            return [wrap(xp.zeros(*self.expected[n])) if g is None else g for n, g in enumerate(grads)]
 
     def fire_without_inputs(self, outputs: list[Any], end: ModuleOutputBackward) -> None:
         """Run the full backward hooks of a module none of whose inputs requires grad."""

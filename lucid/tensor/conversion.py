@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.primitive import primitive
-from lucid.backend.arrays import asarray, namespace, to_device
+from lucid.backend.arrays import asarray, namespace, on, to_device
 from lucid.backend.device import as_device, device, device_of
 from lucid.backend.dtype import as_dtype, dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
@@ -252,7 +252,8 @@ def filled(
     place = device_of(self.array) if device is None else as_device(device)
     number = to_device(asarray(value, made_of, "cpu"), place)
     xp = namespace(number)
-    made: Any = wrap(xp.full(sizes_in((size,) if isinstance(size, int) else tuple(size)), number, made_of.numpy))
+    with on(number):
+        made: Any = wrap(xp.full(sizes_in((size,) if isinstance(size, int) else tuple(size)), number, made_of.numpy))
     return made.requires_grad_(requires_grad)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of
 from lucid.autograd.node import accumulator_of
-from lucid.backend.arrays import to_device
+from lucid.backend.arrays import on, to_device
 from lucid.backend.device import device_of
 from lucid.errors import GraphError
 
@@ -61,7 +61,8 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if id(self) in memo:
         return memo[id(self)]
     check_leaf(self, "the deepcopy protocol")
-    array = self.array.copy()
+    with on(self.array):
+        array = self.array.copy()
     made = rebuild(type(self), array, str(device_of(array)), self.requires_grad, {})
     memo[id(self)] = made
     made.stored_grad = copy.deepcopy(grad_of(self), memo)
