@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import lucid
+from tests import contract
 from tests.device import DEVICE
 
 # In continuous integration every run is the same run; elsewhere each explores, and prints what repeats it.
@@ -74,6 +75,20 @@ def nothing_left_behind():
     lucid.set_default_dtype(lucid.float32)
     lucid.set_default_device("cpu")
     assert left == (True, lucid.float32, device)
+
+
+def pytest_collection_modifyitems(items):
+    """Note on each test which lines of the hooks contract it proves, where reports carry it to the table."""
+    for item in items:
+        item.user_properties += [("contract", mark.args[0]) for mark in item.iter_markers("contract")]
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Print which tests prove which line of the hooks contract, where tests were chosen by that mark."""
+    if "contract" in config.option.markexpr:
+        terminalreporter.section("the hooks contract and its tests")
+        for row in contract.table(terminalreporter):
+            terminalreporter.write_line(row)
 
 
 def pytest_sessionfinish(session):

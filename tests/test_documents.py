@@ -18,6 +18,8 @@ from lucid import nn
 from lucid.autograd import Function
 from lucid.nn.modules.module import register_module_full_backward_hook
 
+contract = pytest.mark.contract
+
 
 def run(source):
     """Return (the names that a piece of code defines, the lines that it prints)."""
@@ -31,6 +33,7 @@ def run(source):
 # ---- S000: RemovableHandle of Tensor.register_hook ----
 
 
+@contract("1.1")
 def test_handle_of_a_tensor_hook():
     """The hook prints the gradient once, the removed hook no more, and the block's hook doubles what it passes on."""
     names, printed = run("""
@@ -50,6 +53,7 @@ def test_handle_of_a_tensor_hook():
     assert names["x"].grad.tolist() == [6 + 2, 12 + 4]
 
 
+@contract("1.10")
 def test_the_handle_as_documented():
     """The handle drops one entry of the list, by identity, once; `with` gives the handle itself; two classes."""
 
@@ -76,6 +80,7 @@ def test_the_handle_as_documented():
 # ---- S001: module hooks ----
 
 
+@contract("4.1")
 def test_forward_pre_hook():
     """The pre-hook's tuple becomes the arguments; the returned callable takes the hook off."""
     names, _ = run("""
@@ -97,6 +102,7 @@ def test_forward_pre_hook():
     assert names["m"](names["x"]).tolist() == [[2, 2], [2, 2]]
 
 
+@contract("4.2")
 def test_forward_hook():
     """What the hook returns is the output; after removal the module's own result is."""
     names, _ = run("""
@@ -122,6 +128,7 @@ def test_forward_hook():
     assert names["m"].b.grad.tolist() == [3]
 
 
+@contract("5.7")
 def test_backward_hook():
     """The hook of two arguments gets the output tensor's gradient; `backward` takes a tensor of one element."""
     names, printed = run("""
@@ -142,6 +149,7 @@ def test_backward_hook():
     assert names["x"].grad.tolist() == [2]
 
 
+@contract("5.3")
 def test_full_backward_pre_hook():
     """The pre-hook gets a tuple with the output's gradient, and may return it."""
     names, printed = run("""
@@ -164,6 +172,7 @@ def test_full_backward_pre_hook():
     assert [names[name].grad.tolist() for name in "xy"] == [[1], [1]]
 
 
+@contract("5.2")
 def test_full_backward_hook():
     """The hook gets the gradients of both positional inputs and of the output, as tuples."""
     names, printed = run("""
@@ -186,6 +195,7 @@ def test_full_backward_hook():
     assert [names[name].grad.tolist() for name in "xy"] == [[1], [1]]
 
 
+@contract("7.1")
 def test_state_dict_pre_hook():
     """The pre-hook of a bare Module runs with the empty prefix."""
     _, printed = run("""
@@ -199,6 +209,8 @@ def test_state_dict_pre_hook():
     assert printed == ["saving with prefix: "]
 
 
+@contract("7.1")
+@contract("7.3")
 def test_state_dict_hook():
     """What the hook puts into the state dict, a string too, is in the result."""
     names, _ = run("""
@@ -212,6 +224,7 @@ def test_state_dict_hook():
     assert dict(names["sd"]) == {"note": "custom"}
 
 
+@contract("7.2")
 def test_load_state_dict_pre_hook():
     """The hook of three arguments may drop a key before a strict load, from a copy of the caller's dict."""
     names, _ = run("""
@@ -227,6 +240,7 @@ def test_load_state_dict_pre_hook():
     assert [*given] == ["legacy_key"]
 
 
+@contract("7.2")
 def test_load_state_dict_post_hook():
     """The hook of four arguments prints nothing where nothing is missing, and the names where something is."""
     source = """
@@ -245,6 +259,7 @@ def test_load_state_dict_post_hook():
 # ---- S002: Function and FunctionCtx ----
 
 
+@contract("3.1")
 def test_square_function():
     """The printed Function computes x*x and its gradient; its context carries tensors and attributes."""
     names, _ = run("""
@@ -268,6 +283,7 @@ def test_square_function():
     assert x.grad.tolist() == [9.0, 4.0, 1.0]
 
 
+@contract("3.1")
 def test_context_as_documented():
     """A fresh context per call; the last `save_for_backward` wins; marked outputs carry no gradient."""
     contexts = []
@@ -316,6 +332,8 @@ def hooked(**settings):
     return nn.Identity(), nn.Hook(prehook, posthook, **settings), calls
 
 
+@contract("9.2")
+@contract("9.3")
 def test_hook_object_registers_and_deregisters():
     """Both hooks run while registered, in order; deregistering is safe at any time and undoes both."""
     module, hook, calls = hooked()
@@ -328,6 +346,7 @@ def test_hook_object_registers_and_deregisters():
     assert module(lucid.tensor([1.0])).tolist() == [1]
 
 
+@contract("9.4")
 @pytest.mark.parametrize(("train", "evaluate"), [(True, True), (True, False), (False, True), (False, False)])
 def test_hook_object_heeds_the_mode(train, evaluate):
     """`train_update` and `eval_update` say in which mode of the module the hooks run."""
@@ -338,6 +357,7 @@ def test_hook_object_heeds_the_mode(train, evaluate):
     assert module(lucid.tensor([1.0])).tolist() == [20 if evaluate else 1]
 
 
+@contract("9.1")
 def test_hook_object_passes_keyword_arguments_on():
     """`prehook_kwargs` and `posthook_kwargs` go to the registrations: here the hooks see keyword arguments."""
 
@@ -356,12 +376,14 @@ def test_hook_object_passes_keyword_arguments_on():
     assert module(lucid.tensor([2.0]), exponent=2).tolist() == [8 + 3]
 
 
+@contract("9.1")
 def test_hook_object_needs_a_hook():
     """At least one of prehook and posthook must not be None."""
     with pytest.raises(RuntimeError):
         nn.Hook()
 
 
+@contract("9.5")
 def test_hook_object_leaves_with_its_last_reference():
     """Deleting the Hook takes its hooks off the module at once."""
     module, hook, _ = hooked()
@@ -389,6 +411,7 @@ class FullyConnected(nn.Module):
         return out if shift is None else out + shift
 
 
+@contract("5.1")
 def test_registered_as_documented():
     """Signature, defaults and the kind of handle."""
     parameters = inspect.signature(FullyConnected().register_full_backward_hook).parameters
@@ -398,6 +421,7 @@ def test_registered_as_documented():
     assert isinstance(handle, nn.hooks.RemovableHandle)
 
 
+@contract("5.2")
 def test_arguments_of_the_hook():
     """Positional inputs only, None for what is no tensor; the hook runs if and only if gradients are computed."""
     module, seen = FullyConnected(), []
@@ -419,6 +443,7 @@ def test_arguments_of_the_hook():
     assert len(seen) == 1
 
 
+@contract("5.1")
 def test_a_returned_gradient_is_used():
     """What the hook returns takes the place of grad_input for all that follows."""
     module = FullyConnected()
@@ -431,6 +456,7 @@ def test_a_returned_gradient_is_used():
     assert seen == [[[7, 7, 7]]]
 
 
+@contract("5.6")
 def test_views_are_handed_over_and_in_place_changes_refused():
     """The forward gets a view of its input, the caller a view of the output; modifying either in place raises."""
 
@@ -455,6 +481,8 @@ def test_views_are_handed_over_and_in_place_changes_refused():
         y.add_(1)
 
 
+@contract("0.2")
+@contract("6")
 def test_order_of_backward_hooks():
     """Global hooks fire before all others; a prepended hook before those that the module has."""
     module, order = FullyConnected(), []

@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from lucid.autograd.base import TensorBase, describe, version_of, wrap
-from lucid.autograd.hooks import RemovableHandle, add_hook_note, check_callable
+from lucid.autograd.hooks import RemovableHandle, StandIn, add_hook_note, check_callable
 from lucid.autograd.mode import thread
 from lucid.autograd.mutation import allow_mutation_on_saved_tensors
 from lucid.autograd.node import Node
@@ -132,6 +132,19 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
         version_of(t)[0] += 1
 
 
+class _Receiver(StandIn):
+    """What a hook over several tensors registers on one of them."""
+
+    __slots__ = ("func", "receive")
+
+    def __init__(self, func: Callable[..., Any], receive: Callable[[Any], None]) -> None:
+        self.func = func
+        self.receive = receive
+
+    def __call__(self, grad: Any) -> None:
+        self.receive(grad)
+
+
 class _MultiHandle:
     """The handle of a hook over several tensors: takes all its parts off."""
 
@@ -190,6 +203,8 @@ def register_multi_grad_hook(
     if mode not in {"all", "any"}:
         raise ValueError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
     check_callable(fn, "register_multi_grad_hook")
+    if isinstance(tensors, TensorBase):
+        raise HookTypeError("register_multi_grad_hook: expected a sequence of tensors, got a single Tensor")
     tensors = tuple(tensors)
     for tensor in tensors:
         if not isinstance(tensor, TensorBase):
@@ -236,7 +251,7 @@ def register_multi_grad_hook(
             if first:
                 call(grad)
 
-        return receive_all if mode == "all" else receive_any
+        return _Receiver(fn, receive_all if mode == "all" else receive_any)
 
     handles: list[RemovableHandle] = []
     for index, tensor in enumerate(tensors):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from lucid.autograd.base import TensorBase, describe
 from lucid.errors import HookError, HookTypeError
@@ -82,11 +83,17 @@ def check_callable(hook: object, where: str) -> None:
         raise HookTypeError(f"{where}: expected a callable hook, got {type(hook).__name__}: {hook!r}")
 
 
+class StandIn:
+    """The base of what is called in place of a user's hook: errors name it by that hook, its attribute `func`."""
+
+    __slots__ = ()
+
+
 def hook_name(hook: object) -> str:
     """Return the hook's qualified name and, where Python knows it, file and line."""
+    while isinstance(hook, partial | StandIn):
+        hook = cast("Any", hook).func
     inner: Any = hook
-    while hasattr(inner, "func"):
-        inner = inner.func
     name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
     code = getattr(getattr(inner, "__func__", inner), "__code__", None)
     if code is None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.hooks import add_hook_note, hook_name
+from lucid.autograd.hooks import StandIn, add_hook_note, hook_name
 from lucid.autograd.mode import thread
 from lucid.autograd.node import AccumulateGrad
 from lucid.autograd.retain import register_hook
@@ -143,12 +144,7 @@ def _fire_pre_hooks(module: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...
             if at[0] in with_kwargs:
                 result = hook(module, args, kwargs)
                 if result is not None:
-                    if not isinstance(result, tuple) or len(result) != 2:  # pyright: ignore[reportUnknownArgumentType]
-                        raise HookError(
-                            f"forward pre-hook {hook_name(hook)}: expected None or a tuple of (new_args, new_kwargs), "
-                            f"got {result!r}"
-                        )
-                    args, kwargs = result  # pyright: ignore[reportUnknownVariableType]
+                    args, kwargs = _both(hook, result)
             else:
                 result = hook(module, args)
                 if result is not None:
@@ -157,6 +153,23 @@ def _fire_pre_hooks(module: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...
         _note(error, module, "forward pre-hook", hooks, at)
         raise
     return args, kwargs  # pyright: ignore[reportUnknownVariableType]
+
+
+def _both(hook: Any, result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return what a pre-hook with kwargs returned, if it is (new_args, new_kwargs)."""
+    pair: Any = result
+    # a tensor, too, could be unpacked into arguments, row by row
+    if not (
+        isinstance(result, tuple)
+        and len(pair) == 2
+        and isinstance(pair[0], tuple | list)
+        and isinstance(pair[1], Mapping)
+    ):
+        raise HookError(
+            f"forward pre-hook {hook_name(hook)}: expected None or a tuple of (new_args, new_kwargs), a tuple and a "
+            f"dictionary, got {result!r}"
+        )
+    return tuple(pair[0]), dict(pair[1])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _fire_forward_hooks(
@@ -226,19 +239,25 @@ def _hook_output(module: Any, args: tuple[Any, ...], output: Any) -> Any:
         output = expand(output, shape=output.array.shape)
     # the node holds its hooks: a strong reference to the tensor would be a cycle
     ref = weakref.ref(output)
-    for _, hook, _ in module._output_hooks.snapshot():  # noqa: SLF001
-        register_hook(output, _OutputHook(hook, ref))
+    for index, (_, hook, _) in enumerate(module._output_hooks.snapshot()):  # noqa: SLF001
+        register_hook(output, _OutputHook(hook, ref, module, index))
     return output
 
 
-class _OutputHook:
+class _OutputHook(StandIn):
     """A tensor hook that calls ``hook(tensor, grad)`` and ignores what it returns."""
 
-    __slots__ = ("func", "tensor")
+    __slots__ = ("func", "index", "module", "tensor")
 
-    def __init__(self, hook: Callable[..., Any], tensor: weakref.ref[TensorBase]) -> None:
+    def __init__(self, hook: Callable[..., Any], tensor: weakref.ref[TensorBase], module: Any, index: int) -> None:
         self.func = hook
         self.tensor = tensor
+        self.module = module
+        self.index = index
 
     def __call__(self, grad: Any) -> None:
-        self.func(self.tensor(), grad)
+        try:
+            self.func(self.tensor(), grad)
+        except Exception as error:
+            add_hook_note(error, self.func, "backward hook", module_path(self.module), self.index)
+            raise

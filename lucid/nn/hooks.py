@@ -6,7 +6,7 @@ import weakref
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.hooks import check_callable
+from lucid.autograd.hooks import StandIn, check_callable
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.module import Module
 from lucid.nn.tables import Fleeting, HookTable, RemovableHandle
@@ -229,7 +229,7 @@ class ContextualHook(Hook):
         return _Method(self, name)
 
 
-class _Method:
+class _Method(StandIn):
     """Calls a method of an object that it holds weakly."""
 
     __slots__ = ("func", "owner")
@@ -307,14 +307,21 @@ class StateHook(ContextualHook, ABC):
     def register(self, module: Module | None = None) -> None:
         """Put the hook on its target; nothing happens if it is on it.
 
+        Parameters
+        ----------
+        module : Module, optional
+            The target, if anything.
+
         Raises
         ------
         RuntimeError
-            If the target is gone.
+            If the target is gone, or `module` is another.
         """
+        target = self.module
+        if module is not None and module is not target:
+            raise HookError(f"{type(self).__name__}.register: the hook was made for another module: give none here")
         if self.registered:
             return
-        target = self.module
         if target is None:
             raise HookError(f"{type(self).__name__}.register: the module is gone")
         super().register(target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,10 +12,10 @@ from lucid.nn.module_conversion import Conversion
 from lucid.nn.module_state import StateMethods
 from lucid.nn.parameter import Buffer, Parameter
 from lucid.nn.paths import adopt
-from lucid.nn.tables import KINDS, ActiveHooks, HookTable, global_tables
+from lucid.nn.tables import KINDS, ActiveHooks, HookTable, global_tables, registered_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
 
 class ModuleAttributeError(AttributeError):
@@ -117,11 +118,8 @@ class Module(Conversion, StateMethods):
                 f"cannot assign non-leaf Tensor to parameter '{name}': model parameters must be created explicitly; to "
                 f"express '{name}' as a function of another Tensor, compute the value in forward()"
             )
-        for hook in global_tables.parameter_registration.values():
-            replacement = hook(self, name, param)
-            if replacement is not None:
-                param = replacement
-        self._parameters[name] = param
+        hooks = global_tables.parameter_registration
+        self._parameters[name] = registered_value(hooks, self, name, param, "parameter", Parameter)
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add a tensor that is no parameter under `name`, such as running statistics.
@@ -150,11 +148,8 @@ class Module(Conversion, StateMethods):
             raise TypeError(
                 f"cannot assign '{type(tensor).__name__}' object to buffer '{name}': expected a Tensor or None"
             )
-        for hook in global_tables.buffer_registration.values():
-            replacement = hook(self, name, tensor)
-            if replacement is not None:
-                tensor = replacement
-        self._buffers[name] = tensor
+        hooks = global_tables.buffer_registration
+        self._buffers[name] = registered_value(hooks, self, name, tensor, "buffer", TensorBase)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -181,10 +176,7 @@ class Module(Conversion, StateMethods):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass: expected a Module or None")
         self._check_name(name, "module", self._modules)
-        for hook in global_tables.module_registration.values():
-            replacement = hook(self, name, module)
-            if replacement is not None:
-                module = replacement
+        module = registered_value(global_tables.module_registration, self, name, module, "module", Module)
         self._modules[name] = module
         adopt(self, module)
 
@@ -223,13 +215,13 @@ class Module(Conversion, StateMethods):
         state = vars(self)
         if isinstance(value, Parameter):
             self._parameters_or_error()
-            self._free(name, "_parameters")
-            self.register_parameter(name, value)
+            with self._in_place_of(name, "_parameters"):
+                self.register_parameter(name, value)
             return
         if isinstance(value, Module):
             self._parameters_or_error()
-            self._free(name, "_modules")
-            self.add_module(name, value)
+            with self._in_place_of(name, "_modules"):
+                self.add_module(name, value)
             return
         parameters = state.get("_parameters")
         if parameters is not None and name in parameters:
@@ -254,8 +246,8 @@ class Module(Conversion, StateMethods):
             persistent = (
                 value.persistent if isinstance(value, Buffer) else name not in state["_non_persistent_buffers_set"]
             )
-            self._free(name, "_buffers")
-            self.register_buffer(name, value, persistent)
+            with self._in_place_of(name, "_buffers"):
+                self.register_buffer(name, value, persistent)
         elif name in KINDS and not isinstance(value, HookTable):
             # a tool that replaces a hook table by a dictionary of its own means its entries
             table: HookTable = getattr(self, name)
@@ -270,15 +262,30 @@ class Module(Conversion, StateMethods):
         for child in self._modules.values():
             adopt(self, child)
 
-    def _free(self, name: str, but: str) -> None:
-        """Forget what `name` stands for, except in the table `but`."""
+    @contextlib.contextmanager
+    def _in_place_of(self, name: str, table: str) -> Generator[None]:
+        """Inside, `name` stands for nothing outside of `table`, for what is registered there; an error undoes that."""
         state = vars(self)
-        state.pop(name, None)
-        for table in ("_parameters", "_buffers", "_modules"):
-            if table != but:
-                state[table].pop(name, None)
-        if but != "_buffers":
-            state["_non_persistent_buffers_set"].discard(name)
+        others: list[dict[str, Any]] = [
+            state[each] for each in ("_parameters", "_buffers", "_modules") if each != table and name in state[each]
+        ]
+        # whole tables, as their order counts
+        before = [dict(entries) for entries in others]
+        persistence = set(self._non_persistent_buffers_set)
+        attribute = {name: state.pop(name)} if name in state else {}
+        for entries in others:
+            del entries[name]
+        if table != "_buffers":
+            self._non_persistent_buffers_set.discard(name)
+        try:
+            yield
+        except BaseException:
+            state.update(attribute)
+            for entries, old in zip(others, before, strict=True):
+                entries.clear()
+                entries.update(old)
+            self._non_persistent_buffers_set.update(persistence)
+            raise
 
     def __delattr__(self, name: str) -> None:
         state = vars(self)

@@ -12,8 +12,9 @@ from collections import OrderedDict
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.hooks import check_callable, hook_name
+from lucid.autograd.hooks import StandIn, add_hook_note, check_callable, hook_name
 from lucid.errors import HookTypeError
+from lucid.nn.paths import module_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lucid.nn.module import Module
 
 
-class Fleeting:
+class Fleeting(StandIn):
     """The base of hooks that belong to one live object and so stay behind when their module is copied or pickled."""
 
     __slots__ = ()
@@ -313,6 +314,42 @@ def takes_pytorch_form(hook: Callable[..., Any], theirs: int, ours: int, where: 
         f"{where}: expected a hook of {ours} positional arguments, or of {theirs} as in PyTorch, got "
         f"{hook_name(hook)} with the signature {signature}"
     )
+
+
+def registered_value(table: HookTable, module: Module, name: str, value: Any, kind: str, expected: type) -> Any:
+    """Return what the hooks in `table` make of what `module` is about to store under `name`.
+
+    Parameters
+    ----------
+    table : HookTable
+        Hooks ``hook(module, name, value)``.
+    module, name, value
+        What they are called with, each with what the one before returned.
+    kind : str
+        What the value is, for messages.
+    expected : type
+        What a hook's return must be, if it is not None.
+
+    Raises
+    ------
+    HookTypeError
+        If it is something else.
+    """
+    for index, (_, hook, _) in enumerate(table.snapshot()):
+        try:
+            result = hook(module, name, value)
+            if result is None:
+                continue
+            if not isinstance(result, expected):
+                raise HookTypeError(
+                    f"{kind} registration hook {hook_name(hook)}: expected None or a {expected.__name__} to be "
+                    f"returned, got {type(result).__name__}"
+                )
+            value = result
+        except Exception as error:
+            add_hook_note(error, hook, f"{kind} registration hook", f"'{name}' of {module_path(module)}", index)
+            raise
+    return value
 
 
 class TableAttribute:

@@ -19,6 +19,8 @@ from lucid import nn
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.hooks import ContextualHook, Hook, RemovableHandle, StateHook
 
+contract = pytest.mark.contract
+
 CALL_KINDS = [
     "register_forward_pre_hook",
     "register_forward_hook",
@@ -60,6 +62,8 @@ class Nested(nn.Module):
 # ---- handles ----
 
 
+@contract("0.4")
+@contract("8.1")
 @pytest.mark.parametrize("registration", KINDS)
 def test_handles(registration):
     """A handle removes by `remove`, by a call and at the end of a with block, as often as one likes."""
@@ -83,6 +87,7 @@ def test_handles(registration):
     assert not module._active_hooks
 
 
+@contract("0.6")
 @pytest.mark.parametrize("registration", KINDS)
 def test_what_cannot_be_called_is_refused(registration):
     """Registering something that is not callable is a TypeError that names the method, and registers nothing."""
@@ -93,6 +98,7 @@ def test_what_cannot_be_called_is_refused(registration):
     assert not any(len(getattr(module, table)) for table in TABLES)
 
 
+@contract("8.1")
 def test_ids_grow():
     """Ids are global and growing, over modules and kinds."""
     a, b = nn.Identity(), nn.Identity()
@@ -102,6 +108,8 @@ def test_ids_grow():
     assert first.id < second.id < third.id
 
 
+@contract("0.8")
+@contract("8.1")
 def test_a_handle_keeps_nothing_alive():
     """A handle holds its table weakly: the module goes although the handle is kept, and removing is harmless."""
     gc.disable()
@@ -116,6 +124,8 @@ def test_a_handle_keeps_nothing_alive():
         gc.enable()
 
 
+@contract("8.1")
+@contract("8.3")
 def test_handles_pickle_with_their_module():
     """A module with picklable hooks pickles; the handle that goes along removes the hook of the new module."""
     module = nn.Identity()
@@ -128,6 +138,7 @@ def test_handles_pickle_with_their_module():
     assert twin.register_forward_hook(top_level_hook).id > handle.id
 
 
+@contract("8.3")
 def test_unpicklable_hooks_are_named():
     """A hook that cannot be pickled is named in the error, with its file."""
     module = nn.Sequential(nn.Identity())
@@ -136,6 +147,7 @@ def test_unpicklable_hooks_are_named():
         pickle.dumps(module)
 
 
+@contract("8.1")
 def test_bound_methods_follow_the_copy():
     """A bound method of the module, registered on itself, belongs to the copy after a deep copy."""
 
@@ -152,6 +164,7 @@ def test_bound_methods_follow_the_copy():
     assert (module.calls, twin.calls) == (0, 1)
 
 
+@contract("8.2")
 def test_tools_that_know_the_tables():
     """The tables are ordered mappings that tools may fill, empty and replace by hand."""
     module = nn.Identity()
@@ -194,6 +207,7 @@ def test_many_hooks_leave_nothing():
 # ---- errors ----
 
 
+@contract("0.5")
 @pytest.mark.parametrize("registration", CALL_KINDS)
 def test_a_raising_hook_is_named(registration):
     """An error keeps its type; a note names hook, kind, place and the module's path; later hooks do not run."""
@@ -219,6 +233,7 @@ def test_a_raising_hook_is_named(registration):
     assert net[1][0].weight.grad is None or not registration.endswith("pre_hook")
 
 
+@contract("5.1")
 def test_returned_gradients_are_checked(rng):
     """A gradient of another shape, dtype or kind is refused, and the hook named."""
     for wrong, error in (
@@ -238,6 +253,7 @@ def test_returned_gradients_are_checked(rng):
         module(leaf(rng, 3)).sum().backward()
 
 
+@contract("0.9")
 def test_grad_mode_inside_backward_hooks(rng):
     """Grad mode is off inside backward hooks, and on under create_graph."""
     module = nn.Identity()
@@ -253,6 +269,7 @@ def test_grad_mode_inside_backward_hooks(rng):
 # ---- beyond PyTorch ----
 
 
+@contract("5.3")
 def test_pre_hook_without_and_with_alignment(rng):
     """The backward pre-hook leaves non-tensor outputs out, or has None for them with `aligned=True`."""
 
@@ -274,6 +291,7 @@ def test_pre_hook_without_and_with_alignment(rng):
     np.testing.assert_allclose(x.grad.cpu().numpy(), 32.0)
 
 
+@contract("5.8")
 def test_keyword_arguments(rng):
     """With `with_kwargs` the hook waits for and may replace the gradients of keyword arguments."""
 
@@ -300,6 +318,7 @@ def test_keyword_arguments(rng):
     np.testing.assert_allclose(factor.grad.cpu().numpy(), 10 * (upstream * x.detach()).cpu().numpy())
 
 
+@contract("5.8")
 def test_structures(rng):
     """With `structured` gradients come in the structure of arguments and output, and so do replacements."""
     module = Nested()
@@ -325,6 +344,7 @@ def test_structures(rng):
     assert (a.grad.tolist(), b.grad.tolist(), c.grad.tolist()) == ([3.0] * 2, [10.0] * 2, [300.0] * 2)
 
 
+@contract("5.8")
 def test_structures_of_another_form_are_refused(rng):
     """A replacement of another structure is an error that says what differs."""
     for wrong, message in (
@@ -339,6 +359,7 @@ def test_structures_of_another_form_are_refused(rng):
             out["sum"].sum().backward()
 
 
+@contract("5.8")
 def test_dataclasses(rng):
     """Dataclasses, frozen ones too, pass the boundary with their type, and their gradients come in one."""
 
@@ -365,6 +386,7 @@ def test_dataclasses(rng):
     assert grad_output.note is None
 
 
+@contract("5.8")
 def test_mutable_arguments_stay_the_callers():
     """Without `structured` a list or dictionary that is passed is the caller's own, so that forward may fill it."""
 
@@ -380,6 +402,7 @@ def test_mutable_arguments_stay_the_callers():
     assert len(cache) == 1
 
 
+@contract("5.7")
 def test_backward_hook_on_the_output(rng):
     """`register_backward_hook` gives a single output tensor and its gradient, and ignores the return."""
     module = nn.Identity()
@@ -407,6 +430,7 @@ def test_backward_hook_on_the_output(rng):
         module.register_backward_hook(lambda: None)
 
 
+@contract("4.4")
 def test_forward_called_directly_fires_nothing():
     """`module.forward(...)` fires no hooks."""
     module = nn.Identity()
@@ -430,6 +454,7 @@ def test_hooks_registered_by_forward():
 # ---- objects that own hooks ----
 
 
+@contract("9.1")
 def test_hook_construction():
     """A Hook needs one function at least, each callable; the dictionaries of arguments are copied."""
     with pytest.raises(RuntimeError, match="at least one"):
@@ -445,6 +470,8 @@ def test_hook_construction():
     assert float(module(lucid.ones(1))) == 4.0
 
 
+@contract("9.2")
+@contract("9.3")
 def test_hook_registration():
     """A Hook is on one module at a time; deregistering is idempotent and allows to register again."""
     first, second = nn.Identity(), nn.Identity()
@@ -467,6 +494,7 @@ def test_hook_registration():
         Hook(print).register(3)
 
 
+@contract("9.2")
 def test_hook_registration_undone_when_half_done():
     """If the second of two registrations fails, the first is undone."""
     module = nn.Identity()
@@ -477,6 +505,7 @@ def test_hook_registration_undone_when_half_done():
     assert not module._active_hooks
 
 
+@contract("9.4")
 def test_hook_modes():
     """`trainexec` and `evalexec` are read at every call against the module's mode."""
     module = nn.Identity()
@@ -491,6 +520,8 @@ def test_hook_modes():
     assert float(module.train()(lucid.zeros(1))) == 1.0
 
 
+@contract("9.3")
+@contract("9.5")
 def test_the_module_does_not_keep_its_hook():
     """Deleting the Hook removes its hooks at once, and the death of the module leaves the Hook usable."""
     gc.disable()
@@ -512,6 +543,7 @@ def test_the_module_does_not_keep_its_hook():
         gc.enable()
 
 
+@contract("9.6")
 def test_copies_leave_the_hook_behind():
     """A deep copy of a module and its pickle do not fire the original's Hook, and have no trace of it."""
     module = nn.Identity()
@@ -524,6 +556,7 @@ def test_copies_leave_the_hook_behind():
     assert float(module(lucid.zeros(1))) == 1.0
 
 
+@contract("0.5")
 def test_a_hook_that_raises_is_named_by_its_function():
     """The note on an error names the user's function, not what stands for it in the table."""
 
@@ -548,6 +581,7 @@ class Adds(ContextualHook):
         return output + self.calls
 
 
+@contract("9.7")
 def test_contextual_hooks():
     """Methods named at construction are the hooks, keep state and may replace; wrong names raise then."""
     module, hook = nn.Identity(), Adds()
@@ -573,6 +607,7 @@ class Clamps(StateHook):
             module.weight.clamp_(-0.1, 0.1)
 
 
+@contract("9.7")
 def test_state_hooks():
     """A StateHook runs on its module at each call or on request, and is no part of it."""
     module = nn.Linear(2, 2)
@@ -627,6 +662,7 @@ def note_of_failing(register, module, call):
     return note
 
 
+@contract("0.5")
 @pytest.mark.parametrize("register", CALL_KINDS)
 def test_notes_name_the_place_in_the_whole_model(register):
     """The path begins at the model's top: below a module that is called by itself, in copies, past slices that die."""
@@ -660,6 +696,8 @@ def test_a_module_keeps_no_parent_alive():
     assert "module Linear" in note_of_failing("register_full_backward_hook", part, lambda: part(x))
 
 
+@contract("5.1")
+@contract("5.6")
 def test_one_tensor_in_and_out_fires_as_any_call(rng):
     """The short way of one tensor gives hooks, replacements, order and errors of the general way, also twice over."""
 

@@ -12,6 +12,8 @@ from lucid import nn
 from lucid.errors import StateDictError
 from tests.device import shares_memory
 
+contract = pytest.mark.contract
+
 
 def net():
     return nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1)))
@@ -70,6 +72,7 @@ def test_round_trip():
     assert state["0.weight"].any()
 
 
+@contract("7.5")
 def test_one_error_lists_everything():
     """Missing, unexpected and wrongly shaped keys and values of other types are in one error; nothing changes."""
     module = net()
@@ -157,6 +160,8 @@ def test_older_batch_norm():
     nn.BatchNorm1d(2).load_state_dict(state)
 
 
+@contract("7.1")
+@contract("7.3")
 def test_saving_hooks():
     """Pre-hooks fire parent first, hooks children first; a hook may edit the dictionary, the root's may replace it."""
     module = net()
@@ -185,6 +190,8 @@ def test_saving_hooks():
         other.state_dict()
 
 
+@contract("7.2")
+@contract("7.3")
 def test_loading_pre_hooks():
     """A pre-hook gets its module's entries by their own names, PyTorch's form all with a prefix; both may edit."""
     module = net()
@@ -212,6 +219,7 @@ def test_loading_pre_hooks():
     assert seen[-3:-1] == ["1.0.", module[1][0]]
 
 
+@contract("7.2")
 def test_loading_post_hooks():
     """Post-hooks fire also when the load is about to raise, see their own keys, and may avoid the error."""
     module = net()
@@ -237,6 +245,8 @@ def test_loading_post_hooks():
     assert unchanged(module, before)
 
 
+@contract("0.5")
+@contract("7.5")
 def test_hook_that_raises_while_loading():
     """A post-hook that raises leaves the module unchanged, and the note names it and the module's path."""
     module = net()
@@ -253,6 +263,7 @@ def test_hook_that_raises_while_loading():
     assert "module 1 (Sequential)" in caught.value.__notes__[0]
 
 
+@contract("7.4")
 def test_forms_are_recognised_at_registration():
     """A hook that takes neither form is refused, and a bare *args gets PyTorch's."""
     module = net()

@@ -12,6 +12,8 @@ import torch
 
 import lucid
 
+contract = pytest.mark.contract
+
 LIBRARIES = {"torch": torch, "lucid": lucid}
 
 
@@ -86,6 +88,7 @@ def watch(net, events, registrations=REGISTRATIONS):
     return handles
 
 
+@contract("5.4")
 def test_every_kind_on_every_module():
     """Hooks of all kinds on nested modules fire in PyTorch's order with PyTorch's values."""
 
@@ -103,6 +106,10 @@ def test_every_kind_on_every_module():
     same(program)
 
 
+@contract("4.1")
+@contract("4.2")
+@contract("5.1")
+@contract("5.3")
 def test_replacements_flow_on():
     """What hooks of each kind return is what all that follows sees, gradients of parameters included."""
 
@@ -122,6 +129,7 @@ def test_replacements_flow_on():
     same(program)
 
 
+@contract("0.2")
 @pytest.mark.parametrize("registration", list(REGISTRATIONS))
 def test_order_with_prepend(registration):
     """`prepend=True` puts a hook before all others of its kind on the module."""
@@ -135,6 +143,7 @@ def test_order_with_prepend(registration):
     same(program)
 
 
+@contract("0.3")
 @pytest.mark.parametrize("registration", list(REGISTRATIONS))
 def test_removed_and_added_while_firing(registration):
     """A hook removed while hooks fire still fires in this pass, and one that is added waits for the next."""
@@ -158,6 +167,7 @@ def test_removed_and_added_while_firing(registration):
     same(program)
 
 
+@contract("5.5")
 def test_backward_hooks_are_those_of_the_forward():
     """Backward hooks are taken when the module is called; several calls fire once each, the last call first."""
 
@@ -175,6 +185,7 @@ def test_backward_hooks_are_those_of_the_forward():
     same(program)
 
 
+@contract("5.4")
 def test_inputs_that_need_no_gradient():
     """Without a positional input that requires grad the hook fires once the outputs' gradients are known."""
 
@@ -186,6 +197,7 @@ def test_inputs_that_need_no_gradient():
     same(program)
 
 
+@contract("5.2")
 def test_mixed_arguments():
     """`grad_input` has an entry for each positional argument, `grad_output` one for each output, None for others."""
 
@@ -207,6 +219,7 @@ def test_mixed_arguments():
     same(program)
 
 
+@contract("5.2")
 def test_only_some_outputs_used():
     """Outputs that the loss does not use give None in `grad_output`."""
 
@@ -225,6 +238,7 @@ def test_only_some_outputs_used():
     same(program)
 
 
+@contract("5.5")
 def test_nothing_fires_without_a_graph():
     """No backward hook fires under no_grad, nor the full hooks where only a parameter's gradient is asked for."""
 
@@ -240,6 +254,7 @@ def test_nothing_fires_without_a_graph():
     same(program)
 
 
+@contract("0.9")
 def test_double_backward():
     """Under `create_graph` gradients in hooks can be differentiated, and what hooks return is."""
 
@@ -255,6 +270,9 @@ def test_double_backward():
     same(program)
 
 
+@contract("4.1")
+@contract("4.2")
+@contract("4.3")
 def test_kwargs_and_always_call():
     """Hooks with kwargs see and replace keyword arguments; always-called ones also run when the call raises."""
 
@@ -280,6 +298,7 @@ def test_kwargs_and_always_call():
     same(program)
 
 
+@contract("4.3")
 def test_always_called_hook_that_raises_itself():
     """What an always-called hook raises after an error is a warning; the first error goes on."""
 
@@ -305,6 +324,8 @@ def test_always_called_hook_that_raises_itself():
     same(program)
 
 
+@contract("0.2")
+@contract("6")
 def test_global_hooks_come_first():
     """Hooks of all modules fire before a module's own, whichever was registered first."""
 
@@ -333,6 +354,7 @@ def test_global_hooks_come_first():
     same(program)
 
 
+@contract("6")
 def test_registration_hooks():
     """Registration hooks see each parameter, buffer and module before it is stored, and may replace it."""
 
@@ -356,6 +378,7 @@ def test_registration_hooks():
     same(program)
 
 
+@contract("8.1")
 def test_copies():
     """A copied module's hooks are its own: removing the original's leaves them, a copied handle removes the copy's."""
 
@@ -373,6 +396,7 @@ def test_copies():
     same(program)
 
 
+@contract("5.6")
 def test_named_tuples_are_kept():
     """A named tuple that forward returns keeps its type and names through the boundary."""
 
@@ -394,6 +418,9 @@ def test_named_tuples_are_kept():
     same(program)
 
 
+@contract("4.1")
+@contract("5.1")
+@contract("5.3")
 def test_wrong_returns():
     """A hook that returns something of the wrong form raises an error of the same class as in PyTorch."""
 
@@ -420,6 +447,7 @@ def test_wrong_returns():
     same(program)
 
 
+@contract("5.6")
 def test_in_place_changes_are_refused():
     """Inputs and outputs of a module with backward hooks are views that may not be changed in place."""
 
