@@ -4,18 +4,15 @@
 //
 // order = infinity stands for the largest |row_c|, -infinity for the smallest, 0 for how many are not zero.
 // Axes: r = row, c = column, each with a stride.
-// Launch: grid = rows; block of whole warps, which share a row.
+// Launch: any one-dimensional grid; block of whole warps, which share a row.
 
 #include "lucid.cuh"
 
 namespace lucid {
 
 template <typename T>
-__global__ void shorten_rows(T* table, const unsigned char* used_r, long long columns, long long stride_r,
-                             long long stride_c, double max_norm, double order) {
+__device__ __forceinline__ void shorten(T* row, long long columns, long long stride_c, double max_norm, double order) {
     typedef Real<T> R;
-    if (!used_r[blockIdx.x]) return;
-    T* row = table + blockIdx.x * stride_r;
     const bool most = order == (double)INFINITY, least = order == -(double)INFINITY;
     R mine = least ? (R)INFINITY : (R)0;
     for (long long c = threadIdx.x; c < columns; c += blockDim.x) {
@@ -34,6 +31,13 @@ __global__ void shorten_rows(T* table, const unsigned char* used_r, long long co
     const R factor = (R)max_norm / (norm + (R)1e-7);
     for (long long c = threadIdx.x; c < columns; c += blockDim.x)
         row[c * stride_c] = from_real<T>(to_real(row[c * stride_c]) * factor);
+}
+
+template <typename T>
+__global__ void shorten_rows(T* table, const unsigned char* used_r, long long rows, long long columns,
+                             long long stride_r, long long stride_c, double max_norm, double order) {
+    for (long long r = blockIdx.x; r < rows; r += gridDim.x)
+        if (used_r[r]) shorten(table + r * stride_r, columns, stride_c, max_norm, order);
 }
 
 }  // namespace lucid

@@ -68,7 +68,7 @@ __device__ __forceinline__ void add_atomically(long long* to, long long value) {
 
 // Uses of place `skipped` do not count; with use_count_i, each of them counts for its share.
 template <typename T, typename I>
-__global__ void add_at(Real<T>* table, const I* index, const T* value, Bits bits, const int* use_count_i,
+__global__ void add_at(Real<T>* table, const I* index, const T* value, Bits bits, const long long* use_count_i,
                        long long skipped, Walk walk, Places places, long long count) {
     typedef Real<T> R;
     LUCID_FOR(e, count) {
@@ -83,7 +83,7 @@ __global__ void add_at(Real<T>* table, const I* index, const T* value, Bits bits
 
 template <typename T>
 __global__ void add_sorted(Real<T>* table, const long long* place_k, const long long* order_k, const T* value,
-                           Real<T>* carry_wc, const int* use_count_i, long long skipped, Walk columns,
+                           Real<T>* carry_wc, const long long* use_count_i, long long skipped, Walk columns,
                            long long column_count, long long value_step, long long along, long long lines) {
     typedef Real<T> R;
     const long long windows = (lines + WINDOW - 1) / WINDOW;

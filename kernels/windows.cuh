@@ -69,12 +69,12 @@ struct Steps {
 // Calls body(plane, row, column) for each pixel of each plane.
 template <typename Body>
 __device__ __forceinline__ void for_each_pixel(long long planes, int rows, int columns, Body body) {
-    const int pixels = rows * columns;
+    // unsigned, because a step beyond the last pixel may pass 2^31
+    const unsigned pixels = (unsigned)rows * (unsigned)columns;
     for (long long plane = (long long)blockIdx.y * blockDim.y + threadIdx.y; plane < planes;
          plane += (long long)gridDim.y * blockDim.y)
-        for (int pixel = (int)(blockIdx.x * blockDim.x + threadIdx.x); pixel < pixels;
-             pixel += (int)(gridDim.x * blockDim.x))
-            body(plane, pixel / columns, pixel % columns);
+        for (unsigned pixel = blockIdx.x * blockDim.x + threadIdx.x; pixel < pixels; pixel += gridDim.x * blockDim.x)
+            body(plane, (int)(pixel / columns), (int)(pixel % columns));
 }
 
 // Calls body(y, x, number of the place) for each window that meets the element (h, w).

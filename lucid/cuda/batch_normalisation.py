@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Blocks that keep the largest devices busy; also how many parts a long sum is cut into.
 BLOCKS = 264
+# What a grid has at most.
+MAX_BLOCKS = 2**31 - 1
 
 # Element, its bytes, and the types that weights beside it have.
 TYPES = (
@@ -115,7 +117,7 @@ def side_by_side(weight: Array | None) -> Array | None:
 def flat_launch(count: int) -> tuple[int, int]:
     """Return grid and block for one thread each."""
     block = min(256, max(32, power_of_two(count)))
-    return min(-(-count // block), 2**31 - 1), block
+    return min(-(-count // block), MAX_BLOCKS), block
 
 
 def _channel_launch(sizes: tuple[int, int, int], strides: tuple[int, int, int], vec: int) -> tuple[Any, Any]:
@@ -123,7 +125,7 @@ def _channel_launch(sizes: tuple[int, int, int], strides: tuple[int, int, int], 
     samples, channels, pixels = sizes
     positions = samples * pixels // vec
     side_by_side = strides[1] == 1 and (pixels == 1 or strides[2] != 1)
-    across = min(32, power_of_two(channels)) if side_by_side else 1
+    across = min(32, power_of_two(channels)) if side_by_side or channels > MAX_BLOCKS else 1
     along = min(256 // across, max(power_of_two(positions), 32 // across))
     blocks = -(-channels // across)
     parts = max(1, min(-(-2 * BLOCKS // blocks), -(-positions // (4 * along)), 65535))

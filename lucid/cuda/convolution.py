@@ -15,7 +15,7 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.cuda import blas, cudnn
 from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel
-from lucid.cuda.windows import STEPS, WINDOWS, images, launch_shape, packed
+from lucid.cuda.windows import LARGEST_INT, STEPS, WINDOWS, addressable, images, launch_shape, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,6 @@ BLOCK = 256 << 20
 
 _REDUCE_THREADS = 256
 _LARGEST_GRID_Y = 65_535
-_LARGEST_INT = 2**31 - 1
 
 _TYPED = tuple((t,) for t in FLOATS)
 _im2col = Kernel("convolution", "lucid::im2col", f"PPii{STEPS}{WINDOWS}", _TYPED)
@@ -100,7 +99,7 @@ def _problem(
     axes = tuple(zip(x[2:], out, weight[2:], stride, before, dilation, strict=True))
     if name not in FLOATS or len(axes) > 2 or not math.prod((*x, *weight, *out)):
         return None
-    if max(math.prod(sizes) for sizes in (x[2:], out, weight[2:])) > _LARGEST_INT:
+    if not addressable(axes) or max(x[0], x[1], weight[0]) > LARGEST_INT:
         return None
     return Problem(name, axes, x[0], x[1], weight[0], groups)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 __all__ = [
+    "MAX_BLOCKS",
     "MAX_DIMS",
     "UNITS",
     "Form",
@@ -323,7 +324,7 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
     value : Array or number
         What is added.
     use_count : Array, optional
-        int32: by how much what is added to each place is divided.
+        int64: by how much what is added to each place is divided.
     skipped : int
         A place to which nothing is added.
 

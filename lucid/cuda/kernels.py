@@ -47,8 +47,8 @@ Extent = int | tuple[int, ...]
 _BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
 # Above this a kernel must be allowed its dynamic shared memory beforehand.
 _PLAIN_SHARED = 48 << 10
-# A larger number would lose its upper bits on the way to the driver.
-_MOST_BLOCKS = 2**31 - 1
+# Larger numbers would lose their upper bits on the way to the driver.
+_MOST_BLOCKS, _MOST_BESIDE = 2**31 - 1, 65_535
 
 
 class Unit(NamedTuple):
@@ -168,8 +168,11 @@ class Launcher:
             runs.allow_shared(handle, shared)
         gx, gy, gz = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
         bx, by, bz = (block, 1, 1) if isinstance(block, int) else (*block, 1, 1)[:3]
-        if gx > _MOST_BLOCKS:
-            raise KernelError(f"launch of {self.name}: {gx:,} blocks, and a grid has at most {_MOST_BLOCKS:,}")
+        if gx > _MOST_BLOCKS or gy > _MOST_BESIDE or gz > _MOST_BESIDE:
+            raise KernelError(
+                f"launch of {self.name}: {gx:,} x {gy:,} x {gz:,} blocks, and a grid has at most {_MOST_BLOCKS:,} along "
+                f"x and {_MOST_BESIDE:,} along y and z"
+            )
         call = handle, gx, gy, gz, bx, by, bz, shared, runs.stream(), None, self._extra
         with self._lock:
             try:

@@ -86,6 +86,8 @@ def problem_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
             return None
         sizes = sizes_of(shape, (low, first))
         channels = math.prod(shape[first:high])
+        if sizes[1] * channels > MAX_LENGTH:
+            return None
         return Problem(False, (low, first), sizes, (low, high), channels, math.prod(shape[high:]))
     low, high = kept[0], kept[-1] + 1
     if kept != list(range(low, high)) or affine != (*[1] * low, *shape[low:high], *[1] * (ndim - high)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.cuda.indexing import add, along, contiguous, form_of, picked, read, steps_of, write
+from lucid.cuda.indexing import MAX_BLOCKS, add, along, contiguous, form_of, picked, read, steps_of, write
 from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = [
     "shorten",
 ]
 
-_shorten_rows = Kernel("embedding", "lucid::shorten_rows", "PPqqqdd", [(t,) for t in FLOATS])
+_shorten_rows = Kernel("embedding", "lucid::shorten_rows", "PPqqqqdd", [(t,) for t in FLOATS])
 
 
 def _wide(dtype: Any) -> Any:
@@ -119,8 +119,8 @@ def embedding(weight: Array, index: Array, **_: Any) -> Any:
 
 
 def _use_count(index: Array, rows: int) -> Array:
-    """Return how often each row is named, as int32."""
-    counts = gpu.cupy().zeros(rows, np.int32)
+    """Return how often each row is named."""
+    counts = gpu.cupy().zeros(rows, np.int64)
     walk = picked(contiguous((rows,)), (0,), (index,), None, wrap=False)
     if walk is not None:
         add(counts, walk, 1)
@@ -162,6 +162,7 @@ def shorten(weight: Array, index: Array, max_norm: float, norm_type: float) -> b
         write(used, walk, 1)
         block = min(128, -(-columns // 32) * 32)
         _shorten_rows[str(name)](
-            rows, block, weight.data.ptr, used.data.ptr, columns, *steps_of(weight), float(max_norm), float(norm_type)
-        )
+            min(rows, MAX_BLOCKS), block, weight.data.ptr, used.data.ptr, rows, columns, *steps_of(weight),
+            float(max_norm), float(norm_type),
+        )  # fmt: skip
     return True

@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.backend import gpu
 from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel
-from lucid.cuda.windows import STEPS, WINDOWS, images, launch_shape, packed
+from lucid.cuda.windows import LARGEST_INT, STEPS, WINDOWS, addressable, images, launch_shape, packed
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -58,6 +58,8 @@ def _work(x: Array, axes: Any, over: str, lanes: int = 1) -> Work | None:
     made = tuple([getattr(axis, over) for axis in axes])
     pixels = math.prod(made)
     if dtype not in FLOATS or read is None or not read.planes * pixels:
+        return None
+    if not addressable(axes) or read.shape[1] > LARGEST_INT:
         return None
     launch = launch_shape(read.planes, pixels, lanes)
     if launch is None:

@@ -84,7 +84,8 @@ def plan_of(
         block = threads, rows
         grid = -(-lines // rows)
     else:
-        across = 1 if inner == 1 else min(32, power_of_two(lines))
+        # neighbouring threads take neighbours of a line where these lie together and are many enough
+        across = 1 if inner == 1 and length > 32 else min(32, power_of_two(lines))
         parts = min(BLOCK // across, power_of_two(-(-length // 4)))
         block = across, max(parts, 32 // across)
         grid = -(-lines // across)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
-__all__ = ["Images", "images", "launch_shape", "packed"]
+__all__ = ["LARGEST_INT", "Images", "addressable", "images", "launch_shape", "packed"]
 
 # Codes of the struct module for Steps and Windows of kernels/windows.cuh.
 STEPS, WINDOWS = "qqqq", "iiiiiiiiiiii"
 
 _THREADS = 256
 _LARGEST_GRID_Y = 65_535
-_LARGEST_INT = 2**31 - 1
+LARGEST_INT = 2**31 - 1
 
 # Windows along a dimension of one element.
 _NONE = (1, 1, 1, 1, 0, 1)
@@ -52,6 +53,14 @@ def images(x: Array, count: int) -> Images | None:
     return Images(shape, spread)
 
 
+def addressable(axes: Any) -> bool:
+    """Whether kernels, which count the pixels of a plane in 32 bits, reach all elements and windows of these axes."""
+    for size, out, kernel, stride, before, dilation in axes:
+        if max(size, out * stride) + before + kernel * dilation + stride > LARGEST_INT:
+            return False
+    return max(math.prod(axis[place] for axis in axes) for place in range(3)) <= LARGEST_INT
+
+
 def packed(axes: Any) -> tuple[int, ...]:
     """Return the members of Windows, from the properties of the windows along one or two dimensions."""
     return (*(_NONE if len(axes) == 1 else axes[0]), *axes[-1])
@@ -68,7 +77,7 @@ def launch_shape(planes: int, pixels: int, lanes: int = 1) -> tuple[tuple[int, i
         Neighbouring threads that share a pixel.
     """
     across = pixels * lanes
-    if across > _LARGEST_INT:
+    if across > LARGEST_INT:
         return None
     width = min(_THREADS, max(lanes, 1 << (across - 1).bit_length()))
     height = min(_THREADS // width, 1 << (planes - 1).bit_length())

@@ -101,7 +101,9 @@ def full_like(
 ) -> ndarray:
     """One number everywhere, in the form of another array."""
     made = like(a, dtype, order, shape)
-    made[...] = fill_value
+    # sparse memory is zero already
+    if made.memory.size < SPARSE or fill_value != 0:
+        made[...] = fill_value
     return made
 
 
