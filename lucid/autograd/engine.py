@@ -10,6 +10,7 @@ import numpy as np
 
 from lucid.autograd.anomaly import check_grads, forward_of
 from lucid.autograd.base import TensorBase, as_array, describe, grad_of, is_list, registered, wrap
+from lucid.autograd.contributions import Sums, contribute
 from lucid.autograd.hooks import (
     add_hook_note,
     check_replacement,
@@ -83,7 +84,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     ndarray, quiet, add = np.ndarray, state.quiet, np.add
     plain = not (graph or watched)
     buffers: dict[Node, Any] = {}
-    owned: set[tuple[Node, int]] = set()
+    sums = Sums()
     leaves: list[Node] = []
     # The newest pending node, and the others as a heap: in a chain the heap stays empty. Inputs are older than what
     # uses them, so the newest pending node has received all that it will; only leaves, which do not wait for their
@@ -93,12 +94,12 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
 
     for (node, output), grad in roots:
         if node in buffers:
-            contribute(buffers, owned, node, output, grad, graph=graph)
+            contribute(buffers, sums, node, output, grad, graph=graph)
             continue
         if node.outputs == 1:
             buffers[node] = grad
         else:
-            contribute(buffers, owned, node, output, grad, graph=graph)
+            contribute(buffers, sums, node, output, grad, graph=graph)
         if needed is not None and not this.will_run(node):
             continue
         if type(node) is AccumulateGrad:
@@ -123,7 +124,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                     node.backward(CPU, fire_light(node, extra, buffers.pop(node)), quiet)
                 continue
             if plain and extra is None and gpu.is_gpu_array(buffers.get(node)):
-                _accumulate_on_device(node, buffers, quiet)
+                _accumulate_on_device(node, buffers, sums, quiet)
                 continue
         elif newest is not None:
             node = newest
@@ -133,6 +134,8 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         grad = buffers.pop(node, None)
         extra = node.extra
         if not plain or type(grad) is not ndarray:
+            if sums:
+                grad = sums.settled(node, grad)
             m = GRAPH if graph else namespace_of_buffer(grad)
             if watched or extra is not None:
                 grads = _run_watched(this, node, m, grad, quiet)
@@ -189,7 +192,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             if grad is None:
                 continue
             if target.outputs != 1:
-                contribute(buffers, owned, target, output, grad, graph=graph)
+                contribute(buffers, sums, target, output, grad, graph=graph)
                 continue
             old = buffers.get(target)
             if old is None:
@@ -200,7 +203,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 except NumPyComplaints:
                     buffers[target] = quiet(add, old, grad)
             else:
-                contribute(buffers, owned, target, output, grad, graph=graph)
+                contribute(buffers, sums, target, output, grad, graph=graph)
         # the leaf that runs next must find its buffer in nobody else's hands
         edge = grad = grads = old = None
 
@@ -240,46 +243,6 @@ def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
     return tensor.array
 
 
-def contribute(
-    buffers: dict[Node, Any], owned: set[tuple[Node, int]], node: Node, output: int, grad: Any, *, graph: bool
-) -> None:
-    """Add `grad` to what output `output` of `node` has received.
-
-    `owned` holds the outputs whose buffer was made here by an earlier sum: nobody else has seen it, so it is added to
-    in place.
-    """
-    several = node.outputs != 1
-    if several:
-        slots: Any = buffers.get(node)
-        if slots is None:
-            slots = buffers[node] = [None] * node.outputs
-        place: Any = output
-        old = slots[output]
-    else:
-        slots, place = buffers, node
-        old = buffers.get(node)
-    if old is None:
-        slots[place] = grad
-    elif graph:
-        slots[place] = GRAPH.add(old, grad)
-    elif namespace_of(old) is CPU:
-        slots[place] = add_up(CPU, old, grad, (node, output), owned)
-    else:
-        with gpu.use_device(gpu.device_index(old)):
-            slots[place] = add_up(CUDA, old, grad, (node, output), owned)
-
-
-def add_up(m: Any, old: Any, grad: Any, place: tuple[Node, int], owned: set[tuple[Node, int]]) -> Any:
-    """Return the sum of raw gradients: `old` itself where its buffer is owned."""
-    if place in owned and old.dtype == grad.dtype:
-        thread.state.quiet(m.add_into, old, grad)
-        return old
-    total = thread.state.quiet(m.add, old, grad)
-    if total.nbytes >= SMALL_BYTES and type(old) is type(total):
-        owned.add(place)
-    return total
-
-
 def namespace_of_buffer(grad: Any) -> Any:
     """Return the namespace for what a node has received: nothing, one array, or a list."""
     if is_list(grad):
@@ -303,8 +266,10 @@ def _run_on_device(node: Node, m: Any, grad: Any, quiet: Callable[..., Any]) -> 
         return grads
 
 
-def _accumulate_on_device(node: Node, buffers: dict[Node, Any], quiet: Callable[..., Any]) -> None:
+def _accumulate_on_device(node: Node, buffers: dict[Node, Any], sums: Sums, quiet: Callable[..., Any]) -> None:
     """Run a leaf on the device of its gradient, which it finds in nobody else's hands."""
+    if sums:
+        buffers[node] = sums.settled(node, buffers[node])
     with gpu.use_device(gpu.device_index(buffers[node])):
         node.backward(CUDA, buffers.pop(node), quiet)
 

@@ -27,12 +27,14 @@ ALL = NUMBERS + BOOL
 # As in kernels/elementwise.cuh.
 MAX_DIMS = 8
 PACK_BYTES = 16
-KINDS = {1: "unary", 2: "binary", 3: "ternary", 4: "quaternary"}
+KINDS = {1: "unary", 2: "binary", 3: "ternary", 4: "quaternary", 8: "octonary"}
 
 THREADS = 256
 # Layouts that a function remembers before it begins anew.
 REMEMBERED = 1024
 
+# Operands whose dtype is not that of the function.
+_FIXED = {"M": np.dtype(np.bool_), "W": np.dtype(np.float32)}
 _PYTHON_NUMBERS = frozenset((bool, int, float))
 # Shape, strides in bytes and bytes of an element of an operand; None for a number.
 Form = tuple[tuple[int, ...], tuple[int, ...], int]
@@ -87,8 +89,8 @@ class Elementwise:
     functor : str
         The struct there, ``{T}`` standing for the dtype where it is a template.
     operands : str
-        One letter for each: T an array of the dtype of the function, or a number of that dtype; M a mask of bools; S a
-        setting: a number in the precision that the function computes in.
+        One letter for each: T an array of the dtype of the function, or a number of that dtype; M a mask of bools; W
+        an array of float32 whatever T is; S a setting: a number in the precision that the function computes in.
     out : str
         ``"T"`` or another C type.
     dtypes : tuple of str
@@ -113,7 +115,7 @@ class Elementwise:
         for kind in (FLOATS, INTEGERS + BOOL):
             # numbers are passed as double beside floating-point arrays and as long long beside others
             number = "d" if kind is FLOATS else "q"
-            codes = {"T": f"P{number}", "M": "Pq", "S": "d"}
+            codes = {"T": f"P{number}", "M": "Pq", "W": f"P{number}", "S": "d"}
             signature = layout + "P" + "".join(codes[operand] for operand in operands)
             names = [t for t in kind if t in dtypes]
             pairs = [(_instance(t, functor, "true", out, operands), _instance(t, functor, "false", out, operands))
@@ -154,8 +156,8 @@ class Elementwise:
                     address = operand.data.ptr
                 except AttributeError:
                     return NotImplemented
-                if kind == "M":
-                    if operand.dtype.kind != "b":
+                if kind != "T":
+                    if operand.dtype != _FIXED[kind]:
                         return NotImplemented
                 elif dtype is None:
                     dtype = operand.dtype
@@ -289,7 +291,7 @@ def _dtype_of(name: str) -> np.dtype[Any]:
 
 def _instance(t: str, functor: str, packed: str, out: str, operands: str) -> tuple[str, ...]:
     """Return the template arguments of a kernel."""
-    types = {"T": t, "M": "bool", "S": "Setting"}
+    types = {"T": t, "M": "bool", "W": "float", "S": "Setting"}
     return (t, functor.replace("{T}", t), packed, types.get(out, out), *[types[operand] for operand in operands])
 
 
