@@ -57,6 +57,7 @@ inline long long clock64() { return 0; }
 // ---- warps ----
 
 namespace lucid_simulator {
+inline int lane() { return (int)(lucid_running.number % 32); }
 template <class T>
 T shuffle(const char* operation, unsigned mask, T value, int source, const char* file, int line) {
     static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
@@ -70,22 +71,22 @@ T shuffle(const char* operation, unsigned mask, T value, int source, const char*
 
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = 32, LUCID_SITE) {
-    const int first = (int)lucid_running.lane & ~(width - 1);
+    const int first = lucid_simulator::lane() & ~(width - 1);
     return lucid_simulator::shuffle("__shfl_sync", mask, value, first + (source & (width - 1)), file, line);
 }
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, LUCID_SITE) {
-    const int lane = (int)lucid_running.lane, first = lane & ~(width - 1), source = lane - (int)delta;
+    const int lane = lucid_simulator::lane(), first = lane & ~(width - 1), source = lane - (int)delta;
     return lucid_simulator::shuffle("__shfl_up_sync", mask, value, source < first ? lane : source, file, line);
 }
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, LUCID_SITE) {
-    const int lane = (int)lucid_running.lane, last = lane | (width - 1), source = lane + (int)delta;
+    const int lane = lucid_simulator::lane(), last = lane | (width - 1), source = lane + (int)delta;
     return lucid_simulator::shuffle("__shfl_down_sync", mask, value, source > last ? lane : source, file, line);
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, LUCID_SITE) {
-    const int lane = (int)lucid_running.lane, last = lane | (width - 1), source = lane ^ bits;
+    const int lane = lucid_simulator::lane(), last = lane | (width - 1), source = lane ^ bits;
     return lucid_simulator::shuffle("__shfl_xor_sync", mask, value, source > last ? lane : source, file, line);
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate, LUCID_SITE) {
@@ -117,10 +118,18 @@ template <class T> void __stcs(T* p, T value) { *p = value; }
 template <class T> void __stcg(T* p, T value) { *p = value; }
 template <class T> void __stwt(T* p, T value) { *p = value; }
 
-// Threads take turns only where they wait, so that plain loads and stores are atomic.
+// Threads take turns only where they wait, so that plain loads and stores are atomic. The runtime is told, because
+// atomic operations do not race with each other; each ends with a store.
+namespace lucid_simulator {
+struct Atomic {
+    Atomic() { lucid_running.atomic = true; }
+    ~Atomic() { lucid_running.atomic = false; }
+};
+}  // namespace lucid_simulator
 #define LUCID_ATOMIC(name, result)                              \
     template <class T>                                          \
     T name(T* address, lucid_simulator::plain<T> value) {       \
+        const lucid_simulator::Atomic atomic;                   \
         const T old = *address;                                 \
         *address = (result);                                    \
         return old;                                             \
@@ -143,8 +152,9 @@ LUCID_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
 
 template <class T>
 T atomicCAS(T* address, lucid_simulator::plain<T> compare, lucid_simulator::plain<T> value) {
+    const lucid_simulator::Atomic atomic;
     const T old = *address;
-    if (__builtin_memcmp(&old, &compare, sizeof(T)) == 0) *address = value;
+    *address = __builtin_memcmp(&old, &compare, sizeof(T)) == 0 ? T(value) : old;
     return old;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import shutil
 import struct
@@ -33,15 +34,17 @@ _OPTIONS = (
     "-fvisibility=hidden",
     "-ffp-contract=off",
     "-fno-strict-aliasing",
-    # Calls of the runtime before each load and store, and for misaligned pointers, bad indices and divisions by zero.
+    # The runtime is called before each load and store, and for misaligned pointers, bad indices and divisions by zero.
     "-fsanitize=kernel-address,alignment,bounds,integer-divide-by-zero",
     "--param=asan-instrumentation-with-call-threshold=0",
     "--param=asan-stack=0",
     "--param=asan-globals=1",
 )
+_SANITIZE = ("-fsanitize=undefined,float-cast-overflow", "-fno-sanitize=vptr")
 _DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\(\w+\)\s*)?([\w\s:]+?)\s*(\w+)\s*\[\s*\]\s*;")
 _INCLUDE = re.compile(r"^#include <(.+)>$", re.MULTILINE)
 _DEVICE_VARIABLE = re.compile(r"^\s*(?:static\s+)?__device__\s+[^(){};]*;", re.MULTILINE)
+_CODE = re.compile(r"\{code ([0-9a-f]+)\}")
 _OF_DEVICE = ("cuda_fp16.h", "cuda_bf16.h", "cuda_runtime.h")
 
 
@@ -71,6 +74,11 @@ class _Unit(ctypes.Structure):
 @cache
 def _headers() -> str:
     return "".join((FOLDER / name).read_text(encoding="utf-8") for name in _HEADERS)
+
+
+def sanitizes() -> bool:
+    """Whether kernels are built with g++'s undefined-behaviour sanitizer: under LUCID_SIMULATOR_SANITIZE=1."""
+    return os.environ.get("LUCID_SIMULATOR_SANITIZE", "0") not in {"", "0"}
 
 
 def source_for_host(unit: Unit) -> str:
@@ -116,7 +124,7 @@ class SimulatedDriver:
     def load(self, unit: Unit) -> dict[str, ctypes.c_void_p]:
         """Build with g++, or take from the cache folder."""
         host = runtime()
-        options = [*_OPTIONS, "-I", str(FOLDER)]
+        options = [*_OPTIONS, *(_SANITIZE if sanitizes() else ()), "-I", str(FOLDER)]
         path = build(unit.stem, _headers(), options, what=unit.name, source=source_for_host(unit))
         # Devices share a library: one that is there is not loaded again.
         library = ctypes.CDLL(str(path))
@@ -142,20 +150,19 @@ class SimulatedDriver:
         return False
 
     def failure(self, code: int) -> str:
-        """Return the report of the runtime, with the line of the source where g++'s tools can tell it."""
+        """Return the report of the runtime, with lines of the source where g++'s tools can tell them."""
         host = runtime()
         report = host.lucid_report().decode()
-        library = host.lucid_fault_library()
-        place = _line(library.decode(), host.lucid_fault_code()) if library else ""
-        return report + place
+        library = (host.lucid_fault_library() or b"").decode()
+        return _CODE.sub(lambda mark: _line(library, mark[1]), report)
 
 
-def _line(library: str, address: int) -> str:
+def _line(library: str, address: str) -> str:
     """Line of the source that made the code at an address of a library, and the line that called it."""
     tool = shutil.which("addr2line")
     if tool is None:
         return ""
-    command = [tool, "--inlines", "--exe", library, hex(address)]
+    command = [tool, "--inlines", "--exe", library, address]
     told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()  # noqa: S603
     lines = [line.rsplit("/", 1)[-1].split(" ")[0] for line in told]
     lines = [line for line in lines if not line.startswith(("device", "?"))]

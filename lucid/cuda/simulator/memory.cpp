@@ -303,7 +303,7 @@ LUCID_EXPORT void lucid_load(const Unit* loaded) {
 // Whose code the marks of the report mean; null if it has none.
 LUCID_EXPORT const char* lucid_fault_library() { return fault_library; }
 
-// ---- what the sanitizers call ----
+// ---- what the address sanitizer calls ----
 
 #define LUCID_ACCESS(size)                                         \
     LUCID_EXPORT void __asan_load##size##_noabort(uintptr_t a) {   \
@@ -340,43 +340,4 @@ LUCID_EXPORT void __asan_register_globals(const Global* globals, size_t count) {
             registered.push_back({{globals[i].begin, globals[i].begin + globals[i].size}, globals[i].name});
 }
 LUCID_EXPORT void __asan_unregister_globals(const Global*, size_t) {}
-
-struct Site {
-    const char* file;
-    unsigned line, column;
-};
-
-struct TypeName {
-    unsigned short kind, info;
-    char name[1];
-};
-
-struct Mismatch {
-    Site site;
-    const TypeName* type;
-    unsigned char log_alignment, kind;
-};
-
-LUCID_EXPORT void __ubsan_handle_type_mismatch_v1(const Mismatch* data, uintptr_t address) {
-    char number[32];
-    snprintf(number, sizeof number, "0x%llx", (unsigned long long)address);
-    const std::string what = std::string("misaligned access to ") + data->type->name + " at " + number +
-                             ", which is no multiple of " + std::to_string(1u << data->log_alignment);
-    lucid_stop(what.c_str(), data->site.file, (int)data->site.line);
-}
-
-LUCID_EXPORT void __ubsan_handle_divrem_overflow(const Site* site, uintptr_t, uintptr_t) {
-    lucid_stop("integer division by zero", site->file, (int)site->line);
-}
-
-struct Bounds {
-    Site site;
-    const TypeName *array, *index;
-};
-
-LUCID_EXPORT void __ubsan_handle_out_of_bounds(const Bounds* data, uintptr_t index) {
-    const std::string what =
-        "index " + std::to_string((long long)index) + " is out of range for " + data->array->name;
-    lucid_stop(what.c_str(), data->site.file, (int)data->site.line);
-}
 }

@@ -15,7 +15,8 @@ namespace lucid_simulator {
 // Thread-local, because accesses to such variables are the only ones that the sanitizer leaves alone.
 struct Running {
     uint3 thread, block, block_size, grid_size;
-    unsigned int lane;
+    unsigned int number;  // of the thread in its block
+    bool atomic;          // it is inside of an atomic operation
     unsigned char* dynamic_shared;
 };
 

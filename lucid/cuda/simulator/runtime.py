@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["in_part", "only_blocks", "runtime", "seed", "set_seed"]
 
 FOLDER = Path(__file__).parent
-SOURCES = ("runtime.cpp", "memory.cpp", "races.cpp")
+SOURCES = ("runtime.cpp", "memory.cpp", "races.cpp", "undefined.cpp")
 HEADERS = ("runtime.h", "memory.h", "races.h", "fiber.h")
 
 _lock = threading.Lock()
