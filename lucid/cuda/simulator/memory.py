@@ -10,7 +10,7 @@ __all__ = ["SPARSE", "allocate", "forget", "free", "lend"]
 
 # Allocations of at least so many bytes begin as zeros, and take the host's memory only where they are written to:
 # what is larger than the host can be addressed.
-SPARSE = 1 << 30
+SPARSE = 1 << 27
 
 
 def allocate(nbytes: int) -> int:

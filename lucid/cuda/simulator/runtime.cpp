@@ -58,7 +58,7 @@ std::vector<Fiber*> fibers, idle;
 std::string report;
 thread_local std::string told;  // the report of this host thread's last launch
 uint64_t seed = 0, random_state;
-uint64_t first_blocks = ~0ull, last_blocks = 0;  // how many of the first and last of a launch are run
+uint64_t first_blocks = ~0ull, last_blocks = 0;  // how many of the first and last along each dimension are run
 std::mutex one_at_a_time;
 
 std::string text(uint3 p) {
@@ -187,6 +187,19 @@ void work() {
 }
 
 // ---- a launch ----
+
+// The blocks along one dimension that are run.
+struct Chosen {
+    uint64_t size, count;
+
+    explicit Chosen(uint64_t size) : size(size), count(size) {
+        if (size > first_blocks && size - first_blocks > last_blocks) count = first_blocks + last_blocks;
+    }
+
+    unsigned operator[](uint64_t turn) const {
+        return (unsigned)(turn < first_blocks || count == size ? turn : size - (count - turn));
+    }
+};
 
 unsigned draw(unsigned below) {
     random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
@@ -359,14 +372,11 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
     random_state = seed * 0x9E3779B97F4A7C15ull + 1;
     begin_launch(instance, launch.packed, shared);
     lucid_running.dynamic_shared = dynamic_shared();
-    const uint64_t blocks = (uint64_t)gx * gy * gz;
-    const bool all = blocks <= first_blocks || blocks - first_blocks <= last_blocks;
-    const uint64_t chosen = all ? blocks : first_blocks + last_blocks;
-    const uint64_t start = seed && chosen ? draw(0x7fffffff) % chosen : 0;
-    for (uint64_t i = 0; i < chosen && report.empty(); ++i) {
-        const uint64_t turn = (i + start) % chosen;
-        const uint64_t block = all || turn < first_blocks ? turn : blocks - (chosen - turn);
-        run_block({(unsigned)(block % gx), (unsigned)(block / gx % gy), (unsigned)(block / gx / gy)});
+    const Chosen x(gx), y(gy), z(gz);
+    const uint64_t blocks = x.count * y.count * z.count, start = seed && blocks ? draw(0x7fffffff) % blocks : 0;
+    for (uint64_t i = 0; i < blocks && report.empty(); ++i) {
+        const uint64_t turn = (i + start) % blocks;
+        run_block({x[turn % x.count], y[turn / x.count % y.count], z[turn / x.count / y.count]});
     }
     told = report;
     return report.empty() ? 0 : 1;

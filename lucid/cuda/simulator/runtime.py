@@ -74,7 +74,7 @@ def seed() -> int:
 
 @contextmanager
 def only_blocks(first: int, last: int) -> Generator[None]:
-    """Run no more than so many of the first and of the last blocks of each launch inside: for tests of huge grids."""
+    """Run no more than the first and last blocks along each dimension of every launch inside: for tests of huge grids."""
     global _part
     library = runtime()
     library.lucid_set_blocks(first, last)
