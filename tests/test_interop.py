@@ -11,6 +11,7 @@ import lucid
 from lucid.errors import DtypeError
 
 
+@pytest.mark.cpu("what NumPy and tensors share is the host's memory; the device's is in tests/cuda/test_stand_in.py")
 class TestMemory:
     def test_numpy_shares(self, rng):
         """`numpy` and `asarray` give the tensor's own memory, in both directions."""
@@ -107,6 +108,7 @@ class TestUfuncs:
         first, second = (b, a) if side == "right" else (a, b)
         np.testing.assert_allclose(out.numpy(force=True), getattr(np, name)(first, second), rtol=1e-12)
 
+    @pytest.mark.cpu("a NumPy array meets no tensor of another device")
     @pytest.mark.parametrize("act", [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow])
     def test_operators_with_arrays(self, act, rng):
         """An array or a NumPy number beside a tensor joins the graph, on either side."""

@@ -8,7 +8,6 @@ import gc
 import threading
 import weakref
 
-import numpy as np
 import pytest
 
 import lucid
@@ -245,7 +244,7 @@ def test_never_for_a_tensor_that_the_pass_did_not_reach() -> None:
     [
         (lambda grad: 3.0, TypeError, "expected None or a Tensor"),
         (lambda grad: grad.cpu().numpy(), TypeError, "expected None or a Tensor"),
-        (lambda grad: grad.reshape(1, 2), RuntimeError, r"expected shape \(2,\), float64 on (cpu|cuda:0), got shape \(1, 2\)"),
+        (lambda grad: grad.reshape(1, 2), RuntimeError, r"expected shape \(2,\), float64 on \S+, got shape \(1, 2\)"),
         (lambda grad: grad[:1], RuntimeError, r"got shape \(1,\)"),
         (lambda grad: grad.float(), RuntimeError, "got shape .* float32"),
     ],

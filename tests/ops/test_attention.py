@@ -61,7 +61,7 @@ def test_a_query_that_sees_nothing(rng):
     mask = rng.random((3, 5)) < np.array([0.8, 0.0, 0.8])[:, None]
     mask[0, 0] = mask[2, 1] = True
     out = hidden(mask, *map(lucid.tensor, (q, k, v)))
-    np.testing.assert_array_equal(out.array[:, 1], 0)
+    np.testing.assert_array_equal(out.numpy(force=True)[:, 1], 0)
     check_gradient(functools.partial(hidden, mask), [q, k, v], rng)
     check_second_derivative(functools.partial(hidden, mask), [q, k, v], rng)
 
@@ -76,11 +76,11 @@ def test_dropout(rng):
     """Weights are zeroed or divided by 1 - p, as often as p says, repeatably, and are differentiated so, also twice."""
     eye = lucid.tensor(np.eye(50))
     q = lucid.tensor(np.zeros((50, 50)))
-    weights = dropped(1, q, q, eye).array * 50
+    weights = dropped(1, q, q, eye).numpy(force=True) * 50
     np.testing.assert_allclose(np.unique(weights), [0, 1 / 0.6], rtol=1e-12)
     # 2500 draws: 5 standard deviations are 0.05
     assert abs((weights == 0).mean() - 0.4) < 0.05
-    np.testing.assert_array_equal(weights, dropped(1, q, q, eye).array * 50)
+    np.testing.assert_array_equal(weights, dropped(1, q, q, eye).numpy(force=True) * 50)
     arrays = [rng.standard_normal(shape) for shape in ((2, 3, 4), (2, 5, 4), (2, 5, 6))]
     check_gradient(functools.partial(dropped, 2), arrays, rng)
     check_second_derivative(functools.partial(dropped, 2), arrays, rng)
@@ -98,4 +98,4 @@ def test_blocks(rng, monkeypatch):
         results.append([out.detach(), *lucid.autograd.grad([out], tensors, [upstream])])
     for other in results[1:]:
         for got, expected in zip(other, results[0], strict=True):
-            np.testing.assert_allclose(got.array, expected.array, rtol=1e-11, atol=1e-12)
+            np.testing.assert_allclose(got.numpy(force=True), expected.numpy(force=True), rtol=1e-11, atol=1e-12)

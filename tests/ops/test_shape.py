@@ -51,15 +51,15 @@ def test_a_change_of_a_view_changes_its_base(name, rng):
     assert view._base is base
     view.copy_(value)
     # where the view lies, by the same op on an array of places
-    places = take(lucid.tensor(np.arange(24).reshape(2, 3, 4))).array
-    expected = leaf.array.copy()
-    expected.reshape(-1)[places] = value.array
-    np.testing.assert_array_equal(base.array, expected)
+    places = take(lucid.tensor(np.arange(24).reshape(2, 3, 4))).numpy(force=True)
+    expected = leaf.numpy(force=True).copy()
+    expected.reshape(-1)[places] = value.numpy(force=True)
+    np.testing.assert_array_equal(base.numpy(force=True), expected)
     base.backward(lucid.tensor(upstream))
-    np.testing.assert_allclose(value.grad.array, upstream.reshape(-1)[places])
+    np.testing.assert_allclose(value.grad.numpy(force=True), upstream.reshape(-1)[places])
     outside = upstream.copy()
     outside.reshape(-1)[places] = 0
-    np.testing.assert_allclose(leaf.grad.array, outside)
+    np.testing.assert_allclose(leaf.grad.numpy(force=True), outside)
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -68,13 +68,13 @@ def test_a_change_of_the_base_reaches_its_views(name, rng):
     base, leaf = tensor(rng, 2, 3, 4)
     view = VIEWS[name](base)
     base.mul_(3.0)
-    np.testing.assert_array_equal(view.array, VIEWS[name](base).array)
+    np.testing.assert_array_equal(view.numpy(force=True), VIEWS[name](base).numpy(force=True))
     upstream = rng.standard_normal(view.array.shape)
     view.backward(lucid.tensor(upstream))
-    places = VIEWS[name](lucid.tensor(np.arange(24).reshape(2, 3, 4))).array
+    places = VIEWS[name](lucid.tensor(np.arange(24).reshape(2, 3, 4))).numpy(force=True)
     expected = np.zeros((2, 3, 4))
     np.add.at(expected.reshape(-1), places, 3 * upstream)
-    np.testing.assert_allclose(leaf.grad.array, expected)
+    np.testing.assert_allclose(leaf.grad.numpy(force=True), expected)
 
 
 COPIES = {
@@ -118,13 +118,13 @@ def test_parts_of_a_cut_refuse_changes_while_recording(cut, rng):
     x, _ = tensor(rng, 2, 3)
     part = cut(x)[1]
     assert shares_memory(part, x)
-    before = x.array.copy()
+    before = x.numpy(force=True).copy()
     with pytest.raises(InplaceError, match="several views"):
         part.zero_()
-    np.testing.assert_array_equal(x.array, before)
+    np.testing.assert_array_equal(x.numpy(force=True), before)
     with lucid.no_grad():
         part.zero_()
-    assert not x.array[1].any()
+    assert not x.numpy(force=True)[1].any()
 
 
 def test_unused_parts_get_zeros(rng):
@@ -135,7 +135,7 @@ def test_unused_parts_get_zeros(rng):
         (grad,) = lucid.autograd.grad(cut, leaf, lucid.tensor(upstream), retain_graph=True)
         expected = np.zeros((5, 2))
         expected[rows] = upstream
-        np.testing.assert_array_equal(grad.array, expected)
+        np.testing.assert_array_equal(grad.numpy(force=True), expected)
 
 
 def test_unbind_of_nothing(rng):
@@ -214,7 +214,7 @@ def test_mistakes_are_explained(name):
     x = lucid.tensor(X)
     with pytest.raises(kind, match=message):
         call(x)
-    np.testing.assert_array_equal(x.array, X)
+    np.testing.assert_array_equal(x.numpy(force=True), X)
 
 
 def test_scalars_take_dimension_zero():
