@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,24 +39,36 @@ _channel_backward = Kernel("batch_normalisation", "lucid::channel_backward", "PP
 _follow = Kernel("batch_normalisation", "lucid::follow", "PPPPqqdd", PLAIN)
 
 
+# Plans of each kind that are remembered, by shapes and strides.
+REMEMBERED = 1024
+_FLOAT = np.dtype(np.float32)
+
+
+@lru_cache(REMEMBERED)
 def sizes_of(shape: tuple[int, ...], cuts: tuple[int, int]) -> tuple[int, int, int]:
     """Return how many elements each of the three runs of dimensions between two cuts has."""
     return math.prod(shape[: cuts[0]]), math.prod(shape[cuts[0] : cuts[1]]), math.prod(shape[cuts[1] :])
 
 
-def _stride(x: Array, start: int, stop: int) -> int | None:
-    """Return the one stride of a run of dimensions, in elements; None if it has several."""
-    step: int | None = None
-    extent = 0
-    for size, stride in zip(reversed(x.shape[start:stop]), reversed(x.strides[start:stop]), strict=True):
-        if size == 1:
-            continue
-        if step is None:
-            step = extent = stride
-        elif stride != extent:
-            return None
-        extent *= size
-    return (step or 0) // x.dtype.itemsize
+@lru_cache(REMEMBERED)
+def _strides_of(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, cuts: tuple[int, int]
+) -> tuple[int, int, int] | None:
+    """Return the strides of the three runs of dimensions, in elements; None if one of them has several."""
+    found: list[int] = []
+    for start, stop in ((0, cuts[0]), cuts, (cuts[1], len(shape))):
+        step: int | None = None
+        extent = 0
+        for size, stride in zip(reversed(shape[start:stop]), reversed(strides[start:stop]), strict=True):
+            if size == 1:
+                continue
+            if step is None:
+                step = extent = stride
+            elif stride != extent:
+                return None
+            extent *= size
+        found.append((step or 0) // itemsize)
+    return found[0], found[1], found[2]
 
 
 class Cut(NamedTuple):
@@ -67,20 +80,28 @@ class Cut(NamedTuple):
 
 def cut(x: Array, cuts: tuple[int, int]) -> Cut:
     """Return the array cut so; a contiguous copy of it if a run is not evenly spaced."""
-    first, second = cuts
-    strides = _stride(x, 0, first), _stride(x, first, second), _stride(x, second, x.ndim)
-    if None in strides:
-        return cut(gpu.cupy().ascontiguousarray(x), cuts)
-    return Cut(x, strides)  # pyright: ignore[reportArgumentType]
+    strides = _strides_of(x.shape, x.strides, x.dtype.itemsize, cuts)
+    return cut(gpu.cupy().ascontiguousarray(x), cuts) if strides is None else Cut(x, strides)
 
 
 def vec_of(elements: int, *parts: Cut, weights: tuple[Array | None, ...] = ()) -> int:
     """Return how many elements of the last run go together: 16 bytes of them, or one."""
-    vec = 16 // parts[0].array.dtype.itemsize
-    for x, (n, c, s) in parts:
-        if elements % vec or s != 1 or n % vec or c % vec or x.data.ptr % 16:
-            return 1
-    return 1 if any(w is not None and w.data.ptr % 16 for w in weights) else vec
+    addresses = 0
+    for part in parts:
+        addresses |= part.array.data.ptr
+    for weight in weights:
+        if weight is not None:
+            addresses |= weight.data.ptr
+    if addresses % 16:
+        return 1
+    return _vec_of(elements, parts[0].array.dtype.itemsize, *[part.strides for part in parts])
+
+
+@lru_cache(REMEMBERED)
+def _vec_of(elements: int, itemsize: int, *strides: tuple[int, int, int]) -> int:
+    vec = 16 // itemsize
+    fits = all(s == 1 and n % vec == 0 and c % vec == 0 for n, c, s in strides)
+    return vec if fits and elements % vec == 0 else 1
 
 
 def power_of_two(count: int) -> int:
@@ -90,7 +111,8 @@ def power_of_two(count: int) -> int:
 
 def real_of(x: Array) -> Any:
     """Return the dtype that numbers of this array are worked on in."""
-    return np.dtype(np.float32) if x.dtype.itemsize == 2 else x.dtype
+    dtype = x.dtype
+    return _FLOAT if dtype.itemsize == 2 else dtype
 
 
 def address_of(x: Array | None) -> int:
@@ -100,8 +122,13 @@ def address_of(x: Array | None) -> int:
 
 def names_of(x: Array, *weights: Array | None) -> tuple[str, str] | None:
     """Return the C types of elements and weights; None where there is no kernel for them."""
-    element = C_TYPES.get(x.dtype)
-    found = {C_TYPES.get(w.dtype) for w in weights if w is not None} or {element}
+    return _names_of(x.dtype, *[None if weight is None else weight.dtype for weight in weights])
+
+
+@lru_cache(REMEMBERED)
+def _names_of(dtype: Any, *weights: Any) -> tuple[str, str] | None:
+    element = C_TYPES.get(dtype)
+    found = {C_TYPES.get(weight) for weight in weights if weight is not None} or {element}
     for known, _, weighted in TYPES:
         for weight in weighted:
             if known == element and found == {weight}:
@@ -114,12 +141,14 @@ def side_by_side(weight: Array | None) -> Array | None:
     return weight if weight is None or weight.flags.c_contiguous else gpu.cupy().ascontiguousarray(weight)
 
 
+@lru_cache(REMEMBERED)
 def flat_launch(count: int) -> tuple[int, int]:
     """Return grid and block for one thread each."""
     block = min(256, max(32, power_of_two(count)))
     return min(-(-count // block), MAX_BLOCKS), block
 
 
+@lru_cache(REMEMBERED)
 def _channel_launch(sizes: tuple[int, int, int], strides: tuple[int, int, int], vec: int) -> tuple[Any, Any]:
     """Return grid and block: neighbouring threads on what lies side by side."""
     samples, channels, pixels = sizes

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import struct
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.cuda.indexing import MAX_DIMS, UNITS, bits_of, launch_for, steps_of
+from lucid.cuda.indexing import MAX_DIMS, REMEMBERED, UNITS, bits_of, launch_for, steps_of
 from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel
 
 if TYPE_CHECKING:
@@ -40,8 +42,9 @@ EDGES = {"reflect": 0, "circular": 1, "replicate": 2}
 
 _MOVED = [(unit,) for unit in UNITS.values()]
 _join = Kernel("copying", "lucid::join", "P" + "P" * MAX_PARTS + "q" * (2 * MAX_PARTS) + "qq", _MOVED)
-_frame = Kernel("copying", "lucid::frame", "PP" + "q" * (1 + 5 * MAX_DIMS) + "QQq", _MOVED)
-_roll = Kernel("copying", "lucid::roll", "PP" + "q" * (1 + 5 * MAX_DIMS) + "q", _MOVED)
+_FRAME_NUMBERS = 1 + 5 * MAX_DIMS
+_frame = Kernel("copying", "lucid::frame", f"PP{8 * _FRAME_NUMBERS}sQQq", _MOVED)
+_roll = Kernel("copying", "lucid::roll", f"PP{8 * _FRAME_NUMBERS}sq", _MOVED)
 _triangle = Kernel("copying", "lucid::triangle", "PPqqqiq", _MOVED)
 _unfold_grad = Kernel("copying", "lucid::unfold_grad", "PPqqqqqq", [(t,) for t in FLOATS])
 _pad_edges = Kernel("copying", "lucid::pad_edges", "PPqqqqqi", _MOVED)
@@ -52,54 +55,79 @@ _masked_scatter = Kernel("copying", "lucid::masked_scatter", "PPPPPqq", _MOVED)
 # ---- joining ----
 
 
-def _joined(parts: Sequence[Array | None], lengths: Sequence[int], outer: int, out: Array) -> Array:
-    """Fill `out`, seen as `outer` rows, with the rows of the parts side by side; a part that is None is zeros."""
-    if not out.size:
-        return out
-    xp = gpu.cupy()
-    arrays = [None if part is None else xp.ascontiguousarray(part) for part in parts]
-    itemsize = out.dtype.itemsize
+class Row(NamedTuple):
+    """Up to MAX_PARTS parts that one launch joins: grid and block, and the kernel's numbers after the pointers."""
+
+    grid: tuple[int, int]
+    block: int
+    numbers: tuple[int, ...]
+
+
+@lru_cache(REMEMBERED)
+def _rows_of(lengths: tuple[int, ...], outer: int, itemsize: int, aligned: bool) -> tuple[str, list[Row]]:
+    """Return the unit of copies and the launches that join parts of these lengths."""
     per = 16 // itemsize
-    if any(length % per for length in lengths) or any(a is not None and a.data.ptr % 16 for a in arrays):
+    if not aligned or any(length % per for length in lengths):
         per = 1
-    launch = _join[UNITS[itemsize * per]]
     total, start = sum(lengths) // per, 0
-    for first in range(0, len(arrays), MAX_PARTS):
-        some = arrays[first : first + MAX_PARTS]
+    rows: list[Row] = []
+    for first in range(0, len(lengths), MAX_PARTS):
         sizes = [length // per for length in lengths[first : first + MAX_PARTS]]
         starts = [start + sum(sizes[:p]) for p in range(len(sizes))]
         start += sum(sizes)
-        rest = [0] * (MAX_PARTS - len(some))
-        pointers = [0 if a is None else a.data.ptr for a in some]
+        rest = [0] * (MAX_PARTS - len(sizes))
         grid, block = launch_for(max(1, outer * max(sizes)))
-        launch(
-            (grid, len(some)), block, out.data.ptr, *pointers, *rest, *starts, *rest, *sizes, *rest, outer, total
-        )  # fmt: skip
+        rows.append(Row((grid, len(sizes)), block, (*rest, *starts, *rest, *sizes, *rest, outer, total)))
+    return UNITS[itemsize * per], rows
+
+
+def _joined(parts: Sequence[Array | None], lengths: tuple[int, ...], outer: int, out: Array) -> Array:
+    """Fill `out`, seen as `outer` rows, with the rows of the parts side by side; a part that is None is zeros."""
+    if not out.size:
+        return out
+    contiguous = gpu.cupy().ascontiguousarray
+    arrays = [part if part is None or part.flags.c_contiguous else contiguous(part) for part in parts]
+    pointers = [0 if a is None else a.data.ptr for a in arrays]
+    addresses = 0
+    for pointer in pointers:
+        addresses |= pointer
+    unit, rows = _rows_of(lengths, outer, out.dtype.itemsize, addresses % 16 == 0)
+    launch = _join[unit]
+    for place, (grid, block, numbers) in enumerate(rows):
+        some = pointers[place * MAX_PARTS : (place + 1) * MAX_PARTS]
+        launch(grid, block, out.data.ptr, *some, *numbers)
     return out
+
+
+@lru_cache(REMEMBERED)
+def _cat_of(dim: int, *shapes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
+    """Return the shape of arrays joined along a dimension, the lengths of their rows, and how many rows there are."""
+    first = shapes[0]
+    if any(len(s) != len(first) or s[:dim] != first[:dim] or s[dim + 1 :] != first[dim + 1 :] for s in shapes):
+        return None
+    inner = math.prod(first[dim + 1 :])
+    whole = (*first[:dim], sum([s[dim] for s in shapes]), *first[dim + 1 :])
+    return whole, tuple([s[dim] * inner for s in shapes]), math.prod(first[:dim])
 
 
 def cat(*tensors: Array, dim: int) -> Any:
     """Return arrays joined along a dimension."""
-    first = tensors[0]
-    shape = first.shape
-    if any(t.dtype != first.dtype or t.ndim != first.ndim for t in tensors):
+    dtype = tensors[0].dtype
+    plan = _cat_of(dim, *[t.shape for t in tensors])
+    if plan is None or any(t.dtype != dtype for t in tensors):
         return NotImplemented
-    if any(t.shape[:dim] != shape[:dim] or t.shape[dim + 1 :] != shape[dim + 1 :] for t in tensors):
-        return NotImplemented
-    inner = math.prod(shape[dim + 1 :])
-    whole = (*shape[:dim], sum(t.shape[dim] for t in tensors), *shape[dim + 1 :])
-    lengths = [t.shape[dim] * inner for t in tensors]
-    return _joined(tensors, lengths, math.prod(shape[:dim]), gpu.cupy().empty(whole, first.dtype))
+    whole, lengths, outer = plan
+    return _joined(tensors, lengths, outer, gpu.cupy().empty(whole, dtype))
 
 
 def stack(*tensors: Array, dim: int) -> Any:
     """Return arrays of one shape joined along a new dimension."""
     first = tensors[0]
-    shape = first.shape
-    if any(t.dtype != first.dtype or t.shape != shape for t in tensors):
+    shape, dtype = first.shape, first.dtype
+    if any(t.dtype != dtype or t.shape != shape for t in tensors):
         return NotImplemented
-    out = gpu.cupy().empty((*shape[:dim], len(tensors), *shape[dim:]), first.dtype)
-    return _joined(tensors, [math.prod(shape[dim:])] * len(tensors), math.prod(shape[:dim]), out)
+    out = gpu.cupy().empty((*shape[:dim], len(tensors), *shape[dim:]), dtype)
+    return _joined(tensors, (math.prod(shape[dim:]),) * len(tensors), math.prod(shape[:dim]), out)
 
 
 def split_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, sizes: tuple[int, ...], dim: int) -> Any:
@@ -107,15 +135,16 @@ def split_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, sizes: tuple[int
     if any(part is not None and part.dtype != dtype for part in parts):
         return NotImplemented
     inner = math.prod(shape[dim + 1 :])
-    return _joined(parts, [size * inner for size in sizes], math.prod(shape[:dim]), gpu.cupy().empty(shape, dtype))
+    lengths = tuple([size * inner for size in sizes])
+    return _joined(parts, lengths, math.prod(shape[:dim]), gpu.cupy().empty(shape, dtype))
 
 
 def unbind_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, dim: int) -> Any:
     """Return the gradients of slices side by side, zeros for those that are None."""
     if any(part is not None and part.dtype != dtype for part in parts):
         return NotImplemented
-    inner = math.prod(shape[dim + 1 :])
-    return _joined(parts, [inner] * len(parts), math.prod(shape[:dim]), gpu.cupy().empty(shape, dtype))
+    lengths = (math.prod(shape[dim + 1 :]),) * len(parts)
+    return _joined(parts, lengths, math.prod(shape[:dim]), gpu.cupy().empty(shape, dtype))
 
 
 def repeat(x: Array, *, repeats: tuple[int, ...]) -> Any:
@@ -133,12 +162,18 @@ def repeat(x: Array, *, repeats: tuple[int, ...]) -> Any:
 Framed = tuple[int, int, int, int, int]
 
 
-def _framed(x: Array, dims: list[Framed], value: Any) -> Any:
-    """Return an array of the sizes of `dims` that holds `x` in this window, and `value` elsewhere."""
-    shape = tuple([dim[0] for dim in dims])
-    out = gpu.cupy().empty(shape, x.dtype)
-    if not out.size:
-        return out
+class Placed(NamedTuple):
+    """The launch that puts an array into a window: the unit of copies, grid and block, the dimensions; units in all."""
+
+    unit: str
+    launch: tuple[int, int]
+    dims: bytes
+    count: int
+
+
+@lru_cache(REMEMBERED)
+def _placed(dims: tuple[Framed, ...], itemsize: int, aligned: bool) -> Placed | None:
+    """Return how to put an array into this window; None for too many dimensions."""
     short: list[Framed] = []
     for dim in dims:
         size, start, step, have, stride = dim
@@ -151,61 +186,92 @@ def _framed(x: Array, dims: list[Framed], value: Any) -> Any:
             short.append(outer)
         short.append(dim)
     if len(short) > MAX_DIMS:
-        return NotImplemented
-    itemsize = x.dtype.itemsize
+        return None
     size, start, step, have, stride = short[-1]
     per = 16 // itemsize
-    if (step, stride) != (1, 1) or size % per or start % per or have % per or x.data.ptr % 16:
+    if (step, stride) != (1, 1) or size % per or start % per or have % per or not aligned:
         per = 1
     if any(dim[4] % per for dim in short[:-1]):
         per = 1
     if per > 1:
         short = [(*dim[:4], dim[4] // per) for dim in short[:-1]]
         short.append((size // per, start // per, 1, have // per, 1))
-    count = out.size // per
-    launch = _frame[UNITS[itemsize * per]]
-    launch(*launch_for(count), x.data.ptr, out.data.ptr, *_spelled(short), *bits_of(value, x.dtype), count)
+    count = math.prod([dim[0] for dim in short])
+    return Placed(UNITS[itemsize * per], launch_for(max(count, 1)), _spelled(short), count)
+
+
+def _framed(x: Array, dims: tuple[Framed, ...], value: Any) -> Any:
+    """Return an array of the sizes of `dims` that holds `x` in this window, and `value` elsewhere."""
+    dtype, address = x.dtype, x.data.ptr
+    placed = _placed(dims, dtype.itemsize, address % 16 == 0)
+    if placed is None:
+        return NotImplemented
+    out = gpu.cupy().empty(tuple([dim[0] for dim in dims]), dtype)
+    if placed.count:
+        _frame[placed.unit](
+            *placed.launch, address, out.data.ptr, placed.dims, *bits_of(value, dtype), placed.count
+        )  # fmt: skip
     return out
 
 
-def _spelled(dims: list[Framed]) -> list[int]:
+def _spelled(dims: list[Framed]) -> bytes:
     """Return a kernel's parameter: five numbers of each of MAX_DIMS dimensions."""
     rest = [0] * (MAX_DIMS - len(dims))
-    return [len(dims), *[number for k in range(5) for number in (*[dim[k] for dim in dims], *rest)]]
+    numbers = [number for k in range(5) for number in (*[dim[k] for dim in dims], *rest)]
+    return struct.pack(f"{_FRAME_NUMBERS}q", len(dims), *numbers)
 
 
 def pad(x: Array, *, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
     """Return `x` with `value` around it."""
-    dims = [
-        (before + size + after, before, 1, size, stride)
-        for size, (before, after), stride in zip(x.shape, pads, steps_of(x), strict=True)
-    ]
+    dims = _padded(x.shape, steps_of(x), pads)
     return _framed(x, dims, value or 0) if dims else NotImplemented
+
+
+@lru_cache(REMEMBERED)
+def _padded(
+    shape: tuple[int, ...], steps: tuple[int, ...], pads: tuple[tuple[int, int], ...]
+) -> tuple[Framed, ...]:  # fmt: skip
+    """Return the window of an array inside of the one that it is padded to."""
+    return tuple(
+        [
+            (before + size + after, before, 1, size, step)
+            for size, (before, after), step in zip(shape, pads, steps, strict=True)
+        ]
+    )
 
 
 def getitem_grad(grad: Array, *, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     """Return zeros of `shape` that hold `grad` where the basic `index` takes a view."""
+    # slices cannot be looked up in a dict
+    items = tuple([(i.start, i.stop, i.step) if type(i) is slice else i for i in index])
+    dims = _window(shape, items, grad.shape, steps_of(grad))
+    return _framed(grad, dims, 0) if dims and grad.size else NotImplemented
+
+
+@lru_cache(REMEMBERED)
+def _window(
+    shape: tuple[int, ...], index: tuple[Any, ...], lengths: tuple[int, ...], steps: tuple[int, ...]
+) -> tuple[Framed, ...]:
+    """Return the window of a view, of these lengths and steps, that an index takes; slices are tuples."""
     items = [item for item in index if item is not ...]
-    taken = sum(item is not None for item in items)
+    taken = sum([item is not None for item in items])
     at = next((place for place, item in enumerate(index) if item is ...), len(items))
-    items[at:at] = [slice(None)] * (len(shape) - taken)
+    items[at:at] = [(None, None, None)] * (len(shape) - taken)
     dims: list[Framed] = []
-    have: int
-    lengths: tuple[int, ...] = grad.shape
-    own = iter(zip(lengths, steps_of(grad), strict=True))
+    own = iter(zip(lengths, steps, strict=True))
     sizes = iter(shape)
     for item in items:
         if item is None:
             next(own)
-        elif isinstance(item, slice):
+        elif isinstance(item, tuple):
             size = next(sizes)
-            start, _, step = item.indices(size)
+            start, _, step = slice(*item).indices(size)
             have, stride = next(own)
             dims.append((size, start, step, have, stride))
         else:
             size = next(sizes)
             dims.append((size, item % size, 1, 1, 0))
-    return _framed(grad, dims, 0) if dims and grad.size else NotImplemented
+    return tuple(dims)
 
 
 def roll(x: Array, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
@@ -220,7 +286,7 @@ def roll(x: Array, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
         (size, move % size, 1, size, stride) for size, move, stride in zip(sizes, moves, steps_of(x), strict=True)
     ]
     out = gpu.cupy().empty(sizes, x.dtype)
-    _roll[UNITS[x.dtype.itemsize]](*launch_for(out.size), x.data.ptr, out.data.ptr, *_spelled(framed), out.size)
+    _roll[UNITS[x.dtype.itemsize]](*launch_for(out.size), x.data.ptr, out.data.ptr, _spelled(framed), out.size)
     return out
 
 

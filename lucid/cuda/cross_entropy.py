@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["cross_entropy", "cross_entropy_grad", "nll_loss", "nll_loss_grad"]
 
+# Plans that are remembered, by shapes and strides.
+REMEMBERED = 1024
+_FLOAT, _DOUBLE, _CLASS = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 _ONE_TYPE = tuple((name,) for name in FLOATS)
 
 _CROSS_ENTROPY = Kernel("cross_entropy", "lucid::cross_entropy", "PPPPPPPqqqqiiqd", _ONE_TYPE)
@@ -28,14 +32,14 @@ def _classes_known(x: Array, target: Array, weight: Array | None) -> bool:
     """Whether the kernels take these operands."""
     return (
         C_TYPES.get(x.dtype) in FLOATS
-        and target.dtype == np.int64
+        and target.dtype == _CLASS
         and target.flags.c_contiguous
         and (weight is None or (weight.dtype == x.dtype and weight.flags.c_contiguous))
     )
 
 
 def _work(dtype: Any) -> Any:
-    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
+    return _DOUBLE if dtype.itemsize == 8 else _FLOAT
 
 
 def _address(x: Array | None) -> int:
@@ -44,10 +48,19 @@ def _address(x: Array | None) -> int:
 
 def _rows_of(x: Array, *beside: Array) -> tuple[tuple[int, ...], int, Any]:
     """Return rows, classes and their steps; whether vectors fit; and the launch shape."""
-    width = VECTOR_BYTES // x.dtype.itemsize
-    row_step, class_step = (stride // x.dtype.itemsize for stride in x.strides)
-    rows, classes = x.shape
-    aligned = not any(a.data.ptr % VECTOR_BYTES for a in (x, *beside))
+    addresses = x.data.ptr
+    for array in beside:
+        addresses |= array.data.ptr
+    return _rows_in(x.shape, x.strides, x.dtype.itemsize, addresses % VECTOR_BYTES == 0)
+
+
+@lru_cache(REMEMBERED)
+def _rows_in(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, aligned: bool
+) -> tuple[tuple[int, ...], int, Any]:
+    width = VECTOR_BYTES // itemsize
+    row_step, class_step = (stride // itemsize for stride in strides)
+    rows, classes = shape
     vectors = aligned and class_step == 1 and classes % width == 0 and row_step % width == 0
     block, (grid, _) = rows_shape(rows, classes, width if vectors else 1)
     return (rows, classes, row_step, class_step), int(vectors), (grid, block)

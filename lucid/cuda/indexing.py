@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_BLOCKS",
     "MAX_DIMS",
+    "REMEMBERED",
     "UNITS",
     "Form",
     "Walk",
@@ -45,7 +48,11 @@ UNITS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigne
 INDICES = {np.dtype(np.int32): "int", np.dtype(np.int64): "long long"}
 ATOMIC = (*FLOATS, "int", "long long")
 
-_WALK, _PLACES, _BITS = "q" * (1 + 4 * MAX_DIMS), "qqq", "QQ"
+# Plans of each kind that are remembered: by shapes, strides and what else they depend on.
+REMEMBERED = 1024
+
+_WALK_NUMBERS = 1 + 4 * MAX_DIMS
+_WALK, _PLACES, _BITS = f"{8 * _WALK_NUMBERS}s", "qqq", "QQ"
 _MOVED = tuple((unit, index) for unit in UNITS.values() for index in INDICES.values())
 _read_at = Kernel("indexing", "lucid::read_at", "PPP" + _WALK + _PLACES + "q", _MOVED)
 _write_at = Kernel("indexing", "lucid::write_at", "PPP" + _BITS + _WALK + _PLACES + "q", _MOVED)
@@ -96,12 +103,17 @@ class Walk(NamedTuple):
 
 def steps_of(x: Array) -> tuple[int, ...]:
     """Return the strides of an array, in elements."""
-    return tuple([stride // x.dtype.itemsize for stride in x.strides])
+    return _in_elements(x.strides, x.dtype.itemsize)
+
+
+@lru_cache(REMEMBERED)
+def _in_elements(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    return tuple([stride // itemsize for stride in strides])
 
 
 def form_of(x: Array) -> Form:
     """Return the form of an array."""
-    return tuple(x.shape), steps_of(x)
+    return x.shape, steps_of(x)
 
 
 def contiguous(shape: tuple[int, ...]) -> Form:
@@ -109,6 +121,7 @@ def contiguous(shape: tuple[int, ...]) -> Form:
     return shape, _dense(shape)
 
 
+@lru_cache(REMEMBERED)
 def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides of a contiguous array, in elements."""
     steps: list[int] = []
@@ -133,12 +146,14 @@ def merged(dims: tuple[Dim, ...]) -> list[Dim]:
     return out
 
 
-def _flattened(dims: Sequence[Dim]) -> list[int]:
+def _flattened(dims: Sequence[Dim]) -> bytes:
     """Return a kernel's parameter: sizes and strides of MAX_DIMS dimensions."""
     rest = [0] * (MAX_DIMS - len(dims))
-    return [len(dims), *[number for k in range(4) for number in (*[dim[k] for dim in dims], *rest)]]
+    numbers = [number for k in range(4) for number in (*[dim[k] for dim in dims], *rest)]
+    return struct.pack(f"{_WALK_NUMBERS}q", len(dims), *numbers)
 
 
+@lru_cache(REMEMBERED)
 def launch_for(count: int) -> tuple[int, int]:
     """Return grid and block for a thread each."""
     block = THREADS if count >= THREADS else -(-count // 32) * 32
@@ -160,10 +175,18 @@ def along(table: Form, index: Array, dim: int, other: Array | None) -> Walk:
     """
     index = plain_index(index)
     shape, steps = table
-    ahead = [0 if d == dim else step for d, step in enumerate(steps)]
     others = _dense(index.shape) if other is None else steps_of(other)
-    dims = tuple(zip(index.shape, ahead, steps_of(index), others, strict=True))
+    dims = _dims_along(steps, index.shape, steps_of(index), dim, others)
     return Walk(dims, index, shape[dim], steps[dim], False, (0, len(dims)))
+
+
+@lru_cache(REMEMBERED)
+def _dims_along(
+    steps: tuple[int, ...], shape: tuple[int, ...], index: tuple[int, ...], dim: int, others: tuple[int, ...]
+) -> tuple[Dim, ...]:
+    """Return the dimensions of a walk along `dim`, from the strides of table, index and other array."""
+    ahead = [0 if d == dim else step for d, step in enumerate(steps)]
+    return tuple(zip(shape, ahead, index, others, strict=True))
 
 
 def picked(
@@ -183,18 +206,29 @@ def picked(
     else:
         index = _folded([plain_index(i) for i in indices], common, [(shape[d], steps[d]) for d in dims], wrap)
         size, step, wrap = 1 + sum((shape[d] - 1) * steps[d] for d in dims), 1, False
+    others = None if other is None else steps_of(other)
+    walked, lines = _dims_picked(table, dims, common, steps_of(index), others)
+    return Walk(walked, index, size, step, wrap, lines)
+
+
+@lru_cache(REMEMBERED)
+def _dims_picked(
+    table: Form, dims: tuple[int, ...], common: tuple[int, ...], index: tuple[int, ...], other: tuple[int, ...] | None
+) -> tuple[tuple[Dim, ...], tuple[int, int]]:
+    """Return dimensions and lines of the walk of an index, of strides `index`, that stands for `dims`."""
+    shape, steps = table
     rest = [d for d in range(len(shape)) if d not in dims]
     # indices of neighbouring dimensions leave their shape in the place of these, others in front
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     table_steps = [steps[d] for d in rest]
     table_steps[first:first] = [0] * len(common)
     index_steps = [0] * len(rest)
-    index_steps[first:first] = steps_of(index)
+    index_steps[first:first] = index
     result = [shape[d] for d in rest]
     result[first:first] = common
-    others = _dense(tuple(result)) if other is None else steps_of(other)
-    dims_of_walk = tuple(zip(result, table_steps, index_steps, others, strict=True))
-    return Walk(dims_of_walk, index, size, step, wrap, (first, first + len(common)))
+    others = _dense(tuple(result)) if other is None else other
+    walked = tuple(zip(result, table_steps, index_steps, others, strict=True))
+    return walked, (first, first + len(common))
 
 
 def _folded(indices: list[Array], common: tuple[int, ...], places: list[tuple[int, int]], wrap: bool) -> Array:
@@ -213,7 +247,7 @@ def _places(walk: Walk, out: Array, *, first: bool) -> None:
     count = walk.elements
     if count:
         _places_of[INDICES[walk.index.dtype]](
-            *launch_for(count), walk.index.data.ptr, out.data.ptr, *_flattened(merged(walk.dims)),
+            *launch_for(count), walk.index.data.ptr, out.data.ptr, _flattened(merged(walk.dims)),
             walk.size, walk.along, int(walk.wrap), int(first), count,
         )  # fmt: skip
 
@@ -221,37 +255,53 @@ def _places(walk: Walk, out: Array, *, first: bool) -> None:
 # ---- moving ----
 
 
-def _in_units(walk: Walk, itemsize: int, *arrays: Array | None) -> tuple[int, Walk]:
-    """Return how many bytes are moved at once, 16 or those of an element, and the walk in such units."""
-    walk = walk._replace(dims=tuple(merged(walk.dims)))
+class Move(NamedTuple):
+    """The launch of a walk that moves elements: bytes of a unit, grid and block, the dimensions; units in all."""
+
+    unit: str
+    launch: tuple[int, int]
+    along: int
+    dims: bytes
+    count: int
+
+
+@lru_cache(REMEMBERED)
+def _move_of(dims: tuple[Dim, ...], along: int, itemsize: int, aligned: bool) -> Move | None:
+    """Return how to move what a walk goes through, 16 bytes at once where it can be; None for too many dimensions."""
+    dims = tuple(merged(dims))
+    if len(dims) > MAX_DIMS:
+        return None
     per = 16 // itemsize
-    size, table, index, other = walk.dims[-1] if walk.dims else (1, 0, 0, 0)
-    steps = [step for dim in walk.dims[:-1] for step in (dim[1], dim[3])] + [size, walk.along]
-    if per == 1 or (table, index, other) != (1, 0, 1) or any(step % per for step in steps):
-        return itemsize, walk
-    if any(a is not None and a.data.ptr % 16 for a in arrays):
-        return itemsize, walk
-    packed = [(size, table // per, index, other // per) for size, table, index, other in walk.dims[:-1]]
-    return 16, walk._replace(dims=(*packed, (size // per, 1, 0, 1)), along=walk.along // per)
+    size, table, index, other = dims[-1] if dims else (1, 0, 0, 0)
+    steps = [step for dim in dims[:-1] for step in (dim[1], dim[3])] + [size, along]
+    if per == 1 or not aligned or (table, index, other) != (1, 0, 1) or any(step % per for step in steps):
+        per = 1
+    else:
+        packed = [(size, table // per, index, other // per) for size, table, index, other in dims[:-1]]
+        dims = (*packed, (size // per, 1, 0, 1))
+    count = math.prod([dim[0] for dim in dims])
+    return Move(UNITS[itemsize * per], launch_for(max(count, 1)), along // per, _flattened(dims), count)
 
 
 def read(table: Array, walk: Walk | None, shape: tuple[int, ...]) -> Any:
     """Return what a walk picks from a table, in a new array of `shape`; zero where there is no such place."""
-    if walk is None or len(merged(walk.dims)) > MAX_DIMS:
+    dtype, address = table.dtype, table.data.ptr
+    move = None if walk is None else _move_of(walk.dims, walk.along, dtype.itemsize, address % 16 == 0)
+    if walk is None or move is None:
         return NotImplemented
-    out = gpu.cupy().empty(shape, table.dtype)
-    size, walk = _in_units(walk, table.dtype.itemsize, table)
-    count = walk.elements
-    if count:
-        _read_at[UNITS[size], INDICES[walk.index.dtype]](
-            *launch_for(count), table.data.ptr, walk.index.data.ptr, out.data.ptr, *_flattened(walk.dims),
-            walk.size, walk.along, int(walk.wrap), count,
+    out = gpu.cupy().empty(shape, dtype)
+    if move.count:
+        _read_at[move.unit, INDICES[walk.index.dtype]](
+            *move.launch, address, walk.index.data.ptr, out.data.ptr, move.dims,
+            walk.size, move.along, int(walk.wrap), move.count,
         )  # fmt: skip
     return out
 
 
 def bits_of(value: Any, dtype: Any) -> tuple[int, int]:
     """Return 16 bytes of copies of a number, as two integers."""
+    if type(value) is int and not value:
+        return 0, 0
     text = np.array(value).astype(dtype).tobytes() * (16 // dtype.itemsize)
     return int.from_bytes(text[:8], "little"), int.from_bytes(text[8:], "little")
 
@@ -264,13 +314,16 @@ def write(table: Array, walk: Walk, value: Array | float) -> bool:
         return True
     if are_deterministic_algorithms_enabled():
         walk = _last_only(table, walk)
+    dtype, address = table.dtype, table.data.ptr
     array: Any = value if hasattr(value, "shape") else None
-    size, walk = _in_units(walk, table.dtype.itemsize, table, array)
-    count = walk.elements
-    bits = bits_of(value, table.dtype) if array is None else (0, 0)
-    _write_at[UNITS[size], INDICES[walk.index.dtype]](
-        *launch_for(count), table.data.ptr, walk.index.data.ptr, 0 if array is None else array.data.ptr, *bits,
-        *_flattened(walk.dims), walk.size, walk.along, int(walk.wrap), count,
+    source = 0 if array is None else array.data.ptr
+    bits = bits_of(value, dtype) if array is None else (0, 0)
+    move = _move_of(walk.dims, walk.along, dtype.itemsize, (address | source) % 16 == 0)
+    if move is None:
+        return False
+    _write_at[move.unit, INDICES[walk.index.dtype]](
+        *move.launch, address, walk.index.data.ptr, source, *bits,
+        move.dims, walk.size, move.along, int(walk.wrap), move.count,
     )  # fmt: skip
     return True
 
@@ -312,6 +365,13 @@ def _last_only(table: Array, walk: Walk) -> Walk:
 # ---- sums ----
 
 
+@lru_cache(REMEMBERED)
+def _sum_of(dims: tuple[Dim, ...]) -> tuple[tuple[int, int], bytes, int] | None:
+    """Return grid and block, dimensions, and how many elements there are; None for too many dimensions."""
+    short, count = merged(dims), math.prod([dim[0] for dim in dims])
+    return None if len(short) > MAX_DIMS else (launch_for(max(count, 1)), _flattened(short), count)
+
+
 def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | None = None, skipped: int = -1) -> bool:
     """Add an array, or a number everywhere, at the places of a contiguous table, each repetition of a place counted.
 
@@ -340,10 +400,10 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
         dims = (*[(size, 2 * a, b, 2 * c) for size, a, b, c in walk.dims], (2, 1, 0, 1))
         walk, dtype = walk._replace(dims=dims, along=2 * walk.along), np.dtype(f"f{dtype.itemsize // 2}")
     name = C_TYPES.get(dtype)
-    dims = merged(walk.dims)
-    if name is None or len(dims) > MAX_DIMS or (array is None and name not in ATOMIC):
+    plan = _sum_of(walk.dims)
+    if name is None or plan is None or (array is None and name not in ATOMIC):
         return False
-    count = walk.elements
+    launch, dims, count = plan
     if not count:
         return True
     ordered = are_deterministic_algorithms_enabled() and dtype.kind in "fV"
@@ -352,8 +412,8 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
         return True
     bits = bits_of(value, table.dtype) if array is None else (0, 0)
     _add_at[name, INDICES[walk.index.dtype]](
-        *launch_for(count), table.data.ptr, walk.index.data.ptr, 0 if array is None else array.data.ptr, *bits,
-        0 if use_count is None else use_count.data.ptr, skipped, *_flattened(dims),
+        *launch, table.data.ptr, walk.index.data.ptr, 0 if array is None else array.data.ptr, *bits,
+        0 if use_count is None else use_count.data.ptr, skipped, dims,
         walk.size, walk.along, int(walk.wrap), count,
     )  # fmt: skip
     return True
@@ -375,10 +435,10 @@ def _add_in_order(name: str, table: Array, walk: Walk, value: Array, use_count: 
     grid = launch_for(windows * across)
     _add_sorted[name](
         *grid, table.data.ptr, lines.ordered.data.ptr, lines.order.data.ptr, value.data.ptr, carry.data.ptr,
-        0 if use_count is None else use_count.data.ptr, skipped, *_flattened(columns), across, step, lines.along, count,
+        0 if use_count is None else use_count.data.ptr, skipped, _flattened(columns), across, step, lines.along, count,
     )  # fmt: skip
     if windows > 1:
         _add_carries[name](
-            *grid, table.data.ptr, lines.ordered.data.ptr, carry.data.ptr, skipped, *_flattened(columns), across,
+            *grid, table.data.ptr, lines.ordered.data.ptr, carry.data.ptr, skipped, _flattened(columns), across,
             lines.along, count,
         )  # fmt: skip

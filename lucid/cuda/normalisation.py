@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lucid.backend import gpu
 from lucid.cuda.batch_normalisation import (
     BLOCKS,
+    REMEMBERED,
     WEIGHTED,
     address_of,
     apply,
@@ -62,6 +63,8 @@ class Problem(NamedTuple):
         Where the weighted dimensions begin, and those over which a weight stays the same.
     channels, inner : int
         How many weights a group has, and how many neighbours share one.
+    statistics : tuple of int
+        The shape of mean and variance.
     """
 
     by_channel: bool
@@ -70,9 +73,10 @@ class Problem(NamedTuple):
     affine_cuts: tuple[int, int]
     channels: int
     inner: int
+    statistics: tuple[int, ...]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(REMEMBERED)
 def problem_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[int, ...]) -> Problem | None:
     """Return how to normalise over `dim` with weights that meet the array in `broadcast`; None without a kernel."""
     ndim = len(shape)
@@ -80,6 +84,7 @@ def problem_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
     affine = (1,) * (ndim - len(broadcast)) + broadcast
     own = [d for d in range(ndim) if affine[d] != 1]
     first = len(kept)
+    statistics = tuple([1 if d in dim else size for d, size in enumerate(shape)])
     if kept == list(range(first)):
         low, high = (min(own[0], first), own[-1] + 1) if own else (first, first)
         if high < first or affine[low:high] != shape[low:high]:
@@ -88,14 +93,15 @@ def problem_of(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
         channels = math.prod(shape[first:high])
         if sizes[1] * channels > MAX_LENGTH:
             return None
-        return Problem(False, (low, first), sizes, (low, high), channels, math.prod(shape[high:]))
+        return Problem(False, (low, first), sizes, (low, high), channels, math.prod(shape[high:]), statistics)
     low, high = kept[0], kept[-1] + 1
     if kept != list(range(low, high)) or affine != (*[1] * low, *shape[low:high], *[1] * (ndim - high)):
         return None
     sizes = sizes_of(shape, (low, high))
-    return Problem(True, (low, high), sizes, (low, high), 1, sizes[2])
+    return Problem(True, (low, high), sizes, (low, high), 1, sizes[2], statistics)
 
 
+@lru_cache(REMEMBERED)
 def _row_block(length: int, rows: int, vec: int, itemsize: int) -> tuple[int, int] | None:
     """Return threads of a row and rows of a block; None if a row does not fit into the registers of a block."""
     items = BYTES_OF_ITEMS // max(itemsize, 4)
@@ -178,8 +184,12 @@ def normalise(
     if problem.by_channel and not center:
         return NotImplemented
     xp = gpu.cupy()
-    kept = tuple([1 if d in dim else size for d, size in enumerate(x.shape)])
-    out, mean, variance = xp.empty(x.shape, x.dtype), xp.empty(kept, real_of(x)), xp.empty(kept, real_of(x))
+    real = real_of(x)
+    out, mean, variance = (
+        xp.empty(x.shape, x.dtype),
+        xp.empty(problem.statistics, real),
+        xp.empty(problem.statistics, real),
+    )
     weight, bias = side_by_side(weight), side_by_side(bias)
     if problem.by_channel:
         part = cut(x, problem.cuts)
