@@ -38,10 +38,13 @@ class Pass:
         The gradients that `autograd.grad` returns.
     callbacks : sequence of callable
         What is called at the end of the pass.
+    between : dict of Node to object
+        What nodes leave in this pass for others that run later; gone with the pass, however it ends.
     """
 
     __slots__ = (
         "__weakref__",
+        "between",
         "callbacks",
         "captured",
         "captures",
@@ -61,6 +64,7 @@ class Pass:
         self.captures: dict[Node, dict[int, int]] = NOTHING
         self.captured: list[Any] = []
         self.callbacks: Sequence[Callable[[], Any]] = ()
+        self.between: dict[Node, Any] = {}
 
     def want(self, edges: Sequence[Edge], *, accumulate: bool) -> None:
         """Leave out everything off the way to `edges`, and capture their gradients unless leaves accumulate."""

@@ -178,7 +178,7 @@ class ModuleInputBackward(Frontier):
         Full backward pre-hooks and full backward hooks, in the order of firing.
     """
 
-    __slots__ = ("deep", "grad_outputs", "hooks", "joined", "module", "pre_hooks", "with_kwargs")
+    __slots__ = ("deep", "hooks", "joined", "module", "pre_hooks", "with_kwargs")
 
     def __init__(
         self,
@@ -194,8 +194,6 @@ class ModuleInputBackward(Frontier):
             if form is not None:
                 self.deep |= form.structured
                 self.with_kwargs |= form.with_kwargs
-        # What came through the outputs, and their node, while a pass is between the two nodes.
-        self.grad_outputs: tuple[list[Any], ModuleOutputBackward] | None = None
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with a view in place of each tensor, if one of them requires grad."""
@@ -251,10 +249,11 @@ class ModuleInputBackward(Frontier):
 
     def fire(self, grads: list[Any]) -> list[Any]:
         """Run the full backward hooks."""
-        if self.grad_outputs is None:
+        waiting = thread.state.passes[-1].between.pop(self, None)
+        if waiting is None:
             # gradients that did not come through the module's outputs, as in a double backward
             return grads
-        (outputs, end), self.grad_outputs = self.grad_outputs, None
+        outputs, end = waiting
         if len(grads) > 1 and any(g is None for g in grads):
             grads = self.with_zeros(grads)
         for index, (_, hook, form) in enumerate(self.hooks):
@@ -355,7 +354,7 @@ class ModuleOutputBackward(Frontier):
                 call.note(error, hook, "full backward pre-hook", index)
                 raise
         if call.joined:
-            call.grad_outputs = grads, self
+            thread.state.passes[-1].between[call] = grads, self
         elif call.hooks:
             call.fire_without_inputs(grads, self)
         return grads

@@ -243,6 +243,15 @@ class _Method(StandIn):
         return None if owner is None else self.func.__get__(owner, type(owner))(*args)
 
 
+class _StateMethod(_Method):
+    """Calls a method with the module alone, and ignores what it returns."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> None:
+        super().__call__(args[0])
+
+
 class StateHook(ContextualHook, ABC):
     """Runs `hook` on one module at each of its calls, or on request.
 
@@ -281,11 +290,11 @@ class StateHook(ContextualHook, ABC):
             raise HookTypeError(f"{type(self).__name__}: expected a Module, got {type(module).__name__}")
         if as_prehook:
             super().__init__(
-                prehook="_run", prehook_kwargs={"prepend": prepend}, train_update=train_update, eval_update=eval_update
+                prehook="hook", prehook_kwargs={"prepend": prepend}, train_update=train_update, eval_update=eval_update
             )
         else:
             super().__init__(
-                posthook="_run",
+                posthook="hook",
                 posthook_kwargs={"prepend": prepend, "always_call": always_call},
                 train_update=train_update,
                 eval_update=eval_update,
@@ -301,8 +310,8 @@ class StateHook(ContextualHook, ABC):
     def hook(self, module: Module) -> None:
         """Do the work."""
 
-    def _run(self, module: Module, *_: Any) -> None:
-        self.hook(module)
+    def _method(self, name: str) -> Any:
+        return _StateMethod(self, name)
 
     def register(self, module: Module | None = None) -> None:
         """Put the hook on its target; nothing happens if it is on it.

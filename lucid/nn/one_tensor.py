@@ -59,7 +59,6 @@ class OneTensorCall(ModuleInputBackward):
     def __init__(self, module: Module, hooks: Any) -> None:
         self.module = module
         self.hooks = hooks
-        self.grad_outputs = None
 
     def leave(self, result: Any) -> Any:
         """Return a view of the output, if it is one tensor that requires grad; else what any call returns."""
@@ -75,12 +74,12 @@ class OneTensorCall(ModuleInputBackward):
 
     def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Return what the hooks make of the gradient."""
-        waiting: Any = self.grad_outputs
+        between = thread.state.passes[-1].between
+        waiting = between.pop(self, None)
         if waiting is None or m is GRAPH or grad is None or type(waiting[0]) is list:
-            if waiting is not None and type(waiting[0]) is not list:
-                self.grad_outputs = [wrap(waiting[0])], waiting[1]
+            if waiting is not None:
+                between[self] = waiting if type(waiting[0]) is list else ([wrap(waiting[0])], waiting[1])
             return super().backward(m, grad, quiet)
-        self.grad_outputs = None
         dtype = self.expected[0][1]
         tensor = wrap(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))
         outputs = (wrap(waiting[0]),)
@@ -114,8 +113,7 @@ class OneTensorEnd(ModuleOutputBackward):
         dtype = self.expected[0][1]
         if grad.dtype is not dtype:
             grad = grad.astype(dtype, copy=False)
-        waiting: Any = grad, self
-        self.call.grad_outputs = waiting
+        thread.state.passes[-1].between[self.call] = grad, self
         return (grad,)
 
 
