@@ -20,6 +20,7 @@ from lucid.utils.checkpoint import (
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
+from tests.device import DEVICE
 
 contract = pytest.mark.contract
 both_forms = pytest.mark.parametrize("use_reentrant", [True, False], ids=["reentrant", "recomputing"])
@@ -45,6 +46,13 @@ def deep(x):
 def peak(function):
     """Return the most bytes that were alive while `function` ran, over those before, and those alive after."""
     gc.collect()
+    if DEVICE != "cpu":
+        before = lucid.cuda.memory_allocated()
+        lucid.cuda.reset_peak_memory_stats()
+        kept = function()
+        after, most = lucid.cuda.memory_allocated(), lucid.cuda.max_memory_allocated()
+        del kept
+        return most - before, after - before
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
@@ -225,9 +233,9 @@ def test_saved_tensors_read_repeatedly(rng, times):
     out = checkpoint(lambda x: Square.apply(x.sin()).exp(), x, use_reentrant=False)
     for _ in range(times):
         out.backward(upstream, retain_graph=True)
-    values = x.detach().numpy()
-    slope = upstream.numpy() * np.exp(np.sin(values) ** 2) * 2 * np.sin(values) * np.cos(values)
-    np.testing.assert_allclose(x.grad.numpy(), times * slope, rtol=1e-12)
+    values = x.detach().cpu().numpy()
+    slope = upstream.cpu().numpy() * np.exp(np.sin(values) ** 2) * 2 * np.sin(values) * np.cos(values)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), times * slope, rtol=1e-12)
     assert len(reads) == times
 
 
@@ -298,7 +306,7 @@ def test_the_check_can_be_left_out(rng):
     with pytest.raises(CheckpointError):
         checkpoint(function, x, use_reentrant=False).sum().backward()
     checkpoint(function, x, use_reentrant=False, determinism_check="none").sum().backward()
-    np.testing.assert_allclose(x.grad.numpy(), np.exp(x.detach().numpy()), rtol=1e-6)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), np.exp(x.detach().cpu().numpy()), rtol=1e-6)
 
 
 class Stop(Exception):
@@ -333,8 +341,8 @@ def test_a_hook_that_raises_in_the_recomputation(rng, use_reentrant):
     assert x.grad is None
     upstream = like(rng, out)
     checkpoint(layer, x, use_reentrant=use_reentrant).backward(upstream)
-    expected = upstream.numpy() @ layer.weight.detach().numpy()
-    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12)
+    expected = upstream.cpu().numpy() @ layer.weight.detach().cpu().numpy()
+    np.testing.assert_allclose(x.grad.cpu().numpy(), expected, rtol=1e-12)
 
 
 def test_without_grad_nothing_is_kept(rng):
@@ -355,8 +363,8 @@ def test_backward_under_no_grad(rng):
         out = checkpoint(lambda x: x.exp().exp(), x, use_reentrant=use_reentrant)
         with lucid.no_grad():
             out.backward(upstream)
-        values = np.exp(x.detach().numpy())
-        np.testing.assert_allclose(x.grad.numpy(), upstream.numpy() * np.exp(values) * values, rtol=1e-12)
+        values = np.exp(x.detach().cpu().numpy())
+        np.testing.assert_allclose(x.grad.cpu().numpy(), upstream.cpu().numpy() * np.exp(values) * values, rtol=1e-12)
 
 
 def test_bad_arguments(rng):

@@ -298,7 +298,7 @@ def test_deep_passes_inside_of_passes(depth):
     x = leaf(lucid, 2.0)
     Level.apply(x, depth).backward()
     assert levels == list(range(depth, -1, -1))
-    np.testing.assert_allclose(x.grad.numpy(), 1.01 ** (depth + 1), rtol=1e-12)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), 1.01 ** (depth + 1), rtol=1e-12)
     assert current_graph_task_id() == -1
 
 
