@@ -6,6 +6,7 @@ stream is accepted only on its own device, hooks hear of every allocation. What 
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import types
 
@@ -14,7 +15,9 @@ import pytest
 
 from lucid.backend import device as places
 from lucid.backend import gpu
-from lucid.cuda import memory
+from lucid.cuda import kernels, memory
+from lucid.cuda.simulator import driver, runtime
+from lucid.cuda.simulator import memory as simulated_memory
 
 
 class FakeCupy(types.ModuleType):
@@ -207,3 +210,36 @@ def no_device(monkeypatch):
 def no_cupy(monkeypatch):
     """No CuPy at all: None in ``sys.modules`` makes the import fail."""
     return _install(monkeypatch, None)
+
+
+@pytest.fixture
+def simulated(monkeypatch):
+    """Run kernels on the simulated device, whatever device there is, in the order of their threads."""
+    runtime.set_seed(0)
+    monkeypatch.setattr(kernels, "_make_driver", driver.SimulatedDriver)
+    monkeypatch.setattr(kernels, "_driver", None)
+    yield
+    runtime.set_seed(0)
+
+
+@pytest.fixture
+def device(simulated):
+    """Return a function that copies an array to the device, and one that copies it back."""
+    held = {}
+
+    def put(values):
+        values = np.ascontiguousarray(values)
+        address = simulated_memory.allocate(values.nbytes)
+        ctypes.memmove(address, values.ctypes.data, values.nbytes)
+        held[address] = values.dtype, values.shape
+        return address
+
+    def get(address):
+        dtype, shape = held[address]
+        values = np.empty(shape, dtype)
+        ctypes.memmove(values.ctypes.data, address, values.nbytes)
+        return values
+
+    yield put, get
+    for address in held:
+        simulated_memory.free(address)

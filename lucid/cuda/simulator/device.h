@@ -1,22 +1,30 @@
 // CUDA C++ for g++: what the source of a kernel sees when it is built for the simulated device.
 #pragma once
 
+#define LUCID_SIMULATOR 1
 #include "runtime.h"
 
-#define LUCID_SIMULATOR 1
 #define __CUDA_ARCH__ 800
 #define __global__
 #define __device__
 #define __host__
-#define __constant__ __attribute__((section("lucid_constant")))
+#define __constant__
 #define __managed__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
-// The sanitizer tells the runtime name and size of every static variable; the writable ones are shared memory.
-#define __shared__ static
+// driver.py makes this of each shared variable, and tells the runtime where they are. The first member is the size.
+#define LUCID_TYPE(...) __VA_ARGS__
+#define LUCID_SHARED(type, name, ...)                     \
+    static struct {                                       \
+        unsigned long bytes;                              \
+        unsigned char before[56];                         \
+        LUCID_TYPE type variable __VA_ARGS__;             \
+        unsigned char behind[64];                         \
+    } lucid_shared_##name = {sizeof lucid_shared_##name.variable}; \
+    auto& name = lucid_shared_##name.variable;
 
 #define threadIdx (lucid_running.thread)
 #define blockIdx (lucid_running.block)
@@ -122,8 +130,8 @@ template <class T> void __stwt(T* p, T value) { *p = value; }
 // atomic operations do not race with each other; each ends with a store.
 namespace lucid_simulator {
 struct Atomic {
-    Atomic() { lucid_running.atomic = true; }
-    ~Atomic() { lucid_running.atomic = false; }
+    Atomic() { lucid_atomic(1); }
+    ~Atomic() { lucid_atomic(0); }
 };
 }  // namespace lucid_simulator
 #define LUCID_ATOMIC(name, result)                              \
@@ -218,6 +226,4 @@ template <auto kernel> constexpr Instance instance(const char* name, const Unit*
 
 }  // namespace lucid_simulator
 
-extern "C" unsigned char __start_lucid_constant[] __attribute__((weak, visibility("hidden")));
-extern "C" unsigned char __stop_lucid_constant[] __attribute__((weak, visibility("hidden")));
 extern "C" __attribute__((visibility("default"))) const lucid_simulator::Unit lucid_unit;

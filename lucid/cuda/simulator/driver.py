@@ -18,6 +18,8 @@ from lucid.cuda.simulator.runtime import FOLDER, runtime
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lucid.cuda.kernels import Unit
 
 __all__ = ["SimulatedDriver"]
@@ -35,13 +37,17 @@ _OPTIONS = (
     "-ffp-contract=off",
     "-fno-strict-aliasing",
     # The runtime is called before each load and store, and for misaligned pointers, bad indices and divisions by zero.
-    "-fsanitize=kernel-address,alignment,bounds,integer-divide-by-zero",
-    "--param=asan-instrumentation-with-call-threshold=0",
-    "--param=asan-stack=0",
-    "--param=asan-globals=1",
+    # The address sanitizer would leave out a store behind a load of the same place.
+    "-fsanitize=thread,alignment,bounds,integer-divide-by-zero",
+    "--param=tsan-instrument-func-entry-exit=0",
+    "-nodefaultlibs",  # the sanitizers' own libraries
 )
 _SANITIZE = ("-fsanitize=undefined,float-cast-overflow", "-fno-sanitize=vptr")
 _DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\(\w+\)\s*)?([\w\s:]+?)\s*(\w+)\s*\[\s*\]\s*;")
+_SHARED = re.compile(r"//[^\n]*|/\*.*?\*/|(?:\bstatic\s+)?\b__shared__\s([^;=]+);", re.DOTALL)
+_DECLARED = re.compile(r"(.*?)\b(\w+)\s*((?:\[[^]]*\]\s*)*)", re.DOTALL)
+_BETWEEN = re.compile(r",(?=\s*\w+\s*(?:\[|,|$))")
+_SYMBOL = re.compile(r"^([0-9a-f]+) .*\blucid_shared_(\w+)$", re.MULTILINE)
 _INCLUDE = re.compile(r"^#include <(.+)>$", re.MULTILINE)
 _DEVICE_VARIABLE = re.compile(r"^\s*(?:static\s+)?__device__\s+[^(){};]*;", re.MULTILINE)
 _CODE = re.compile(r"\{code ([0-9a-f]+)\}")
@@ -66,8 +72,6 @@ class _Unit(ctypes.Structure):
     _fields_ = (
         ("instances", ctypes.POINTER(_Instance)),
         ("count", ctypes.c_uint),
-        ("constants_begin", ctypes.c_void_p),
-        ("constants_end", ctypes.c_void_p),
     )
 
 
@@ -81,9 +85,20 @@ def sanitizes() -> bool:
     return os.environ.get("LUCID_SIMULATOR_SANITIZE", "0") not in {"", "0"}
 
 
+def _in_memory_of_a_block(declaration: re.Match[str]) -> str:
+    """Shared variables with room around each, so that what lies beside one is no other."""
+    if declaration[1] is None:
+        return declaration[0]  # a comment
+    first, *others = (_DECLARED.fullmatch(one) for one in _BETWEEN.split(declaration[1]))
+    if first is None:
+        return declaration[0]
+    variables = [first, *(other for other in others if other)]
+    return " ".join(f"LUCID_SHARED(({first[1]}), {one[2]}, {one[3]})" for one in variables)
+
+
 def source_for_host(unit: Unit) -> str:
     """C++ whose library holds the kernels of a unit."""
-    source = _DYNAMIC_SHARED.sub(r"DYN_SHARED(\1, \2);", unit.source)
+    source = _SHARED.sub(_in_memory_of_a_block, _DYNAMIC_SHARED.sub(r"DYN_SHARED(\1, \2);", unit.source))
     if found := _DEVICE_VARIABLE.search(source):
         raise KernelError(
             f"{unit.name}: {found[0].strip()} is a __device__ variable, and the simulator has none; pass a pointer"
@@ -95,7 +110,7 @@ def source_for_host(unit: Unit) -> str:
     lines += ["extern const lucid_simulator::Instance all[] = {"]
     lines += [f'lucid_simulator::instance<&{name}>("{name}", &lucid_unit),' for name in unit.signatures]
     lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
-    lines += [f"{len(unit.signatures)}, __start_lucid_constant, __stop_lucid_constant}};", ""]
+    lines += [f"{len(unit.signatures)}}};", ""]
     return "\n".join(lines)
 
 
@@ -129,7 +144,13 @@ class SimulatedDriver:
         # Devices share a library: one that is there is not loaded again.
         library = ctypes.CDLL(str(path))
         description = _Unit.in_dll(library, "lucid_unit")
-        host.lucid_load(ctypes.addressof(description))
+        shared = _shared_variables(path) if "__shared__" in unit.source else []
+        host.lucid_load(
+            ctypes.addressof(description),
+            len(shared),
+            (ctypes.c_size_t * len(shared))(*(offset for offset, _ in shared)),
+            (ctypes.c_char_p * len(shared))(*(name for _, name in shared)),
+        )
         first = ctypes.addressof(description.instances.contents)
         handles: dict[str, ctypes.c_void_p] = {}
         for i in range(description.count):
@@ -155,6 +176,13 @@ class SimulatedDriver:
         report = host.lucid_report().decode()
         library = (host.lucid_fault_library() or b"").decode()
         return _CODE.sub(lambda mark: _line(library, mark[1]), report)
+
+
+def _shared_variables(library: Path) -> list[tuple[int, bytes]]:
+    """Where in a library its shared variables are, and their names."""
+    command = [shutil.which("nm") or "nm", "--demangle", str(library)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    return sorted((int(found[1], 16), found[2].encode()) for found in _SYMBOL.finditer(told))
 
 
 def _line(library: str, address: str) -> str:

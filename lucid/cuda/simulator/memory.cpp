@@ -1,7 +1,7 @@
 // Memory of the simulated device, and the check of each load and store of a kernel.
 //
-// g++ puts a call of __asan_load4_noabort and the like before each access whose address it cannot vouch for. An address
-// must lie in an allocation, in shared memory, on the stacks of the threads, or in the tables of the kernel's library.
+// g++ puts a call of __tsan_read4 and the like before each access that other threads could see. An address must lie in an
+// allocation, in shared memory, on the stacks of the threads, or in the tables of the kernel's library.
 #include "memory.h"
 
 #include <link.h>
@@ -40,7 +40,7 @@ struct Range {
 
 struct Variable {
     Range range;
-    const char* name;
+    std::string name;
 };
 
 struct Library {
@@ -48,20 +48,17 @@ struct Library {
     uintptr_t base;
     Range image;
     std::vector<Variable> shared;
-    Range statics;  // from the first of these to the last
-    Range writable;
-    std::vector<bool> may_touch;  // each byte of that part
+    Range statics;  // these, and what else lies from the first to the last
 };
 
 std::mutex table_lock;
 std::map<uintptr_t, Allocation> table;
 std::vector<Range> lent;  // memory of others, which may overlap
 std::map<const Unit*, Library> libraries;
-std::vector<Variable> registered;  // by libraries that are being loaded
 thread_local const char* fault_library = nullptr;  // of this host thread's last launch
 
 // Of the launch. Allocations begin at multiples of 512, so that no two share an entry of `recent`.
-Range recent[1024], parameters, dynamic;
+Range recent[1024], parameters, dynamic, latest;  // the last is the shared variable touched before
 const Library* library;
 std::vector<unsigned char> dynamic_storage;
 
@@ -91,7 +88,7 @@ std::string nearest(uintptr_t address) {
     for (const Range& range : lent) consider(range, "memory lent by the host");
     if (library)
         for (const Variable& variable : library->shared)
-            consider(variable.range, "the shared variable " + std::string(variable.name));
+            consider(variable.range, "the shared variable " + variable.name);
     consider(dynamic, "the dynamic shared memory");
     if (address < 4096) return "a null pointer";
     return least < (1 << 20) ? words : "far from all memory of the device";
@@ -103,14 +100,18 @@ bool remember(const Range& range, uintptr_t address, size_t size) {
     return true;
 }
 
-bool of_library(uintptr_t address, size_t size) {
-    const uintptr_t offset = address - library->writable.begin;
-    if (offset < library->may_touch.size()) return library->may_touch[offset] && library->may_touch[offset + size - 1];
-    return library->image.holds(address, size);
+bool in_statics(uintptr_t address, size_t size) {
+    if (latest.holds(address, size)) return true;
+    auto begins_behind = [](uintptr_t place, const Variable& variable) { return place < variable.range.begin; };
+    const auto next = std::upper_bound(library->shared.begin(), library->shared.end(), address, begins_behind);
+    if (next == library->shared.begin() || !std::prev(next)->range.holds(address, size)) return false;
+    latest = std::prev(next)->range;
+    return true;
 }
 
 bool of_others(uintptr_t address, size_t size) {
     if (parameters.holds(address, size)) return true;
+    if (library->image.holds(address, size)) return !library->statics.holds(address, size);
     std::lock_guard<std::mutex> guard(table_lock);
     const auto next = table.upper_bound(address);
     if (next != table.begin()) {
@@ -141,8 +142,7 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
     size_t offset;
     if (dynamic.holds(address, size)) {
         offset = address - dynamic.begin;
-    } else if (of_library(address, size)) {
-        if (!library->statics.holds(address, size)) return;
+    } else if (library->statics.holds(address, size) && in_statics(address, size)) {
         offset = statics_offset() + (address - library->statics.begin);
     } else if (of_others(address, size)) {
         return;
@@ -155,20 +155,17 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
 struct Image {
     uintptr_t inside, base;
     const char* path;
-    Range all, writable, read_only_after_loading;
+    Range all;
 };
 
 // Looks for the library that holds `inside`.
 int find_image(dl_phdr_info* info, size_t, void* data) {
-    Image image{((Image*)data)->inside, info->dlpi_addr, info->dlpi_name, {~(uintptr_t)0, 0}, {}, {}};
+    Image image{((Image*)data)->inside, info->dlpi_addr, info->dlpi_name, {~(uintptr_t)0, 0}};
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& part = info->dlpi_phdr[i];
-        const Range range{info->dlpi_addr + part.p_vaddr, info->dlpi_addr + part.p_vaddr + part.p_memsz};
-        if (part.p_type == PT_GNU_RELRO) image.read_only_after_loading = range;
         if (part.p_type != PT_LOAD) continue;
-        if (part.p_flags & PF_W) image.writable = range;
-        image.all = {range.begin < image.all.begin ? range.begin : image.all.begin,
-                     range.end > image.all.end ? range.end : image.all.end};
+        image.all.begin = std::min(image.all.begin, (uintptr_t)(info->dlpi_addr + part.p_vaddr));
+        image.all.end = std::max(image.all.end, (uintptr_t)(info->dlpi_addr + part.p_vaddr + part.p_memsz));
     }
     if (!image.all.holds(image.inside, 1)) return 0;
     *(Image*)data = image;
@@ -182,6 +179,7 @@ namespace lucid_simulator {
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared) {
     library = &libraries.at(instance->unit);
     memset(recent, 0, sizeof recent);
+    latest = {};
     parameters = {(uintptr_t)packed, (uintptr_t)packed + instance->size};
     dynamic_storage.resize(shared + 16);
     const uintptr_t begin = ((uintptr_t)dynamic_storage.data() + 15) / 16 * 16;
@@ -269,75 +267,49 @@ LUCID_EXPORT int lucid_forget(uintptr_t begin) {
     return 1;
 }
 
-LUCID_EXPORT void lucid_load(const Unit* loaded) {
+// Shared variables, LUCID_SHARED of device.h, are at these rising offsets of the library that holds `loaded`.
+LUCID_EXPORT void lucid_load(const Unit* loaded, unsigned count, const size_t* offsets, const char** names) {
     if (libraries.count(loaded)) return;  // what was loaded once stays
-    Image image{(uintptr_t)loaded, 0, "", {}, {}, {}};
+    Image image{(uintptr_t)loaded, 0, "", {}};
     dl_iterate_phdr(find_image, &image);
     Library& entry = libraries[loaded];
     entry.path = image.path;
     entry.base = image.base;
     entry.image = image.all;
-    entry.writable = image.writable;
-    entry.may_touch.assign(image.writable.end - image.writable.begin, false);
-    auto allow = [&](const Range& range) {
-        for (uintptr_t a = range.begin; a < range.end; ++a)
-            if (image.writable.holds(a, 1)) entry.may_touch[a - image.writable.begin] = true;
-    };
-    const Range constants{(uintptr_t)loaded->constants_begin, (uintptr_t)loaded->constants_end};
-    allow(constants);
-    allow(image.read_only_after_loading);
-    for (const Variable& variable : registered) {
-        const uintptr_t begin = variable.range.begin;
-        const bool writable = image.writable.holds(begin, 1) && !image.read_only_after_loading.holds(begin, 1);
-        if (!writable || constants.holds(begin, 1)) continue;
-        entry.shared.push_back(variable);
-        allow(variable.range);
-        Range& statics = entry.statics;
-        if (statics.end == 0) statics.begin = begin / 16 * 16;
-        statics.begin = std::min(statics.begin, begin / 16 * 16);
-        statics.end = std::max(statics.end, variable.range.end);
+    constexpr size_t room = 64;
+    for (unsigned i = 0; i < count; ++i) {
+        const uintptr_t begin = image.base + offsets[i] + room;
+        entry.shared.push_back({{begin, begin + *(const size_t*)(begin - room)}, names[i]});
     }
-    registered.clear();
+    if (count) entry.statics = {entry.shared.front().range.begin - room, entry.shared.back().range.end + room};
 }
 
 // Whose code the marks of the report mean; null if it has none.
 LUCID_EXPORT const char* lucid_fault_library() { return fault_library; }
 
-// ---- what the address sanitizer calls ----
+// ---- what the sanitizer calls ----
 
-#define LUCID_ACCESS(size)                                         \
-    LUCID_EXPORT void __asan_load##size##_noabort(uintptr_t a) {   \
-        check(a, size, Access::read, __builtin_return_address(0));       \
-    }                                                              \
-    LUCID_EXPORT void __asan_store##size##_noabort(uintptr_t a) {  \
-        check(a, size, Access::write, __builtin_return_address(0));      \
+#define LUCID_ACCESS(name, size)                                  \
+    LUCID_EXPORT void __tsan_##name##read##size(uintptr_t a) {    \
+        check(a, size, Access::read, __builtin_return_address(0)); \
+    }                                                             \
+    LUCID_EXPORT void __tsan_##name##write##size(uintptr_t a) {   \
+        check(a, size, Access::write, __builtin_return_address(0)); \
     }
-LUCID_ACCESS(1)
-LUCID_ACCESS(2)
-LUCID_ACCESS(4)
-LUCID_ACCESS(8)
-LUCID_ACCESS(16)
-LUCID_EXPORT void __asan_loadN_noabort(uintptr_t a, size_t size) {
+LUCID_ACCESS(, 1)
+LUCID_ACCESS(, 2)
+LUCID_ACCESS(, 4)
+LUCID_ACCESS(, 8)
+LUCID_ACCESS(, 16)
+LUCID_ACCESS(unaligned_, 2)
+LUCID_ACCESS(unaligned_, 4)
+LUCID_ACCESS(unaligned_, 8)
+LUCID_ACCESS(unaligned_, 16)
+LUCID_EXPORT void __tsan_read_range(uintptr_t a, size_t size) {
     if (size) check(a, size, Access::read, __builtin_return_address(0));
 }
-LUCID_EXPORT void __asan_storeN_noabort(uintptr_t a, size_t size) {
+LUCID_EXPORT void __tsan_write_range(uintptr_t a, size_t size) {
     if (size) check(a, size, Access::write, __builtin_return_address(0));
 }
-LUCID_EXPORT void __asan_handle_no_return() {}
-
-struct Global {
-    uintptr_t begin;
-    size_t size, size_with_redzone;
-    const char *name, *module;
-    uintptr_t dynamic_init;
-    void* location;
-    uintptr_t odr_indicator;
-};
-
-LUCID_EXPORT void __asan_register_globals(const Global* globals, size_t count) {
-    for (size_t i = 0; i < count; ++i)
-        if (globals[i].name[0] != '*')  // so begin the names of the compiler's own variables
-            registered.push_back({{globals[i].begin, globals[i].begin + globals[i].size}, globals[i].name});
-}
-LUCID_EXPORT void __asan_unregister_globals(const Global*, size_t) {}
+LUCID_EXPORT void __tsan_init() {}
 }

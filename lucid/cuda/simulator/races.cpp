@@ -86,8 +86,11 @@ inline Access access_of(uintptr_t code) {
 
 namespace lucid_simulator {
 
+bool atomically;
+
 void watch_shared(size_t bytes) {
     grain = 4;
+    atomically = false;
     if (cells.size() < bytes / grain + 1) cells.resize(bytes / grain + 1);
     if (now >> 31 == 0) return;
     std::fill(cells.begin(), cells.end(), Cell());
@@ -113,7 +116,7 @@ void order_lanes(unsigned warp, unsigned lanes, bool whole) {
 }
 
 void load_shared(size_t offset, size_t size, uintptr_t code) {
-    if (lucid_running.atomic) return;  // the store of the same operation follows
+    if (atomically) return;  // the store of the same operation follows
     const Access mine = access_of(code);
     const unsigned self = lucid_running.number;
     each_cell(offset, size, [=](Cell& cell, size_t at) {
@@ -128,7 +131,7 @@ void load_shared(size_t offset, size_t size, uintptr_t code) {
 void store_shared(size_t offset, size_t size, uintptr_t code) {
     const Access mine = access_of(code);
     const unsigned self = lucid_running.number;
-    const char* const what = lucid_running.atomic ? updated : stored;
+    const char* const what = atomically ? updated : stored;
     each_cell(offset, size, [=](Cell& cell, size_t at) {
         if (what == stored && repeats(cell.store, mine)) return;
         if (!ordered(cell.store, self)) refuse(at, cell.store, stored, mine, what);

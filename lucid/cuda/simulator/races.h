@@ -12,6 +12,8 @@ void watch_shared(size_t bytes);
 void order_block();
 // Those of the lanes of the mask before those of the same lanes that follow; whole: no other lane of the warp is left.
 void order_lanes(unsigned warp, unsigned lanes, bool whole);
+// Whether the running thread is inside of an atomic operation.
+extern bool atomically;
 // The running thread loads or stores there, by an instruction at that offset of its library; it may be a race.
 void load_shared(size_t offset, size_t size, uintptr_t code);
 void store_shared(size_t offset, size_t size, uintptr_t code);

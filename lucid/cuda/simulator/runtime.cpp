@@ -341,6 +341,8 @@ unsigned lucid_match(const char* operation, unsigned mask, unsigned long long of
 
 unsigned lucid_active_mask() { return 1u << launch.current % 32; }
 
+void lucid_atomic(int begins) { atomically = begins; }
+
 // ---- what Python calls ----
 
 // As cuLaunchKernel; `extra` is CU_LAUNCH_PARAM_BUFFER_POINTER, pointer, CU_LAUNCH_PARAM_BUFFER_SIZE, pointer, end.
@@ -357,7 +359,6 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
         return 1;
     }
     report.clear();
-    lucid_running.atomic = false;
     launch.instance = instance;
     launch.packed = (const unsigned char*)extra[1];
     lucid_running.block_size = {bx, by, bz};

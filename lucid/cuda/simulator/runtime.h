@@ -12,11 +12,9 @@ struct dim3 {
 
 namespace lucid_simulator {
 
-// Thread-local, because accesses to such variables are the only ones that the sanitizer leaves alone.
 struct Running {
     uint3 thread, block, block_size, grid_size;
     unsigned int number;  // of the thread in its block
-    bool atomic;          // it is inside of an atomic operation
     unsigned char* dynamic_shared;
 };
 
@@ -33,7 +31,6 @@ struct Instance {
 struct Unit {
     const Instance* instances;
     unsigned int count;
-    unsigned char *constants_begin, *constants_end;  // null if there are none
 };
 
 enum BlockOperation { barrier, barrier_count, barrier_and, barrier_or };
@@ -42,7 +39,12 @@ enum BlockOperation { barrier, barrier_count, barrier_and, barrier_or };
 
 #pragma GCC visibility push(default)
 extern "C" {
+// For a thread it never changes, and g++ reports no load of what is constant.
+#ifdef LUCID_SIMULATOR
+extern thread_local const lucid_simulator::Running lucid_running __attribute__((tls_model("initial-exec")));
+#else
 extern thread_local lucid_simulator::Running lucid_running __attribute__((tls_model("initial-exec")));
+#endif
 
 int lucid_block_barrier(lucid_simulator::BlockOperation operation, int predicate, const char* file, int line);
 // The value of lane `source` among the lanes of `mask`, which all call this.
@@ -52,6 +54,8 @@ unsigned long long lucid_shuffle(const char* operation, unsigned mask, unsigned 
 unsigned lucid_match(const char* operation, unsigned mask, unsigned long long offered, unsigned long long sought,
                      const char* file, int line);
 unsigned lucid_active_mask();
+// The loads and stores of the running thread from now on are those of an atomic operation, or no longer.
+void lucid_atomic(int begins);
 [[noreturn]] void lucid_stop(const char* what, const char* file, int line);
 }
 #pragma GCC visibility pop

@@ -45,7 +45,7 @@ def _loaded() -> ctypes.CDLL:
         ("lucid_free", ctypes.c_int, address),
         ("lucid_lend", None, address, size),
         ("lucid_forget", ctypes.c_int, address),
-        ("lucid_load", None, address),
+        ("lucid_load", None, address, ctypes.c_uint, address, address),
         ("lucid_report", ctypes.c_char_p),
         ("lucid_fault_library", ctypes.c_char_p),
         ("lucid_set_seed", None, ctypes.c_uint64),

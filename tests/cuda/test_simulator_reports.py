@@ -1,0 +1,152 @@
+"""The simulated device stops a kernel that does what it may not, and says which, where and why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lucid.cuda.simulator import memory, runtime
+from tests.cuda.launching import launcher, refused
+
+pytestmark = pytest.mark.usefixtures("simulated")
+
+
+def test_order_of_threads_follows_the_seed(device):
+    """Seed 0 runs threads in their order, another seed in a permutation of it that it determines."""
+    put, get = device
+    run = launcher('extern "C" __global__ void f(int* n, int* out) { out[atomicAdd(n, 1)] = threadIdx.x; }', "PP")
+
+    def order(seed):
+        runtime.set_seed(seed)
+        out = put(np.zeros(64, np.int32))
+        run(1, 64, put(np.zeros(1, np.int32)), out)
+        return get(out).tolist()
+
+    assert order(0) == list(range(64))
+    assert order(5) == order(5) != order(6)
+    assert sorted(order(5)) == list(range(64)) != order(5)
+
+
+def test_divergent_barrier():
+    """Barriers at different places, and threads that wait for ones that never come, are named with their lines."""
+    source = 'extern "C" __global__ void f() {\n if (threadIdx.x < 40)\n%s;\n else\n%s;\n}'
+    run = launcher(source % ("__syncthreads()", "__syncthreads()"), "")
+    refused(lambda: run(1, 64), "launch of f", "divergent barrier", "test.cu:3", "test.cu:5", "thread (40, 0, 0)")
+    run = launcher(source % ("__syncthreads()", "__syncwarp()"), "")
+    refused(lambda: run(2, 64), "deadlock", "block (0, 0, 0)", "thread (0, 0, 0) is at __syncthreads (test.cu:3)",
+            "thread (40, 0, 0) is at __syncwarp with mask 0xffffffff (test.cu:5)")  # fmt: skip
+    run = launcher(source % ("__shfl_xor_sync(~0u, 1, 1)", "__ballot_sync(~0u, 1)"), "")
+    refused(lambda: run(1, 64), "divergent warp operations", "__shfl_xor_sync", "__ballot_sync")
+    run = launcher('extern "C" __global__ void f() { __syncwarp(1u); }', "")
+    refused(lambda: run(1, 64), "not in the mask", "thread (1, 0, 0)", "0x00000001")
+
+
+def test_out_of_range_accesses(device):
+    """A read or write beyond an allocation, before it, after its release, or at null is named with its place."""
+    put, _ = device
+    source = 'extern "C" __global__ void f(float* x, long long i, int write) {\n if (threadIdx.x == 5) {\n'
+    run = launcher(source + "  if (write) x[i] = 1.0f;\n  else x[0] = x[i];\n }\n}", "Pqi")
+    x = put(np.zeros(100, np.float32))
+    run(1, 32, x, 99, 0)
+    run(1, 32, x, 99, 1)
+    seen = []
+    for i, write, words in (
+        (100, 1, "write of 4 bytes"), (100, 0, "read of 4 bytes"), (-1, 0, "4 bytes before an allocation of 400 bytes"),
+        (103, 0, "12 bytes behind an allocation of 400 bytes"), (10**12, 1, "far from all memory"),
+    ):  # fmt: skip
+        seen.append(refused(lambda i=i, write=write: run(3, 32, x, i, write), "out-of-range", words))
+        assert f"(test.cu:{3 if write else 4})" in seen[-1]
+    assert "block (0, 0, 0), thread (5, 0, 0)" in seen[0]
+    refused(lambda: run(1, 32, 0, 1, 0), "a null pointer")
+    gone = memory.allocate(400)
+    memory.free(gone)
+    refused(lambda: run(1, 32, gone, 0, 0), "out-of-range read")
+
+
+def test_a_vector_that_straddles_the_end(device):
+    """A 16-byte load of which only a part lies in the allocation is refused."""
+    put, _ = device
+    run = launcher('extern "C" __global__ void f(float4* x) { x[0] = x[1]; }', "P")
+    refused(lambda: run(1, 1, put(np.zeros(6, np.float32))), "read of 16 bytes", "over the end of an allocation of 24")
+
+
+def test_out_of_range_shared_memory(device):
+    """An index beyond a shared array, beyond dynamic shared memory or beyond a local array is refused by name."""
+    put, _ = device
+    body = "float* p = s; x[0] = p[i]; p[i] = x[0];"
+    run = launcher(
+        f'extern "C" __global__ void f(float* x, int i) {{ __shared__ float s[20], t[20]; t[0] = 1; {body} }}', "Pi"
+    )
+    x = put(np.zeros(4, np.float32))
+    run(1, 1, x, 19)
+    refused(lambda: run(1, 1, x, 20), "out-of-range read", "just behind the shared variable s of 80 bytes")
+    run = launcher(
+        "template <class T> __device__ T* buffer() { __shared__ T s[20]; return s; }\n"
+        f'extern "C" __global__ void f(float* x, int i) {{ float* s = buffer<float>(); {body} }}',
+        "Pi",
+    )
+    run(1, 1, x, 19)
+    refused(lambda: run(1, 1, x, 20), "just behind the shared variable s of 80 bytes")
+    run = launcher(f'extern "C" __global__ void f(float* x, int i) {{ extern __shared__ float s[]; {body} }}', "Pi")
+    run(1, 1, x, 19, shared=80)
+    refused(lambda: run(1, 1, x, 20, shared=80), "just behind the dynamic shared memory of 80 bytes")
+    run = launcher('extern "C" __global__ void f(float* x, int i) { float s[4] = {x[0], x[1]}; x[0] = s[i]; }', "Pi")
+    run(1, 1, x, 3)
+    refused(lambda: run(1, 1, x, 4), "index 4 is out of range for 'float [4]'", "test.cu:1")
+
+
+def test_misaligned_division_assertion(device):
+    """A vector load at an odd address, an integer division by zero and a failed assert are refused with their line."""
+    put, _ = device
+    x = put(np.zeros(8, np.float32))
+    run = launcher('extern "C" __global__ void f(float* x) { *(float4*)x = *(float4*)(x + 1); }', "P")
+    refused(lambda: run(1, 1, x), "misaligned", "float4", "no multiple of 16", "test.cu:1")
+    run = launcher('extern "C" __global__ void f(int* x, int n) { x[0] = 7 / n; }', "Pi")
+    run(1, 1, x, 2)
+    refused(lambda: run(1, 1, x, 0), "division by zero", "test.cu:1")
+    run = launcher('extern "C" __global__ void f(int n) { assert(n > 0); }', "i")
+    run(1, 1, 1)
+    refused(lambda: run(1, 1, 0), "assert(n > 0) failed", "test.cu:1")
+
+
+def test_device_goes_on_after_an_error(device):
+    """A launch after a stopped one works as if that had not been."""
+    put, get = device
+    run = launcher(
+        'extern "C" __global__ void f(int* x, int bad) { __shared__ int s[64]; s[threadIdx.x] = threadIdx.x;'
+        " __syncthreads(); if (bad && threadIdx.x == 9) x[1 << 20] = 0; __syncthreads();"
+        " x[threadIdx.x] = s[63 - threadIdx.x]; }",
+        "Pi",
+    )
+    x = put(np.zeros(64, np.int32))
+    for _ in range(3):
+        refused(lambda: run(4, 64, x, 1), "thread (9, 0, 0)")
+        run(4, 64, x, 0)
+        np.testing.assert_array_equal(get(x), np.arange(63, -1, -1))
+
+
+def test_launches_that_no_device_takes():
+    """An empty grid, an empty or too large block and too much shared memory are refused, with their numbers."""
+    run = launcher('extern "C" __global__ void f() {}', "")
+    for grid, block in ((0, 32), (1, 0), ((1, 0), 32), (1, 1025), (1, (32, 33)), (1, (1, 1, 65)), ((1, 65536), 1)):
+        refused(lambda grid=grid, block=block: run(grid, block), "launch of f")
+    refused(lambda: run(0, 1), "at least one block")
+    refused(lambda: run(2**32 + 1, 1), "4,294,967,297 x 1 x 1 blocks")
+    run(1, 1, shared=200 << 10)
+    refused(lambda: run(1, 1, shared=228 << 10), "shared memory")
+
+
+def test_declared_parameters_are_those_of_the_source():
+    """A kernel declared with other parameters than its source has is refused when it is compiled."""
+    source = 'extern "C" __global__ void f(float* x, long long n, double a) {}'
+    launcher(source, "Pqd")
+    for signature in ("Pqf", "Pid", "qPd", "Pq", "Pqdi"):
+        refused(lambda signature=signature: launcher(source, signature), "f is declared", "'Pqd'")
+
+
+def test_arguments_are_checked():
+    """A wrong number of arguments, or one that does not fit its type, is an error that names the kernel."""
+    run = launcher('extern "C" __global__ void f(int n, double a) {}', "id")
+    run(1, 1, 3, 1.0)
+    for values in ((3,), (3, 1.0, 2), (3.5, 1.0), (2**31, 1.0)):
+        refused(lambda values=values: run(1, 1, *values), "f takes parameters", "'id'")
