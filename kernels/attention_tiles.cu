@@ -15,11 +15,6 @@ namespace lucid {
 
 // ---- tiles ----
 
-template <typename R>
-struct alignas(16) Four {
-    R at[4];
-};
-
 // Rows of a tile begin 16 bytes or more apart from a multiple of 128: threads that read neighbouring rows meet no bank
 // conflict.
 __device__ constexpr int pitch(int columns) {
@@ -54,16 +49,16 @@ __device__ __forceinline__ void dot_tiles(R (&dots_ij)[4][WIDTH], const R* a_til
         for (int j = 0; j < WIDTH; ++j) dots_ij[i][j] = 0;
 #pragma unroll 4
     for (int f = 0; f < FEATURES; f += 4) {
-        Four<R> b_j[WIDTH];
+        Pack<R, 4> b_j[WIDTH];
 #pragma unroll
-        for (int j = 0; j < WIDTH; ++j) b_j[j] = *(const Four<R>*)(b + 16 * j * pitch(FEATURES) + f);
+        for (int j = 0; j < WIDTH; ++j) b_j[j] = *(const Pack<R, 4>*)(b + 16 * j * pitch(FEATURES) + f);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const Four<R> a_i = *(const Four<R>*)(a + i * pitch(FEATURES) + f);
+            const Pack<R, 4> a_i = *(const Pack<R, 4>*)(a + i * pitch(FEATURES) + f);
 #pragma unroll
             for (int j = 0; j < WIDTH; ++j)
 #pragma unroll
-                for (int e = 0; e < 4; ++e) dots_ij[i][j] += a_i.at[e] * b_j[j].at[e];
+                for (int e = 0; e < 4; ++e) dots_ij[i][j] += a_i.value_k[e] * b_j[j].value_k[e];
         }
     }
 }
@@ -75,18 +70,18 @@ __device__ __forceinline__ void add_product(R (&sum_if)[4][FEATURES / 16], const
     const R* x = x_tile + threadIdx.x % 16 * 4;
 #pragma unroll 2
     for (int c = 0; c < COLUMNS; c += 4) {
-        Four<R> weight_i[4];
+        Pack<R, 4> weight_i[4];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) weight_i[i] = *(const Four<R>*)(weight + i * pitch(COLUMNS) + c);
+        for (int i = 0; i < 4; ++i) weight_i[i] = *(const Pack<R, 4>*)(weight + i * pitch(COLUMNS) + c);
 #pragma unroll
         for (int d = 0; d < 4; ++d)
 #pragma unroll
             for (int k = 0; k < FEATURES / 64; ++k) {
-                const Four<R> x_e = *(const Four<R>*)(x + (c + d) * pitch(FEATURES) + 64 * k);
+                const Pack<R, 4> x_e = *(const Pack<R, 4>*)(x + (c + d) * pitch(FEATURES) + 64 * k);
 #pragma unroll
                 for (int i = 0; i < 4; ++i)
 #pragma unroll
-                    for (int e = 0; e < 4; ++e) sum_if[i][4 * k + e] += weight_i[i].at[d] * x_e.at[e];
+                    for (int e = 0; e < 4; ++e) sum_if[i][4 * k + e] += weight_i[i].value_k[d] * x_e.value_k[e];
             }
     }
 }

@@ -59,7 +59,7 @@ __global__ void cross_entropy(const T* x_nc, const long long* target_n, const T*
                               long long row_step, long long class_step, int vectors, int final,
                               long long ignore_index, double smoothing) {
     typedef Total<T> R;
-    constexpr int V = 16 / sizeof(T);
+    constexpr int V = Pack<T>::WIDTH;
     const long long n = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     const Crossing<R> op;
     Crossed<R> a = op.identity();
@@ -76,7 +76,7 @@ __global__ void cross_entropy(const T* x_nc, const long long* target_n, const T*
     if (n < rows) {
         if (vectors) {
             for (long long c = threadIdx.x * V; c < classes; c += blockDim.x * V) {
-                const Vector<T> v = *(const Vector<T>*)(x_c + c);
+                const Pack<T> v = *(const Pack<T>*)(x_c + c);
 #pragma unroll
                 for (int k = 0; k < V; ++k) take(c + k, (R)v.value_k[k]);
             }
@@ -109,7 +109,7 @@ __global__ void cross_entropy_grad(const T* dy_n, long long dy_step, double fact
                                    long long rows, long long classes, long long row_step, long long class_step,
                                    int vectors, int mean, long long ignore_index, double smoothing) {
     typedef Total<T> R;
-    constexpr int V = 16 / sizeof(T);
+    constexpr int V = Pack<T>::WIDTH;
     const long long n = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     if (n >= rows) return;
     const long long t = target_n[n];
@@ -130,11 +130,11 @@ __global__ void cross_entropy_grad(const T* dy_n, long long dy_step, double fact
     };
     if (vectors) {
         for (long long c = threadIdx.x * V; c < classes; c += blockDim.x * V) {
-            const Vector<T> v = *(const Vector<T>*)(x_c + c);
-            Vector<T> out;
+            const Pack<T> v = *(const Pack<T>*)(x_c + c);
+            Pack<T> out;
 #pragma unroll
             for (int k = 0; k < V; ++k) out.value_k[k] = slope(c + k, (R)v.value_k[k]);
-            *(Vector<T>*)(dx_c + c) = out;
+            *(Pack<T>*)(dx_c + c) = out;
         }
     } else {
         for (long long c = threadIdx.x; c < classes; c += blockDim.x) dx_c[c] = slope(c, (R)x_c[c * class_step]);

@@ -117,11 +117,6 @@ struct Layout {
     long long stride_kd[OPERANDS][MAX_DIMS];  // in elements
 };
 
-template <int WIDTH, class T>
-struct alignas(WIDTH * sizeof(T) < 16 ? WIDTH * sizeof(T) : 16) Pack {
-    T item[WIDTH];
-};
-
 // Offsets of a pack in each operand. 32-bit division is several times faster than 64-bit.
 template <int OPERANDS>
 __device__ __forceinline__ void place(const Layout<OPERANDS>& layout, long long pack, int width, long long* at_k) {
@@ -153,9 +148,9 @@ struct Values {
         } else if (WIDTH == 1 || stride == 0) {
             fill(static_cast<Real<In>>(operand.data[at]));
         } else {
-            const Pack<WIDTH, In> pack = *reinterpret_cast<const Pack<WIDTH, In>*>(operand.data + at);
+            const Pack<In, WIDTH> pack = *reinterpret_cast<const Pack<In, WIDTH>*>(operand.data + at);
 #pragma unroll
-            for (int i = 0; i < WIDTH; ++i) value[i] = static_cast<Real<In>>(pack.item[i]);
+            for (int i = 0; i < WIDTH; ++i) value[i] = static_cast<Real<In>>(pack.value_k[i]);
         }
     }
 
@@ -179,13 +174,13 @@ struct Values<T, Setting, WIDTH> {
 
 template <int WIDTH, class F, class Out, class... V>
 __device__ __forceinline__ void write(Out* out, const V&... values) {
-    Pack<WIDTH, Out> pack;
+    Pack<Out, WIDTH> pack;
 #pragma unroll
-    for (int i = 0; i < WIDTH; ++i) pack.item[i] = rounded<Out>(F()(values[i]...));
+    for (int i = 0; i < WIDTH; ++i) pack.value_k[i] = rounded<Out>(F()(values[i]...));
     if constexpr (WIDTH == 1) {
-        *out = pack.item[0];
+        *out = pack.value_k[0];
     } else {
-        *reinterpret_cast<Pack<WIDTH, Out>*>(out) = pack;
+        *reinterpret_cast<Pack<Out, WIDTH>*>(out) = pack;
     }
 }
 

@@ -1,4 +1,4 @@
-// What all kernels share: the type to compute in, constants, reductions of a warp and of a block, loops over a grid.
+// What all kernels share: the type to compute in, packs, reductions of a warp and of a block, loops over a grid.
 //
 // Reductions of a warp or block are called by all its threads, and all of them get the result. A block has whole warps:
 // a multiple of 32 threads, in one, two or three dimensions. The order of operations depends on the block's size alone.
@@ -85,6 +85,14 @@ template <typename T>
 __device__ __forceinline__ T from_real(Real<T> value) {
     return Rounded<T>::of(value);
 }
+
+// Neighbours that are loaded or stored together, in one access if they fit into 16 bytes; they begin at a multiple of
+// their bytes, or of 16 if there are more.
+template <typename T, int COUNT = 16 / (int)sizeof(T)>
+struct alignas(COUNT * sizeof(T) < 16 ? COUNT * sizeof(T) : 16) Pack {
+    static constexpr int WIDTH = COUNT;
+    T value_k[COUNT];
+};
 
 // The least and the greatest value of a type that is computed in: the identities of max and min.
 template <typename R>

@@ -13,12 +13,6 @@
 
 namespace lucid {
 
-// Elements that are read or written together, 16 bytes at a time where there are as many.
-template <typename T, int VEC>
-struct alignas(sizeof(T) * VEC < 16 ? sizeof(T) * VEC : 16) Pack {
-    T value_k[VEC];
-};
-
 // Elements of a row that a thread keeps; lucid/cuda/normalisation.py computes the same number.
 template <typename T>
 constexpr int items_of_thread = 64 / (int)sizeof(Real<T>);

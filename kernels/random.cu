@@ -13,24 +13,19 @@
 
 namespace lucid {
 
-template <typename T, int COUNT>
-struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Group {
-    T value_l[COUNT];
-};
-
 // Writes make(l) for l = 0 .. COUNT - 1 to out_n[first + l], as far as that is within n.
 template <typename T, int COUNT, typename Make>
 __device__ __forceinline__ void write_group(T* out_n, long long n, long long first, Make make) {
-    Group<T, COUNT> group;
+    Pack<T, COUNT> group;
 #pragma unroll
-    for (int l = 0; l < COUNT; ++l) group.value_l[l] = make(l);
+    for (int l = 0; l < COUNT; ++l) group.value_k[l] = make(l);
     // a draw fills a fresh array, which begins at a multiple of 16 bytes
     if (first + COUNT <= n)
-        *(Group<T, COUNT>*)(out_n + first) = group;
+        *(Pack<T, COUNT>*)(out_n + first) = group;
     else
 #pragma unroll
         for (int l = 0; l < COUNT; ++l)
-            if (first + l < n) out_n[first + l] = group.value_l[l];
+            if (first + l < n) out_n[first + l] = group.value_k[l];
 }
 
 template <typename T>
@@ -98,14 +93,14 @@ __global__ void dropout(const T* x_n, T* out_n, long long n, Word64 seed, Word64
     if (b * 4 >= n) return;
     const Real<T> scale = (Real<T>)scale_;
     const PhiloxBlock block = philox_block(seed, offset + (Word64)b);
-    Group<T, 4> x;
-    if (b * 4 + 4 <= n && (unsigned long long)x_n % alignof(Group<T, 4>) == 0)
-        x = ((const Group<T, 4>*)x_n)[b];
+    Pack<T, 4> x;
+    if (b * 4 + 4 <= n && (unsigned long long)x_n % alignof(Pack<T, 4>) == 0)
+        x = ((const Pack<T, 4>*)x_n)[b];
     else
 #pragma unroll
-        for (int l = 0; l < 4; ++l) x.value_l[l] = b * 4 + l < n ? x_n[b * 4 + l] : from_real<T>(0);
+        for (int l = 0; l < 4; ++l) x.value_k[l] = b * 4 + l < n ? x_n[b * 4 + l] : from_real<T>(0);
     write_group<T, 4>(out_n, n, b * 4, [&](int l) {
-        return bernoulli(block.lane_l[l], threshold) ? from_real<T>(to_real(x.value_l[l]) * scale) : from_real<T>(0);
+        return bernoulli(block.lane_l[l], threshold) ? from_real<T>(to_real(x.value_k[l]) * scale) : from_real<T>(0);
     });
 }
 

@@ -79,12 +79,6 @@ struct Extreme<A, Min> {
     __device__ __forceinline__ static A none() { return Limits<A>::greatest(); }
 };
 
-// What one load takes.
-template <typename T>
-struct alignas(16) Vector {
-    T value_k[16 / sizeof(T)];
-};
-
 // ---- places ----
 
 // Some of the axes of an array, outermost first, with strides in elements; at least one.
@@ -159,7 +153,7 @@ __device__ __forceinline__ void take_row(const Op& op, typename Op::A& a, const 
     for (long long u = part.first + threadIdx.x; u < part.last; u += blockDim.x) {
         const T* from = x_i + reduced.offset_along<ONE_AXIS>(u * WIDTH);
         if constexpr (WIDTH > 1) {
-            const Vector<T> v = *(const Vector<T>*)from;
+            const Pack<T> v = *(const Pack<T>*)from;
 #pragma unroll
             for (int k = 0; k < WIDTH; ++k) op.take(a, v.value_k[k], u * WIDTH + k);
         } else {
@@ -171,7 +165,7 @@ __device__ __forceinline__ void take_row(const Op& op, typename Op::A& a, const 
 template <typename T, template <typename> class Gather>
 __global__ void reduce_rows(const T* x, void* out, void* partial, Axes kept, Axes reduced, long long rows,
                             long long length, int vectors, double setting, int flavour) {
-    constexpr int V = 16 / sizeof(T);
+    constexpr int V = Pack<T>::WIDTH;
     const Gather<T> op{setting, flavour};
     const long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     typename Gather<T>::A a = op.identity();
@@ -206,7 +200,7 @@ __device__ __forceinline__ void take_columns(const Op& op, typename Op::A (&a_k)
     for (long long i = part.first + threadIdx.y; i < part.last; i += blockDim.y) {
         const T* from = x_i + reduced.offset_along<ONE_AXIS>(i);
         if constexpr (WIDTH > 1) {
-            const Vector<T> v = *(const Vector<T>*)from;
+            const Pack<T> v = *(const Pack<T>*)from;
 #pragma unroll
             for (int k = 0; k < WIDTH; ++k) op.take(a_k[k], v.value_k[k], i);
         } else {
@@ -260,7 +254,7 @@ __global__ void reduce_columns(const T* x, void* out, void* partial, Axes kept, 
     DYN_SHARED(A, shared);
     const Gather<T> op{setting, flavour};
     if (vectors)
-        columns_of_thread<16 / sizeof(T)>(op, x, out, partial, kept, reduced, columns, length, shared);
+        columns_of_thread<Pack<T>::WIDTH>(op, x, out, partial, kept, reduced, columns, length, shared);
     else
         columns_of_thread<1>(op, x, out, partial, kept, reduced, columns, length, shared);
 }

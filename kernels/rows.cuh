@@ -65,7 +65,7 @@ constexpr int HELD = 16;
 template <typename T>
 __device__ __forceinline__ void read_row(const T* row_c, bool is_row, int length, int vectors, Total<T> nothing,
                                          Total<T> (&value_k)[HELD]) {
-    constexpr int V = 16 / sizeof(T);
+    constexpr int V = Pack<T>::WIDTH;
 #pragma unroll
     for (int k = 0; k < HELD; ++k) value_k[k] = nothing;
     if (!is_row) return;
@@ -74,7 +74,7 @@ __device__ __forceinline__ void read_row(const T* row_c, bool is_row, int length
         for (int k = 0; k < HELD; k += V) {
             const int c = (k / V * (int)blockDim.x + (int)threadIdx.x) * V;
             if (c < length) {
-                const Vector<T> v = *(const Vector<T>*)(row_c + c);
+                const Pack<T> v = *(const Pack<T>*)(row_c + c);
 #pragma unroll
                 for (int j = 0; j < V; ++j) value_k[k + j] = (Total<T>)v.value_k[j];
             }
@@ -91,16 +91,16 @@ __device__ __forceinline__ void read_row(const T* row_c, bool is_row, int length
 // Writes what read_row has read to a row of the same length and alignment.
 template <typename T>
 __device__ __forceinline__ void write_row(T* row_c, int length, int vectors, const Total<T> (&value_k)[HELD]) {
-    constexpr int V = 16 / sizeof(T);
+    constexpr int V = Pack<T>::WIDTH;
     if (vectors) {
 #pragma unroll
         for (int k = 0; k < HELD; k += V) {
             const int c = (k / V * (int)blockDim.x + (int)threadIdx.x) * V;
             if (c < length) {
-                Vector<T> v;
+                Pack<T> v;
 #pragma unroll
                 for (int j = 0; j < V; ++j) v.value_k[j] = (T)value_k[k + j];
-                *(Vector<T>*)(row_c + c) = v;
+                *(Pack<T>*)(row_c + c) = v;
             }
         }
     } else {

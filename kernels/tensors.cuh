@@ -50,13 +50,6 @@ __device__ __forceinline__ Chunk chunk_of_block(const Tensors<DEPTH>& tensors, i
     return Chunk{low, first, left < chunk ? (int)left : chunk};
 }
 
-// What 16 bytes hold: loaded and stored at once where addresses allow.
-template <typename T>
-struct alignas(16) Vector {
-    static constexpr int WIDTH = 16 / sizeof(T);
-    T value_k[WIDTH];
-};
-
 // Calls change(value_d) for every element of this block's chunk, value_d being the DEPTH numbers at its place in the
 // precision that T is worked on in, and writes arrays WRITTEN and above back.
 template <typename T, int DEPTH, int WRITTEN, typename Change>
@@ -67,14 +60,14 @@ __device__ __forceinline__ void for_each_in_chunk(const Tensors<DEPTH>& tensors,
 #pragma unroll
     for (int d = 0; d < DEPTH; ++d) {
         array_d[d] = (T*)tensors.address_dt[d][here.row] + here.first;
-        aligned = aligned && (unsigned long long)array_d[d] % sizeof(Vector<T>) == 0;
+        aligned = aligned && (unsigned long long)array_d[d] % sizeof(Pack<T>) == 0;
     }
-    constexpr int WIDTH = Vector<T>::WIDTH;
+    constexpr int WIDTH = Pack<T>::WIDTH;
     const int vectors = aligned ? here.count / WIDTH : 0;
     for (int v = threadIdx.x; v < vectors; v += blockDim.x) {
-        Vector<T> packed_d[DEPTH];
+        Pack<T> packed_d[DEPTH];
 #pragma unroll
-        for (int d = 0; d < DEPTH; ++d) packed_d[d] = ((const Vector<T>*)array_d[d])[v];
+        for (int d = 0; d < DEPTH; ++d) packed_d[d] = ((const Pack<T>*)array_d[d])[v];
 #pragma unroll
         for (int k = 0; k < WIDTH; ++k) {
             Real<T> value_d[DEPTH];
@@ -85,7 +78,7 @@ __device__ __forceinline__ void for_each_in_chunk(const Tensors<DEPTH>& tensors,
             for (int d = WRITTEN; d < DEPTH; ++d) packed_d[d].value_k[k] = from_real<T>(value_d[d]);
         }
 #pragma unroll
-        for (int d = WRITTEN; d < DEPTH; ++d) ((Vector<T>*)array_d[d])[v] = packed_d[d];
+        for (int d = WRITTEN; d < DEPTH; ++d) ((Pack<T>*)array_d[d])[v] = packed_d[d];
     }
     for (int i = vectors * WIDTH + threadIdx.x; i < here.count; i += blockDim.x) {
         Real<T> value_d[DEPTH];

@@ -148,7 +148,10 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(layout, way, rng):
-    """Operands may lie in memory in any way: the same bits as of copies."""
+    """Operands may lie in memory in any way: the same bits as of copies from tiles, which read both by one kernel.
+
+    Products of scores that are stored are cuBLAS's or the kernel's of small products, which sum in different orders.
+    """
     q, k, v, g = (LAYOUTS[layout](on_device(rng.standard_normal((2, 2, 35, 8)), "float32").array) for _ in range(4))
     bias = on_device(rng.standard_normal((q.shape[2], 2 * q.shape[2])), "float32").array[::-1, ::2]
     settings = {"scale": 0.5, "drop": 0.0, "causal": False}
@@ -159,7 +162,10 @@ def test_layouts(layout, way, rng):
         grads = on_cuda.attention_grad(given, *operands, None, out, total, needs=(True, True, True, False), **settings)
         results.append((out, total, *grads[:3]))
     for got, wanted in zip(*results, strict=True):
-        np.testing.assert_array_equal(got.get(), wanted.get())
+        if way == "tiles":
+            np.testing.assert_array_equal(got.get(), wanted.get())
+        else:
+            np.testing.assert_allclose(got.get(), wanted.get(), rtol=1e-5, atol=2e-6)
 
 
 def test_needs(way, rng):
