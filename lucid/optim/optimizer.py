@@ -336,7 +336,7 @@ class Optimizer:
         ------
         StateDictError
             If groups, parameters, settings or state do not fit this optimiser; the message names group and parameter.
-            Nothing is changed then.
+            Nothing is changed then, nor if a hook raises.
         """
         state_dict = dict(state_dict)
         for index, hook in enumerate(tuple(self._load_state_dict_pre_hooks)):
@@ -344,10 +344,15 @@ class Optimizer:
             if replacement is not None:
                 state_dict = replacement
         state, groups = loaded(self, state_dict)
+        before = self.state, self.param_groups
         self.state = defaultdict(dict, state)
         self.param_groups = groups
-        for index, hook in enumerate(tuple(self._load_state_dict_post_hooks)):
-            self._fire(hook, "load-state-dict post-hook", index)
+        try:
+            for index, hook in enumerate(tuple(self._load_state_dict_post_hooks)):
+                self._fire(hook, "load-state-dict post-hook", index)
+        except BaseException:
+            self.state, self.param_groups = before
+            raise
 
     # ---- registration of hooks ----
 

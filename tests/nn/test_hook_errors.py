@@ -414,6 +414,28 @@ def test_hooks_of_state_dicts(registration, what):
     assert bits(net) == bits(other)
 
 
+@pytest.mark.parametrize("when", ["pre", "post"])
+def test_hooks_of_an_optimizer_that_loads(when):
+    """Neither hook that raises leaves anything of the new state behind; the next load works."""
+    (net, optimizer), (other_net, other) = model(), model()
+    train_step(net, optimizer, 0)
+    for number in range(3):
+        train_step(other_net, other, number)
+    given, state, groups = other.state_dict(), optimizer.state, optimizer.param_groups
+
+    def planted_hook(*args):
+        raise Planted("planted")
+
+    register = getattr(optimizer, f"register_load_state_dict_{when}_hook")
+    with register(planted_hook), pytest.raises(Planted) as caught:
+        optimizer.load_state_dict(given)
+    check_report(caught.value, Row(f"load-state-dict {when}-hook", "Adam", None))
+    assert optimizer.state is state
+    assert optimizer.param_groups is groups
+    optimizer.load_state_dict(given)
+    assert optimizer.state[weight(types.SimpleNamespace(net=net))]["step"] == 3
+
+
 @contract("6")
 @pytest.mark.parametrize(
     ("what", "way"),
