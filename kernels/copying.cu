@@ -4,6 +4,7 @@
 //     frame:      out_e = x at (coordinate_d - start_d) / step_d where these are whole and exist, fill elsewhere
 //     roll:       out_e = x at coordinate_d - start_d, counted around the dimension
 //     triangle:   out_mrc = x_mrc where c - r <= diagonal (lower) or >= diagonal (upper), zero elsewhere
+//     transpose:  out_brc = x_bcr, for strides of b, c and r in both; r is the innermost of x and c that of out
 //     unfold_grad: out_oqi = sum over windows w of grad_owik with w * step + k = q
 //     pad_edges:  out_oqi = x at the place that q - before means behind an edge (mirrored, repeated, or the edge itself)
 //     pad_edges_grad: the sum of grad over all q that mean a place
@@ -13,7 +14,8 @@
 // Axes: o = outer, l = element of an outer, q = place of a dimension, i = inner, d = dimension, p = part, m = matrix,
 // r = row, c = column, k = place in a window.
 // U only has the size of an element, or is 16 bytes of several. Outputs are contiguous, and so is what has no strides.
-// Launch: one thread an element, any grid; join: blockIdx.y = p.
+// Launch: one thread an element, any grid; join: blockIdx.y = p; transpose: 32 x 8 threads for a tile of 32 x 32, any
+// number of blocks.
 
 #include "lucid.cuh"
 
@@ -91,6 +93,30 @@ __global__ void triangle(const U* x_mrc, U* out_mrc, long long rows, long long c
     LUCID_FOR(e, count) {
         const long long mr = quotient(e, columns), r = mr - quotient(mr, rows) * rows, c = e - mr * columns;
         out_mrc[e] = (lower ? c - r <= diagonal : c - r >= diagonal) ? x_mrc[e] : U();
+    }
+}
+
+// ---- transposition ----
+
+// A tile is read along r and written along c, both side by side; the odd row length keeps its columns in other banks.
+template <typename U>
+__global__ void transpose(const U* x_bcr, U* out_brc, long long batch, long long rows, long long columns, long long x_b,
+                          long long x_c, long long out_b, long long out_r) {
+    constexpr int TILE = 32;
+    __shared__ U tile_cr[TILE][TILE + 1];
+    const long long down = (rows + TILE - 1) / TILE, across = (columns + TILE - 1) / TILE;
+    const int lane = (int)threadIdx.x;
+    for (long long t = blockIdx.x; t < batch * down * across; t += gridDim.x) {
+        const long long bd = quotient(t, across), b = quotient(bd, down);
+        const long long first_c = (t - bd * across) * TILE, first_r = (bd - b * down) * TILE;
+        for (int k = (int)threadIdx.y; k < TILE; k += (int)blockDim.y)
+            if (first_c + k < columns && first_r + lane < rows)
+                tile_cr[k][lane] = x_bcr[b * x_b + (first_c + k) * x_c + first_r + lane];
+        __syncthreads();
+        for (int k = (int)threadIdx.y; k < TILE; k += (int)blockDim.y)
+            if (first_r + k < rows && first_c + lane < columns)
+                out_brc[b * out_b + (first_r + k) * out_r + first_c + lane] = tile_cr[lane][k];
+        __syncthreads();
     }
 }
 

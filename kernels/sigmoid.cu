@@ -1,5 +1,5 @@
-// Sigmoid, tanh and the smooth activation functions made of them, and their derivatives: lucid/ops/sigmoid.py. Launched
-// by lucid/cuda/elementwise.py.
+// Sigmoid, tanh and the smooth activation functions made of them, and their derivatives: lucid/ops/sigmoid.py,
+// lucid/ops/mish.py. Launched by lucid/cuda/elementwise.py.
 
 #include "elementwise.cuh"
 
@@ -67,4 +67,30 @@ struct Logsigmoid {
 struct LogsigmoidGrad {
     template <class A>
     __device__ A operator()(A grad, A x) const { return grad * gate(-x); }
+};
+
+// t = tanh(softplus(x)), and 1 - t, both without cancellation.
+template <class A>
+struct MishGate {
+    A t, rest;
+    __device__ __forceinline__ explicit MishGate(A x) {
+        const A w = exp(-fabs(x));
+        const A up = x > 0 ? 1 + 2 * w : w * (2 + w), down = x > 0 ? 2 * w * w : A(2);
+        t = up / (up + down);
+        rest = down / (up + down);
+    }
+};
+
+struct Mish {
+    template <class A>
+    __device__ A operator()(A x) const { return x * MishGate<A>(x).t; }
+};
+
+// t + x s (1 - t^2)
+struct MishGrad {
+    template <class A>
+    __device__ A operator()(A grad, A x) const {
+        const MishGate<A> m(x);
+        return grad * (m.t + x * gate(x) * m.rest * (1 + m.t));
+    }
 };

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -163,12 +163,12 @@ Framed = tuple[int, int, int, int, int]
 
 
 class Placed(NamedTuple):
-    """The launch that puts an array into a window: the unit of copies, grid and block, the dimensions; units in all."""
+    """The launch that puts an array into a window: unit of copies, grid, block, dimensions, how many units."""
 
     unit: str
     launch: tuple[int, int]
     dims: bytes
-    count: int
+    elements: int
 
 
 @lru_cache(REMEMBERED)
@@ -207,9 +207,9 @@ def _framed(x: Array, dims: tuple[Framed, ...], value: Any) -> Any:
     if placed is None:
         return NotImplemented
     out = gpu.cupy().empty(tuple([dim[0] for dim in dims]), dtype)
-    if placed.count:
+    if placed.elements:
         _frame[placed.unit](
-            *placed.launch, address, out.data.ptr, placed.dims, *bits_of(value, dtype), placed.count
+            *placed.launch, address, out.data.ptr, placed.dims, *bits_of(value, dtype), placed.elements
         )  # fmt: skip
     return out
 
@@ -265,7 +265,7 @@ def _window(
             next(own)
         elif isinstance(item, tuple):
             size = next(sizes)
-            start, _, step = slice(*item).indices(size)
+            start, _, step = slice(*cast("tuple[Any, Any, Any]", item)).indices(size)
             have, stride = next(own)
             dims.append((size, start, step, have, stride))
         else:

@@ -10,6 +10,7 @@ import numpy as np
 
 from lucid.backend import gpu
 from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel, Launcher
+from lucid.cuda.transposition import transposed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -310,6 +311,10 @@ def converted(x: Any, dtype: Any, out: Array | None = None) -> Any:
     out : Array of that dtype, optional
         Where to write, of any strides; it may share memory with `x`.
     """
+    if out is None and getattr(x, "dtype", None) == dtype:
+        copy = transposed(x)
+        if copy is not NotImplemented:
+            return copy
     cast = _CASTS.get(np.dtype(dtype))
     if cast is None:
         return NotImplemented

@@ -256,13 +256,13 @@ def _places(walk: Walk, out: Array, *, first: bool) -> None:
 
 
 class Move(NamedTuple):
-    """The launch of a walk that moves elements: bytes of a unit, grid and block, the dimensions; units in all."""
+    """The launch of a walk that moves elements: bytes of a unit, grid and block, the dimensions, how many units."""
 
     unit: str
     launch: tuple[int, int]
     along: int
     dims: bytes
-    count: int
+    elements: int
 
 
 @lru_cache(REMEMBERED)
@@ -290,10 +290,10 @@ def read(table: Array, walk: Walk | None, shape: tuple[int, ...]) -> Any:
     if walk is None or move is None:
         return NotImplemented
     out = gpu.cupy().empty(shape, dtype)
-    if move.count:
+    if move.elements:
         _read_at[move.unit, INDICES[walk.index.dtype]](
             *move.launch, address, walk.index.data.ptr, out.data.ptr, move.dims,
-            walk.size, move.along, int(walk.wrap), move.count,
+            walk.size, move.along, int(walk.wrap), move.elements,
         )  # fmt: skip
     return out
 
@@ -323,7 +323,7 @@ def write(table: Array, walk: Walk, value: Array | float) -> bool:
         return False
     _write_at[move.unit, INDICES[walk.index.dtype]](
         *move.launch, address, walk.index.data.ptr, source, *bits,
-        move.dims, walk.size, move.along, int(walk.wrap), move.count,
+        move.dims, walk.size, move.along, int(walk.wrap), move.elements,
     )  # fmt: skip
     return True
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.views import live_edge
 from lucid.ops import activation
+from lucid.ops import mish as mishes
 from lucid.ops import sigmoid as logistic
 from lucid.ops.attention import scaled_dot_product_attention
 from lucid.ops.batch_normalisation import batch_norm, instance_norm
@@ -113,4 +114,4 @@ leaky_relu = with_inplace(activation.leaky_relu)
 elu = with_inplace(activation.elu)
 hardtanh = with_inplace(activation.hardtanh)
 silu = with_inplace(logistic.silu)
-mish = with_inplace(logistic.mish)
+mish = with_inplace(mishes.mish)

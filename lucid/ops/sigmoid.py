@@ -9,7 +9,7 @@ import numpy as np
 from lucid.autograd.primitive import primitive
 from lucid.cuda.elementwise import Elementwise
 from lucid.ops.activation import floating, of_floating
-from lucid.ops.elementwise import mul, of_one
+from lucid.ops.elementwise import of_one
 from lucid.ops.fused import in_blocks
 
 if TYPE_CHECKING:
@@ -405,30 +405,3 @@ def logsigmoid(input: Tensor) -> Tensor:
     tensor([  -0.6931, -200.0000])
     """
     return _logsigmoid.call(input)
-
-
-def mish(input: Tensor) -> Tensor:
-    """Return ``input * tanh(softplus(input))``, elementwise.
-
-    Parameters
-    ----------
-    input : Tensor
-        Floating point.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If `input` is not floating point.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> lucid.nn.functional.mish(lucid.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8651])
-    """
-    return mul(input, tanh(softplus(input)))

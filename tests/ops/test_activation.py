@@ -12,7 +12,8 @@ from lucid.errors import DtypeError
 from lucid.ops.activation import elu, hardtanh, leaky_relu, relu, relu6
 from lucid.ops.fused import BLOCK
 from lucid.ops.gelu import gelu
-from lucid.ops.sigmoid import logsigmoid, mish, sigmoid, silu, softplus, tanh
+from lucid.ops.mish import mish
+from lucid.ops.sigmoid import logsigmoid, sigmoid, silu, softplus, tanh
 from tests.gradients import numbers
 
 SMOOTH = {

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lucid.ops import activation, gelu, sigmoid
+from lucid.ops import activation, gelu, mish, sigmoid
 from tests.sample_rows.elementwise import no_rows, outside
 from tests.samples import Sample
 
@@ -44,7 +44,7 @@ ROWS = [
     row(sigmoid.softplus, lambda x: np.log(1 + np.exp(x))),
     row(sigmoid.softplus, lambda x: np.where(2 * x > 1, x, np.log(1 + np.exp(2 * x)) / 2), "beta", beta=2, threshold=1),
     row(sigmoid.logsigmoid, lambda x: np.log(logistic(x))),
-    row(sigmoid.mish, lambda x: x * np.tanh(np.log(1 + np.exp(x)))),
+    row(mish.mish, lambda x: x * np.tanh(np.log(1 + np.exp(x)))),
     row(gelu.gelu, lambda x: x * (1 + erf(x / math.sqrt(2))) / 2),
     row(
         gelu.gelu,

@@ -91,7 +91,7 @@ bool atomically;
 void watch_shared(size_t bytes) {
     grain = 4;
     atomically = false;
-    if (cells.size() < bytes / grain + 1) cells.resize(bytes / grain + 1);
+    cells.resize(bytes / grain + 1);  // fewer again, where an earlier launch divided them
     if (now >> 31 == 0) return;
     std::fill(cells.begin(), cells.end(), Cell());
     std::fill_n(warp_met, most_threads / 32, 0);
