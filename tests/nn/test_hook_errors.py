@@ -8,6 +8,7 @@ again without the hook, and the run ends with the very bits of a run in which th
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import types
 from typing import Any, NamedTuple
@@ -222,10 +223,10 @@ def trained(form, break_step=None):
     return {name: value.cpu().numpy().tobytes() for name, value in net.state_dict().items()}
 
 
-@pytest.fixture(scope="module")
-def expected():
-    """Return the bits of undisturbed runs."""
-    return {form: trained(form) for form in FORMS}
+@functools.cache
+def undisturbed(form="plain"):
+    """Return the bits of a run without hooks."""
+    return trained(form)
 
 
 def on_thread(work):
@@ -285,7 +286,7 @@ CASES = [
 @contract("0.5")
 @pytest.mark.parametrize("place", ["here", "worker"])
 @pytest.mark.parametrize(("kind", "form", "at"), CASES)
-def test_a_hook_that_raises(expected, kind, form, at, place):
+def test_a_hook_that_raises(kind, form, at, place):
     """The error keeps its type and is named; the step done again trains on to the same bits.
 
     At its second call a forward hook under a checkpoint raises in the recomputation.
@@ -298,25 +299,25 @@ def test_a_hook_that_raises(expected, kind, form, at, place):
             raise Planted("planted")
 
     step = broken_by(row, form, planted_hook, Planted, lambda error: check_report(error, row), place)
-    assert trained(form, step) == expected[form]
+    assert trained(form, step) == undisturbed(form)
     assert len(calls) == at
 
 
 @pytest.mark.parametrize("kind", ROWS)
-def test_a_hook_of_another_arity(expected, kind):
+def test_a_hook_of_another_arity(kind):
     """Python's TypeError is raised at firing, with the same note; training goes on."""
     row = ROWS[kind]
     nothing_fits = lambda a, b, c, d, e, f: None
     names = None if row.name != "planted_hook" else "<lambda>"
     step = broken_by(row, "plain", nothing_fits, TypeError, lambda error: check_report(error, row, names))
-    assert trained("plain", step) == expected["plain"]
+    assert trained("plain", step) == undisturbed()
 
 
 WRONG = [(kind, error, value) for kind, row in ROWS.items() for error, value in row.wrong]
 
 
 @pytest.mark.parametrize(("kind", "error", "value"), WRONG)
-def test_a_hook_that_returns_something_else(expected, kind, error, value):
+def test_a_hook_that_returns_something_else(kind, error, value):
     """What a hook may not return is refused, with the hook's name and what was expected; training goes on."""
     row = ROWS[kind]
 
@@ -330,7 +331,7 @@ def test_a_hook_that_returns_something_else(expected, kind, error, value):
         assert "expected" in text
 
     step = broken_by(row, "plain", planted_hook, error, check)
-    assert trained("plain", step) == expected["plain"]
+    assert trained("plain", step) == undisturbed()
 
 
 # In the others a function of these tests stands between.
@@ -340,7 +341,7 @@ REGISTERED_AS_THEY_ARE = [kind for kind, row in ROWS.items() if row.name == "pla
 @contract("0.6")
 @pytest.mark.parametrize("wrong", [3, None, "name", lucid.zeros(1)], ids=str)
 @pytest.mark.parametrize("kind", REGISTERED_AS_THEY_ARE)
-def test_what_is_no_function_is_refused(expected, kind, wrong):
+def test_what_is_no_function_is_refused(kind, wrong):
     """Registering what cannot be called is a TypeError that says what it got; nothing is registered."""
     row = ROWS[kind]
     # a Hook needs one of two
@@ -350,7 +351,7 @@ def test_what_is_no_function_is_refused(expected, kind, wrong):
         assert "callable" in str(raised) or kinds is not HookTypeError
 
     step = broken_by(row, "plain", wrong, kinds, check)
-    assert trained("plain", step) == expected["plain"]
+    assert trained("plain", step) == undisturbed()
 
 
 # ---- hooks of saving and loading ----
