@@ -91,12 +91,12 @@ def named_lines() -> dict[str, list[str]]:
 def table(terminal) -> list[str]:
     """Return the table "line of the contract, its tests" of what pytest's terminal reporter has seen."""
     results: dict[str, dict[str, collections.Counter[str]]] = {line: {} for line in LINES}
-    for reports in terminal.stats.values():
-        for report in reports:
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminal.stats.get(outcome, ()):
             for name, line in getattr(report, "user_properties", ()):
-                if name == "contract" and (report.when == "call" or report.outcome != "passed"):
+                if name == "contract":
                     test = report.nodeid.removeprefix("tests/").partition("[")[0]
-                    results.setdefault(line, {}).setdefault(test, collections.Counter())[report.outcome] += 1
+                    results.setdefault(line, {}).setdefault(test, collections.Counter())[outcome] += 1
     rows = []
     for line, tests in results.items():
         rows.append(f"{line:5} {LINES.get(line, 'no such line')}")
