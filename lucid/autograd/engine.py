@@ -230,10 +230,11 @@ def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
     tensor: Any = registered.tensor()
     tensor.array = grad
     tensor.edge = tensor.origin = None
-    hooks: Any = extra.light
+    light: Any = extra.light
+    hooks = light[:]
     hook = None
     try:
-        for hook in hooks[:]:
+        for hook in hooks:
             result = hook(tensor)
             if result is not None:
                 tensor = check_replacement(hook, "tensor hook", result, extra.expected[0], tensor)
@@ -350,7 +351,8 @@ def _fire_accumulated(node: Node, extra: Extra) -> None:
     leaf = node.variable if isinstance(node, AccumulateGrad) else None
     if leaf is None:
         return
-    for hook in tuple(extra.accumulated):
+    hooks = tuple(extra.accumulated)
+    for hook in hooks:
         try:
             result = hook(leaf)
             if result is not None:
@@ -358,7 +360,7 @@ def _fire_accumulated(node: Node, extra: Extra) -> None:
                     f"post-accumulate hook {hook_name(hook)}: expected None to be returned, got {type(result).__name__}"
                 )
         except Exception as error:
-            add_hook_note(error, hook, "post-accumulate hook", _owner(node, 0), place_of(hook, extra.accumulated))
+            add_hook_note(error, hook, "post-accumulate hook", _owner(node, 0), place_of(hook, hooks))
             raise
 
 

@@ -69,6 +69,27 @@ def test_whatever_can_be_called_is_named(hook, name):
     assert re.match(f"raised by hook {name}: tensor hook number 0 of the leaf tensor", note), note
 
 
+@contract("0.5")
+@pytest.mark.parametrize("registration", ["register_hook", "register_post_accumulate_grad_hook"])
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_hook_that_takes_itself_off_keeps_its_number(registration, watched):
+    """The note says where the hook stood when the pass came to it, though it is gone by then."""
+    x = leaf(1.0)
+    register = getattr(x, registration)
+    register(lambda _: None)
+
+    def planted_hook(_):
+        handle.remove()
+        raise Planted("planted")
+
+    handle = register(planted_hook)
+    if watched:
+        lucid.autograd.graph.get_gradient_edge(x).node.register_prehook(lambda _: None)
+    with pytest.raises(Planted) as caught:
+        (x * 2).backward()
+    assert "hook number 1 of the leaf tensor" in caught.value.__notes__[0]
+
+
 @contract("0.6")
 @contract("2.3")
 def test_bad_tensors_for_a_hook_over_several():

@@ -650,6 +650,48 @@ def test_state_hooks():
         hook.register()
 
 
+@contract("9.7")
+def test_state_hooks_at_their_place():
+    """A StateHook runs before the module or after it, first if prepended, also after an error if asked; only there."""
+    events = []
+
+    class Notes(StateHook):
+        def __init__(self, name, module, **options):
+            super().__init__(module, **options)
+            self.name = name
+
+        def hook(self, module):
+            events.append(self.name)
+            return 1  # ignored, whether it runs before the module or after it
+
+    class Forward(nn.Module):
+        def forward(self, x):
+            events.append("forward")
+            if x is None:
+                raise KeyError
+            return x
+
+    module = Forward()
+    hooks = [
+        Notes("after", module),
+        Notes("always", module, always_call=True),
+        Notes("first after", module, prepend=True),
+        Notes("before", module, as_prehook=True),
+        Notes("first before", module, as_prehook=True, prepend=True),
+    ]
+    for hook in hooks:
+        hook.register()
+    assert module(7) == 7
+    assert events == ["first before", "before", "forward", "first after", "after", "always"]
+    del events[:]
+    with pytest.raises(KeyError):
+        module(None)
+    assert events == ["first before", "before", "forward", "always"]
+    with pytest.raises(HookError, match="another module"):
+        hooks[0].register(Forward())
+    assert hooks[0].registered
+
+
 def fails(*_):
     raise ValueError("no")
 
