@@ -11,6 +11,7 @@ import pytest
 import lucid
 from lucid.backend import gpu
 from lucid.cuda import blas, product
+from lucid.cuda.simulator import counters
 
 pytestmark = pytest.mark.gpu
 
@@ -284,6 +285,18 @@ def test_what_is_added_is_broadcast(shape, dtype, rng, calls):
     nan = gpu.cupy().full(shape, np.nan, dtype)
     check(blas.added_product(nan, on_device(a), on_device(b), beta=0.0), a, b)
     assert blas.added_product(nan, on_device(a), on_device(b.astype(np.int32))) is NotImplemented
+
+
+@pytest.mark.skipif(not gpu.is_simulated(), reason="counts of the simulated device")
+@pytest.mark.parametrize(("beta", "old"), [(0.0, 0), (1.0, 10 * 8 * 8)])
+def test_bytes_of_products_are_counted(beta, old):
+    """Both operands are loaded, a repeated one once, and the product is stored; it is loaded if it is added to."""
+    cupy = gpu.cupy()
+    a, b, out = cupy.ones((10, 2, 3)), cupy.ones((3, 4)).T.copy().T, cupy.ones((10, 2, 4))
+    counters.reset()
+    blas.matmul(a, cupy.broadcast_to(b, (10, 3, 4)), out, beta=beta)
+    assert (counters.library, counters.bytes_stored) == (1, 10 * 8 * 8)
+    assert counters.bytes_loaded == (10 * 6 + 12) * 8 + old
 
 
 def test_linear_and_addmm_are_one_call(rng, calls):

@@ -240,6 +240,29 @@ def test_memory():
         memory.forget(host.ctypes.data)
 
 
+def test_bytes_are_counted(device):
+    """Each access of an array counts with its size, vectors as one; shared memory, stacks and parameters do not."""
+    put, _ = device
+    run = launcher(
+        """struct alignas(16) Four { float at[4]; };
+        extern "C" __global__ void f(const Four* x, double* sum, unsigned int* count, int n) {
+            __shared__ float part[32];
+            const Four own = x[threadIdx.x];
+            part[threadIdx.x] = own.at[0] + own.at[threadIdx.x % n];
+            __syncthreads();
+            if (threadIdx.x % 2) sum[threadIdx.x / 2] = part[threadIdx.x - 1];
+            if (threadIdx.x == 0) atomicAdd(count, 1u);
+        }""",
+        "PPPi",
+    )
+    x, total, count = put(np.ones(128, np.float32)), put(np.zeros(16)), put(np.zeros(1, np.uint32))
+    counters.reset()
+    run(1, 32, x, total, count, 4)
+    assert (counters.bytes_loaded, counters.bytes_stored) == (32 * 16 + 4, 16 * 8 + 4)
+    run(1, 32, x, total, count, 4)
+    assert (counters.bytes_loaded, counters.bytes_stored) == (2 * (32 * 16 + 4), 2 * (16 * 8 + 4))
+
+
 def test_threads_of_the_host(device):
     """Launches of several host threads do not mix: arguments, results, counts and reports are each its own."""
     put, get = device

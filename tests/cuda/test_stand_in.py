@@ -208,6 +208,9 @@ class TestCounts:
         y = x + x
         y += 1
         assert (counters.library, counters.allocations) == (2, 2)
+        assert (counters.bytes_loaded, counters.bytes_stored) == (3 * 64, 2 * 64)
+        y[2:4] = x[:2]
+        assert (counters.library, counters.bytes_loaded, counters.bytes_stored) == (3, 3 * 64 + 16, 2 * 64 + 16)
         y[:2].get()
         assert counters.to_host == 16
 

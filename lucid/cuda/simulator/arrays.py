@@ -407,6 +407,7 @@ def call(function: Callable[..., Any], args: Any, kwargs: dict[str, Any], *, kee
     device = current_device()
     lent: list[ndarray] = []
     raw = [host(arg, device, lent) for arg in args]
+    loaded = sum(array.nbytes for array in lent)
     named = {name: host(value, device, lent) for name, value in kwargs.items()}
     with np.errstate(all="ignore"):
         result = function(*raw, **named)
@@ -416,7 +417,8 @@ def call(function: Callable[..., Any], args: Any, kwargs: dict[str, Any], *, kee
         first = made[0] if type(made) in {tuple, list} and made else made
         if isinstance(first, ndarray) and first.base is not None:
             return made  # a view costs the device nothing
-    counters.library += 1
+    written = made if type(made) in {tuple, list} else [made]
+    counters.library_call(loaded, sum(x.nbytes for x in written if isinstance(x, ndarray)))
     return made
 
 

@@ -20,6 +20,9 @@ class Counters:
         The same by the kernels' C++ names.
     library : int
         Calls of CuPy's functions that do work on the device, and of cuBLAS.
+    bytes_loaded, bytes_stored : int
+        What kernels loaded from and stored to arrays, each access counted, in the blocks that ran; and the sizes of
+        what CuPy's functions and cuBLAS were given and wrote.
     allocations : int
         Arrays of at least one byte that were given memory.
     to_device, to_host : int
@@ -38,10 +41,18 @@ class Counters:
     launches: int = 0
     kernels: Counter[str] = field(default_factory=Counter[str])
     library: int = 0
+    bytes_loaded: int = 0
+    bytes_stored: int = 0
     allocations: int = 0
     to_device: int = 0
     to_host: int = 0
     synchronisations: int = 0
+
+    def library_call(self, loaded: int, stored: int) -> None:
+        """Count a call of CuPy's or cuBLAS's, and the bytes that it reads and writes at the least."""
+        self.library += 1
+        self.bytes_loaded += loaded
+        self.bytes_stored += stored
 
     def reset(self) -> None:
         """Set every count to 0."""

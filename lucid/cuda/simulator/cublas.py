@@ -86,7 +86,8 @@ def gemmStridedBatchedEx(
         raise CUBLASError(f"the matrices of C overlap: strideC is {strideC}, for {m} x {n} matrices with ldc {ldc}")
     number, form = (ctypes.c_double, np.float64) if wide else (ctypes.c_float, np.float32)
     factor, share = form(number.from_address(alpha).value), form(number.from_address(beta).value)
-    counters.library += 1
+    read = [x if x.strides[0] else x[:1] for x in (a, b, *[c] * bool(share))]
+    counters.library_call(sum(x.nbytes for x in read), c.nbytes)
     with np.errstate(all="ignore"):
         left = np.ascontiguousarray((a.swapaxes(1, 2) if transa else a).astype(form, copy=False))
         right = np.ascontiguousarray((b.swapaxes(1, 2) if transb else b).astype(form, copy=False))

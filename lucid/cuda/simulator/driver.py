@@ -118,7 +118,7 @@ class SimulatedDriver:
     """Launches on the host."""
 
     def __init__(self) -> None:
-        self._run = runtime().lucid_launch
+        self._run, self._bytes = runtime().lucid_launch, runtime().lucid_bytes
         self._stream = ctypes.c_void_p(0)
         self._names: dict[int | None, str] = {}
 
@@ -126,7 +126,10 @@ class SimulatedDriver:
         """Run a kernel from beginning to end."""
         counters.launches += 1
         counters.kernels[self._names[handle.value]] += 1
-        return self._run(handle, *call)
+        code = self._run(handle, *call)
+        counters.bytes_loaded += self._bytes(0)
+        counters.bytes_stored += self._bytes(1)
+        return code
 
     def device(self) -> int:
         """Return the index of the current simulated device."""

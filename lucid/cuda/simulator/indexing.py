@@ -18,11 +18,12 @@ def getitem(self: ndarray, key: Any) -> ndarray:
     parts, waits, copies = raw_index(key, self)
     if copies:
         used(self)
-    counters.library += copies
     counters.synchronisations += waits
     # with an ellipsis NumPy gives an array of no dimension where it would give a scalar
     full = parts if any(part is Ellipsis for part in parts) else (*parts, Ellipsis)
     found = self.values[full]
+    if copies:
+        counters.library_call(found.nbytes, found.nbytes)
     return new(found) if copies else around(found, self.memory, self)
 
 
@@ -30,7 +31,7 @@ def setitem(self: ndarray, key: Any, value: Any) -> None:
     """Write elements."""
     used(self)
     parts, waits, _ = raw_index(key, self)
-    counters.library += 1
+    counters.library_call(value.nbytes if isinstance(value, ndarray) else 0, self.values[parts].nbytes)
     counters.synchronisations += waits and isinstance(value, ndarray) and value.ndim > 0
     if is_sequence(value):
         raise TypeError(f"Unsupported type {type(value).__name__}")

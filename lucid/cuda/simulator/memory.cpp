@@ -57,6 +57,7 @@ std::vector<Range> lent;  // memory of others, which may overlap
 std::map<const Unit*, Library> libraries;
 thread_local const char* fault_library = nullptr;  // of this host thread's last launch
 
+uint64_t moved[2];  // bytes that the launch has loaded from and stored to allocations
 // Of the launch. Allocations begin at multiples of 512, so that no two share an entry of `recent`.
 Range recent[1024], parameters, dynamic, latest;  // the last is the shared variable touched before
 const Library* library;
@@ -137,7 +138,11 @@ enum class Access { read, write };
 size_t statics_offset() { return (dynamic.end - dynamic.begin + 15) / 16 * 16; }
 
 inline void check(uintptr_t address, size_t size, Access access, void* return_address) {
-    if (recent[address / unit_size % 1024].holds(address, size) || in_stacks(address)) return;
+    if (recent[address / unit_size % 1024].holds(address, size)) {
+        moved[(int)access] += size;
+        return;
+    }
+    if (in_stacks(address)) return;
     const uintptr_t code = (uintptr_t)return_address - 1 - library->base;
     size_t offset;
     if (dynamic.holds(address, size)) {
@@ -145,6 +150,7 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
     } else if (library->statics.holds(address, size) && in_statics(address, size)) {
         offset = statics_offset() + (address - library->statics.begin);
     } else if (of_others(address, size)) {
+        if (recent[address / unit_size % 1024].holds(address, size)) moved[(int)access] += size;
         return;
     } else {
         refuse(address, size, access, code);
@@ -179,6 +185,7 @@ namespace lucid_simulator {
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared) {
     library = &libraries.at(instance->unit);
     memset(recent, 0, sizeof recent);
+    moved[0] = moved[1] = 0;
     latest = {};
     parameters = {(uintptr_t)packed, (uintptr_t)packed + instance->size};
     dynamic_storage.resize(shared + 16);
@@ -211,6 +218,8 @@ std::string code_mark(uintptr_t code) {
     snprintf(mark, sizeof mark, "{code %llx}", (unsigned long long)code);
     return mark;
 }
+
+uint64_t moved_bytes(bool stored) { return moved[stored]; }
 
 unsigned char* dynamic_shared() { return (unsigned char*)dynamic.begin; }
 

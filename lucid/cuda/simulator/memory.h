@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "runtime.h"
@@ -16,6 +17,8 @@ void begin_launch(const Instance* instance, const unsigned char* packed, size_t 
 void forget_fault();
 void fill_shared();
 unsigned char* dynamic_shared();
+// What the launch has stored to allocations, or else loaded from them.
+uint64_t moved_bytes(bool stored);
 // The variable that the byte of shared memory belongs to, and the byte of it.
 std::string shared_place(size_t offset);
 // Text for a report, which Python replaces with the line of the source that made the code of the running library there.

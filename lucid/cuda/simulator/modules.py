@@ -39,7 +39,7 @@ class StandIn(types.ModuleType):
 def filled(shape: Any, value: Any, dtype: Any, order: str) -> ndarray:
     """Return a new array of one number."""
     array = ndarray(shape, dtype, order=order)
-    counters.library += 1
+    counters.library_call(0, array.nbytes)
     # sparse memory is zero already
     if array.memory.size < SPARSE or np.any(value):
         with np.errstate(all="ignore"):

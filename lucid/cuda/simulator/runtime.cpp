@@ -57,6 +57,7 @@ Fiber* starting;
 std::vector<Fiber*> fibers, idle;
 std::string report;
 thread_local std::string told;  // the report of this host thread's last launch
+thread_local uint64_t told_bytes[2];  // that it loaded and stored
 uint64_t seed = 0, random_state;
 uint64_t first_blocks = ~0ull, last_blocks = 0;  // how many of the first and last along each dimension are run
 std::mutex one_at_a_time;
@@ -380,9 +381,11 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
         run_block({x[turn % x.count], y[turn / x.count % y.count], z[turn / x.count / y.count]});
     }
     told = report;
+    for (int stored = 0; stored < 2; ++stored) told_bytes[stored] = moved_bytes(stored);
     return report.empty() ? 0 : 1;
 }
 
+__attribute__((visibility("default"))) uint64_t lucid_bytes(int stored) { return told_bytes[stored]; }
 __attribute__((visibility("default"))) const char* lucid_report() { return told.c_str(); }
 __attribute__((visibility("default"))) void lucid_set_seed(unsigned long long value) { seed = value; }
 __attribute__((visibility("default"))) unsigned long long lucid_seed() { return seed; }

@@ -46,6 +46,7 @@ def _loaded() -> ctypes.CDLL:
         ("lucid_lend", None, address, size),
         ("lucid_forget", ctypes.c_int, address),
         ("lucid_load", None, address, ctypes.c_uint, address, address),
+        ("lucid_bytes", ctypes.c_uint64, ctypes.c_int),
         ("lucid_report", ctypes.c_char_p),
         ("lucid_fault_library", ctypes.c_char_p),
         ("lucid_set_seed", None, ctypes.c_uint64),
@@ -74,7 +75,7 @@ def seed() -> int:
 
 @contextmanager
 def only_blocks(first: int, last: int) -> Generator[None]:
-    """Run no more than the first and last blocks along each dimension of every launch inside: for tests of huge grids."""
+    """Run only the first and last blocks along each dimension of every launch inside: for tests of huge grids."""
     global _part
     library = runtime()
     library.lucid_set_blocks(first, last)
