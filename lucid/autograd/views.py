@@ -63,7 +63,7 @@ class View:
 
     @classmethod
     def fixed(cls, parent: TensorBase, refuses: str) -> View:
-        """Return the record of a view that no op can take again: it keeps its edge and refuses in-place changes."""
+        """Return the record of a view that no op can take again, and so refuses in-place changes."""
         view = cls.__new__(cls)
         view.parent = parent
         view.base = parent if parent.origin is None else parent.origin.base
@@ -96,7 +96,10 @@ def replay(steps: list[Step], value: Any) -> Any:
     """Return the view that `steps` take of `value`, a tensor or a raw array."""
     for step in steps:
         if step.primitive is None:
-            raise InplaceError(f"this view cannot be taken again of a changed base: {step.refuses}")
+            raise InplaceError(
+                f"this view was changed in place, or its base was, and cannot be taken again: {step.refuses}; change a "
+                "clone() instead"
+            )
         if isinstance(value, TensorBase):
             value = step.primitive(value, **step.settings)
         else:
@@ -107,18 +110,21 @@ def replay(steps: list[Step], value: Any) -> Any:
 
 
 def live_edge(tensor: TensorBase) -> Edge | None:
-    """Return the edge of a tensor that may be a view of a base changed since the view was taken."""
+    """Return the edge of a tensor that may be a view of a base changed since the view was taken.
+
+    Raises
+    ------
+    InplaceError
+        If it is such a view, and no op can take it again: its edge is not that of its new values.
+    """
     view = tensor.origin
     if view is None or view.seen == version_of(tensor)[0]:
         return tensor.edge
-    view.seen = version_of(tensor)[0]
     base = view.base
-    if base.edge is None:
-        return tensor.edge
-    steps = view.chain()
-    if not (view.detached or any(step.primitive is None for step in steps)):
+    if base.edge is not None and not view.detached:
         with enable_grad():
-            tensor.edge = replay(steps, base).edge
+            tensor.edge = replay(view.chain(), base).edge
+    view.seen = version_of(tensor)[0]
     return tensor.edge
 
 

@@ -254,8 +254,8 @@ class ModuleInputBackward(Frontier):
             # gradients that did not come through the module's outputs, as in a double backward
             return grads
         outputs, end = waiting
-        if len(grads) > 1 and any(g is None for g in grads):
-            grads = self.with_zeros(grads)
+        if any(g is None for g in grads):
+            grads = self.with_zeros(grads, outputs)
         for index, (_, hook, form) in enumerate(self.hooks):
             try:
                 if form is None and self.skeleton is None and end.skeleton is None:
@@ -274,9 +274,12 @@ class ModuleInputBackward(Frontier):
                 raise
         return grads
 
-    def with_zeros(self, grads: list[Any]) -> list[Any]:
-        """Return the gradients with zeros for inputs that forward did not use, and for those that need none."""
-        known = next((g for g in grads if g is not None), None)
+    def with_zeros(self, grads: list[Any], outputs: list[Any]) -> list[Any]:
+        """Return the gradients with zeros for inputs that forward did not use, and for those that need none.
+
+        They lie where a gradient lies that is known, of an input or of an output.
+        """
+        known = next((g for g in (*grads, *outputs) if g is not None), None)
         if known is None:
             return grads
         xp = namespace(known.array)

@@ -116,7 +116,7 @@ def _call(
             hooks = global_tables.backward.snapshot() + hooks
         call = ModuleInputBackward(module, pre_hooks, hooks)
     if "_forward_pre_hooks" in own or "_forward_pre_hooks" in everywhere:
-        args, kwargs = _fire_pre_hooks(module, args, kwargs)
+        args, kwargs = _fire_pre_hooks(module, args, kwargs, progress)
     if call is not None:
         args, kwargs = call.enter(args, kwargs)
     if progress is not None:
@@ -131,7 +131,9 @@ def _call(
     return output
 
 
-def _fire_pre_hooks(module: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _fire_pre_hooks(
+    module: Any, args: Any, kwargs: Any, progress: Progress | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments after the forward pre-hooks."""
     with changing:
         hooks = global_tables.forward_pre.snapshot() + module._forward_pre_hooks.snapshot()  # noqa: SLF001
@@ -150,6 +152,8 @@ def _fire_pre_hooks(module: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...
                 if result is not None:
                     args = result if isinstance(result, tuple) else (result,)  # pyright: ignore[reportUnknownVariableType]
     except Exception as error:
+        if progress is not None:
+            progress.args, progress.kwargs = args, kwargs
         _note(error, module, "forward pre-hook", hooks, at)
         raise
     return args, kwargs  # pyright: ignore[reportUnknownVariableType]

@@ -56,6 +56,10 @@ class OneTensorCall(ModuleInputBackward):
     with_kwargs: Any = False
     joined: Any = True
 
+    def name(self) -> str:
+        """Return the name that the node of any call has."""
+        return ModuleInputBackward.__name__
+
     def __init__(self, module: Module, hooks: Any) -> None:
         self.module = module
         self.hooks = hooks
@@ -105,6 +109,10 @@ class OneTensorEnd(ModuleOutputBackward):
     outputs: Any = 1
     skeleton: Any = None
     single: Any = True
+
+    def name(self) -> str:
+        """Return the name that the node of any call has."""
+        return ModuleOutputBackward.__name__
 
     def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Keep the gradient for the hooks, and hand it on."""

@@ -79,7 +79,8 @@ _matmul.call = binary(_matmul, _matmul)
 
 
 @primitive
-def _linear(xp: Any, x: Array, weight: Array, bias: Array | None) -> Array:
+def _linear(xp: Any, bias: Array | None, x: Array, weight: Array) -> Array:
+    # the bias first, so that the hooks of a layer's parameters fire in PyTorch's order
     wide = accumulation_dtype(x.dtype)
     out = product(xp, x.astype(wide, copy=False), weight.T.astype(wide, copy=False))
     if bias is not None:
@@ -88,7 +89,7 @@ def _linear(xp: Any, x: Array, weight: Array, bias: Array | None) -> Array:
 
 
 @_linear.cuda
-def _linear_cuda(x: Array, weight: Array, bias: Array | None) -> Any:
+def _linear_cuda(bias: Array | None, x: Array, weight: Array) -> Any:
     return blas.added_product(bias, x, weight.T)
 
 
@@ -368,4 +369,4 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return out if bias is None else add(out, bias)
     if bias is not None:
         broadcast_to_shape("linear", "bias", bias.array.shape, (*x.shape[:-1], w.shape[0]))
-    return _linear(input, weight, bias)
+    return _linear(bias, input, weight)

@@ -14,7 +14,7 @@ from lucid.autograd.retain import registered_hooks, retains_grad
 from lucid.autograd.views import live_edge
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import dtype_of
-from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, ShapeError
+from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError
 
 if TYPE_CHECKING:
     from collections import OrderedDict
@@ -93,7 +93,10 @@ class Attributes(TensorBase):
         >>> (x * 2).requires_grad
         True
         """
-        return (self.edge if self.origin is None else live_edge(self)) is not None
+        try:
+            return (self.edge if self.origin is None else live_edge(self)) is not None
+        except InplaceError:
+            return self.edge is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:

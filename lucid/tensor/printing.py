@@ -13,6 +13,7 @@ from lucid.autograd.views import live_edge
 from lucid.backend.arrays import to_device
 from lucid.backend.device import device_of
 from lucid.backend.dtype import bool_, dtype_of, get_default_dtype, int64
+from lucid.errors import InplaceError
 from lucid.tensor.conversion import item
 
 if TYPE_CHECKING:
@@ -196,7 +197,11 @@ def describe_tensor(self: Tensor) -> str:
         suffixes.append(f"size={tuple(array.shape)}")
     if dtype not in expected:
         suffixes.append(f"dtype={dtype}")
-    edge = live_edge(self)
+    try:
+        edge = live_edge(self)
+    except InplaceError:
+        edge = None
+        suffixes.append("grad_fn=<Invalid>")
     if edge is not None:
         leaf = type(edge[0]) is AccumulateGrad
         suffixes.append("requires_grad=True" if leaf else f"grad_fn=<{edge[0].name()}>")
