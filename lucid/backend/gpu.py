@@ -219,7 +219,8 @@ def transfer(array: Any, source: int | None, target: int | None, *, blocking: bo
 def _between(module: Any, array: Any, source: int, target: int) -> Any:
     """Copy of a CuPy array on another CUDA device, in order with the current streams of both."""
     with use_device(source):
-        array = module.ascontiguousarray(array)
+        # CuPy gives an array of no dimension one
+        array = module.ascontiguousarray(array).reshape(array.shape)
         giver = current_stream(source)
         written = giver.record(module.cuda.Event(disable_timing=True))
     with use_device(target):

@@ -95,7 +95,7 @@ def inverse_normal(xp: Any, q: Array) -> Array:
     values *= q
     if xp is np:
         # Only the 15 % in the tails are worth the logarithm; on a device, counting them would stop the queue.
-        tail = np.flatnonzero(in_tail)
+        tail = np.nonzero(in_tail)
         values[tail] = _normal_tail(xp, distance[tail], q[tail])
         return values
     return xp.where(in_tail, _normal_tail(xp, distance, q), values)

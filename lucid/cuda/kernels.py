@@ -170,8 +170,8 @@ class Launcher:
         bx, by, bz = (block, 1, 1) if isinstance(block, int) else (*block, 1, 1)[:3]
         if gx > _MOST_BLOCKS or gy > _MOST_BESIDE or gz > _MOST_BESIDE:
             raise KernelError(
-                f"launch of {self.name}: {gx:,} x {gy:,} x {gz:,} blocks, and a grid has at most {_MOST_BLOCKS:,} along "
-                f"x and {_MOST_BESIDE:,} along y and z"
+                f"launch of {self.name}: {gx:,} x {gy:,} x {gz:,} blocks, and a grid has at most {_MOST_BLOCKS:,} "
+                f"along x and {_MOST_BESIDE:,} along y and z"
             )
         call = handle, gx, gy, gz, bx, by, bz, shared, runs.stream(), None, self._extra
         with self._lock:

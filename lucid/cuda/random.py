@@ -59,8 +59,8 @@ def dropout(x: Array, *, seed: int, offset: int, threshold: int, scale: float) -
     if dtype not in FLOATS:
         return NotImplemented
     module = gpu.cupy()
-    x = module.ascontiguousarray(x)
     out = module.empty(x.shape, x.dtype)
+    x = module.ascontiguousarray(x)
     if out.size:
         grid, block = _grid(-(-out.size // 4))
         _dropout[dtype](grid, block, x.data.ptr, out.data.ptr, out.size, seed, offset, threshold, scale)

@@ -66,6 +66,11 @@ def add_at(xp: Any, out: Array, dims: tuple[int, ...], indices: Sequence[Array],
             # CuPy has no atomics for complex numbers
             xp.add.at(out.real, key, values.real)
             xp.add.at(out.imag, key, values.imag)
+        elif out.dtype.kind == "b":
+            # nor for bools, whose sum is whether one of them holds
+            count = out.astype(np.int32)
+            xp.add.at(count, key, xp.asarray(values, np.int32))
+            out[...] = count != 0
         else:
             xp.add.at(out, key, values)
         return

@@ -218,7 +218,7 @@ def cross_entropy(
         If `target` holds neither integers nor, in the shape of `input`, floating-point numbers; or `weight` has another
         dtype than `input`.
     IndexOutOfRangeError
-        If a target on the CPU is no class.
+        If a target on the CPU, or in debug mode on a GPU, is no class.
     ReductionError
         If `reduction` is something else.
     SmoothingError

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.primitive import primitive
 from lucid.backend.dtype import dtype_of
 from lucid.cuda import cross_entropy as kernels
+from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.axes import movedim
 from lucid.ops.elementwise import tensor_operand
@@ -149,7 +148,7 @@ def as_rows(name: str, input: Any, target: Any, weight: Any) -> tuple[Any, Any, 
     DtypeError
         If the target does not hold integers, or the weight has another dtype than the input.
     IndexOutOfRangeError
-        If a target on the CPU is no class; see `check_classes`.
+        If a target on the CPU, or in debug mode on a GPU, is no class; see `check_classes`.
     """
     shape, wanted = input.array.shape, target.array.shape
     if not shape:
@@ -171,7 +170,7 @@ def as_rows(name: str, input: Any, target: Any, weight: Any) -> tuple[Any, Any, 
 
 
 def check_classes(target: Any, classes: int, ignore_index: int) -> None:
-    """Refuse targets that are no classes; on the CPU only, since the GPU would have to wait for the answer.
+    """Refuse targets that are no classes; on a GPU, which waits for the answer, in debug mode only.
 
     Raises
     ------
@@ -179,7 +178,7 @@ def check_classes(target: Any, classes: int, ignore_index: int) -> None:
         If there is one.
     """
     array = target.array
-    if type(array) is not np.ndarray or not array.size or (array.min() >= 0 and array.max() < classes):
+    if not looked_at(array) or (array.min() >= 0 and array.max() < classes):
         return
     wrong = array[(array != ignore_index) & ((array < 0) | (array >= classes))]
     if wrong.size:
@@ -222,7 +221,7 @@ def nll_loss(
     DtypeError
         If `target` holds no integers, or `weight` has another dtype than `input`.
     IndexOutOfRangeError
-        If a target on the CPU is no class.
+        If a target on the CPU, or in debug mode on a GPU, is no class.
     ReductionError
         If `reduction` is something else.
 

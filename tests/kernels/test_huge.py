@@ -230,7 +230,7 @@ def test_places(name, rng):
 
 def test_full_reductions(rng):
     """Sums, extremes and places of all elements count the last ones, beyond 2**32 bytes."""
-    x, small = huge(rng, (2 * MORE,), "int8")
+    x, _ = huge(rng, (2 * MORE,), "int8")
     host(x)[-2] = 101
     with only_blocks(BLOCKS, BLOCKS):
         assert x.sum().item() == host(x)[-END:].astype(np.int64).sum()
