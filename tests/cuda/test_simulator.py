@@ -156,6 +156,25 @@ def test_parts_of_a_warp_meet_on_their_own(device):
     np.testing.assert_array_equal(get(out), [120] * 16 + [156] * 8 + [0] * 8)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_lanes_that_go_on_first(device, seed):
+    """What a lane takes from a shuffle is not changed by the others' next one, which may come before it runs on."""
+    put, get = device
+    runtime.set_seed(seed)
+    run = launcher(
+        """extern "C" __global__ void f(int* out) {
+            const int lane = threadIdx.x;
+            const int value = __shfl_xor_sync(~0u, lane, 1);
+            __ballot_sync(lane < 7 ? 0x7fu : ~0x7fu, 1);
+            out[lane] = value;
+        }""",
+        "P",
+    )
+    out = put(np.zeros(32, np.int32))
+    run(1, 32, out)
+    np.testing.assert_array_equal(get(out), np.arange(32) ^ 1)
+
+
 def test_atomics_and_half_types(device, rng):
     """Atomic additions of every floating dtype add up, and the half types round like NumPy's and ml_dtypes'."""
     put, get = device

@@ -80,6 +80,8 @@ def test_out_of_range_shared_memory(device):
     x = put(np.zeros(4, np.float32))
     run(1, 1, x, 19)
     refused(lambda: run(1, 1, x, 20), "out-of-range read", "just behind the shared variable s of 80 bytes")
+    for far in (-1, -100, 100, 1000):
+        refused(lambda far=far: run(1, 1, x, far), "out-of-range read")
     run = launcher(
         "template <class T> __device__ T* buffer() { __shared__ T s[20]; return s; }\n"
         f'extern "C" __global__ void f(float* x, int i) {{ float* s = buffer<float>(); {body} }}',

@@ -8,7 +8,7 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__
+#define __constant__ __attribute__((section("lucid_constant")))
 #define __managed__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
@@ -226,4 +226,6 @@ template <auto kernel> constexpr Instance instance(const char* name, const Unit*
 
 }  // namespace lucid_simulator
 
+extern "C" unsigned char __start_lucid_constant[] __attribute__((weak, visibility("hidden")));
+extern "C" unsigned char __stop_lucid_constant[] __attribute__((weak, visibility("hidden")));
 extern "C" __attribute__((visibility("default"))) const lucid_simulator::Unit lucid_unit;

@@ -72,6 +72,8 @@ class _Unit(ctypes.Structure):
     _fields_ = (
         ("instances", ctypes.POINTER(_Instance)),
         ("count", ctypes.c_uint),
+        ("constants_begin", ctypes.c_void_p),
+        ("constants_end", ctypes.c_void_p),
     )
 
 
@@ -110,7 +112,7 @@ def source_for_host(unit: Unit) -> str:
     lines += ["extern const lucid_simulator::Instance all[] = {"]
     lines += [f'lucid_simulator::instance<&{name}>("{name}", &lucid_unit),' for name in unit.signatures]
     lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
-    lines += [f"{len(unit.signatures)}}};", ""]
+    lines += [f"{len(unit.signatures)}, __start_lucid_constant, __stop_lucid_constant}};", ""]
     return "\n".join(lines)
 
 

@@ -46,9 +46,14 @@ struct Variable {
 struct Library {
     std::string path;
     uintptr_t base;
-    Range image;
     std::vector<Variable> shared;
-    Range statics;  // these, and what else lies from the first to the last
+    Range statics;  // from the first of these to the last
+    Range image, writable, read_only_after_loading, constants;
+    bool tables_hold(uintptr_t address, size_t size) const {
+        if (writable.holds(address, 1))
+            return read_only_after_loading.holds(address, size) || constants.holds(address, size);
+        return image.holds(address, size);
+    }
 };
 
 std::mutex table_lock;
@@ -112,7 +117,6 @@ bool in_statics(uintptr_t address, size_t size) {
 
 bool of_others(uintptr_t address, size_t size) {
     if (parameters.holds(address, size)) return true;
-    if (library->image.holds(address, size)) return !library->statics.holds(address, size);
     std::lock_guard<std::mutex> guard(table_lock);
     const auto next = table.upper_bound(address);
     if (next != table.begin()) {
@@ -149,7 +153,7 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
         offset = address - dynamic.begin;
     } else if (library->statics.holds(address, size) && in_statics(address, size)) {
         offset = statics_offset() + (address - library->statics.begin);
-    } else if (of_others(address, size)) {
+    } else if (of_others(address, size) || (access == Access::read && library->tables_hold(address, size))) {
         if (recent[address / unit_size % 1024].holds(address, size)) moved[(int)access] += size;
         return;
     } else {
@@ -161,17 +165,19 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
 struct Image {
     uintptr_t inside, base;
     const char* path;
-    Range all;
+    Range all, writable, read_only_after_loading;
 };
 
 // Looks for the library that holds `inside`.
 int find_image(dl_phdr_info* info, size_t, void* data) {
-    Image image{((Image*)data)->inside, info->dlpi_addr, info->dlpi_name, {~(uintptr_t)0, 0}};
+    Image image{((Image*)data)->inside, info->dlpi_addr, info->dlpi_name, {~(uintptr_t)0, 0}, {}, {}};
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& part = info->dlpi_phdr[i];
+        const Range range{info->dlpi_addr + part.p_vaddr, info->dlpi_addr + part.p_vaddr + part.p_memsz};
+        if (part.p_type == PT_GNU_RELRO) image.read_only_after_loading = range;
         if (part.p_type != PT_LOAD) continue;
-        image.all.begin = std::min(image.all.begin, (uintptr_t)(info->dlpi_addr + part.p_vaddr));
-        image.all.end = std::max(image.all.end, (uintptr_t)(info->dlpi_addr + part.p_vaddr + part.p_memsz));
+        if (part.p_flags & PF_W) image.writable = range;
+        image.all = {std::min(image.all.begin, range.begin), std::max(image.all.end, range.end)};
     }
     if (!image.all.holds(image.inside, 1)) return 0;
     *(Image*)data = image;
@@ -279,12 +285,15 @@ LUCID_EXPORT int lucid_forget(uintptr_t begin) {
 // Shared variables, LUCID_SHARED of device.h, are at these rising offsets of the library that holds `loaded`.
 LUCID_EXPORT void lucid_load(const Unit* loaded, unsigned count, const size_t* offsets, const char** names) {
     if (libraries.count(loaded)) return;  // what was loaded once stays
-    Image image{(uintptr_t)loaded, 0, "", {}};
+    Image image{(uintptr_t)loaded, 0, "", {}, {}, {}};
     dl_iterate_phdr(find_image, &image);
     Library& entry = libraries[loaded];
     entry.path = image.path;
     entry.base = image.base;
     entry.image = image.all;
+    entry.writable = image.writable;
+    entry.read_only_after_loading = image.read_only_after_loading;
+    entry.constants = {(uintptr_t)loaded->constants_begin, (uintptr_t)loaded->constants_end};
     constexpr size_t room = 64;
     for (unsigned i = 0; i < count; ++i) {
         const uintptr_t begin = image.base + offsets[i] + room;

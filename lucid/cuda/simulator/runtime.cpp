@@ -30,12 +30,14 @@ struct CudaThread {
     const char* operation;  // that it waits at
     const char* file;
     int line;
-    unsigned mask, present;
+    unsigned mask;
+    // What it brings to the lanes of the mask and takes from them: the value of one, or which have what it seeks.
+    unsigned long long offered, sought, received;
+    int source;  // -1: it seeks
 };
 
 struct Warp {
     unsigned live, waiting;
-    unsigned long long offered[32], exchanged[32];
 };
 
 struct Launch {
@@ -129,10 +131,19 @@ void release_barrier() {
         if (launch.threads[number].state == State::at_barrier) launch.ready.push_back(number);
 }
 
+// What a lane takes from those of its warp that have come.
+unsigned long long taken(const CudaThread* lanes, const CudaThread& self, unsigned present) {
+    if (self.source >= 0) return present >> self.source & 1 ? lanes[self.source].offered : ~0ull;
+    unsigned long long equal = 0;
+    for (unsigned rest = present; rest; rest &= rest - 1)
+        if (lanes[__builtin_ctz(rest)].offered == self.sought) equal |= rest & -rest;
+    return equal;
+}
+
 // Whether all lanes that `number` waits for have come; then they exchange what they offered and go on.
 bool release_lanes(unsigned number) {
     Warp& warp = launch.warps[number / 32];
-    const CudaThread* lanes = &launch.threads[number / 32 * 32];
+    CudaThread* lanes = &launch.threads[number / 32 * 32];
     const CudaThread& self = launch.threads[number];
     const unsigned needed = self.mask & warp.live;
     if ((warp.waiting & needed) != needed) return false;
@@ -146,10 +157,10 @@ bool release_lanes(unsigned number) {
     warp.waiting &= ~needed;
     // Of all that lanes do together only this orders what they do to memory.
     if (strcmp(self.operation, "__syncwarp") == 0) order_lanes(number / 32, needed, needed == warp.live);
+    // All at once, because the first that goes on may offer something else.
     for (unsigned rest = needed; rest; rest &= rest - 1) {
-        const unsigned lane = __builtin_ctz(rest), other = number / 32 * 32 + lane;
-        warp.exchanged[lane] = warp.offered[lane];
-        launch.threads[other].present = needed;
+        const unsigned other = number / 32 * 32 + __builtin_ctz(rest);
+        launch.threads[other].received = taken(lanes, launch.threads[other], needed);
         if (other != launch.current) launch.ready.push_back(other);
     }
     return true;
@@ -304,40 +315,34 @@ int lucid_block_barrier(BlockOperation operation, int predicate, const char* fil
     return launch.barrier_result;
 }
 
-// What each lane of the mask offered; `present` are the lanes that came, all of the mask that had not ended.
-static const unsigned long long* meet(const char* operation, unsigned mask, unsigned long long value, const char* file,
-                                      int line, unsigned* present) {
+static unsigned long long meet(const char* operation, unsigned mask, unsigned long long offered, int source,
+                               unsigned long long sought, const char* file, int line) {
     const unsigned number = launch.current, lane = number % 32;
     CudaThread& self = launch.threads[number];
-    Warp& warp = launch.warps[number / 32];
     self.operation = operation;
     self.file = file;
     self.line = line;
     self.mask = mask;
+    self.offered = offered;
+    self.source = source;
+    self.sought = sought;
     if (!(mask >> lane & 1)) lucid_simulator_fail("a lane that is not in the mask: " + described(self));
-    warp.offered[lane] = value;
-    warp.waiting |= 1u << lane;
+    launch.warps[number / 32].waiting |= 1u << lane;
     if (!release_lanes(number)) {
         self.state = State::at_warp;
         run_other(self.fiber);
     }
-    *present = self.present;
-    return warp.exchanged;
+    return self.received;
 }
 
 unsigned long long lucid_shuffle(const char* operation, unsigned mask, unsigned long long value, int source,
                                  const char* file, int line) {
-    unsigned present;
-    const unsigned long long* exchanged = meet(operation, mask, value, file, line, &present);
-    return present >> (source & 31) & 1 ? exchanged[source & 31] : ~0ull;
+    return meet(operation, mask, value, source & 31, 0, file, line);
 }
 
 unsigned lucid_match(const char* operation, unsigned mask, unsigned long long offered, unsigned long long sought,
                      const char* file, int line) {
-    unsigned present, equal = 0;
-    const unsigned long long* exchanged = meet(operation, mask, offered, file, line, &present);
-    for (int lane = 0; lane < 32; ++lane) equal |= (unsigned)(exchanged[lane] == sought) << lane;
-    return equal & present;
+    return (unsigned)meet(operation, mask, offered, -1, sought, file, line);
 }
 
 unsigned lucid_active_mask() { return 1u << launch.current % 32; }

@@ -31,6 +31,7 @@ struct Instance {
 struct Unit {
     const Instance* instances;
     unsigned int count;
+    unsigned char *constants_begin, *constants_end;  // null if there are none
 };
 
 enum BlockOperation { barrier, barrier_count, barrier_and, barrier_or };
