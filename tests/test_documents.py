@@ -33,6 +33,7 @@ def run(source):
 # ---- S000: RemovableHandle of Tensor.register_hook ----
 
 
+@pytest.mark.cpu("tensors on another device print it")
 @contract("1.1")
 def test_handle_of_a_tensor_hook():
     """The hook prints the gradient once, the removed hook no more, and the block's hook doubles what it passes on."""
@@ -128,6 +129,7 @@ def test_forward_hook():
     assert names["m"].b.grad.tolist() == [3]
 
 
+@pytest.mark.cpu("tensors on another device print it")
 @contract("5.7")
 def test_backward_hook():
     """The hook of two arguments gets the output tensor's gradient; `backward` takes a tensor of one element."""
@@ -149,6 +151,7 @@ def test_backward_hook():
     assert names["x"].grad.tolist() == [2]
 
 
+@pytest.mark.cpu("tensors on another device print it")
 @contract("5.3")
 def test_full_backward_pre_hook():
     """The pre-hook gets a tuple with the output's gradient, and may return it."""
@@ -172,6 +175,7 @@ def test_full_backward_pre_hook():
     assert [names[name].grad.tolist() for name in "xy"] == [[1], [1]]
 
 
+@pytest.mark.cpu("tensors on another device print it")
 @contract("5.2")
 def test_full_backward_hook():
     """The hook gets the gradients of both positional inputs and of the output, as tuples."""

@@ -35,6 +35,7 @@ def test_repr(tensor, text):
     assert repr(tensor) == str(tensor) == text
 
 
+@pytest.mark.cpu("tensors on another device print it")
 def test_large_tensors_are_summarised():
     """More than a thousand elements are shown by their edges, without formatting the others."""
     assert repr(lucid.arange(2000)) == "tensor([   0,    1,    2,  ..., 1997, 1998, 1999])"
@@ -42,6 +43,7 @@ def test_large_tensors_are_summarised():
     assert repr(big).count("\n") == 6
 
 
+@pytest.mark.cpu("tensors on another device print it")
 def test_the_default_dtype_needs_no_words():
     """A dtype is named where it is not what the numbers would give."""
     lucid.set_default_dtype(lucid.float64)
@@ -52,6 +54,7 @@ def test_the_default_dtype_needs_no_words():
         lucid.set_default_dtype(lucid.float32)
 
 
+@pytest.mark.cpu("tensors on another device print it")
 def test_format():
     """A tensor without dimensions takes its number's format; one with dimensions takes none."""
     assert f"{lucid.tensor(2.5):.2f} {lucid.tensor(7)} {lucid.tensor([1.0])}" == "2.50 7 tensor([1.])"
@@ -59,6 +62,7 @@ def test_format():
         format(lucid.ones(1), ".2f")
 
 
+@pytest.mark.cpu("tensors on another device print it")
 def test_printoptions():
     """Options stay until they are changed; an unknown profile changes nothing."""
     lucid.set_printoptions(precision=2)

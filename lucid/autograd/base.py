@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 
 from lucid.autograd.mode import thread, unusual
-from lucid.errors import GraphError
+from lucid.errors import GraphError, ShapeError
 
 if TYPE_CHECKING:
     from lucid.autograd.node import AccumulateGrad, Node
@@ -147,3 +147,11 @@ def describe(tensor: Any) -> str:
     array: Any = tensor.array if isinstance(tensor, TensorBase) else tensor
     device = "cpu" if is_numpy(array) else f"cuda:{array.device.id}"
     return f"shape {tuple(array.shape)}, {array.dtype.name} on {device}"
+
+
+def broadcast_error(name: str, x: Array, y: Array) -> ShapeError:
+    """Return the error of two arrays that an elementwise op cannot broadcast."""
+    return ShapeError(
+        f"{name}: shapes {tuple(x.shape)} and {tuple(y.shape)} cannot be broadcast: expected equal sizes, or 1, in "
+        "each dimension counted from the right"
+    )

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.anomaly import note_forward
-from lucid.autograd.base import INFERENCE, TensorBase, as_array, describe, is_tuple, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import (
+    INFERENCE,
+    TensorBase,
+    as_array,
+    broadcast_error,
+    describe,
+    is_tuple,
+    version_of,
+    wrap,
+    wrap_on_graph,
+)
 from lucid.autograd.mode import PLAIN, NumPyComplaints, thread
 from lucid.autograd.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.node import Node, next_sequence
@@ -270,6 +280,8 @@ class Primitive:
 
     def shape_error(self, arrays: Sequence[Any], error: ValueError) -> ShapeError:
         """Return the error of arrays that do not fit each other."""
+        if self.call is not self and len(arrays) == 2 and all(hasattr(a, "shape") for a in arrays):
+            return broadcast_error(self.name, *arrays)
         shapes = ", ".join(str(tuple(a.shape)) if hasattr(a, "shape") else repr(a) for a in arrays)
         return ShapeError(f"{self.name}: operands of shapes {shapes} do not fit: {error}")
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, mark_inference, registered, version_of
+from lucid.autograd.base import TensorBase, broadcast_error, mark_inference, registered, version_of
 from lucid.autograd.mode import PLAIN, NumPyComplaints, thread, unusual
 from lucid.autograd.node import next_sequence
 from lucid.autograd.plan import Plan
 from lucid.autograd.views import live_edge
-from lucid.errors import ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +132,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         try:
             out = cpu(x, y)
         except ValueError as error:
-            raise broadcast_error(x, y) from error
+            raise broadcast_error(name, x, y) from error
         except (TypeError, *NumPyComplaints):
             # operands of two devices; or infinities, where NumPy's warnings are turned into errors
             return general(a, b)
@@ -236,12 +235,6 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         node.sequence = next_sequence()
         tensor.edge = (node, 0)
         return tensor
-
-    def broadcast_error(x: Any, y: Any) -> ShapeError:
-        return ShapeError(
-            f"{name}: shapes {x.shape} and {y.shape} cannot be broadcast: expected equal sizes, or 1, in each "
-            "dimension counted from the right"
-        )
 
     return call
 

@@ -28,6 +28,8 @@ from lucid.backend.dtype import (
 )
 from lucid.errors import CudaUnavailableError, DeviceError, DtypeError, ShapeError
 
+pytestmark = pytest.mark.cpu("about arrays on the CPU")
+
 rng = np.random.default_rng(20)
 
 

@@ -89,6 +89,7 @@ def test_devices_cannot_be_changed_and_can_be_copied():
     assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made
 
 
+@pytest.mark.cpu("about a machine without another device")
 def test_the_cpu_is_one_device():
     """Every way to the CPU leads to the same object, so that comparing devices by identity is enough."""
     for spec in (None, "cpu", "cpu:0", device("cpu"), device("cpu", 0), CPU):
@@ -97,6 +98,7 @@ def test_the_cpu_is_one_device():
         assert device_of(array) is CPU
 
 
+@pytest.mark.cpu("about a machine without another device")
 def test_cuda_devices_must_exist(no_cuda):
     """Naming a CUDA device needs none, using one does, and the error is a DeviceError and a RuntimeError."""
     for spec in ("cuda", "cuda:0", 0, device("cuda:3")):
@@ -112,6 +114,7 @@ def test_there_is_one_cpu():
         as_device("cpu:1")
 
 
+@pytest.mark.cpu("about a machine without another device")
 def test_refused_default_device_changes_nothing(no_cuda):
     """A default that does not exist is refused when it is set, and the old one stays."""
     with pytest.raises(CudaUnavailableError):

@@ -96,6 +96,7 @@ def test_the_files_are_readable(straight):
     assert sorted(path.name for path in straight.iterdir()) == ["checkpoint.safetensors", "learning_curve.png"]
 
 
+@pytest.mark.cpu("the program runs on the CPU unless it is told otherwise")
 def test_a_resumed_run_is_bitwise_the_uninterrupted_one(program, straight, tmp_path, capsys):
     """Two epochs and two after resuming leave the checkpoint of four: parameters, optimiser, generators and history."""
     half, whole = tmp_path / "half", tmp_path / "whole"
@@ -122,6 +123,7 @@ def test_the_seed_decides(program):
     assert np.array_equal(labels.numpy(), data.target[::5])
 
 
+@pytest.mark.cpu("the program runs on the CPU unless it is told otherwise")
 def test_the_last_lines(program, tmp_path, capsys):
     """The report ends with the table of norms, the paths and the held-out accuracy in plain words."""
     assert program.main(["--epochs", "1", "--out", str(tmp_path)]) == 0
