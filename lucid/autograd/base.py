@@ -10,6 +10,8 @@ from lucid.autograd.mode import thread, unusual
 from lucid.errors import GraphError, ShapeError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.autograd.node import AccumulateGrad, Node
     from lucid.autograd.views import View
     from lucid.backend.arrays import Array
@@ -155,3 +157,11 @@ def broadcast_error(name: str, x: Array, y: Array) -> ShapeError:
         f"{name}: shapes {tuple(x.shape)} and {tuple(y.shape)} cannot be broadcast: expected equal sizes, or 1, in "
         "each dimension counted from the right"
     )
+
+
+def shape_error(name: str, arrays: Sequence[Any], error: ValueError, *, elementwise: bool) -> ShapeError:
+    """Return the error of operands that do not fit each other."""
+    if elementwise and len(arrays) == 2 and all(hasattr(a, "shape") for a in arrays):
+        return broadcast_error(name, *arrays)
+    shapes = ", ".join(str(tuple(a.shape)) if hasattr(a, "shape") else repr(a) for a in arrays)
+    return ShapeError(f"{name}: operands of shapes {shapes} do not fit: {error}")

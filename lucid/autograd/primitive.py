@@ -13,9 +13,9 @@ from lucid.autograd.base import (
     INFERENCE,
     TensorBase,
     as_array,
-    broadcast_error,
     describe,
     is_tuple,
+    shape_error,
     version_of,
     wrap,
     wrap_on_graph,
@@ -28,7 +28,7 @@ from lucid.autograd.saved import PackedTuple, changed_error, freed_error, pack_s
 from lucid.autograd.saved_attributes import expose
 from lucid.autograd.views import View, live_edge
 from lucid.backend import gpu
-from lucid.errors import DeviceError, LucidError, ShapeError
+from lucid.errors import DeviceError, LucidError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -276,14 +276,7 @@ class Primitive:
         except LucidError:
             raise
         except ValueError as error:
-            raise self.shape_error(arrays, error) from error
-
-    def shape_error(self, arrays: Sequence[Any], error: ValueError) -> ShapeError:
-        """Return the error of arrays that do not fit each other."""
-        if self.call is not self and len(arrays) == 2 and all(hasattr(a, "shape") for a in arrays):
-            return broadcast_error(self.name, *arrays)
-        shapes = ", ".join(str(tuple(a.shape)) if hasattr(a, "shape") else repr(a) for a in arrays)
-        return ShapeError(f"{self.name}: operands of shapes {shapes} do not fit: {error}")
+            raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
         """Return the output for `operands`, recorded if one of them requires grad."""
@@ -315,7 +308,7 @@ class Primitive:
             except LucidError:
                 raise
             except ValueError as error:
-                raise self.shape_error(arrays, error) from error
+                raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
         else:
             out = self.raw(arrays, settings)
         level = state.recording

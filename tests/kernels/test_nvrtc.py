@@ -17,7 +17,7 @@ UNITS = sorted(
 # A processor has 65,536 registers: with 128 a thread it holds two blocks of 256 threads, so that one computes while the
 # other waits for memory. Kernels that keep more in registers on purpose are listed with what they take.
 REGISTERS = 128
-MORE_REGISTERS = {"lucid::attention_": 168}
+MORE_REGISTERS = {"lucid::attention_": 224}
 # Bytes that a thread of these may spill, to the cache nearest by: what they hold of a tile or row fills the registers.
 SPILLS = {"lucid::attention_query_grad": 32, "lucid::rows_backward": 8}
 SHARED = 48 << 10
