@@ -11,7 +11,7 @@ from lucid.autograd.base import TensorBase, is_tuple, version_of, wrap_on_graph
 from lucid.autograd.context import FunctionCtx
 from lucid.autograd.function_node import BackwardCFunction, FunctionNode
 from lucid.autograd.mode import no_grad, thread
-from lucid.autograd.node import Node, next_sequence
+from lucid.autograd.node import AccumulateGrad, Node, next_sequence
 from lucid.autograd.views import CopySlices, View, check_change, live_edge, rebase
 from lucid.backend.arrays import namespace
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError
@@ -164,15 +164,18 @@ class Function(metaclass=_FunctionMeta):
                 final.append(output)
                 continue
             known = id(output) in inputs
+            # such as a parameter that forward can see: it stays the leaf that it is
+            leaf = output.edge is not None and type(output.edge[0]) is AccumulateGrad
             differentiable = recording and id(output) not in no_gradient and output.array.dtype.kind in "fcV"
             if known and id(output) in dirty:
                 if differentiable:
                     _move(output, (node, index))
                 final.append(output)
                 continue
-            if known:
+            if known or leaf:
                 alias = wrap_on_graph(output.array, None, version_of(output))
-                alias.origin = View.fixed(output, f"it is an input that {cls.__qualname__} returned as it is")
+                what = "an input" if known else "a leaf"
+                alias.origin = View.fixed(output, f"it is {what} that {cls.__qualname__} returned as it is")
                 output = alias  # noqa: PLW2901
             elif output.origin is not None and differentiable:
                 output.origin = View.fixed(

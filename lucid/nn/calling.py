@@ -53,7 +53,7 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         return self.forward(*args, **kwargs)
     if own.special or everywhere:
         if own.backward and len(args) == 1 and not kwargs and not everywhere:
-            output = call_with_hooks(self, args[0])
+            output = call_with_hooks(self, args[0], _fire_forward_hooks)
             if output is not NotImplemented:
                 return output
         return _call_in_full(self, own, args, kwargs)

@@ -15,6 +15,7 @@ from lucid.autograd.namespace import GRAPH
 from lucid.autograd.node import next_sequence
 from lucid.autograd.views import live_edge
 from lucid.nn.boundary import InputView, ModuleInputBackward, ModuleOutputBackward, OutputView, replaced
+from lucid.nn.tables import everywhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,8 +126,10 @@ class OneTensorEnd(ModuleOutputBackward):
         return (grad,)
 
 
-def call_with_hooks(module: Any, x: Any) -> Any:
+def call_with_hooks(module: Any, x: Any, fire_forward_hooks: Callable[..., Any]) -> Any:
     """Return the output of ``module(x)`` joined to its full backward hooks; NotImplemented where that takes more.
+
+    `fire_forward_hooks` is called for those that forward itself has registered.
 
     The general form looks at the rest: no tensor, no gradient, anomaly detection, hooks for saved tensors, hooks that
     ask for structure or keyword arguments.
@@ -139,4 +142,8 @@ def call_with_hooks(module: Any, x: Any) -> Any:
     if edge is None or version is INFERENCE or table.options:
         return NotImplemented
     call = OneTensorCall(module, table.active["_backward_hooks"] or table.snapshot())
-    return call.leave(module.forward(join(call, x, edge, version, InputView)))
+    view = join(call, x, edge, version, InputView)
+    output = module.forward(view)
+    if not table.active.backward or everywhere:
+        output = fire_forward_hooks(module, (view,), {}, output, None)
+    return call.leave(output)

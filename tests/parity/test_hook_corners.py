@@ -47,7 +47,7 @@ def test_a_view_at_a_boundary_that_was_changed_unseen(lib):
     module = Changes()
     module.register_full_backward_hook(lambda *_: None)
     x = seeded(lib, 2, requires_grad=True)
-    with pytest.raises(RuntimeError, match="is a view|this view"):
+    with pytest.raises(RuntimeError, match=r"is a view|this view"):
         module(x * 1)
 
 
@@ -146,3 +146,38 @@ def test_a_reentrant_checkpoint_of_what_needs_no_gradient(lib):
         warnings.simplefilter("ignore")
         module(seeded(lib, 2, requires_grad=True)).backward(seeded(lib, 2, seed=1))
     assert seen == [[0.0, 0.0]]
+
+
+def test_a_parameter_that_a_checkpoint_returns():
+    """A leaf that is no argument stays a leaf when a Function returns it, and gets its gradient.
+
+    In PyTorch the parameter itself becomes the checkpoint's output, whose backward then calls itself for ever.
+    """
+    weight = lucid.nn.Parameter(seeded(lucid, 2))
+    x = seeded(lucid, 2, requires_grad=True)
+    out = lucid.utils.checkpoint.checkpoint(lambda x: weight, x, use_reentrant=True)
+    assert weight.is_leaf
+    assert weight.requires_grad
+    assert out.grad_fn.name() == "CheckpointFunctionBackward"
+    grad = seeded(lucid, 2, seed=1)
+    out.backward(grad)
+    assert weight.grad.tolist() == grad.tolist()
+    with lucid.no_grad():
+        lucid.utils.checkpoint.checkpoint(lambda x: weight, x, use_reentrant=True)
+    assert weight.requires_grad
+
+
+@both
+def test_a_forward_hook_that_forward_registers(lib):
+    """A hook of a later moment of the same call fires in it, also where only backward hooks were there before."""
+    events = []
+
+    class Registers(lib.nn.Module):
+        def forward(self, x):
+            self.register_forward_hook(lambda *_: events.append("forward"))
+            return x * 2
+
+    module = Registers()
+    module.register_full_backward_hook(lambda *_: events.append("backward"))
+    module(seeded(lib, 2, requires_grad=True)).sum().backward()
+    assert events == ["forward", "backward"]

@@ -1,0 +1,377 @@
+"""Registering hooks of every kind in a random program, and what they do when they fire."""
+
+from __future__ import annotations
+
+from tests.parity.programs.parts import STRUCTURED, PlannedError, mapped, tensors_of, values_of
+
+# What a hook does beside noting that it was called; by their weights
+ACTS = (
+    *("observe",) * 5,
+    *("replace",) * 5,
+    *("remove itself", "remove another", "register", "register", "raise", "wrong"),
+)
+FORWARD = frozenset({"forward_pre", "forward_hook"})
+
+
+class Plan:
+    """One registered hook: its name in the program, what it does, and the handle that takes it off."""
+
+    def __init__(self, name, kind, act, number):
+        self.name, self.kind, self.act, self.number = name, kind, act, number
+        self.calls = 0
+        self.handle = None
+        self.fixed = False
+        self.of_leaf = False
+        self.target = None
+
+
+class Hooks:
+    """The acts that register and remove hooks. `Machine` gives the pool, the parts and the notes."""
+
+    def init_hooks(self):
+        """Start without hooks."""
+        self.plans = []
+        self.globals = []
+        self.watched = set()
+        self.hooked = set()
+        self.kept = []
+        self.originals = []
+        self.nodes = []
+        self.after_load = []
+        self.unordered = []
+        self.registering = 0
+        self.count = 0
+
+    def plan(self, kind, number):
+        """Return a new hook of a kind; the number selects what it does."""
+        act = ACTS[number % len(ACTS)] if not self.registering else "observe"
+        self.count += 1
+        return Plan(f"{kind} h{self.count}", kind, act, number // len(ACTS))
+
+    def keep(self, plan, handle, where):
+        """Note the handle of a registered hook."""
+        plan.handle = handle
+        self.plans.append(plan)
+        self.say(f"{plan.name} on {where}: {plan.act} {plan.number}")
+
+    def fire(self, plan, seen, replaced, wrong=None):
+        """Note a hook call, do what the hook is to do, and return what it is to return."""
+        if self.muted:
+            return self.fire_muted(plan, seen, replaced)
+        plan.calls += 1
+        self.note(plan.name, *seen)
+        if plan.act == "replace":
+            return replaced()
+        if plan.act == "wrong" and wrong is not None and plan.calls == 1 + plan.number % 2:
+            return wrong()
+        if plan.act == "raise" and plan.calls == 1 + plan.number % 3:
+            raise (PlannedError, ValueError, KeyError)[plan.number % 3]
+        if plan.act == "remove itself" and plan.handle is not None:
+            plan.handle.remove()
+        elif plan.act == "remove another":
+            self.remove_one(plan.number)
+        elif plan.act == "register" and plan.calls == 1:
+            self.register_inside(plan)
+        return None
+
+    def fire_muted(self, plan, seen, replaced):
+        """Do what a hook does in a pass through derivatives: only those of leaves act, in whatever order."""
+        if plan.kind not in {"tensor_hook", "accumulate"} or not plan.of_leaf:
+            return None
+        self.unordered.append((plan.name, *values_of(seen)))
+        return replaced() if plan.act == "replace" else None
+
+    def register_inside(self, plan):
+        """Register another hook while one fires: on what it hangs on, or anywhere."""
+        self.registering += 1
+        try:
+            n = plan.number
+            if plan.target is not None and n % 2:
+                getattr(self, plan.kind)(*plan.target)
+            else:
+                kinds = ("tensor_hook", "forward_pre", "forward_hook", "backward_pre", "backward_hook", "accumulate")
+                getattr(self, kinds[n % len(kinds)])(n, n // 3, n // 5, n // 7)
+        finally:
+            self.registering -= 1
+
+    def remove_one(self, number):
+        """Take a hook off."""
+        plans = [p for p in self.plans if not p.fixed]
+        if plans:
+            plan = plans[-1 - number % len(plans)]
+            self.say(f"{plan.name} removed")
+            plan.handle.remove()
+
+    def remove_hook(self, a, b, c, d):
+        self.remove_one(a)
+
+    def remove_global_hooks(self):
+        for handle in self.globals:
+            handle.remove()
+
+    def scaled(self, value):
+        """Return a structure with half of each tensor in it."""
+        return mapped(lambda leaf: leaf * 0.5 if isinstance(leaf, self.lib.Tensor) else leaf, value)
+
+    # Of tensors
+
+    def hookable(self, number, keep=lambda tensor: True):
+        """Return a tensor of the pool or a parameter that requires grad."""
+        found = [t for t in [*self.parameters(), *self.pool] if t.requires_grad and keep(t)]
+        if not found:
+            return None
+        chosen = found[-1 - number % len(found)]
+        # PyTorch crashes where a hook is registered on a view of a changed base whose node it has not replaced yet
+        _ = chosen.grad_fn
+        self.hooked.add(id(chosen))
+        return chosen
+
+    def where(self, tensor):
+        """Return a tensor's name, or a parameter's place."""
+        places = [index for index, p in enumerate(self.parameters()) if p is tensor]
+        return f"parameter {places[0]}" if places else self.name(tensor)
+
+    def tensor_hook(self, a, b, c, d):
+        x = self.hookable(a)
+        if x is not None:
+            self.hook_tensor(x, b, (a, b, c, d))
+
+    def hook_tensor(self, x, number, target=None):
+        """Register a tensor hook on x."""
+        plan = self.plan("tensor_hook", number)
+        plan.target = target
+        plan.of_leaf = x.is_leaf
+
+        def hook(grad):
+            return self.fire(
+                plan, [grad], lambda: None if grad is None else grad * 0.5, lambda: None if grad is None else grad[:1]
+            )
+
+        self.keep(plan, x.register_hook(hook), self.where(x))
+
+    def retain(self, a, b, c, d):
+        x = self.pick(a, lambda t: t.requires_grad)
+        _ = x.grad_fn
+        self.say(f"{self.name(x)}.retain_grad()")
+        x.retain_grad()
+
+    def accumulate(self, a, b, c, d):
+        x = self.hookable(a, lambda t: t.is_leaf)
+        if x is None:
+            return
+        plan = self.plan("accumulate", b)
+        plan.target = (a, b, c, d)
+        plan.of_leaf = True
+
+        def hook(leaf):
+            if self.fire(plan, [leaf.grad], lambda: True):
+                leaf.grad = None if b % 2 else leaf.grad * 0.5
+
+        self.keep(plan, x.register_post_accumulate_grad_hook(hook), self.where(x))
+
+    def node(self, a):
+        """Return a node, and what it is the node of; None where lucid and PyTorch build other ones."""
+        x = self.hookable(a)
+        if x is None:
+            return None, None
+        node = self.lib.autograd.graph.get_gradient_edge(x).node
+        # at the boundary of a module PyTorch's own hooks are hooks of such a node, lucid's are what the node does
+        if self.at_boundary(node):
+            return None, None
+        # PyTorch's node of a leaf lives as long as somebody holds it, lucid's as long as the leaf
+        self.nodes.append(node)
+        return node, x
+
+    def node_pre(self, a, b, c, d):
+        plan = self.plan("node_pre", b)
+        plan.target = (a, b, c, d)
+        node, x = self.node(a)
+
+        def hook(grads):
+            return self.fire(plan, grads, lambda: self.scaled(grads), lambda: (*grads, *grads))
+
+        if node is not None:
+            self.keep(plan, node.register_prehook(hook), f"node of {self.where(x)}")
+
+    def node_post(self, a, b, c, d):
+        plan = self.plan("node_post", b)
+        plan.target = (a, b, c, d)
+        node, x = self.node(a)
+
+        def hook(into, grads):
+            return self.fire(plan, grads, lambda: self.scaled(into), lambda: (*into, None))
+
+        if node is not None:
+            self.keep(plan, node.register_hook(hook), f"node of {self.where(x)}")
+
+    def watchable(self, tensor, *, anyone):
+        """Tell whether both sides agree on what a multi-grad hook on this tensor sees."""
+        if tensor.is_leaf:
+            return True
+        # a root of the pass in which it is registered would count in lucid only; and PyTorch's mode "any" takes the
+        # None that an unused output of a module gets for a gradient
+        return not self.registering and not (anyone and self.at_boundary(tensor.grad_fn))
+
+    def at_boundary(self, node):
+        """Tell whether a node is one of those around a module that has backward hooks."""
+        return "BackwardHook" in node.name() or "Module" in node.name()
+
+    def multi(self, a, b, c, d):
+        # the None of an argument that a reentrant checkpoint does not use, too
+        d += self.has_reentrant and d % 2 == 0
+        tensors = [self.hookable(n, lambda t: self.watchable(t, anyone=d % 2 == 0)) for n in (a, c)]
+        tensors = list({id(t): t for t in tensors if t is not None}.values())
+        # PyTorch never counts a root of the pass, lucid does: these are not used as roots
+        self.watched |= {id(t) for t in tensors}
+        self.kept += [t for t in tensors if not t.is_leaf]
+        plan = self.plan("multi", b)
+        plan.target = (a, b, c, d)
+
+        def hook(grads):
+            self.fire(plan, grads if isinstance(grads, list | tuple) else [grads], lambda: None)
+
+        register = self.lib.autograd.graph.register_multi_grad_hook
+        handle = register(tensors, hook, mode="all" if d % 2 else "any")
+        self.keep(plan, handle, f"{[self.where(t) for t in tensors]} {'all' if d % 2 else 'any'}")
+
+    # Of modules
+
+    def forward_act(self, plan):
+        """Change what a forward hook does where PyTorch and lucid differ, or a recomputation would."""
+        if self.has_checkpoint and plan.act in {"replace", "raise", "wrong"}:
+            # what runs again must do the same again
+            plan.act = "observe"
+        return plan
+
+    def forward_pre(self, a, b, c, d):
+        plan = self.forward_act(self.plan("forward_pre", b))
+        plan.target = (a, b, c, d)
+        part = self.parts[a % len(self.parts)]
+        named = c % 3 == 0
+
+        if named:
+            # PyTorch calls one that another hook takes off in the same call without the keyword arguments
+            plan.fixed = True
+
+            def hook(module, args, kwargs):
+                return self.fire(
+                    plan, [module.number, args, kwargs], lambda: self.scaled((args, kwargs)), lambda: (args,)
+                )
+        else:
+
+            def hook(module, args):
+                new = self.scaled(args)
+                return self.fire(plan, [module.number, args], lambda: new[0] if len(new) == 1 else new)
+
+        handle = part.register_forward_pre_hook(hook, prepend=d % 3 == 0, with_kwargs=named)
+        self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0} with_kwargs={named}")
+
+    def forward_hook(self, a, b, c, d):
+        plan = self.forward_act(self.plan("forward_hook", b))
+        plan.target = (a, b, c, d)
+        part = self.parts[a % len(self.parts)]
+        # PyTorch stops a recomputation with an Exception, at which always-called hooks inside run once more; and it
+        # calls one that is registered during a call that raises, in lucid it waits for the next
+        named, always = c % 3 == 0, c % 4 == 0 and not (self.has_checkpoint or self.registering)
+        plan.fixed = named or always
+        if always and plan.act in {"remove itself", "remove another", "register"}:
+            # PyTorch walks the living table after an error
+            plan.act = "observe"
+
+        def hook(module, args, *rest):
+            *kwargs, output = rest
+            if d % 5 == 0 and output is not None:
+                for tensor in tensors_of(self.lib, output)[:1]:
+                    if tensor.requires_grad and not tensor.is_leaf and not self.muted:
+                        self.hook_tensor(tensor, c)
+            return self.fire(plan, [module.number, args, *kwargs, output], lambda: self.scaled(output))
+
+        handle = part.register_forward_hook(hook, prepend=d % 3 == 0, with_kwargs=named, always_call=always)
+        self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0} with_kwargs={named} always_call={always}")
+
+    def aligned(self):
+        """Return what makes lucid's pre-hook see None for outputs that are no tensors, as PyTorch's does."""
+        return {} if self.lib.__name__ == "torch" else {"aligned": True}
+
+    def backward_hooked(self, number):
+        """Return a part that may carry backward hooks: PyTorch fires none for lists and dictionaries."""
+        fitting = [part for part in self.parts if part.kind not in STRUCTURED]
+        return fitting[number % len(fitting)] if fitting else None
+
+    def backward_pre(self, a, b, c, d):
+        plan = self.plan("backward_pre", b)
+        plan.target = (a, b, c, d)
+        part = self.backward_hooked(a)
+        if part is None:
+            return
+
+        def hook(module, grads):
+            return self.fire(plan, [module.number, grads], lambda: self.scaled(grads), lambda: (*grads, *grads))
+
+        handle = part.register_full_backward_pre_hook(hook, prepend=d % 3 == 0, **self.aligned())
+        self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0}")
+
+    def backward_hook(self, a, b, c, d):
+        plan = self.plan("backward_hook", b)
+        plan.target = (a, b, c, d)
+        part = self.backward_hooked(a)
+        if part is None:
+            return
+
+        def hook(module, into, out):
+            return self.fire(plan, [module.number, into, out], lambda: self.scaled(into), lambda: (*into, *into, None))
+
+        handle = part.register_full_backward_hook(hook, prepend=d % 3 == 0)
+        self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0}")
+
+    def everywhere(self, a, b, c, d):
+        """Register a hook of all modules."""
+        lib = self.lib.nn.modules.module
+        kind = ("forward_pre", "forward", "full_backward_pre", "full_backward")[a % 4]
+        if a % 4 > 1 and self.structured:
+            return
+        plan = self.forward_act(self.plan(f"global_{kind}", b))
+        plan.target = None
+        if a % 4 == 2:
+            plan.act = "observe" if plan.act == "wrong" else plan.act
+
+        def hook(module, *rest):
+            if not hasattr(module, "number"):
+                return None
+            # what they return: the arguments, the output, the gradients of outputs, those of inputs
+            value = rest[1] if a % 4 == 1 else rest[0]
+            if a % 4 == 2:
+                # global pre-hooks do not see outputs that are no tensors in lucid, and see None for them in PyTorch
+                rest = [g for g in value if g is not None]
+            return self.fire(plan, [module.number, *rest], lambda: self.scaled(value))
+
+        handle = getattr(lib, f"register_module_{kind}_hook")(hook)
+        self.globals.append(handle)
+        self.keep(plan, handle, "all modules")
+
+    def state_hook(self, a, b, c, d):
+        plan = self.plan("state_hook", b)
+        # a load that fails changes nothing in lucid, and some parts in PyTorch
+        plan.act = "raise" if plan.act == "raise" and c % 4 < 2 else "observe"
+        part = self.parts[a % len(self.parts)]
+        if c % 4 == 0:
+            handle = part.register_state_dict_pre_hook(
+                lambda module, prefix, keep: self.fire(plan, [module.number, prefix, keep], lambda: None)
+            )
+        elif c % 4 == 1:
+            handle = part.register_state_dict_post_hook(
+                lambda module, state, prefix, local: self.fire(plan, [module.number, prefix], lambda: None)
+            )
+        elif c % 4 == 2:
+            handle = part.register_load_state_dict_pre_hook(
+                # PyTorch says strict=True to the hooks of submodules whatever the load is
+                lambda module, state, prefix, local, strict, missing, unexpected, errors: self.fire(
+                    plan, [module.number, prefix], lambda: None
+                )
+            )
+        else:
+            handle = part.register_load_state_dict_post_hook(
+                # they come after the load of each part in PyTorch, and after that of all parts in lucid
+                lambda module, keys: self.after_load.append((plan.name, module.number, sorted(keys.missing_keys)))
+            )
+        self.keep(plan, handle, f"m{part.number} ({c % 4})")
