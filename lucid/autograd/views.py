@@ -122,8 +122,12 @@ def live_edge(tensor: TensorBase) -> Edge | None:
         return tensor.edge
     base = view.base
     if base.edge is not None and not view.detached:
+        steps = view.chain()
+        if not thread.state.grad_enabled and any(step.primitive is None for step in steps):
+            # nothing is recorded that would hang on this edge
+            return tensor.edge
         with enable_grad():
-            tensor.edge = replay(view.chain(), base).edge
+            tensor.edge = replay(steps, base).edge
     view.seen = version_of(tensor)[0]
     return tensor.edge
 

@@ -53,7 +53,7 @@ def test_a_view_at_a_boundary_that_was_changed_unseen(lib):
 
 @pytest.mark.contract("5.6")
 def test_such_a_view_can_still_be_looked_at():
-    """A view whose place in the graph is lost is printed, and says that it needs a gradient."""
+    """A view whose place in the graph is lost is printed, needs a gradient, and can be used without one."""
     module = lucid.nn.Identity()
     module.register_full_backward_hook(lambda *_: None)
     x = lucid.tensor([1.0, 2.0], requires_grad=True)
@@ -64,6 +64,8 @@ def test_such_a_view_can_still_be_looked_at():
     assert "grad_fn=<Invalid>" in repr(y)
     assert y.requires_grad
     assert y.detach().tolist() == [2.0, 4.0]
+    with lucid.no_grad():
+        assert (y + 1).tolist() == [3.0, 5.0]
     with pytest.raises(RuntimeError, match="cannot be taken again"):
         y.sum()
 

@@ -5,25 +5,28 @@ runs both sides; ``python -m tests.parity.programs FIRST COUNT`` runs as many as
 
 Where lucid's contract for hooks differs from PyTorch, programs keep away from the difference. These are all:
 
-- Backward hooks fire for tensors in lists and dictionaries, PyTorch fires none (5.8): such programs have none there.
+- Backward hooks fire for tensors in lists and dictionaries, PyTorch fires none (5.8): such programs have none
+  there.
 - Full backward pre-hooks leave outputs that are no tensors out, and have them as None with `aligned=True` (5.3).
-- The module's own backward hooks are what a node at its boundary does, in PyTorch they are hooks of that node: a user's
-  node hooks come in between, so programs hang none there.
-- A root counts for multi-grad hooks, in PyTorch it does not (2.3). Mode "any" waits for a gradient, PyTorch takes the None
-  of an unused output or argument for one. PyTorch refuses multi-grad hooks on the inputs of `autograd.grad`.
-- A root that leads to no input fires no hooks, in PyTorch it does; PyTorch runs the node of an input that is no leaf; it
-  returns what hooks of an input were given, if another input lies below it (1.5).
+- The module's own backward hooks are what a node at its boundary does, in PyTorch they are hooks of that node: a
+  user's node hooks come in between, so programs hang none there.
+- A root counts for multi-grad hooks, in PyTorch it does not (2.3). Mode "any" waits for a gradient, PyTorch takes
+  the None of an unused output or argument for one. PyTorch refuses multi-grad hooks on the inputs of
+  `autograd.grad`.
+- A root that leads to no input fires no hooks, in PyTorch it does; PyTorch runs the node of an input that is no
+  leaf; it returns what hooks of an input were given, if another input lies below it (1.5).
 - A node of a leaf lives as long as the leaf: programs keep such nodes, since PyTorch drops them and their hooks.
 - A hook that another takes off still fires as it was registered (0.3): PyTorch calls it without keyword arguments.
-  Always-called hooks change no tables, which PyTorch walks while they run; one that is registered during a call that
-  raises waits for the next.
-- A recomputation that stops early is no `Exception` to always-called hooks (5.9). A checkpoint in a checkpoint keeps an
-  argument that is a leaf, and a gradient taken inside of a first run makes it recompute no more than that needs.
-- Reentrant checkpoints refuse second derivatives, which in PyTorch lack a part. What they return stays the leaf that it
-  is: in PyTorch a returned parameter becomes their output, whose backward never ends. Which use of an argument that they
-  change in place is refused differs.
+  Always-called hooks change no tables, which PyTorch walks while they run; one that is registered during a call
+  that raises waits for the next.
+- A recomputation that stops early is no `Exception` to always-called hooks (5.9). A checkpoint in a checkpoint
+  keeps an argument that is a leaf, and a gradient taken inside of a first run makes it recompute no more than that
+  needs.
+- Reentrant checkpoints refuse second derivatives, which in PyTorch lack a part. What they return stays the leaf
+  that it is: in PyTorch a returned parameter becomes their output, whose backward never ends. Which use of an
+  argument that they change in place is refused differs.
 - A failed load changes nothing, so that load hooks come before and after that of all parts (7.2, 7.5); pre-hooks of
   submodules are told how strict the load is, in PyTorch always that it is.
-- In the second pass of a double backward only what reaches leaves is compared: how derivatives use intermediate tensors,
-  and so in which order leaves are reached, is each side's own affair.
+- In the second pass of a double backward only what reaches leaves is compared: how derivatives use intermediate
+  tensors, and so in which order leaves are reached, is each side's own affair.
 """

@@ -33,6 +33,7 @@ class Hooks:
         self.plans = []
         self.globals = []
         self.watched = set()
+        self.watched_nodes = []
         self.hooked = set()
         self.kept = []
         self.originals = []
@@ -223,6 +224,7 @@ class Hooks:
         tensors = list({id(t): t for t in tensors if t is not None}.values())
         # PyTorch never counts a root of the pass, lucid does: these are not used as roots
         self.watched |= {id(t) for t in tensors}
+        self.watched_nodes += [t.grad_fn for t in tensors if not t.is_leaf]
         self.kept += [t for t in tensors if not t.is_leaf]
         plan = self.plan("multi", b)
         plan.target = (a, b, c, d)

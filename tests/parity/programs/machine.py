@@ -190,9 +190,16 @@ class Machine(Hooks):
 
     # Backward
 
+    def is_watched(self, t):
+        """Tell whether a multi-grad hook waits for a tensor, or for another output of its node."""
+        # only outputs of a module share a node
+        return id(t) in self.watched or (
+            not t.is_leaf and self.at_boundary(t.grad_fn) and any(t.grad_fn is node for node in self.watched_nodes)
+        )
+
     def roots(self, numbers):
         """Return up to two tensors that require grad, with a random gradient for each."""
-        chosen = self.distinct(numbers, lambda t: t.requires_grad and id(t) not in self.watched)
+        chosen = self.distinct(numbers, lambda t: t.requires_grad and not self.is_watched(t))
         if not chosen:
             chosen = [self.leaf() * 1.0]
         if len(chosen) > 1:
