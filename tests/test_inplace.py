@@ -34,6 +34,7 @@ def places():
     """Return two rows, out of order."""
     return lucid.tensor([2, 0])
 
+
 # Every in-place method that has a derivative, on a (3, 2) tensor of numbers between 0.2 and 0.8.
 METHODS = {
     "add_": lambda t: t.add_(lucid.tensor(OTHER), alpha=3),

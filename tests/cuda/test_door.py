@@ -129,10 +129,12 @@ def test_copies_between_devices_wait_for_each_other(fake_cupy):
 
 def test_a_full_device_is_reported(fake_cupy):
     """CuPy's own error becomes one that is a RuntimeError as in PyTorch and a MemoryError, and names size and place."""
-    with pytest.raises(OutOfMemoryError, match=r"cuda:1 has no room left: .* 16,000 bytes\. Tensors hold 0 bytes") as info:
+    with pytest.raises(
+        OutOfMemoryError, match=r"cuda:1 has no room left: .* 16,000 bytes\. Tensors hold 0 bytes"
+    ) as info:
         to_device(np.zeros(2000), "cuda:1")
-    assert isinstance(info.value, (MemoryError))
-    assert isinstance(info.value, (RuntimeError))
+    assert isinstance(info.value, MemoryError)
+    assert isinstance(info.value, RuntimeError)
     assert fake_cupy.current == 0
 
 

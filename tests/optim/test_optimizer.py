@@ -194,7 +194,9 @@ def test_a_step_on_the_gpu_is_that_on_the_cpu(name, dtype, rng):
     tolerance = {"float64": 1e-12, "float16": 1e-2}.get(dtype, 1e-5)
     for ours, theirs in zip(here, there, strict=True):
         assert theirs.is_cuda
-        np.testing.assert_allclose(theirs.detach().cpu().numpy(), ours.detach().cpu().numpy(), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(
+            theirs.detach().cpu().numpy(), ours.detach().cpu().numpy(), rtol=tolerance, atol=tolerance
+        )
     state = optimizers[1].state[there[0]]
     assert {key: value.is_cuda for key, value in state.items()} == {key: key != "step" for key in state}
 
