@@ -48,7 +48,7 @@ def test_threads_know_where_they_are(device, seed):
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("block", [32, 96, 256, 1024])
 def test_block_reductions(device, rng, name, block, seed):
-    """Sum, max and min of a block by the shared header equal NumPy's in float64, for every thread."""
+    """Two sums in a row, max and min of a block by the shared header equal NumPy's in float64, for every thread."""
     put, get = device
     run = launcher(
         """#include "lucid.cuh"
@@ -60,9 +60,11 @@ def test_block_reductions(device, rng, name, block, seed):
                 const R value = to_real(x[blockIdx.x * n + i]);
                 sum += value, most = value > most ? value : most, least = value < least ? value : least;
             }
-            sum = block_sum(sum), most = block_max(most), least = block_min(least);
-            double* mine = out + 3 * (blockIdx.x * blockDim.x * blockDim.y + thread_of_block());
-            mine[0] = sum, mine[1] = most, mine[2] = least;
+            sum = block_sum(sum);
+            const R threads = block_sum((R)1);
+            most = block_max(most), least = block_min(least);
+            double* mine = out + 4 * (blockIdx.x * blockDim.x * blockDim.y + thread_of_block());
+            mine[0] = sum, mine[1] = most, mine[2] = least, mine[3] = threads;
         }""",
         "PPq",
         f"f<{name}>",
@@ -70,10 +72,10 @@ def test_block_reductions(device, rng, name, block, seed):
     runtime.set_seed(seed)
     x = rng.standard_normal((3, 1000)).astype(DTYPES[name])
     exact = x.astype(np.float64)
-    out = put(np.zeros((3, block, 3)))
+    out = put(np.zeros((3, block, 4)))
     run(3, (block // 2, 2), put(x), out, 1000)
-    expected = np.stack([exact.sum(1), exact.max(1), exact.min(1)], -1)[:, None]
-    np.testing.assert_allclose(get(out), np.broadcast_to(expected, (3, block, 3)), rtol=1e-5, atol=1e-4)
+    expected = np.stack([exact.sum(1), exact.max(1), exact.min(1), np.full(3, block)], -1)[:, None]
+    np.testing.assert_allclose(get(out), np.broadcast_to(expected, (3, block, 4)), rtol=1e-5, atol=1e-4)
 
 
 def test_argmax_by_shuffled_structs(device, rng):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ LONGEST = 300
 
 @dataclass(frozen=True)
 class Fault:
-    """One mistake: the text `old` of a file, at its occurrence `number`, becomes `new`; `tests` is the file to run."""
+    """One mistake: the text `old` of a file, at its occurrence `number`, becomes `new`; `tests` are for pytest."""
 
     what: str
     file: str
@@ -44,23 +45,42 @@ class Fault:
 
 
 BARRIER = "__syncthreads();"
+TILES = "test_attention.py -k 'test_values and tiles and heads'"
 FAULTS = [
-    Fault("barrier before the parts of a block are merged", "lucid.cuh", BARRIER, "", "test_gradients.py", 1),
-    Fault("barrier between two uses of the shared parts", "lucid.cuh", BARRIER, "", "test_attention.py"),
-    Fault("barrier inside the tree over columns", "reduction.cuh", BARRIER, "", "test_reduction.py", 3),
-    Fault("barrier of a scan", "cumulative.cu", BARRIER, "", "test_cumulative.py", 1),
-    Fault("barrier after a tile of keys was loaded", "attention_tiles.cu", BARRIER, "", "test_attention.py", 1),
-    Fault("barrier between two tiles of a product", "product.cu", BARRIER, "", "test_product.py", 1),
-    Fault("bound of what a product sums over", "product.cu", "min(TILE, depth - first_k)", "TILE", "test_product.py"),
-    Fault("bound of a row's length", "rows.cuh", "if (c < length) row_c[c] =", "row_c[c] =", "test_softmax.py"),
-    Fault("bound of the rows of a grid", "softmax.cu", "if (n < rows) write_row", "write_row", "test_softmax.py"),
-    Fault("bound of the columns", "reduction.cuh", "if (column + k < columns) finish", "finish", "test_reduction.py"),
-    Fault("bound of an index", "indexing.cu", "if (place < 0 || place == skipped) continue;", "", "test_indexing.py"),
-    Fault("bound of a window", "pooling.cu", "h >= 0 && h < windows.y.size && ", "", "test_pooling.py", 1),
-    Fault("mask of later keys", "attention.cuh", "problem.causal && key > query", "false", "test_attention.py"),
-    Fault("mask of ignored targets", "cross_entropy.cu", "t != ignore_index", "true", "test_cross_entropy.py"),
-    Fault("mask of an embedding's padding", "indexing.cu", " || place == skipped", "", "test_embedding.py"),
-    Fault("stride of the first dimension", "elementwise.cuh", "(d ? 1 : width)", "1", "test_elementwise.py"),
+    Fault("barrier before parts are merged", "lucid.cuh", BARRIER, "", "test_gradients.py -k of_all", 1),
+    Fault("barrier between two reductions", "lucid.cuh", BARRIER, "", "../cuda/test_simulator.py -k block_reductions"),
+    Fault("barrier between two sums of rows", "normalisation.cu", BARRIER, "", "test_normalisation.py -k forward"),
+    Fault("barrier inside the tree over columns", "reduction.cuh", BARRIER, "", "test_reduction.py -k mix_of_axes", 3),
+    Fault("barrier between two scans", "cumulative.cu", BARRIER, "", "test_cumulative.py -k sums"),
+    Fault("barrier of a scan", "cumulative.cu", BARRIER, "", "test_cumulative.py -k sums", 1),
+    Fault("barrier after a tile of keys was loaded", "attention_tiles.cu", BARRIER, "", TILES),
+    Fault("barrier before values replace the keys", "attention_tiles.cu", BARRIER, "", TILES, 1),
+    Fault("barrier before weights meet the values", "attention_tiles.cu", BARRIER, "", TILES, 2),
+    Fault("barrier before the next tile of keys", "attention_tiles.cu", BARRIER, "", TILES, 3),
+    Fault("bound of a row's length", "rows.cuh", "if (c < length) row_c[c] =", "row_c[c] =", "test_softmax.py -k rows"),
+    Fault("bound of a grid's rows", "softmax.cu", "if (n < rows) write_row", "write_row", "test_softmax.py -k rows"),
+    Fault("bound of the columns", "reduction.cuh", "if (column + k < columns) finish", "finish",
+          "test_reduction.py -k mix_of_axes"),
+    Fault("bound of an index", "indexing.cu", "if (place < 0 || place == skipped) continue;", "",
+          "test_indexing.py -k outside"),
+    Fault("bound of a window", "pooling.cu", "h >= 0 && h < windows.y.size && ", "", "test_pooling.py -k mean", 1),
+    Fault("bound of a line", "cumulative.cu", "c < part.last ? line.at(op, c) : op.identity()", "line.at(op, c)",
+          "test_cumulative.py -k sums"),
+    Fault("bound of a pack", "normalisation.cu", "if (l < length) read_pack", "read_pack",
+          "test_normalisation.py -k forward"),
+    Fault("mask of later keys", "attention.cuh", "problem.causal && key > query", "false",
+          "test_attention.py -k 'test_values and more'"),
+    Fault("mask of ignored targets", "cross_entropy.cu", "t != ignore_index", "true",
+          "test_cross_entropy.py -k ignored"),
+    Fault("mask of an embedding's padding", "indexing.cu", " || place == skipped", "",
+          "test_embedding.py -k test_gradient"),
+    Fault("mask of dropped weights", "attention_tiles.cu", " * mask.kept(tile + lane + 16 * j)", "",
+          "test_attention.py -k 'dropout and tiles'"),
+    Fault("stride of the first dimension", "elementwise.cuh", "(d ? 1 : width)", "1",
+          "test_elementwise.py -k every_layout"),
+    Fault("stride of a gathered table", "indexing.cu", "place * places.along", "place", "test_indexing.py -k index"),
+    Fault("identity of a maximum", "lucid.cuh", "return -INFINITY", "return 0", "test_reduction.py -k each"),
+    Fault("NaN in a maximum", "lucid.cuh", "a > b || a != a ? a : b", "a > b ? a : b", "test_reduction.py -k nan"),
 ]  # fmt: skip
 
 
@@ -89,14 +109,15 @@ def find(fault):
             "LUCID_CACHE_DIR": str(folder / "cache"),
             "OPENBLAS_NUM_THREADS": "1",
         }
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"tests/kernels/{fault.tests}"]
+        tests = shlex.split(f"tests/kernels/{fault.tests}")
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
         try:
             child = subprocess.run(
                 command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False
             )
         except subprocess.TimeoutExpired:
             return f"no end after {LONGEST} s", time.monotonic() - start
-        found = re.search(r"^(?:FAILED|ERROR) tests/kernels/(.+?)(?: - |$)", child.stdout, re.MULTILINE)
+        found = re.search(r"^(?:FAILED|ERROR) tests/(?:kernels/)?(.+?)(?: - |$)", child.stdout, re.MULTILINE)
         if child.returncode not in {0, 1} or (child.returncode == 1 and not found):
             raise SystemExit(f"{fault.what}: pytest ended with {child.returncode}\n{child.stdout}{child.stderr}")
         return found[1] if found else None, time.monotonic() - start

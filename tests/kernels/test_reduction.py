@@ -59,8 +59,9 @@ def check(name, x, dtype, dim, keepdim, layout="whole"):
 @every_float
 @every_reduction
 def test_each_reduction(name, dtype, rng):
-    """Rows, columns and all of a matrix give what float64 gives, in each floating dtype."""
+    """Rows, columns and all of a matrix give what float64 gives, in each floating dtype, also if all is negative."""
     x = rounded(rng.standard_normal((33, 40)) + 2, dtype)
+    check(name, -abs(x), dtype, (1,), keepdim=False)
     for dim in [(0,), (1,), (0, 1)]:
         check(name, x, dtype, dim, keepdim=False)
         check(name, x, dtype, dim, keepdim=True)
