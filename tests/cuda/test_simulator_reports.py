@@ -111,6 +111,31 @@ def test_misaligned_division_assertion(device):
     refused(lambda: run(1, 1, 0), "assert(n > 0) failed", "test.cu:1")
 
 
+@pytest.mark.parametrize(
+    ("body", "right", "wrong", "words"),
+    [
+        ("i[0] = i[1] + n;", -1, 2**31 - 1, "2147483647 + 2147483647 overflows 'int'"),
+        ("i[0] = i[1] * n;", -1, 2, "2 * 2147483647 overflows 'int'"),
+        ("i[0] = -n;", 5, -(2**31), "overflows 'int'"),
+        ("i[0] = i[2] / n;", 5, -1, "-2147483648 / -1 overflows 'int'"),
+        ("i[0] = 1 << n;", 30, 32, "shift of 1 of 'int' by 32"),
+        ("i[0] = (int)(x[0] * n);", 1, 2**30, "3.22122547e+09 is out of range for 'int'"),
+        ("i[0] = (int)((double)x[0] / n);", 1, 0, "inf is out of range for 'int'"),
+        ("struct Two { float a, b; }; x[0] = (n ? (Two*)x : nullptr)->b;", 1, 0, "'struct Two' by a null pointer"),
+        ("bool b; *(char*)&b = n; i[0] = b;", 1, 2, "2 is no value of 'bool'"),
+    ],
+)
+def test_undefined_behaviour(device, monkeypatch, body, right, wrong, words):
+    """Under LUCID_SIMULATOR_SANITIZE what C++ leaves undefined stops the launch, with the numbers and the line."""
+    put, _ = device
+    source = f'extern "C" __global__ void f(int* i, float* x, int n) {{\n{body} }}'
+    i, x = put(np.array([0, 2**31 - 1, -(2**31)], np.int32)), put(np.array([3, 4], np.float32))
+    monkeypatch.setenv("LUCID_SIMULATOR_SANITIZE", "1")
+    run = launcher(source, "PPi")
+    run(1, 1, i, x, right)
+    refused(lambda: run(1, 1, i, x, wrong), words, "test.cu:2")
+
+
 def test_device_goes_on_after_an_error(device):
     """A launch after a stopped one works as if that had not been."""
     put, get = device
