@@ -58,7 +58,7 @@ class Looped(Fails):
         (mock.Mock(side_effect=Planted("planted")), r"Mock \(.*mock.py:\d+\)"),
         (mock.MagicMock(side_effect=Planted("planted")), r"MagicMock \(.*mock.py:\d+\)"),
     ],
-    ids=str,
+    ids=["function", "partial", "object", "loop", "method", "Mock", "MagicMock"],
 )
 def test_whatever_can_be_called_is_named(hook, name):
     """Functions, partials of partials, objects, methods and mocks are named with their file and line."""
