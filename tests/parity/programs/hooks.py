@@ -158,8 +158,7 @@ class Hooks:
 
     def accumulate(self, a, b, c, d):
         x = self.hookable(a, lambda t: t.is_leaf)
-        # PyTorch calls them for the None of an argument that a reentrant checkpoint does not use, too
-        if x is None or self.has_reentrant:
+        if x is None:
             return
         plan = self.plan("accumulate", b)
         plan.target = (a, b, c, d)
@@ -208,19 +207,17 @@ class Hooks:
 
     def watchable(self, tensor, *, anyone):
         """Tell whether both sides agree on what a multi-grad hook on this tensor sees."""
-        if tensor.is_leaf:
-            return True
-        # a root of the pass in which it is registered would count in lucid only; and PyTorch's mode "any" takes the
-        # None that an unused output of a module gets for a gradient
-        return not self.registering and not (anyone and self.at_boundary(tensor.grad_fn))
+        # PyTorch's mode "any" takes the None that an unused output of a module gets for a gradient
+        return tensor.is_leaf or not (anyone and self.at_boundary(tensor.grad_fn))
 
     def at_boundary(self, node):
         """Tell whether a node is one of those around a module that has backward hooks."""
         return "BackwardHook" in node.name() or "Module" in node.name()
 
     def multi(self, a, b, c, d):
-        # the None of an argument that a reentrant checkpoint does not use, too
-        d += self.has_reentrant and d % 2 == 0
+        # in the pass under way, roots would count in lucid only, and PyTorch may refuse its inputs
+        if self.registering:
+            return
         tensors = [self.hookable(n, lambda t: self.watchable(t, anyone=d % 2 == 0)) for n in (a, c)]
         tensors = list({id(t): t for t in tensors if t is not None}.values())
         # PyTorch never counts a root of the pass, lucid does: these are not used as roots

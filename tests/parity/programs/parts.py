@@ -237,7 +237,8 @@ def checkpointed(self, x):
 
 
 def reentrant(self, x):
-    return self.lib.utils.checkpoint.checkpoint(lambda x: passed(self, 0, x), x, use_reentrant=True)
+    # the argument always gets a gradient: what happens for the None of one that is not used differs
+    return self.lib.utils.checkpoint.checkpoint(lambda x: passed(self, 0, x) + x * 0.5, x, use_reentrant=True)
 
 
 def inner(self, x):
