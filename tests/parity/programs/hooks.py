@@ -37,7 +37,7 @@ class Hooks:
         self.hooked = set()
         self.kept = []
         self.originals = []
-        self.nodes = []
+        self.held = []
         self.after_load = []
         self.unordered = []
         self.registering = 0
@@ -139,6 +139,9 @@ class Hooks:
 
     def hook_tensor(self, x, number, target=None):
         """Register a tensor hook on x."""
+        self.hooked.add(id(x))
+        # so that no other tensor gets its id
+        self.held.append(x)
         plan = self.plan("tensor_hook", number)
         plan.target = target
         plan.of_leaf = x.is_leaf
@@ -180,7 +183,7 @@ class Hooks:
         if self.at_boundary(node):
             return None, None
         # PyTorch's node of a leaf lives as long as somebody holds it, lucid's as long as the leaf
-        self.nodes.append(node)
+        self.held.append(node)
         return node, x
 
     def node_pre(self, a, b, c, d):
