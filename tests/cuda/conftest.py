@@ -216,6 +216,7 @@ def no_cupy(monkeypatch):
 def simulated(monkeypatch):
     """Run kernels on the simulated device, whatever device there is, in the order of their threads."""
     runtime.set_seed(0)
+    monkeypatch.delenv("LUCID_SIMULATOR_SANITIZE", raising=False)
     monkeypatch.setattr(kernels, "_make_driver", driver.SimulatedDriver)
     monkeypatch.setattr(kernels, "_driver", None)
     yield
