@@ -124,11 +124,15 @@ class FakeCupy(types.ModuleType):
 
             dtype = property(lambda self: self.values.dtype)
             ndim = property(lambda self: self.values.ndim)
+            shape = property(lambda self: self.values.shape)
             nbytes = property(lambda self: self.values.nbytes)
             real = property(lambda self: ndarray(self.values.real, self.data.device_id))
 
             def astype(self, dtype):
                 return ndarray(self.values.astype(dtype), self.data.device_id)
+
+            def reshape(self, shape):
+                return ndarray(self.values.reshape(shape), self.data.device_id)
 
             def copy(self):
                 fake.log.append(("copy", self.data.device_id, fake.current))

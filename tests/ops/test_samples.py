@@ -340,6 +340,7 @@ def test_cuda(sample, dtype, rng):
 UNREACHED = {
     "add_into": "sums gradients on a CUDA device",
     "copy": "changes its operand in place, as Tensor.copy_, tested with the in-place ops",
+    "drawn_dropout": "draws on a CUDA device, tested in tests/kernels/test_random.py",
     "transfer": "copies between devices",
 }
 
