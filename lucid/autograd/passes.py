@@ -29,7 +29,7 @@ class Pass:
     roots : list of Node
         Where the pass begins, each node once.
     counts : dict of Node to int
-        How many contributions each reached node still waits for.
+        How many edges lead to each reached node; a leaf's entry falls as its contributions come in.
     needed : set of Node, or None
         The nodes that run; None if all that are reached do.
     captures : dict of Node to dict of int to int
