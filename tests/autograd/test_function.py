@@ -344,3 +344,29 @@ def test_no_graph_without_gradients() -> None:
     with lucid.no_grad():
         assert not Cube.apply(leaf(2.0)).requires_grad
     assert Cube.apply(constant(2.0)).grad_fn is None
+
+
+def test_a_function_that_changes_a_view_runs_once(rng):
+    """Backward waits for the gradient through the base of a changed view, though its other output's is there before."""
+    received = []
+
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.mark_dirty(x)
+            x *= 2
+            return x, y * 3
+
+        @staticmethod
+        def backward(ctx, grad_x, grad_y):
+            received.append((grad_x.tolist(), grad_y.tolist()))
+            return grad_x * 2, grad_y * 3
+
+    x, y = (lucid.tensor(rng.standard_normal(3), requires_grad=True) for _ in range(2))
+    upstream = [lucid.tensor(rng.standard_normal(3)) for _ in range(2)]
+    base = x * 1
+    _, other = Both.apply(base[:], y)
+    ((base * upstream[0]).sum() + (other * upstream[1]).sum()).backward()
+    assert received == [(upstream[0].tolist(), upstream[1].tolist())]
+    assert x.grad.tolist() == (upstream[0] * 2).tolist()
+    assert y.grad.tolist() == (upstream[1] * 3).tolist()
