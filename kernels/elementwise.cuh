@@ -36,6 +36,11 @@ struct IsFloating<float> { static constexpr bool value = true; };
 template <>
 struct IsFloating<double> { static constexpr bool value = true; };
 
+template <class T>
+struct IsInteger { static constexpr bool value = !IsFloating<T>::value; };
+template <>
+struct IsInteger<bool> { static constexpr bool value = false; };
+
 // The type of a number that stands for an operand, and of a setting.
 template <class T, bool FLOATING = IsFloating<T>::value>
 struct NumberOf {
@@ -50,11 +55,28 @@ struct NumberOf<T, false> {
 template <class T>
 using Number = typename NumberOf<T>::number;
 
-// Halves are made of floats: not every header makes them of every integer.
+// A number without its fraction. C++ leaves undefined what does not fit and NaN: here they give the lowest integer, as
+// processors that run NumPy do.
+template <class Wide, class A>
+__device__ __forceinline__ Wide whole(A x) {
+    const Wide lowest = static_cast<Wide>(1ULL << (8 * sizeof(Wide) - 1));
+    const A end = -static_cast<A>(lowest);
+    // NaN fails both
+    return x >= -end && x < end ? static_cast<Wide>(x) : lowest;
+}
+
+template <class T>
+struct WideOf { typedef int type; };
+template <>
+struct WideOf<long long> { typedef long long type; };
+
+// Halves are made of floats: not every header makes them of every integer. Integers narrower than 32 bits wrap around.
 template <class Out, class Value>
 __device__ __forceinline__ Out rounded(Value value) {
     if constexpr (IsHalf<Out>::value && !IsFloating<Value>::value) {
         return static_cast<Out>(static_cast<float>(value));
+    } else if constexpr (IsInteger<Out>::value && IsFloating<Value>::value) {
+        return static_cast<Out>(whole<typename WideOf<Out>::type>(static_cast<Real<Value>>(value)));
     } else {
         return static_cast<Out>(value);
     }

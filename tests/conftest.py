@@ -77,6 +77,15 @@ def nothing_left_behind():
     assert left == (True, lucid.float32, device)
 
 
+@pytest.fixture
+def indices_are_read():
+    """Switch the debug mode of CUDA devices on, in which the values of indices are looked at, as they are on the CPU."""
+    before = lucid.cuda.is_debug()
+    lucid.cuda.set_debug(True)
+    yield
+    lucid.cuda.set_debug(before)
+
+
 def pytest_collection_modifyitems(items):
     """Note on each test which lines of the hooks contract it proves, where reports carry it to the table."""
     for item in items:

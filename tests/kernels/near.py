@@ -23,12 +23,15 @@ def on_device(array, dtype):
     return lucid.tensor(array, dtype=getattr(lucid, dtype), device="cuda")
 
 
-def assert_near(got, wanted, dtype, slack=1):
-    """Compare a CUDA array, of this dtype, with float64 numbers, to `slack` times the units."""
+def assert_near(got, wanted, dtype, slack=1, terms=0.0):
+    """Compare a CUDA array, of this dtype, with float64 numbers, to `slack` times the units.
+
+    Sums whose `terms` are given by the root of their sum of squares may be off by units of that: terms may cancel.
+    """
     assert got is not NotImplemented
     assert got.dtype == getattr(lucid, dtype).numpy
     assert got.flags.c_contiguous
     values = got.get().astype(np.float64)
     assert values.shape == wanted.shape
-    scale = max(np.abs(wanted).max(initial=0), 1e-30)
+    scale = max(np.abs(wanted).max(initial=0), terms, 1e-30)
     np.testing.assert_allclose(values / scale, wanted / scale, rtol=0, atol=slack * UNITS[dtype] * EPSILON[dtype])

@@ -61,6 +61,7 @@ class Reference:
         middle = h.mean(self.dim, keepdims=True) * self.center
         self.to_x = (h - middle - self.y * inner) / np.sqrt(self.variance + EPS)
         self.to_weight, self.to_bias = self.summed(self.grad * self.y), self.summed(self.grad)
+        self.terms = [np.sqrt(self.summed(values**2)).max() for values in (self.grad * self.y, self.grad)]
 
     @property
     def settings(self):
@@ -105,11 +106,11 @@ def test_backward(case, dtype, rng):
     for wants in ((True, True, True), (True, False, False), (False, True, False), (False, False, True)):
         grads = on_cuda.normalise_grad(*arrays, *stats, **want.settings, wants=wants)
         kinds = (dtype, work(dtype), work(dtype))
-        for got, wanted, expected, kind in zip(
-            grads, wants, (want.to_x, want.to_weight, want.to_bias), kinds, strict=True
+        for got, wanted, expected, kind, terms in zip(
+            grads, wants, (want.to_x, want.to_weight, want.to_bias), kinds, (0, *want.terms), strict=True
         ):
             if wanted:
-                assert_near(got, expected, kind, slack=4)
+                assert_near(got, expected, kind, slack=4, terms=terms)
 
 
 @every_case

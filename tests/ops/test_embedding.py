@@ -79,6 +79,7 @@ def test_half_types_add_up_in_float32(dtype):
     assert weight.grad.tolist() == [[4096.0], [0.0]]
 
 
+@pytest.mark.usefixtures("indices_are_read")
 def test_mistakes():
     """Numbers that name no row, numbers that are no integers, and tables that are no matrix are refused."""
     table = lucid.ones(3, 2)

@@ -37,6 +37,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("indices_are_read")
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_explained(name):
     """A wrong index, shape or dtype raises and says which, and changes nothing."""
