@@ -79,7 +79,7 @@ def nothing_left_behind():
 
 @pytest.fixture
 def indices_are_read():
-    """Switch the debug mode of CUDA devices on, in which the values of indices are looked at, as they are on the CPU."""
+    """Switch the debug mode of CUDA devices on: the values of indices are looked at, as they are on the CPU."""
     before = lucid.cuda.is_debug()
     lucid.cuda.set_debug(True)
     yield

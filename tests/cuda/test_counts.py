@@ -19,7 +19,7 @@ from tests.cuda import counts
 
 # The most that a step may ask for: operations of the device in all, those of them that are calls of cuBLAS or CuPy,
 # allocations, bytes of memory above what is held between steps, and bytes that go between processors and memory, each
-# access counted; under the sanitizer the compiler keeps a few loads more. Lower them when a change makes a step cheaper.
+# access counted; under the sanitizer a few loads more are left. Lower them when a change makes a step cheaper.
 BOUNDS = {
     "digits": {
         "operations": 42, "library": 14, "allocations": 44, "peak": 244_736,

@@ -216,11 +216,11 @@ def test_casts(source, rng):
 @pytest.mark.gpu
 @pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
 def test_casts_of_what_does_not_fit(source):
-    """NaN and numbers that no int32 holds become the lowest integer, or wrap around from it; others just wrap around."""
+    """NaN and numbers that no int32 holds become the lowest integer, or wrap around from it; the others wrap around."""
     x = lucid.tensor([np.nan, np.inf, -np.inf, 300.0, -1.0, -2.5], device="cuda").to(getattr(lucid, source))
     for target in ("uint8", "int8", "int16", "int32"):
-        low = np.full(3, -(2**31)).astype(target)
-        assert x.to(getattr(lucid, target)).tolist() == [*low.tolist(), *np.array([300, -1, -2]).astype(target).tolist()]
+        wanted = np.array([*[-(2**31)] * 3, 300, -1, -2]).astype(target)
+        assert x.to(getattr(lucid, target)).tolist() == wanted.tolist()
     assert x.to(lucid.int64).tolist() == [*[-(2**63)] * 3, 300, -1, -2]
     assert x.to(lucid.bool).tolist() == [True] * 6
 
