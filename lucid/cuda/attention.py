@@ -1,4 +1,4 @@
-"""Attention on a CUDA device.
+"""Attention on a CUDA device: through cuDNN where it can, else by matrix products or over tiles.
 
 Where the scores of one head fit (`LONGEST`), matrix products are faster than anything made by hand: scores are stored
 for as many heads at a time as fit `BLOCK`, and one kernel lies between two products. Beyond, kernels go over tiles of
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.cuda import blas
+from lucid.cuda import blas, cudnn_attention
 from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel
 
 if TYPE_CHECKING:
@@ -216,6 +216,10 @@ def attention(
     xp = gpu.cupy()
     out = xp.empty((*q.shape[:-1], v.shape[-1]), q.dtype)
     total = xp.empty(q.shape[:-1], heads.wide)
+    if bias is None and keep is None:
+        made = heads.q, heads.k, heads.v, _as_heads(out), _as_heads(total[..., None])
+        if cudnn_attention.forward(*made, scale=scale, causal=causal):
+            return out, total
     if heads.stored:
         _by_products(heads, _as_heads(out), total)
         return out, total
@@ -262,7 +266,11 @@ def attention_grad(
         return NotImplemented
     xp = gpu.cupy()
     grads = [xp.empty(x.shape, x.dtype) if need else None for x, need in zip((q, k, v), needs, strict=False)]
-    g = _as_heads(g)
+    g, as_heads = _as_heads(g), [None if x is None else _as_heads(x) for x in grads]
+    if bias is None and keep is None:
+        made = heads.q, heads.k, heads.v, _as_heads(out), _as_heads(total[..., None])
+        if cudnn_attention.backward(g, *made, as_heads, scale=scale, causal=causal):
+            return (*grads, None)
     delta = xp.empty(total.shape, heads.wide)
     threads = min(_THREADS, _WARP * heads.rows)
     _delta[heads.name](
@@ -270,7 +278,7 @@ def attention_grad(
         g.data.ptr, out.data.ptr, delta.data.ptr, heads.rows, *_steps(g), *heads.problem,
     )  # fmt: skip
     if heads.stored:
-        _grads_by_products(heads, g, total, delta, [None if x is None else _as_heads(x) for x in grads])
+        _grads_by_products(heads, g, total, delta, as_heads)
         return (*grads, None)
     tiles = heads.tiles(_BACKWARD)
     steps = (*_steps(heads.q), *_steps(heads.k), *_steps(heads.v), *_steps(g))

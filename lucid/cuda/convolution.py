@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.cuda import blas, cudnn
+from lucid.cuda import blas, cudnn_convolution
 from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.windows import LARGEST_INT, STEPS, WINDOWS, addressable, images, launch_shape, packed
 
@@ -169,7 +169,7 @@ def forward(
     shape = (p.batch, p.made, *out)
     weight = gpu.cupy().ascontiguousarray(weight)
     bias = None if bias is None else gpu.cupy().ascontiguousarray(bias)
-    y = cudnn.conv_forward(x, weight, shape, stride=stride, before=before, dilation=dilation)
+    y = cudnn_convolution.forward(x, weight, shape, stride=stride, before=before, dilation=dilation)
     if y is NotImplemented and p.depthwise:
         return _depthwise_forward(p, x, weight, bias, shape)
     kernels = weight.reshape(groups, p.made // groups, -1)
@@ -195,7 +195,7 @@ def input_grad(g: Array, weight: Array, *, size: Any, stride: Any, before: Any, 
     if p is None:
         return NotImplemented
     weight = gpu.cupy().ascontiguousarray(weight)
-    dx = cudnn.conv_grad_input(g, weight, shape, stride=stride, before=before, dilation=dilation)
+    dx = cudnn_convolution.input_grad(g, weight, shape, stride=stride, before=before, dilation=dilation)
     if dx is not NotImplemented:
         return dx
     if p.depthwise:
@@ -219,7 +219,7 @@ def weight_grad(g: Array, x: Array, *, kernel: Any, stride: Any, before: Any, di
     p = _problem(x.dtype, x.shape, shape, g.shape[2:], stride, before, dilation, groups)
     if p is None:
         return NotImplemented
-    dw = cudnn.conv_grad_weight(g, x, shape, stride=stride, before=before, dilation=dilation)
+    dw = cudnn_convolution.weight_grad(g, x, shape, stride=stride, before=before, dilation=dilation)
     if dw is not NotImplemented:
         return dw
     if p.depthwise and p.made <= _LARGEST_GRID_Y:

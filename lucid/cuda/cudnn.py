@@ -1,9 +1,9 @@
-"""Convolutions through cuDNN's graphs, where NVIDIA's package ``nvidia-cudnn-frontend`` and the library are found.
+"""cuDNN's operations, through NVIDIA's package ``nvidia-cudnn-frontend``, where it and the library are found.
 
-Names and arguments were checked against version 1.28.0 of the package; none of this has run on a GPU yet. Everything
-that is missing, refused or not supported is answered by NotImplemented, and lucid's own kernels do the work. Plans that
-cuDNN calls non-deterministic, or that round float32 to fewer bits while `lucid.backends.cuda.matmul.allow_tf32` is
-False, are not taken. The simulator never comes here.
+Names and arguments were checked against version 1.28.0 of the package; none of this has run on a GPU yet. What is
+missing, switched off or not supported is answered by False, and lucid's own kernels do the work. Plans that round
+float32 to fewer bits while `lucid.backends.cuda.matmul.allow_tf32` is False are not taken. The simulator never comes
+here.
 """
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.backend import gpu
-from lucid.backends import cudnn as settings
+from lucid.backends import cudnn as switch
 from lucid.backends.cuda import matmul
 from lucid.cuda.kernels import C_TYPES
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
-__all__ = ["conv_forward", "conv_grad_input", "conv_grad_weight"]
+__all__ = ["run"]
 
 _log = logging.getLogger("lucid.cuda")
 
-# cuDNN's names of dtypes. Its convolutions of float64 are slow and rarely there.
+# cuDNN's names of dtypes. Its operations on float64 are slow and rarely there.
 _DTYPES = {"float": "FLOAT", "__half": "HALF", "__nv_bfloat16": "BFLOAT16"}
-# What an operation calls its two inputs.
-_INPUTS = {
-    "conv_fprop": ("image", "weight"),
-    "conv_dgrad": ("loss", "filter"),
-    "conv_wgrad": ("image", "loss"),
-}
+
+
+class Layout(NamedTuple):
+    """How an array of four dimensions lies in memory: dtype in C, shape, and steps in elements."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
 
 
 class Key(NamedTuple):
@@ -45,29 +47,29 @@ class Key(NamedTuple):
         The index of the CUDA device.
     operation : str
         The name of cuDNN's operation.
-    dtype : str
-        The dtype in C.
-    tf32 : bool
-        Whether float32 may be rounded.
-    arrays : tuple
-        Shape and steps, in elements, of both inputs and the output, each of four dimensions.
-    windows : tuple
-        Padding before, padding after, stride and dilation, each of two numbers.
+    inputs : tuple of tuple
+        What the operation calls each input, and its layout.
+    outputs : tuple of Layout
+        The outputs in the operation's order.
+    settings : tuple of tuple
+        What else the operation is given, by name.
+    refused : tuple of str
+        The numerical notes of plans that are not taken.
     """
 
     device: int
     operation: str
-    dtype: str
-    tf32: bool
-    arrays: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
-    windows: tuple[tuple[int, ...], ...]
+    inputs: tuple[tuple[str, Layout], ...]
+    outputs: tuple[Layout, ...]
+    settings: tuple[tuple[str, Any], ...]
+    refused: tuple[str, ...]
 
 
 class Plan(NamedTuple):
-    """A graph that is ready to run, its two inputs and its output, and the bytes of memory that it needs beside."""
+    """A graph that is ready to run, its inputs and outputs, and the bytes of memory that it needs beside."""
 
     graph: Any
-    tensors: tuple[Any, Any, Any]
+    tensors: tuple[Any, ...]
     workspace: int
 
 
@@ -78,7 +80,7 @@ def _package() -> Any:
         package: Any = import_module("cudnn")
         package.backend_version()
     except Exception as error:  # noqa: BLE001 - a library that does not load says so in its own ways
-        _log.info("convolutions without cuDNN: %s", error)
+        _log.info("no cuDNN: %s", error)
         return None
     return package
 
@@ -100,103 +102,90 @@ def _handle(package: Any, device: int, stream: int) -> Any:
 
 def _build(package: Any, key: Key, handle: Any) -> Plan | None:
     """Return the plan that cuDNN's heuristics choose, None if it has none that may be taken."""
-    dtype = getattr(package.data_type, _DTYPES[key.dtype])
+    dtypes = {name: getattr(package.data_type, word) for name, word in _DTYPES.items()}
     wide = package.data_type.FLOAT
-    graph = package.pygraph(io_data_type=dtype, intermediate_data_type=wide, compute_data_type=wide, handle=handle)
-    shapes = [list(shape) for shape, _ in key.arrays]
-    steps = [list(step) for _, step in key.arrays]
-    names = _INPUTS[key.operation]
-    inputs = [graph.tensor(name=name, dim=shapes[i], stride=steps[i], data_type=dtype) for i, name in enumerate(names)]
-    before, after, stride, dilation = map(list, key.windows)
-    output = getattr(graph, key.operation)(
-        **dict(zip(names, inputs, strict=True)),
-        pre_padding=before, post_padding=after, stride=stride, dilation=dilation, compute_data_type=wide,
-    )  # fmt: skip
-    output.set_output(True).set_dim(shapes[2]).set_stride(steps[2]).set_data_type(dtype)
-    notes = package.numerical_note
-    refused = [notes.NONDETERMINISTIC, notes.DOWN_CONVERT_INPUTS, notes.REDUCED_PRECISION_REDUCTION]
-    if key.dtype == "float" and not key.tf32:
-        refused.append(notes.TENSOR_CORE)
+    graph = package.pygraph(
+        io_data_type=dtypes[key.inputs[0][1].dtype], intermediate_data_type=wide, compute_data_type=wide, handle=handle
+    )
+    inputs = {
+        name: graph.tensor(name=name, dim=list(x.shape), stride=list(x.steps), data_type=dtypes[x.dtype])
+        for name, x in key.inputs
+    }
+    made = getattr(graph, key.operation)(**inputs, **dict(key.settings), compute_data_type=wide)
+    outputs = (made,) if len(key.outputs) == 1 else tuple(made)
+    for output, x in zip(outputs, key.outputs, strict=True):
+        output.set_output(True).set_dim(list(x.shape)).set_stride(list(x.steps)).set_data_type(dtypes[x.dtype])
     try:
         graph.validate()
         graph.build_operation_graph()
         graph.create_execution_plans([package.heur_mode.A, package.heur_mode.FALLBACK])
-        graph.deselect_numeric_notes(refused)
+        graph.deselect_numeric_notes([getattr(package.numerical_note, note) for note in key.refused])
         graph.check_support()
         graph.build_plans()
     except (package.cudnnGraphNotSupportedError, RuntimeError, NotImplementedError, ValueError) as error:
-        _log.info("cuDNN has no %s for %s: %s", key.operation, key.arrays, error)
+        _log.info("cuDNN has no %s for %s: %s", key.operation, key.inputs, error)
         return None
-    return Plan(graph, (inputs[0], inputs[1], output), int(graph.get_workspace_size()))
+    return Plan(graph, (*inputs.values(), *outputs), int(graph.get_workspace_size()))
 
 
-def _two(values: Any, neutral: int) -> tuple[int, ...]:
-    """Return one number for each of two dimensions."""
-    return tuple(values) if len(values) == 2 else (neutral, *values)
+def _layout(x: Array) -> Layout:
+    """Return the layout of an array; along a dimension of size 1, whose step is never taken, the step that is dense."""
+    steps: list[int] = []
+    dense = 1
+    for size, stride in zip(reversed(x.shape), reversed(x.strides), strict=True):
+        steps.append(dense if size == 1 else stride // x.dtype.itemsize)
+        dense = size * steps[-1]
+    return Layout(C_TYPES[x.dtype], tuple(x.shape), tuple(reversed(steps)))
 
 
-def _described(x: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return shape and steps, a sequence as an image of height 1."""
-    shape, steps = tuple(x.shape), tuple([step // x.dtype.itemsize for step in x.strides])
-    if len(shape) == 4:
-        return shape, steps
-    return (*shape[:2], 1, shape[2]), (*steps[:2], shape[2] * steps[2], steps[2])
+def run(
+    operation: str,
+    inputs: dict[str, Array],
+    outputs: tuple[Array, ...],
+    settings: dict[str, Any],
+    *,
+    repeatable: bool = True,
+) -> bool:
+    """Run an operation on arrays of four dimensions, and return whether cuDNN could.
 
-
-def _padding_after(size: Any, out: Any, kernel: Any, stride: Any, before: Any, dilation: Any) -> tuple[int, ...] | None:
-    """Return the padding behind the last element with which there are `out` windows; None if there is none."""
-    after: list[int] = []
-    for n, windows, k, s, p, d in zip(size, out, kernel, stride, before, dilation, strict=True):
-        span = d * (k - 1) + 1
-        least = max(0, (windows - 1) * s + span - n - p)
-        if (n + p + least - span) // s + 1 != windows:
-            return None
-        after.append(least)
-    return tuple(after)
-
-
-def _run(
-    operation: str, first: Array, second: Array, shape: Any, sizes: tuple[Any, Any, Any], windows: tuple[Any, Any, Any]
-) -> Any:
-    """Return the output of an operation on two arrays; NotImplemented where cuDNN cannot."""
-    package = None if gpu.is_simulated() or not settings.enabled else _package()
-    name = C_TYPES.get(first.dtype, "")
-    if package is None or name not in _DTYPES or second.dtype != first.dtype:
-        return NotImplemented
-    stride, before, dilation = windows
-    after = _padding_after(*sizes, stride, before, dilation)
-    if after is None:
-        return NotImplemented
-    out = gpu.cupy().empty(shape, first.dtype)
-    packed = _two(before, 0), _two(after, 0), _two(stride, 1), _two(dilation, 1)
-    arrays = _described(first), _described(second), _described(out)
-    key = Key(gpu.device_index(first), operation, name, matmul.allow_tf32, arrays, packed)
+    Parameters
+    ----------
+    operation : str
+        The name of cuDNN's operation.
+    inputs : dict
+        Arrays by what the operation calls them.
+    outputs : tuple of Array
+        What is written, in the operation's order.
+    settings : dict
+        What else the operation is given, by name; hashable.
+    repeatable : bool
+        Whether a plan that cuDNN calls non-deterministic is refused.
+    """
+    package = None if gpu.is_simulated() or not switch.enabled else _package()
+    arrays = *inputs.values(), *outputs
+    if package is None or any(C_TYPES.get(x.dtype) not in _DTYPES for x in arrays):
+        return False
+    refused = ["DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION"]
+    if repeatable:
+        refused.append("NONDETERMINISTIC")
+    if C_TYPES[arrays[0].dtype] == "float" and not matmul.allow_tf32:
+        refused.append("TENSOR_CORE")
+    key = Key(
+        gpu.device_index(arrays[0]),
+        operation,
+        tuple([(name, _layout(x)) for name, x in inputs.items()]),
+        tuple(map(_layout, outputs)),
+        tuple(settings.items()),
+        tuple(refused),
+    )
     handle = _handle(package, key.device, gpu.current_stream().ptr)
     with _lock:
         if key not in _plans:
             _plans[key] = _build(package, key, handle)
         plan = _plans[key]
     if plan is None:
-        return NotImplemented
+        return False
     workspace = gpu.cupy().empty(max(1, plan.workspace), "u1")
-    addresses = (first.data.ptr, second.data.ptr, out.data.ptr)
-    plan.graph.execute(dict(zip(plan.tensors, addresses, strict=True)), workspace.data.ptr, handle=handle)
-    return out
-
-
-def conv_forward(x: Array, weight: Array, shape: Any, *, stride: Any, before: Any, dilation: Any) -> Any:
-    """Return the convolution of images with kernels, of shape `shape`; NotImplemented where cuDNN cannot."""
-    sizes = x.shape[2:], shape[2:], weight.shape[2:]
-    return _run("conv_fprop", x, weight, shape, sizes, (stride, before, dilation))
-
-
-def conv_grad_input(g: Array, weight: Array, shape: Any, *, stride: Any, before: Any, dilation: Any) -> Any:
-    """Return the gradient of images of shape `shape`; NotImplemented where cuDNN cannot."""
-    sizes = shape[2:], g.shape[2:], weight.shape[2:]
-    return _run("conv_dgrad", g, weight, shape, sizes, (stride, before, dilation))
-
-
-def conv_grad_weight(g: Array, x: Array, shape: Any, *, stride: Any, before: Any, dilation: Any) -> Any:
-    """Return the gradient of kernels of shape `shape`; NotImplemented where cuDNN cannot."""
-    sizes = x.shape[2:], g.shape[2:], shape[2:]
-    return _run("conv_wgrad", x, g, shape, sizes, (stride, before, dilation))
+    addresses = {tensor: x.data.ptr for tensor, x in zip(plan.tensors, arrays, strict=True)}
+    plan.graph.execute(addresses, workspace.data.ptr, handle=handle)
+    return True

@@ -1,8 +1,6 @@
-"""Convolutions on a CUDA device and their gradients, by columns and products, by one kernel, and through cuDNN."""
+"""Convolutions on a CUDA device and their gradients, by columns and products, and by one kernel."""
 
 from __future__ import annotations
-
-import types
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ import lucid
 from lucid.backend import gpu
 from lucid.backends import cudnn as switch
 from lucid.cuda import convolution as on_cuda
-from lucid.cuda import cudnn
 from lucid.nn import functional
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
@@ -184,98 +181,3 @@ def test_integers_have_no_kernel(rng):
     x, weight = rng.integers(-5, 5, (2, 3, 5)), rng.integers(-5, 5, (4, 3, 2))
     results = [functional.conv1d(lucid.tensor(x, device=d), lucid.tensor(weight, device=d)) for d in ("cpu", "cuda")]
     np.testing.assert_array_equal(results[1].cpu().numpy(), results[0].numpy())
-
-
-class Recorder:
-    """Stands for NVIDIA's package and everything that it gives: remembers what is called."""
-
-    def __init__(self, calls, *, able=True):
-        self.calls, self.able = calls, able
-        self.cudnnGraphNotSupportedError = NotImplementedError
-
-    def __getattr__(self, name):
-        def call(*arguments, **settings):
-            self.calls.append((name, arguments, settings))
-            if name == "check_support" and not self.able:
-                raise NotImplementedError("no engine")
-            return 64 if name == "get_workspace_size" else Recorder(self.calls, able=self.able)
-
-        return types.SimpleNamespace(FLOAT="FLOAT", A="A", FALLBACK="FALLBACK") if name == "heur_mode" else call
-
-
-def named(calls, name):
-    return [(arguments, settings) for called, arguments, settings in calls if called == name]
-
-
-@pytest.fixture
-def package(monkeypatch):
-    """Return the list of calls of a package that records them and computes nothing."""
-    calls = []
-    recorder = Recorder(calls)
-    recorder.data_type = types.SimpleNamespace(FLOAT="FLOAT", HALF="HALF", BFLOAT16="BFLOAT16")
-    recorder.numerical_note = types.SimpleNamespace(
-        NONDETERMINISTIC="n", DOWN_CONVERT_INPUTS="d", REDUCED_PRECISION_REDUCTION="r", TENSOR_CORE="t"
-    )
-    monkeypatch.setattr(gpu, "is_simulated", lambda: False)
-    monkeypatch.setattr(cudnn, "_package", lambda: recorder)
-    monkeypatch.setattr(cudnn, "_plans", {})
-    monkeypatch.setattr(cudnn, "_handles", {})
-    return recorder
-
-
-def test_plans_of_cudnn(package, monkeypatch):
-    """One plan for each shape; the handle follows the current stream; uneven padding; precision as it is asked for."""
-    x, weight = (on_device(np.zeros(shape), "float32").array for shape in ((2, 3, 7), (4, 3, 3)))
-    settings = {"stride": (2,), "before": (1,), "dilation": (1,)}
-    for _ in range(2):
-        assert cudnn.conv_forward(x, weight, (2, 4, 4), **settings).shape == (2, 4, 4)
-    assert len(named(package.calls, "build_plans")) == 1
-    assert len(named(package.calls, "execute")) == len(named(package.calls, "set_stream")) == 2
-    ((_, padding),) = named(package.calls, "conv_fprop")
-    assert (padding["pre_padding"], padding["post_padding"]) == ([0, 1], [0, 1])
-    assert (padding["stride"], padding["dilation"]) == ([1, 2], [1, 1])
-    assert [s["dim"] for _, s in named(package.calls, "tensor")] == [[2, 3, 1, 7], [4, 3, 1, 3]]
-    ((notes,), _) = named(package.calls, "deselect_numeric_notes")[0]
-    assert notes == ["n", "d", "r", "t"]
-    monkeypatch.setattr(lucid.backends.cuda.matmul, "allow_tf32", True)
-    cudnn.conv_forward(x, weight, (2, 4, 4), **settings)
-    ((notes,), _) = named(package.calls, "deselect_numeric_notes")[1]
-    assert notes == ["n", "d", "r"]
-
-
-def test_without_cudnn(package, monkeypatch):
-    """NotImplemented where it is switched off, simulated, has no plan, or no such dtype or padding."""
-    x, weight = (on_device(np.zeros(shape), "float32").array for shape in ((2, 3, 7), (4, 3, 3)))
-    settings = {"stride": (1,), "before": (1,), "dilation": (1,)}
-    # the last elements are left out: no padding behind says so
-    assert cudnn.conv_forward(x, weight, (2, 4, 5), **settings) is NotImplemented
-    wide = x.astype(np.float64)
-    assert cudnn.conv_forward(wide, weight.astype(np.float64), (2, 4, 7), **settings) is NotImplemented
-    with monkeypatch.context() as patch:
-        patch.setattr(switch, "enabled", False)
-        assert cudnn.conv_forward(x, weight, (2, 4, 7), **settings) is NotImplemented
-    with monkeypatch.context() as patch:
-        patch.setattr(gpu, "is_simulated", lambda: True)
-        assert cudnn.conv_forward(x, weight, (2, 4, 7), **settings) is NotImplemented
-    assert not package.calls
-    package.able = False
-    for _ in range(2):
-        assert cudnn.conv_forward(x, weight, (2, 4, 7), **settings) is NotImplemented
-    assert len(named(package.calls, "check_support")) == 1
-    assert not named(package.calls, "execute")
-
-
-def test_names_of_cudnn():
-    """What is called exists in NVIDIA's package, where it is installed."""
-    real = pytest.importorskip("cudnn")
-    for name in ("backend_version", "create_handle", "set_stream", "cudnnGraphNotSupportedError"):
-        assert hasattr(real, name)
-    steps = "validate", "build_operation_graph", "create_execution_plans", "deselect_numeric_notes", "check_support"
-    for name in (*cudnn._INPUTS, "tensor", *steps, "build_plans", "get_workspace_size", "execute"):
-        assert hasattr(real.pygraph, name)
-    for kind, names in {
-        "data_type": cudnn._DTYPES.values(),
-        "numerical_note": ("NONDETERMINISTIC", "DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION", "TENSOR_CORE"),
-        "heur_mode": ("A", "FALLBACK"),
-    }.items():
-        assert all(hasattr(getattr(real, kind), name) for name in names)
