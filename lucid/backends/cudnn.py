@@ -5,7 +5,8 @@ from __future__ import annotations
 __all__ = ["enabled"]
 
 enabled = True
-"""Whether convolutions go through cuDNN where NVIDIA's package ``nvidia-cudnn-frontend`` and the library are found.
+"""Whether convolutions, and attention of half types, go through cuDNN.
 
-That way has not been run on a GPU yet. False takes lucid's own kernels and matrix products, as where cuDNN is missing.
+NVIDIA's package ``nvidia-cudnn-frontend`` and the library must be found. That way has not been run on a GPU yet. False
+takes lucid's own kernels and matrix products, as where cuDNN is missing.
 """

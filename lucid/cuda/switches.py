@@ -26,6 +26,7 @@ def use_deterministic_algorithms(mode: bool) -> None:
     `index_put` with `accumulate`. By default these add by atomics: fast, but the order of additions, and so the last
     bits of the result, may change from run to run. In a fixed order the indices are sorted first. Where `scatter`,
     `index_copy` and ``x[index] = value`` name a place more than once, the last value then stays, as on the CPU.
+    The gradients of attention are concerned where cuDNN computes them.
 
     Parameters
     ----------
