@@ -15,7 +15,7 @@ from lucid.cuda import attention as on_cuda
 from lucid.cuda import cudnn, cudnn_attention, cudnn_convolution
 from lucid.nn.functional import scaled_dot_product_attention
 from tests.kernels.attention_cases import CASES, Reference
-from tests.kernels.cudnn_stand_in import STAGES, Package
+from tests.kernels.cudnn_stand_in import STAGES, WORKSPACE, Package
 from tests.kernels.near import assert_near, on_device
 
 pytestmark = pytest.mark.gpu
@@ -121,6 +121,15 @@ def test_deterministic(fixed, package, rng):
     assert package.called("deselect_numeric_notes") == [(["d", "r", "n"],), (["d", "r", "n"] if fixed else ["d", "r"],)]
 
 
+def test_workspace(package, rng):
+    """A plan is given the memory that it asks for."""
+    arrays = operands(rng)
+    lucid.cuda.reset_peak_memory_stats()
+    before = lucid.cuda.memory_allocated()
+    on_cuda.attention(*arrays[:3], None, None, **SETTINGS)
+    assert lucid.cuda.max_memory_allocated() - before > WORKSPACE
+
+
 def test_needs(package, rng):
     """Only the gradients that are needed are given, and they are the same."""
     arrays = operands(rng)
@@ -166,12 +175,19 @@ def padded(x):
     return wide[..., :-4]
 
 
+def spread(x):
+    """Return the same numbers with features apart, in rows that begin at multiples of 16 bytes."""
+    wide = gpu.cupy().zeros((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)
+    wide[..., ::2] = x
+    return wide[..., ::2]
+
+
 # What is done to queries, keys, values, gradient; or other sizes and settings.
 LAYOUTS = {
-    "not aligned": lambda x: misplaced(x),
-    "rows not aligned": lambda x: padded(x),
+    "not aligned": misplaced,
+    "rows not aligned": padded,
     "reversed rows": lambda x: x[..., ::-1, :],
-    "features apart": lambda x: x.swapaxes(-1, -2).copy("C").swapaxes(-1, -2),
+    "features apart": spread,
     "repeated heads": lambda x: gpu.cupy().broadcast_to(x[:, :1], x.shape),
 }
 SIZES = {
