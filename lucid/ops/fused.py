@@ -19,7 +19,7 @@ BLOCK = 1 << 14
 
 
 def in_blocks(xp: Any, kernel: Callable[..., None], scratch: int, *arrays: Array, **settings: Any) -> Array:
-    """Return what an elementwise kernel makes of arrays of one shape, in the dtype of the last.
+    """Return what an elementwise kernel makes of arrays, in the shape and dtype of the last.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def in_blocks(xp: Any, kernel: Callable[..., None], scratch: int, *arrays: Array
     scratch : int
         Number of temporaries, like `out`, that it needs.
     *arrays : Array
-        Of one shape; the last decides the dtype of all but bools.
+        Of one shape, or of its last dimension alone, repeated; the last decides the dtype of all but bools.
     **settings : object
         Passed on.
     """
@@ -42,14 +42,17 @@ def in_blocks(xp: Any, kernel: Callable[..., None], scratch: int, *arrays: Array
         made = [xp.empty(model.shape, work) for _ in range(scratch + 1)]
         kernel(xp, made[0], *[_in(work, a) for a in arrays], *made[1:], **settings)
         return made[0] if work is dtype else made[0].astype(dtype)
-    flat = [_flat(a) for a in arrays]
+    width = min(a.size for a in arrays)
+    step = BLOCK if width == model.size else max(BLOCK // width, 1) * width
+    flat = [_flat(a) if a.size == model.size else _in(work, np.tile(a, step // width)) for a in arrays]
     out = np.empty(model.shape, dtype)
     target = out.reshape(-1)
-    temporaries = [np.empty(BLOCK, work) for _ in range(scratch + (work is not dtype))]
-    for start in range(0, target.size, BLOCK):
-        here = slice(start, start + BLOCK)
-        count = min(BLOCK, target.size - start)
-        blocks = [_in(work, a[here]) for a in flat]
+    temporaries = [np.empty(step, work) for _ in range(scratch + (work is not dtype))]
+    for start in range(0, target.size, step):
+        here = slice(start, start + step)
+        count = min(step, target.size - start)
+        # what is repeated is as long as a block, and every block begins with a row
+        blocks = [_in(work, a[:count] if a.size == step else a[here]) for a in flat]
         spare = [t[:count] for t in temporaries]
         if work is dtype:
             kernel(np, target[here], *blocks, *spare, **settings)

@@ -198,6 +198,22 @@ def test_blocks_cover_everything(dtype, rng):
     assert out.dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(BLOCK + 7, 1), (3, 1800, 7), (700, 64), (3, BLOCK + 5), (1, 3 * BLOCK), (2, 3)])
+def test_blocks_repeat_rows(shape, dtype, rng):
+    """An array of the last dimension alone stands beside every row, whether blocks hold many rows or less than one."""
+
+    def difference(xp, out, row, x, spare):
+        xp.multiply(x, 2, out=spare)
+        xp.subtract(row, spare, out=out)
+
+    x, row = rng.integers(-9, 9, shape).astype(dtype), rng.integers(-9, 9, shape[-1]).astype(dtype)
+    out = in_blocks(np, difference, 1, row, x)
+    np.testing.assert_array_equal(out, row - 2 * x)
+    assert out.dtype == dtype
+    np.testing.assert_array_equal(in_blocks(np, difference, 1, row[::-1], x[::-1]), row[::-1] - 2 * x[::-1])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_masks_are_exact(dtype, rng):
     """Masks keep every bit of what they keep, and make zero of infinities and NaN that they drop."""
