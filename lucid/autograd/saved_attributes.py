@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NAMES = {"x": "self", "a": "self", "start": "self", "b": "other", "t": "target", "out": "result"}
 NAMES_OF_OP = {
     "addmm": {"a": "mat1", "b": "mat2"},
+    "bias_activation": {"x": "input"},
     "clamp": {"low": "min", "high": "max"},
     "convolution": {"x": "input", "before": "padding"},
     "hardtanh": {"low": "min_val", "high": "max_val"},

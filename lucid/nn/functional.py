@@ -12,6 +12,7 @@ from lucid.ops import mish as mishes
 from lucid.ops import sigmoid as logistic
 from lucid.ops.attention import scaled_dot_product_attention
 from lucid.ops.batch_normalisation import batch_norm, instance_norm
+from lucid.ops.bias_activation import bias_activation
 from lucid.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from lucid.ops.core import clone
 from lucid.ops.cross_entropy import cross_entropy
@@ -46,6 +47,7 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
+    "bias_activation",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "conv1d",

@@ -49,13 +49,14 @@ def _relu(xp: Any, x: Array) -> Array:
 _relu.cuda(Elementwise("activation", "Relu", dtypes=NUMBERS))
 
 
-def _relu_grad_into(xp: Any, out: Array, grad: Array, result: Array) -> None:
+def relu_grad_into(xp: Any, out: Array, grad: Array, result: Array) -> None:
+    """Write `grad` to `out` where `result`, or what it is the relu of, is above zero, and zero elsewhere."""
     drop_where(xp, out, grad, xp.less_equal(result, 0))
 
 
 @primitive
 def _relu_grad(xp: Any, g: Array, result: Array) -> Array:
-    return in_blocks(xp, _relu_grad_into, 0, g, result)
+    return in_blocks(xp, relu_grad_into, 0, g, result)
 
 
 _relu_grad.cuda(Elementwise("activation", "ReluGrad", "TT"))

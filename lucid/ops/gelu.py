@@ -26,7 +26,8 @@ class ApproximationError(LucidError, RuntimeError, ValueError):
     """An approximation is unknown."""
 
 
-def _gelu_into(xp: Any, out: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
+def gelu_into(xp: Any, out: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
+    """Write gelu to `out`."""
     # max(x, 0) - |x| * Q(|x|) with the upper tail Q: no difference of nearly equal numbers far below zero
     tail_into(xp, out, density, size, x, spare)
     xp.multiply(out, size, out=size)
@@ -36,13 +37,14 @@ def _gelu_into(xp: Any, out: Array, x: Array, density: Array, size: Array, spare
 
 @primitive
 def _gelu(xp: Any, x: Array) -> Array:
-    return in_blocks(xp, _gelu_into, 3, x)
+    return in_blocks(xp, gelu_into, 3, x)
 
 
 _gelu.cuda(Elementwise("gelu", "Gelu"))
 
 
-def _gelu_grad_into(xp: Any, out: Array, g: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
+def gelu_grad_into(xp: Any, out: Array, g: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
+    """Write `g` times the slope of gelu to `out`."""
     # 1/2 + sign(x) * (1/2 - Q(|x|) + |x| * density(x))
     tail_into(xp, out, density, size, x, spare)
     xp.multiply(density, size, out=density)
@@ -56,7 +58,7 @@ def _gelu_grad_into(xp: Any, out: Array, g: Array, x: Array, density: Array, siz
 
 @primitive
 def _gelu_grad(xp: Any, g: Array, x: Array) -> Array:
-    return in_blocks(xp, _gelu_grad_into, 3, g, x)
+    return in_blocks(xp, gelu_grad_into, 3, g, x)
 
 
 _gelu_grad.cuda(Elementwise("gelu", "GeluGrad", "TT"))
@@ -73,7 +75,8 @@ def _gelu_grad_g(m: Any, grad: Any, x: Any) -> Any:
 
 
 @_gelu_grad.vjp("x")
-def _gelu_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+def gelu_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+    """Return ``grad * g`` times the second derivative of gelu."""
     square = m.square(x)
     bend = m.mul(m.exp(m.mul(square, -0.5)), m.mul(m.sub(2, square), PEAK))
     return m.mul(m.mul(grad, g), bend)
@@ -93,20 +96,22 @@ def _gate_into(xp: Any, out: Array, x: Array) -> None:
     xp.reciprocal(out, out=out)
 
 
-def _gelu_tanh_into(xp: Any, out: Array, x: Array) -> None:
+def gelu_tanh_into(xp: Any, out: Array, x: Array) -> None:
+    """Write gelu by tanh to `out`."""
     _gate_into(xp, out, x)
     xp.multiply(out, x, out=out)
 
 
 @primitive
 def _gelu_tanh(xp: Any, x: Array) -> Array:
-    return in_blocks(xp, _gelu_tanh_into, 0, x)
+    return in_blocks(xp, gelu_tanh_into, 0, x)
 
 
 _gelu_tanh.cuda(Elementwise("gelu", "GeluTanh"))
 
 
-def _gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array, rest: Array) -> None:
+def gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array, rest: Array) -> None:
+    """Write `g` times the slope of gelu by tanh to `out`."""
     # s * (1 + x * (1 - s) * 2 * u') with the gate s and u' = RISE * (1 + 3 * CUBIC * x**2)
     _gate_into(xp, gate, x)
     xp.square(x, out=out)
@@ -122,7 +127,7 @@ def _gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array, r
 
 @primitive
 def _gelu_tanh_grad(xp: Any, g: Array, x: Array) -> Array:
-    return in_blocks(xp, _gelu_tanh_grad_into, 2, g, x)
+    return in_blocks(xp, gelu_tanh_grad_into, 2, g, x)
 
 
 _gelu_tanh_grad.cuda(Elementwise("gelu", "GeluTanhGrad", "TT"))
@@ -139,7 +144,8 @@ def _gelu_tanh_grad_g(m: Any, grad: Any, x: Any) -> Any:
 
 
 @_gelu_tanh_grad.vjp("x")
-def _gelu_tanh_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+def gelu_tanh_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+    """Return ``grad * g`` times the second derivative of gelu by tanh."""
     # t' * (u' + x * u'' / 2 - x * t * u'**2) with t = tanh(u), t' = 1 - t**2
     square = m.square(x)
     t = m.tanh(m.mul(m.add(m.mul(square, RISE * CUBIC), RISE), x))

@@ -33,7 +33,8 @@ def _sigmoid(xp: Any, x: Array) -> Array:
 _sigmoid.cuda(Elementwise("sigmoid", "Sigmoid"))
 
 
-def _sigmoid_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
+def sigmoid_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
+    """Write `g` times the slope of sigmoid to `out`, from what sigmoid gave."""
     xp.subtract(1, result, out=out)
     xp.multiply(out, result, out=out)
     xp.multiply(out, g, out=out)
@@ -41,7 +42,7 @@ def _sigmoid_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
 
 @primitive
 def _sigmoid_grad(xp: Any, g: Array, result: Array) -> Array:
-    return in_blocks(xp, _sigmoid_grad_into, 0, g, result)
+    return in_blocks(xp, sigmoid_grad_into, 0, g, result)
 
 
 _sigmoid_grad.cuda(Elementwise("sigmoid", "SigmoidGrad", "TT"))
@@ -95,7 +96,8 @@ def _tanh(xp: Any, x: Array) -> Array:
 _tanh.cuda(Elementwise("sigmoid", "Tanh"))
 
 
-def _tanh_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
+def tanh_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
+    """Write `g` times the slope of tanh to `out`, which may be `result`: what tanh gave."""
     xp.square(result, out=out)
     xp.subtract(1, out, out=out)
     xp.multiply(out, g, out=out)
@@ -103,7 +105,7 @@ def _tanh_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
 
 @primitive
 def _tanh_grad(xp: Any, g: Array, result: Array) -> Array:
-    return in_blocks(xp, _tanh_grad_into, 0, g, result)
+    return in_blocks(xp, tanh_grad_into, 0, g, result)
 
 
 _tanh_grad.cuda(Elementwise("sigmoid", "TanhGrad", "TT"))
@@ -149,20 +151,22 @@ def tanh(input: Tensor) -> Tensor:
     return _tanh.call(input)
 
 
-def _silu_into(xp: Any, out: Array, x: Array) -> None:
+def silu_into(xp: Any, out: Array, x: Array) -> None:
+    """Write silu to `out`."""
     sigmoid_into(xp, out, x)
     xp.multiply(out, x, out=out)
 
 
 @primitive
 def _silu(xp: Any, x: Array) -> Array:
-    return in_blocks(xp, _silu_into, 0, x)
+    return in_blocks(xp, silu_into, 0, x)
 
 
 _silu.cuda(Elementwise("sigmoid", "Silu"))
 
 
-def _silu_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array) -> None:
+def silu_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array) -> None:
+    """Write `g` times the slope of silu to `out`."""
     # s * (1 + x * (1 - s))
     sigmoid_into(xp, gate, x)
     xp.subtract(1, gate, out=out)
@@ -174,7 +178,7 @@ def _silu_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array) -> Non
 
 @primitive
 def _silu_grad(xp: Any, g: Array, x: Array) -> Array:
-    return in_blocks(xp, _silu_grad_into, 1, g, x)
+    return in_blocks(xp, silu_grad_into, 1, g, x)
 
 
 _silu_grad.cuda(Elementwise("sigmoid", "SiluGrad", "TT"))
@@ -191,7 +195,8 @@ def _silu_grad_g(m: Any, grad: Any, x: Any) -> Any:
 
 
 @_silu_grad.vjp("x")
-def _silu_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+def silu_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+    """Return ``grad * g`` times the second derivative of silu."""
     # s'(x) * (2 + x * (1 - 2 * s))
     gate = m.sigmoid(x)
     bend = m.add(m.mul(x, m.sub(1, m.mul(gate, 2))), 2)

@@ -94,6 +94,7 @@ BY_ROW = {
     "exp": lambda x: x.exp(),
     "mul": lambda x: x * x,
     "broadcast": lambda x: x * like(x, WEIGHT),
+    "bias_activation": lambda x: functional.bias_activation(x, like(x, WEIGHT), "gelu"),
     "where": lambda x: lucid.where(x > 0, x, like(x, WEIGHT)),
     "cast": lambda x: x.float(),
     "backwards": lambda x: x.flip(1).exp(),

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 import lucid
-from lucid.ops import activation, gelu, sigmoid
+from lucid.ops import activation, bias_activation, gelu, sigmoid
 from tests.gradients import numbers
+from tests.sample_rows.activation import OF_SUM
 
 DTYPES = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
 NUMBERS = [True, 3, -1, 0.5, 2j]
@@ -154,6 +155,26 @@ def test_gelu_float32(approximate, rng):
     (got,) = lucid.autograd.grad(out, [x], [lucid.tensor(upstream)])
     (wanted,) = torch.autograd.grad(expected, [y], [torch.tensor(upstream)])
     np.testing.assert_allclose(numbers(got), wanted.numpy(), rtol=1e-6, atol=4e-6)
+
+
+@pytest.mark.parametrize("name", OF_SUM)
+def test_bias_activation(name, rng):
+    """The fused op is PyTorch's function of the sum, with its first and second derivatives of both operands."""
+    _, function, settings = OF_SUM[name]
+    arrays = rng.uniform(-4, 4, (50, 7)), rng.uniform(-1, 1, 7), rng.standard_normal((50, 7))
+    seeds = rng.standard_normal((50, 7)), rng.standard_normal(7)
+    found = []
+    for lib in (lucid, torch):
+        x, bias, upstream = operands = [lib.tensor(a, requires_grad=True) for a in arrays]
+        if lib is lucid:
+            out = bias_activation.bias_activation(x, bias, name)
+        else:
+            out = getattr(torch.nn.functional, function)(x + bias, **settings)
+        grads = lib.autograd.grad(out, [x, bias], [upstream], create_graph=True)
+        again = lib.autograd.grad(grads, operands, [lib.tensor(s) for s in seeds], allow_unused=True)
+        found.append([np.zeros(()) if t is None else t.detach().numpy() for t in (out, *grads, *again)])
+    for got, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(got, np.broadcast_to(expected, got.shape), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["bitwise_left_shift", "bitwise_right_shift"])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lucid.ops import activation, gelu, mish, sigmoid
+from lucid.ops import activation, bias_activation, gelu, mish, sigmoid
 from tests.sample_rows.elementwise import no_rows, outside
 from tests.samples import Sample
 
@@ -31,6 +31,42 @@ def row(op, reference, variant=None, **settings):
     )
 
 
+def gelu_by_tanh(x):
+    """Return gelu by its formula with tanh."""
+    return x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+
+
+# Of the activations after a bias: the function, and PyTorch's name of it and settings.
+OF_SUM = {
+    "relu": (lambda x: np.where(x > 0, x, 0), "relu", {}),
+    "gelu": (lambda x: x * (1 + erf(x / math.sqrt(2))) / 2, "gelu", {}),
+    "gelu_tanh": (gelu_by_tanh, "gelu", {"approximate": "tanh"}),
+    "silu": (lambda x: x * logistic(x), "silu", {}),
+    "tanh": (np.tanh, "tanh", {}),
+    "sigmoid": (logistic, "sigmoid", {}),
+}
+
+
+def sum_and_bias(rng):
+    """Draw an input and a bias whose sum stays clear of zero."""
+    (total,) = outside(0.2)(rng)
+    bias = rng.uniform(-2, 2, total.shape[-1])
+    return total - bias, bias
+
+
+def of_sum(name):
+    """Return the row of an activation function after a bias."""
+    reference, theirs, settings = OF_SUM[name]
+    return Sample(
+        f"bias_activation:{name}",
+        lambda x, bias: bias_activation.bias_activation(x, bias, name),
+        sum_and_bias,
+        lambda x, bias: reference(x + bias),
+        lambda torch, x, bias: getattr(torch.nn.functional, theirs)(x + bias, **settings),
+        empty=lambda rng: (np.zeros((0, 4)), rng.standard_normal(4)),
+    )
+
+
 ROWS = [
     row(activation.relu, lambda x: np.where(x > 0, x, 0)),
     row(activation.relu6, lambda x: np.clip(x, 0, 6)),
@@ -46,10 +82,6 @@ ROWS = [
     row(sigmoid.logsigmoid, lambda x: np.log(logistic(x))),
     row(mish.mish, lambda x: x * np.tanh(np.log(1 + np.exp(x)))),
     row(gelu.gelu, lambda x: x * (1 + erf(x / math.sqrt(2))) / 2),
-    row(
-        gelu.gelu,
-        lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
-        "tanh",
-        approximate="tanh",
-    ),
+    row(gelu.gelu, gelu_by_tanh, "tanh", approximate="tanh"),
+    *map(of_sum, OF_SUM),
 ]
