@@ -84,6 +84,14 @@ def broadcast(peer: Peer, dtype: str, rows: int) -> Call:
     return lambda: x + bias
 
 
+def biased_gelu(peer: Peer, dtype: str, rows: int) -> Call:
+    """Return gelu of a sum with a bias: two kernels in PyTorch."""
+    x, bias, functions = drawn(peer, dtype, rows, WIDTH), drawn(peer, dtype, WIDTH), peer.lib.nn.functional
+    if hasattr(functions, "bias_activation"):
+        return lambda: functions.bias_activation(x, bias, "gelu")
+    return lambda: functions.gelu(x + bias)
+
+
 def transposed(peer: Peer, dtype: str, rows: int) -> Call:
     x = drawn(peer, dtype, rows, WIDTH).T
     return x.contiguous
@@ -185,6 +193,7 @@ FAMILIES = [
     Family("bias, broadcast", 2, broadcast, cupy_broadcast),
     Family("gelu", 2, functional("gelu")),
     Family("gelu backward", 3, backward("gelu")),
+    Family("bias and gelu", 2, biased_gelu),
     Family("masked fill", 2, masked, extra=1),
     Family("transposed copy", 2, transposed, cupy_transposed),
     # reductions
