@@ -35,6 +35,7 @@ VIEWS = {
     "unflatten": (lambda t: t.unflatten(1, (2, 3)), lambda a: a.reshape(4, 2, 3)),
     "view_as": (lambda t: t.view_as(lucid.zeros(8, 3)), lambda a: a.reshape(8, 3)),
     "expand_as": (lambda t: t[:1].expand_as(t), lambda a: np.broadcast_to(a[:1], (4, 6))),
+    "expand to the same": (lambda t: t.expand(1, 4, -1), lambda a: a[None]),
     "movedim": (lambda t: t.movedim(0, -1), lambda a: a.T),
     "unfold": (lambda t: t.unfold(1, 2, 2), lambda a: a.reshape(4, 3, 2)),
     "of a view": (lambda t: t.t()[1:].view(5, 2, 2)[..., 1], lambda a: a.T[1:].reshape(5, 2, 2)[..., 1]),

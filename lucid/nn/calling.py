@@ -115,6 +115,7 @@ def _call(
             pre_hooks = global_tables.backward_pre.snapshot() + pre_hooks
             hooks = global_tables.backward.snapshot() + hooks
         call = ModuleInputBackward(module, pre_hooks, hooks)
+    output_hooks = module._output_hooks.snapshot() if "_output_hooks" in own else ()  # noqa: SLF001
     if "_forward_pre_hooks" in own or "_forward_pre_hooks" in everywhere:
         args, kwargs = _fire_pre_hooks(module, args, kwargs, progress)
     if call is not None:
@@ -126,8 +127,8 @@ def _call(
         output = _fire_forward_hooks(module, args, kwargs, output, progress)
     if call is not None:
         output = call.leave(output)
-    if "_output_hooks" in own:
-        output = _hook_output(module, args, output)
+    if output_hooks:
+        output = _hook_output(module, args, output, output_hooks)
     return output
 
 
@@ -233,9 +234,11 @@ def _note(error: Exception, module: Any, kind: str, hooks: tuple[tuple[int, Any,
     add_hook_note(error, at[1], kind, module_path(module), hooks.index(at))
 
 
-def _hook_output(module: Any, args: tuple[Any, ...], output: Any) -> Any:
+def _hook_output(
+    module: Any, args: tuple[Any, ...], output: Any, hooks: tuple[tuple[int, Callable[..., Any], Any], ...]
+) -> Any:
     """Return the output with the hooks of `register_backward_hook` on it, if it is a single tensor on the graph."""
-    edge = live_edge(output) if isinstance(output, TensorBase) else None
+    edge = live_edge(output) if isinstance(output, TensorBase) and thread.state.recording else None
     if edge is None:
         return output
     if type(edge[0]) is AccumulateGrad or any(output is a for a in args):
@@ -243,7 +246,7 @@ def _hook_output(module: Any, args: tuple[Any, ...], output: Any) -> Any:
         output = expand(output, shape=output.array.shape)
     # the node holds its hooks: a strong reference to the tensor would be a cycle
     ref = weakref.ref(output)
-    for index, (_, hook, _) in enumerate(module._output_hooks.snapshot()):  # noqa: SLF001
+    for index, (_, hook, _) in enumerate(hooks):
         register_hook(output, _OutputHook(hook, ref, module, index))
     return output
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,7 +64,12 @@ def _sum_to_graph(x: Any, *, shape: tuple[int, ...] | None) -> Any:
 sum_to.call = _sum_to_graph
 
 
-@primitive(view=True)
+def _expand_cpu(x: Array, *, shape: tuple[int, ...]) -> Array:
+    # NumPy takes what broadcast_to gives for read-only, also where no element is repeated
+    return x.reshape(shape) if x.size == math.prod(shape) else np.broadcast_to(x, shape)
+
+
+@primitive(view=True, cpu=_expand_cpu)
 def expand(xp: Any, x: Array, *, shape: tuple[int, ...]) -> Array:
     """Return a view of `x` broadcast to `shape`."""
     return xp.broadcast_to(x, shape)

@@ -430,6 +430,56 @@ def test_backward_hook_on_the_output(rng):
         module.register_backward_hook(lambda: None)
 
 
+@contract("0.3")
+@contract("5.7")
+def test_backward_hook_on_the_output_is_that_of_the_call():
+    """A call fires the hooks that the module had when it began: one taken off inside, and none that is added inside."""
+    module = nn.Identity()
+    seen = []
+    early = module.register_backward_hook(lambda tensor, grad: seen.append("early"))
+
+    def change(module, args, output):
+        early.remove()
+        module.register_backward_hook(lambda tensor, grad: seen.append("late"))
+
+    changing = module.register_forward_hook(change)
+    x = lucid.ones(2, requires_grad=True)
+    module(x).sum().backward()
+    assert seen == ["early"]
+    changing.remove()
+    module(x).sum().backward()
+    assert seen == ["early", "late"]
+
+
+@contract("5.5")
+@contract("5.7")
+def test_backward_hook_on_an_output_that_nothing_records():
+    """Under `no_grad` a module that returns its parameter, or its argument, returns just that, and no hook fires."""
+
+    class Given(nn.Module):
+        def forward(self, x):
+            return x
+
+    module = Given()
+    module.register_backward_hook(lambda tensor, grad: 1 / 0)
+    weight = nn.Parameter(lucid.ones(2))
+    with lucid.no_grad():
+        assert module(weight) is weight
+
+
+@contract("5.7")
+def test_an_argument_handed_through_with_a_backward_hook_can_be_changed(rng):
+    """What such a module returns for its argument is memory that may be written to, as that of the argument."""
+    module = nn.Identity()
+    seen = []
+    module.register_backward_hook(lambda tensor, grad: seen.append(grad.cpu().numpy()))
+    x, upstream = leaf(rng, 2), leaf(rng, 2).detach()
+    y = x * 1.0
+    module(y).mul_(3.0)
+    y.backward(upstream)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), 3 * upstream.cpu().numpy(), rtol=1e-6)
+
+
 @contract("4.4")
 def test_forward_called_directly_fires_nothing():
     """`module.forward(...)` fires no hooks."""
