@@ -14,24 +14,26 @@ LEAF_PARTS = (
     *("elementwise",) * 3,
     *("activation", "square", "identity", "parameter", "detached", "island", "inplace", "inplace", "change_input"),
     *("pair", "text", "named_tuple", "half_detached", "dictionary", "listed", "two", "two", "mixed", "mixed"),
-    *("by_name", "views", "views", "mean", "function", "by_mode", "fails"),
+    *("by_name", "gathered", "views", "views", "mean", "function", "packed", "by_mode", "fails"),
 )
 # with how many children they have
 CONTAINER_PARTS = (
     *(("chain", 3), ("chain", 2), ("residual", 1), ("branch", 3), ("branch", 2), ("product", 2), ("repeat", 1)),
-    *(("collect", 2), ("checkpointed", 1), ("reentrant", 1), ("inner", 1)),
+    *(("collect", 2), ("checkpointed", 1), ("by_keyword", 1), ("segments", 3), ("reentrant", 1)),
+    ("inner", 1),
 )
 DEPTH = 4
 STEPS = {
     "forward": 6, "quiet_forward": 1, "direct_forward": 1, "unary": 2, "binary": 3, "change_copy": 2,
     "change_output": 1, "tensor_hook": 4, "retain": 2, "accumulate": 2, "node_pre": 1, "node_post": 1, "multi": 2,
-    "forward_pre": 3, "forward_hook": 4, "backward_pre": 3, "backward_hook": 4, "everywhere": 2, "state_hook": 1,
-    "remove_hook": 2, "backward": 4, "backward_to_inputs": 1, "grad": 2, "double": 1, "zero_grad": 1,
-    "optimizer_step": 1, "mode": 1, "state_dict": 1, "deepcopy": 1,
+    "forward_pre": 3, "forward_hook": 4, "backward_pre": 3, "backward_hook": 4, "output_hook": 2, "everywhere": 2,
+    "state_hook": 1, "registration_hook": 1, "optimizer_hook": 1, "remove_hook": 2, "backward": 4,
+    "backward_to_inputs": 1, "grad": 2, "double": 1, "zero_grad": 1, "optimizer_step": 2, "assign": 1, "mode": 1,
+    "state_dict": 1, "deepcopy": 1,
 }  # fmt: skip
 REGISTRATIONS = frozenset({
     "tensor_hook", "retain", "accumulate", "node_pre", "node_post", "multi", "forward_pre", "forward_hook",
-    "backward_pre", "backward_hook", "everywhere", "state_hook",
+    "backward_pre", "backward_hook", "output_hook", "everywhere", "state_hook", "registration_hook", "optimizer_hook",
 })  # fmt: skip
 
 

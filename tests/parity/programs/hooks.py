@@ -1,16 +1,15 @@
-"""Registering hooks of every kind in a random program, and what they do when they fire."""
+"""What the hooks of a random program do when they fire, and registering those of tensors and nodes."""
 
 from __future__ import annotations
 
-from tests.parity.programs.parts import STRUCTURED, PlannedError, mapped, tensors_of, values_of
+from tests.parity.programs.parts import PlannedError, mapped, values_of
 
 # What a hook does beside noting that it was called; by their weights
 ACTS = (
     *("observe",) * 5,
     *("replace",) * 5,
-    *("remove itself", "remove another", "register", "register", "raise", "wrong"),
+    *("remove itself", "remove another", "register", "register", "raise", "wrong", "queue", "differentiate"),
 )
-FORWARD = frozenset({"forward_pre", "forward_hook"})
 
 
 class Plan:
@@ -26,7 +25,7 @@ class Plan:
 
 
 class Hooks:
-    """The acts that register and remove hooks. `Machine` gives the pool, the parts and the notes."""
+    """The acts that register hooks of tensors and nodes, and remove any. `Machine` gives the pool and the notes."""
 
     def init_hooks(self):
         """Start without hooks."""
@@ -35,6 +34,7 @@ class Hooks:
         self.watched = set()
         self.watched_nodes = []
         self.hooked = set()
+        self.output_hooked = False
         self.kept = []
         self.originals = []
         self.held = []
@@ -73,7 +73,28 @@ class Hooks:
             self.remove_one(plan.number)
         elif plan.act == "register" and plan.calls == 1:
             self.register_inside(plan)
+        elif plan.act == "queue":
+            # refused outside of backward
+            self.attempt(f"{plan.name} queues", self.queue, plan)
+        elif plan.act == "differentiate":
+            self.differentiate(plan)
         return None
+
+    def queue(self, plan):
+        """Note, at the end of the pass that runs, that it has ended."""
+        self.lib.autograd.Variable._execution_engine.queue_callback(lambda: self.note_part(f"{plan.name} at the end"))
+
+    def differentiate(self, plan):
+        """Run a backward pass of its own inside of a hook."""
+        if plan.calls == 1:
+            # PyTorch's multi-grad hooks of all tensors count a pass and one inside of it together; its nodes of leaves
+            # may hand `.grad` itself to posthooks, with what post-accumulate hooks have added to it
+            known = plan.number % 2 and plan.kind != "accumulate" and id(self.pool[0]) not in self.watched
+            x = self.pool[0] if known else self.leaf()
+            with self.lib.enable_grad():
+                y = x.sin()
+            y.backward(x.detach())
+            self.note(f"{plan.name} inside", x.grad)
 
     def fire_muted(self, plan, seen, replaced):
         """Do what a hook does in a pass through derivatives: only those of leaves act, in whatever order."""
@@ -236,145 +257,3 @@ class Hooks:
         register = self.lib.autograd.graph.register_multi_grad_hook
         handle = register(tensors, hook, mode="all" if d % 2 else "any")
         self.keep(plan, handle, f"{[self.where(t) for t in tensors]} {'all' if d % 2 else 'any'}")
-
-    # Of modules
-
-    def forward_act(self, plan):
-        """Change what a forward hook does where PyTorch and lucid differ, or a recomputation would."""
-        if self.has_checkpoint and plan.act in {"replace", "raise", "wrong"}:
-            # what runs again must do the same again
-            plan.act = "observe"
-        return plan
-
-    def forward_pre(self, a, b, c, d):
-        plan = self.forward_act(self.plan("forward_pre", b))
-        plan.target = (a, b, c, d)
-        part = self.parts[a % len(self.parts)]
-        named = c % 3 == 0
-
-        if named:
-            # PyTorch calls one that another hook takes off in the same call without the keyword arguments
-            plan.fixed = True
-
-            def hook(module, args, kwargs):
-                return self.fire(
-                    plan, [module.number, args, kwargs], lambda: self.scaled((args, kwargs)), lambda: (args,)
-                )
-        else:
-
-            def hook(module, args):
-                new = self.scaled(args)
-                return self.fire(plan, [module.number, args], lambda: new[0] if len(new) == 1 else new)
-
-        handle = part.register_forward_pre_hook(hook, prepend=d % 3 == 0, with_kwargs=named)
-        self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0} with_kwargs={named}")
-
-    def forward_hook(self, a, b, c, d):
-        plan = self.forward_act(self.plan("forward_hook", b))
-        plan.target = (a, b, c, d)
-        part = self.parts[a % len(self.parts)]
-        # PyTorch stops a recomputation with an Exception, at which always-called hooks inside run once more; and it
-        # calls one that is registered during a call that raises, in lucid it waits for the next
-        named, always = c % 3 == 0, c % 4 == 0 and not (self.has_checkpoint or self.registering)
-        plan.fixed = named or always
-        if always and plan.act in {"remove itself", "remove another", "register"}:
-            # PyTorch walks the living table after an error
-            plan.act = "observe"
-
-        def hook(module, args, *rest):
-            *kwargs, output = rest
-            if d % 5 == 0 and output is not None:
-                for tensor in tensors_of(self.lib, output)[:1]:
-                    if tensor.requires_grad and not tensor.is_leaf and not self.muted:
-                        self.hook_tensor(tensor, c)
-            return self.fire(plan, [module.number, args, *kwargs, output], lambda: self.scaled(output))
-
-        handle = part.register_forward_hook(hook, prepend=d % 3 == 0, with_kwargs=named, always_call=always)
-        self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0} with_kwargs={named} always_call={always}")
-
-    def aligned(self):
-        """Return what makes lucid's pre-hook see None for outputs that are no tensors, as PyTorch's does."""
-        return {} if self.lib.__name__ == "torch" else {"aligned": True}
-
-    def backward_hooked(self, number):
-        """Return a part that may carry backward hooks: PyTorch fires none for lists and dictionaries."""
-        fitting = [part for part in self.parts if part.kind not in STRUCTURED]
-        return fitting[number % len(fitting)] if fitting else None
-
-    def backward_pre(self, a, b, c, d):
-        plan = self.plan("backward_pre", b)
-        plan.target = (a, b, c, d)
-        part = self.backward_hooked(a)
-        if part is None:
-            return
-
-        def hook(module, grads):
-            return self.fire(plan, [module.number, grads], lambda: self.scaled(grads), lambda: (*grads, *grads))
-
-        handle = part.register_full_backward_pre_hook(hook, prepend=d % 3 == 0, **self.aligned())
-        self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0}")
-
-    def backward_hook(self, a, b, c, d):
-        plan = self.plan("backward_hook", b)
-        plan.target = (a, b, c, d)
-        part = self.backward_hooked(a)
-        if part is None:
-            return
-
-        def hook(module, into, out):
-            return self.fire(plan, [module.number, into, out], lambda: self.scaled(into), lambda: (*into, *into, None))
-
-        handle = part.register_full_backward_hook(hook, prepend=d % 3 == 0)
-        self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0}")
-
-    def everywhere(self, a, b, c, d):
-        """Register a hook of all modules."""
-        lib = self.lib.nn.modules.module
-        kind = ("forward_pre", "forward", "full_backward_pre", "full_backward")[a % 4]
-        if a % 4 > 1 and self.structured:
-            return
-        plan = self.forward_act(self.plan(f"global_{kind}", b))
-        plan.target = None
-        if a % 4 == 2:
-            plan.act = "observe" if plan.act == "wrong" else plan.act
-
-        def hook(module, *rest):
-            if not hasattr(module, "number"):
-                return None
-            # what they return: the arguments, the output, the gradients of outputs, those of inputs
-            value = rest[1] if a % 4 == 1 else rest[0]
-            if a % 4 == 2:
-                # global pre-hooks do not see outputs that are no tensors in lucid, and see None for them in PyTorch
-                rest = [g for g in value if g is not None]
-            return self.fire(plan, [module.number, *rest], lambda: self.scaled(value))
-
-        handle = getattr(lib, f"register_module_{kind}_hook")(hook)
-        self.globals.append(handle)
-        self.keep(plan, handle, "all modules")
-
-    def state_hook(self, a, b, c, d):
-        plan = self.plan("state_hook", b)
-        # a load that fails changes nothing in lucid, and some parts in PyTorch
-        plan.act = "raise" if plan.act == "raise" and c % 4 < 2 else "observe"
-        part = self.parts[a % len(self.parts)]
-        if c % 4 == 0:
-            handle = part.register_state_dict_pre_hook(
-                lambda module, prefix, keep: self.fire(plan, [module.number, prefix, keep], lambda: None)
-            )
-        elif c % 4 == 1:
-            handle = part.register_state_dict_post_hook(
-                lambda module, state, prefix, local: self.fire(plan, [module.number, prefix], lambda: None)
-            )
-        elif c % 4 == 2:
-            handle = part.register_load_state_dict_pre_hook(
-                # PyTorch says strict=True to the hooks of submodules whatever the load is
-                lambda module, state, prefix, local, strict, missing, unexpected, errors: self.fire(
-                    plan, [module.number, prefix], lambda: None
-                )
-            )
-        else:
-            handle = part.register_load_state_dict_post_hook(
-                # they come after the load of each part in PyTorch, and after that of all parts in lucid
-                lambda module, keys: self.after_load.append((plan.name, module.number, sorted(keys.missing_keys)))
-            )
-        self.keep(plan, handle, f"m{part.number} ({c % 4})")

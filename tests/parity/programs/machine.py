@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.parity.programs.hooks import Hooks
-from tests.parity.programs.parts import LARGE, SHAPE, STRUCTURED, feed, parts, tensors_of, values_of
+from tests.parity.programs.module_hooks import ModuleHooks
+from tests.parity.programs.parts import CHECKPOINTS, LARGE, SHAPE, STRUCTURED, feed, parts, tensors_of, values_of
 
 LEAVES = 3
 
@@ -40,7 +40,7 @@ def builtin_class(error):
     return next(c.__name__ for c in type(error).__mro__ if c.__module__ in {"builtins", "tests.parity.programs.parts"})
 
 
-class Machine(Hooks):
+class Machine(ModuleHooks):
     """Runs programs; the methods named after a kind of step are the acts."""
 
     def __init__(self, lib, program):
@@ -48,12 +48,13 @@ class Machine(Hooks):
         self.rng = np.random.default_rng(program.seed)
         self.events = []
         self.script = []
-        self.parts = parts(lib, program.specs, self.rng)
+        self.parts = parts(lib, program.specs, self.rng, self.note_part)
         self.net = self.parts[-1]
         kinds = {spec.kind for spec in program.specs}
         self.structured = bool(kinds & STRUCTURED)
         self.has_reentrant = "reentrant" in kinds
-        self.has_checkpoint = bool(kinds & {"reentrant", "checkpointed"})
+        self.has_checkpoint = bool(kinds & CHECKPOINTS)
+        self.changes_input = "change_input" in kinds
         self.forwards = 0
         self.muted = False
         self.names = {}
@@ -88,6 +89,11 @@ class Machine(Hooks):
     def note(self, name, *seen):
         """Note that something happened, and the values that it saw."""
         self.events.append(Event(name, values_of(seen)))
+
+    def note_part(self, name, *seen):
+        """Note what a part has to say, but for a pass through derivatives."""
+        if not self.muted:
+            self.note(name, *seen)
 
     def say(self, line):
         """Add a line to the readable form of the program."""
@@ -153,7 +159,7 @@ class Machine(Hooks):
     def direct_forward(self, a, b, c, d):
         """Call `forward` itself, which fires no hooks of the module."""
         part = self.parts[b % len(self.parts)]
-        if part.kind not in {"two", "mixed", "by_name"}:
+        if part.kind not in {"two", "mixed", "by_name", "gathered"}:
             x = self.pick(a, lambda t: tuple(t.shape) == SHAPE)
             self.say(f"m{part.number}.forward({self.name(x)})")
             out = part.forward(x)
@@ -185,6 +191,9 @@ class Machine(Hooks):
         x = self.pick(a)
         # PyTorch takes a view of a changed base for a leaf unless its node was brought up to date
         _ = x.grad_fn
+        # a change of a view: PyTorch forgets hooks of what it was
+        if x._base is not None and (self.output_hooked or id(x) in self.hooked):
+            return
         self.say(f"{self.name(x)}.mul_(0.5)")
         x.mul_(0.5)
 
@@ -305,6 +314,37 @@ class Machine(Hooks):
             self.optimizer.step()
             self.forget_graph()
             self.note("stepped", self.parameters())
+
+    def optimizer_hook(self, a, b, c, d):
+        """Register a hook of the optimizer's step; it goes with the optimizer."""
+        if not self.optimizer:
+            return
+        plan = self.plan("optimizer_hook", b)
+        # PyTorch walks the living tables
+        plan.fixed = True
+        plan.act = "observe" if plan.act == "remove itself" else plan.act
+
+        def hook(optimizer, args, kwargs):
+            self.fire(plan, [len(args), kwargs, [p.grad for p in self.parameters()]], lambda: None)
+
+        register = self.optimizer.register_step_post_hook if a % 2 else self.optimizer.register_step_pre_hook
+        self.keep(plan, register(hook), "the optimizer" + (" after" if a % 2 else " before"))
+
+    def assign(self, a, b, c, d):
+        """Store a new parameter or buffer in a part that has some of its own."""
+        fitting = [part for part in self.parts if hasattr(part, "scaled") and not part.spec.children]
+        if not fitting:
+            return
+        part = fitting[a % len(fitting)]
+        value = self.lib.tensor(self.rng.uniform(-1.0, 1.0, SHAPE))
+        self.forget_graph()
+        if c % 3:
+            self.say(f"m{part.number}.weight = Parameter")
+            part.weight = self.lib.nn.Parameter(value)
+        else:
+            self.say(f"m{part.number}.register_buffer")
+            part.register_buffer("state", value)
+        self.note("stored", *[value for _, value in sorted(part.state_dict().items())])
 
     def mode(self, a, b, c, d):
         self.say(f"net.train({a % 2 == 0})")

@@ -5,6 +5,7 @@ Tensors have the shape (2, 3) and are float64 wherever one part hands them to an
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,29 @@ def merged(lib, value):
 
 def feed(lib, child, x):
     """Return what a part makes of x, called in the way of its kind."""
+    hooks = list(child.output_hooks.values())
+    try:
+        out = fed(lib, child, x)
+        fires = hooks and isinstance(out, lib.Tensor) and lib.is_grad_enabled()
+        return hooked_output(out, child.seen_args, hooks) if fires else out
+    finally:
+        child.seen_args = ()
+
+
+def hooked_output(out, args, hooks):
+    """Return the output of a part with hooks on it: in PyTorch's terms what lucid's `register_backward_hook` does."""
+    if not out.requires_grad:
+        return out
+    if out.is_leaf or any(out is a for a in args):
+        # the hooks belong to the call
+        out = out.expand_as(out)
+    for hook in hooks:
+        out.register_hook(lambda grad, hook=hook: hook(None, grad))
+    return out
+
+
+def fed(lib, child, x):
+    """Return what `feed` does, without hooks of the output."""
     kind = child.kind
     if kind == "two":
         return child(x, x if child.a % 3 == 0 else x * 0.5)
@@ -72,6 +96,8 @@ def feed(lib, child, x):
         return child(x, child.a % 2 == 0, x.detach() if child.a % 3 == 0 else x + 0.25, scale=x * 0.5)
     if kind == "by_name":
         return child(value=x)
+    if kind == "gathered":
+        return child([x, {"twice": x * 2.0, "by": 3.0}], rest=(x * 0.5, None))
     return child(x)
 
 
@@ -131,8 +157,9 @@ def inplace(self, x):
 
 
 def change_input(self, x):
-    # which use of an argument that a reentrant checkpoint has changed is refused differs
-    return x * 0.5 if self.in_reentrant and not self.lib.is_grad_enabled() else x.mul_(0.5)
+    # which use of an argument that a checkpoint has changed is refused differs, in reentrant ones and in one in another
+    kept = self.in_checkpoints or (self.in_reentrant and not self.lib.is_grad_enabled())
+    return x * 0.5 if kept else x.mul_(0.5)
 
 
 def pair(self, x):
@@ -175,6 +202,11 @@ def by_name(self, *, value):
     return value * self.weight
 
 
+def gathered(self, values, *, rest):
+    x, named = values
+    return {"out": [x * named["by"], (named["twice"].sin(), "text")], "rest": rest[0] + named["twice"]}
+
+
 def views(self, x):
     if self.a % 4 == 0:
         return x - x[0]
@@ -191,6 +223,21 @@ def mean(self, x):
 
 def function(self, x):
     return self.scaled.apply(x, self.weight, 0.5)
+
+
+def packed(self, x):
+    """Save what a Function needs through a pair of hooks."""
+
+    def pack(tensor):
+        self.note("pack", tensor)
+        return tensor.detach() * 2.0
+
+    def unpack(halved):
+        self.note("unpack", halved)
+        return halved * 0.5
+
+    with self.lib.autograd.graph.saved_tensors_hooks(pack, unpack):
+        return self.scaled.apply(x, self.weight, 0.5)
 
 
 def by_mode(self, x):
@@ -236,6 +283,24 @@ def checkpointed(self, x):
     )
 
 
+def by_keyword(self, x):
+    """Checkpoint a child with an argument that is no tensor, and one by name."""
+    if x.is_leaf and x.requires_grad:
+        x = x * 1.0
+    return self.lib.utils.checkpoint.checkpoint(
+        lambda x, times, *, shift: passed(self, 0, x) * times + shift, x, 0.5, shift=x * 0.25, use_reentrant=False,
+        early_stop=self.a % 2 == 0 or self.differentiates,
+    )  # fmt: skip
+
+
+def segments(self, x):
+    """Checkpoint the children in two segments."""
+    if x.is_leaf and x.requires_grad:
+        x = x * 1.0
+    functions = [lambda x, index=index: passed(self, index, x) for index in range(len(self.spec.children))]
+    return self.lib.utils.checkpoint.checkpoint_sequential(functions, 2, x, use_reentrant=False)
+
+
 def reentrant(self, x):
     # the argument always gets a gradient: what happens for the None of one that is not used differs
     return self.lib.utils.checkpoint.checkpoint(lambda x: passed(self, 0, x) + x * 0.5, x, use_reentrant=True)
@@ -254,16 +319,18 @@ BODIES = {
     body.__name__: body
     for body in (
         *(affine, elementwise, square, identity, parameter, detached, island, inplace, change_input, pair, text),
-        *(named_tuple, half_detached, dictionary, listed, two, mixed, by_name, views, mean, function, by_mode, fails),
-        *(collect, chain, residual, branch, product, repeat, checkpointed, reentrant, inner),
+        *(named_tuple, half_detached, dictionary, listed, two, mixed, by_name, gathered, views, mean, function, packed),
+        *(by_mode, fails, collect, chain, residual, branch, product, repeat, checkpointed, by_keyword, segments),
+        *(reentrant, inner),
     )
 }
-# PyTorch fires no backward hook for tensors in these outputs, lucid does (contract 5.8)
-STRUCTURED = frozenset({"dictionary", "listed", "collect"})
+CHECKPOINTS = frozenset({"checkpointed", "by_keyword", "segments", "reentrant"})
+# PyTorch fires no backward hook for tensors in the arguments or outputs of these, lucid does (contract 5.8)
+STRUCTURED = frozenset({"dictionary", "listed", "collect", "gathered"})
 
 
-def parts(lib, specs, rng):
-    """Return the modules of a program, in the order of their specs."""
+def parts(lib, specs, rng, note):
+    """Return the modules of a program, in the order of their specs; `note` takes what they note."""
 
     def values(*shape):
         return lib.tensor(rng.uniform(-1.0, 1.0, shape))
@@ -298,8 +365,9 @@ def parts(lib, specs, rng):
             return BODIES[self.kind](self, *args, **kwargs)
 
     # of the class, so that copies share them
-    Part.lib, Part.scaled = lib, Scaled
+    Part.lib, Part.scaled, Part.note = lib, Scaled, staticmethod(note)
     Part.in_reentrant = any(spec.kind == "reentrant" for spec in specs)
+    Part.in_checkpoints = sum(spec.kind in CHECKPOINTS for spec in specs) > 1
     Part.differentiates = any(spec.kind == "inner" for spec in specs)
     made = []
     for number, spec in enumerate(specs):
@@ -317,6 +385,7 @@ def parts(lib, specs, rng):
                 if tied:
                     part.weight = tied[spec.a % len(tied)].weight
         part.kind, part.a, part.number = spec.kind, spec.a, number
+        part.output_hooks, part.seen_args = OrderedDict(), ()
         made.append(part)
     return made
 
