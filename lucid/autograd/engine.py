@@ -305,7 +305,7 @@ def _run_watched(this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[...,
     if thread.state.anomaly and thread.state.check_nan:
         check_grads(node, grads)
     if extra is not None:
-        if extra.accumulated and grad is not None:
+        if extra.accumulated:
             _fire_accumulated(node, extra)
         if extra.posthooks:
             given = tuple(None if edge is None else _as_tensor(g) for edge, g in zip(node.edges, grads, strict=True))

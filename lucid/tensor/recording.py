@@ -102,7 +102,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     Parameters
     ----------
     hook : callable
-        Gets this tensor, must return None, and may change or drop its `.grad`.
+        Gets this tensor, must return None, and may change or drop its `.grad`, which is as before, and may be None,
+        where the pass brought no gradient.
 
     Returns
     -------

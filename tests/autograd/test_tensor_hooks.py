@@ -443,6 +443,28 @@ def test_post_accumulate_hooks() -> None:
 
 
 @contract("1.12")
+def test_post_accumulate_hooks_of_a_leaf_that_gets_none() -> None:
+    """Once per pass that comes to the leaf, also where it brings None: `.grad` is as before then."""
+
+    class OfTheFirst(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+
+    x, y = leaf(2.0), leaf(3.0)
+    seen = []
+    y.register_post_accumulate_grad_hook(lambda tensor: seen.append(tensor.grad))
+    OfTheFirst.apply(x, y).backward()
+    assert seen == [None]
+    (OfTheFirst.apply(x, y) + y).backward()
+    assert [grad if grad is None else grad.item() for grad in seen] == [None, 1.0]
+
+
+@contract("1.12")
 def test_post_accumulate_hooks_are_for_leaves_and_return_none() -> None:
     """RuntimeError on a non-leaf; a TypeError for a returned value, after the accumulation."""
     x = leaf(2.0)

@@ -183,3 +183,83 @@ def test_a_forward_hook_that_forward_registers(lib):
     module.register_full_backward_hook(lambda *_: events.append("backward"))
     module(seeded(lib, 2, requires_grad=True)).sum().backward()
     assert events == ["forward", "backward"]
+
+
+def without_gradient(lib):
+    """Return a Function that copies its first argument, and whose backward gives None for the second."""
+
+    class WithoutGradient(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.set_materialize_grads(False)
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+
+    return WithoutGradient.apply
+
+
+@both
+@pytest.mark.contract("1.7")
+@pytest.mark.contract("1.12")
+@pytest.mark.contract("2.1")
+@pytest.mark.parametrize("before", [False, True], ids=["no .grad", "an old .grad"])
+def test_hooks_of_a_leaf_that_gets_none(lib, before):
+    """Where a pass comes to a leaf with None, all its hooks fire in their order; `.grad` stays what it was."""
+    events = []
+    x, leaf = seeded(lib, 3, requires_grad=True), seeded(lib, 3, seed=1, requires_grad=True)
+    leaf.grad = seeded(lib, 3, seed=2) if before else None
+    old = leaf.grad.tolist() if before else None
+    node = lib.autograd.graph.get_gradient_edge(leaf).node
+    leaf.register_post_accumulate_grad_hook(
+        lambda tensor: events.append(("post", tensor.grad.tolist() if before else tensor.grad))
+    )
+    leaf.register_hook(lambda grad: events.append(("tensor", grad)))
+    node.register_prehook(lambda grads: events.append(("pre", grads)))
+    node.register_hook(lambda into, grads: events.append(("node", into, grads)))
+    without_gradient(lib)(x, leaf).backward(seeded(lib, 3, seed=3))
+    assert events == [("tensor", None), ("pre", (None,)), ("post", old), ("node", (), (None,))]
+    assert (leaf.grad.tolist() if before else leaf.grad) == old
+
+
+@both
+@pytest.mark.contract("5.4")
+def test_a_full_hook_where_one_output_gets_none(lib):
+    """An output that gets None shows as None, whoever gave it; those of the others make the gradients of the inputs."""
+
+    class Both(lib.nn.Module):
+        def forward(self, x):
+            return x * 3.0, x.sin()
+
+    seen = []
+    module = Both()
+    module.register_full_backward_hook(lambda m, into, out: seen.append((into[0].tolist(), out[0], out[1].tolist())))
+    x, upstream = seeded(lib, 2, requires_grad=True), seeded(lib, 2, seed=1)
+    for use in (lambda first, second: without_gradient(lib)(second, first), lambda first, second: second):
+        use(*module(x)).backward(upstream)
+    expected = (x.cos() * upstream).tolist()
+    assert seen == [(expected, None, upstream.tolist())] * 2
+
+
+@pytest.mark.contract("1.7")
+@pytest.mark.contract("5.4")
+@pytest.mark.parametrize(("lib", "nothing"), [(torch, [0.0, 0.0]), (lucid, None)], ids=["torch", "lucid"])
+def test_a_full_hook_where_no_gradient_is_known(lib, nothing):
+    """Where no output of a module gets a gradient its full hook fires and None flows on; PyTorch makes zeros of it."""
+
+    class Tripled(lib.nn.Module):
+        def forward(self, x):
+            return x * 3.0
+
+    def listed(grad):
+        return None if grad is None else grad.tolist()
+
+    seen = []
+    module = Tripled()
+    module.register_full_backward_hook(lambda m, into, out: seen.append((listed(into[0]), out)))
+    x = seeded(lib, 2, requires_grad=True)
+    without_gradient(lib)(seeded(lib, 2, requires_grad=True), module(x)).backward(seeded(lib, 2, seed=1))
+    assert seen == [(nothing, (None,))]
+    assert listed(x.grad) == nothing

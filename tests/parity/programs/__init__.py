@@ -17,8 +17,7 @@ Where lucid's contract for hooks differs from PyTorch, programs keep away from t
 - A root counts for multi-grad hooks, in PyTorch it does not (2.3). Mode "any" waits for a gradient, PyTorch takes
   the None of an unused output or argument for one. PyTorch refuses multi-grad hooks on the inputs of
   `autograd.grad`.
-- Post-accumulate hooks are called where there was a gradient to accumulate (1.12), in PyTorch also where it was None.
-  A full backward hook gets None where no gradient of its module is known, in PyTorch zeros.
+- A full backward hook gets None where no gradient of its module is known, in PyTorch zeros.
 - A root that leads to no input fires no hooks, in PyTorch it does; PyTorch runs the node of an input that is no
   leaf; it returns what hooks of an input were given, if another input lies below it (1.5).
 - A node of a leaf lives as long as the leaf: programs keep such nodes, since PyTorch drops them and their hooks.
