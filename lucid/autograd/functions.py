@@ -211,7 +211,8 @@ def grad(
     Raises
     ------
     GraphError
-        If a tensor does not require grad, the graph was freed, or an input was not used and may not be.
+        If a tensor does not require grad, the graph was freed, or an input was not used and may not be; if `inputs` is
+        empty.
     ShapeError
         If a gradient has another shape than its root.
 
@@ -223,6 +224,8 @@ def grad(
     (tensor([ 3., 12.]),)
     """
     targets = _as_sequence(inputs)
+    if not targets:
+        raise GraphError("grad: inputs is empty: expected at least one tensor to differentiate by")
     if materialize_grads:
         if allow_unused is False:
             raise GraphError("grad: materialize_grads=True needs allow_unused to be True or None, got False")

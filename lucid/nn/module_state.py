@@ -94,7 +94,7 @@ class StateMethods(Tree, HookMethods):
         Parameters
         ----------
         destination : dict, optional
-            Where the entries are put; a new ordered dictionary if left out.
+            Where the entries are put; a new ordered dictionary if left out. If a hook raises it is as it was before.
         prefix : str
             Stands before each name.
         keep_vars : bool
@@ -111,11 +111,22 @@ class StateMethods(Tree, HookMethods):
         >>> {name: value.shape for name, value in nn.Linear(2, 3).state_dict().items()}
         {'weight': (3, 2), 'bias': (3,)}
         """
-        made: dict[str, Any]
         if destination is None:
-            made = StateDict()
-        else:
-            made = destination
+            return self._gather(StateDict(), prefix, keep_vars)
+        metadata: dict[str, Any] | None = getattr(destination, "_metadata", None)
+        if metadata is None:
+            metadata = {}
+        before = dict(destination), dict(metadata)
+        try:
+            return self._gather(destination, prefix, keep_vars)
+        except BaseException:
+            for entries, old in zip((destination, metadata), before, strict=True):
+                entries.clear()
+                entries.update(old)
+            raise
+
+    def _gather(self, made: dict[str, Any], prefix: str, keep_vars: bool) -> dict[str, Any]:
+        """Put the entries of the whole tree into `made`, and return what the hooks of this module make of it."""
         local_metadata: dict[str, Any] = {"version": self._version}
         metadata = getattr(made, "_metadata", None)
         if metadata is not None:
@@ -128,8 +139,14 @@ class StateMethods(Tree, HookMethods):
                 raise
         self._save_to_state_dict(made, prefix, keep_vars)
         for name, module in self._modules.items():
-            if module is not None:
+            if module is None:
+                continue
+            # only one that a module has for itself need be called: the other would keep a copy to go back to
+            own = getattr(module.state_dict, "__func__", None) is not StateMethods.state_dict
+            if own:
                 module.state_dict(destination=made, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+            else:
+                module._gather(made, f"{prefix}{name}.", keep_vars)  # noqa: SLF001
         for index, (_, hook, option) in enumerate(self._state_dict_hooks.snapshot()):
             try:
                 result = hook(self, made, prefix, keep_vars if option == "keep_vars" else local_metadata)

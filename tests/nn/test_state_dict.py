@@ -190,6 +190,57 @@ def test_saving_hooks():
         other.state_dict()
 
 
+@contract("0.5")
+@contract("7.1")
+@pytest.mark.parametrize("kind", ["pre_hook", "hook", "post_hook"])
+@pytest.mark.parametrize("where", [(), (1,), (1, 1)], ids=["root", "child", "grandchild"])
+def test_hook_that_raises_while_saving(kind, where):
+    """A destination of the caller's is as it was before: entries, their order and the versions."""
+    module = net()
+    part = module
+    for index in where:
+        part = part[index]
+
+    def raising(module, *rest):
+        if kind != "pre_hook":
+            rest[0].pop("kept")
+            rest[0]["of the hook"] = 1
+        raise ValueError("planned")
+
+    handle = getattr(part, f"register_state_dict_{kind}")(raising)
+    destination = nn.Linear(1, 1).state_dict()
+    destination["kept"], destination["0.weight"] = "kept", "old"
+    before, versions = list(destination.items()), dict(destination._metadata)
+    plain = {"kept": 1}
+    with pytest.raises(ValueError, match="planned"):
+        module.state_dict(destination=plain)
+    assert plain == {"kept": 1}
+    with pytest.raises(ValueError, match="planned"):
+        module.state_dict(destination=destination, prefix="net.")
+    assert [(name, id(value)) for name, value in destination.items()] == [(name, id(value)) for name, value in before]
+    assert dict(destination._metadata) == versions
+    handle.remove()
+    assert module.state_dict(destination=destination) is destination
+    assert len(destination) == 2 + 1 + 9
+    assert "1.1.weight" in destination
+
+
+def test_own_saving_method():
+    """A module's own `state_dict`, of its class or of itself, is called for its part."""
+
+    class Halved(nn.Linear):
+        def state_dict(self, *, destination=None, prefix="", keep_vars=False):
+            result = super().state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+            result[prefix + "weight"] = result[prefix + "weight"] * 0.5
+            return result
+
+    module = nn.Sequential(Halved(2, 1), nn.Linear(1, 1))
+    module[1].state_dict = lambda *, destination, prefix, keep_vars: destination.update({prefix + "mine": 1})
+    state = module.state_dict()
+    assert list(state) == ["0.weight", "0.bias", "1.mine"]
+    assert np.array_equal(state["0.weight"].cpu().numpy(), module[0].weight.detach().cpu().numpy() * 0.5)
+
+
 @contract("7.2")
 @contract("7.3")
 def test_loading_pre_hooks():
