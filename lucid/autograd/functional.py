@@ -231,7 +231,7 @@ def jacobian(
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
-    vectorize: bool = False,
+    vectorize: bool = False,  # noqa: ARG001  PyTorch's signature
     strategy: str = "reverse-mode",
 ) -> Any:
     """Return the Jacobian of `func` at `inputs`.
@@ -245,7 +245,7 @@ def jacobian(
     create_graph, strict : bool
         As in `vjp`.
     vectorize : bool
-        Must be False: one backward pass is run for each element of the outputs.
+        Makes no difference: one backward pass is run for each element of the outputs, which gives the same result.
     strategy : str
         Must be "reverse-mode".
 
@@ -258,7 +258,7 @@ def jacobian(
     Raises
     ------
     NotDifferentiableError
-        For another `strategy`, or `vectorize`.
+        For another `strategy`.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def jacobian(
     tensor([[4., 1.],
             [2., 5.]])
     """
-    _one_by_one("jacobian", vectorize, strategy)
+    _check_strategy("jacobian", "strategy", strategy)
     with enable_grad():
         several_inputs, given = _as_tuple(inputs, "jacobian: inputs")
         at = _joined(given, create_graph=create_graph)
@@ -295,12 +295,11 @@ def _rows(output: Any, inputs: Tensors, *, strict: bool, create_graph: bool) -> 
     )
 
 
-def _one_by_one(what: str, vectorize: bool, strategy: str) -> None:
+def _check_strategy(what: str, name: str, strategy: str) -> None:
     if strategy != "reverse-mode":
-        raise NotDifferentiableError(f"{what}: expected the strategy 'reverse-mode', got {strategy!r}")
-    if vectorize:
         raise NotDifferentiableError(
-            f"{what}: vectorize=True is not there: lucid runs one backward pass for each element; pass vectorize=False"
+            f"{what}: expected {name}='reverse-mode', got {strategy!r}: lucid has no forward mode; leave {name} out to "
+            "get the same matrix by backward passes"
         )
 
 
@@ -309,7 +308,7 @@ def hessian(
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
-    vectorize: bool = False,
+    vectorize: bool = False,  # noqa: ARG001  PyTorch's signature
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
     """Return the Hessian of `func`, which returns a single element, at `inputs`.
@@ -323,7 +322,7 @@ def hessian(
     create_graph, strict : bool
         As in `vjp`.
     vectorize : bool
-        Must be False.
+        As in `jacobian`.
     outer_jacobian_strategy : str
         Must be "reverse-mode".
 
@@ -340,7 +339,7 @@ def hessian(
     tensor([[4., 2.],
             [2., 0.]])
     """
-    _one_by_one("hessian", vectorize, outer_jacobian_strategy)
+    _check_strategy("hessian", "outer_jacobian_strategy", outer_jacobian_strategy)
     several, _ = _as_tuple(inputs, "hessian: inputs")
 
     def slope(*at: Any) -> Any:

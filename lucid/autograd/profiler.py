@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["record_function"]
+__all__ = ["emit_nvtx", "record_function"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -63,3 +64,37 @@ class record_function:
                 return function(*args, **kwargs)
 
         return wrapped  # pyright: ignore[reportReturnType]
+
+
+def emit_nvtx(
+    enabled: bool = True,
+    record_shapes: bool = False,  # noqa: ARG001  PyTorch's signature
+) -> contextlib.AbstractContextManager[None]:
+    """Return a context manager that does nothing, for ``enabled=False``: lucid does not name single ops for profilers.
+
+    To look at each op whether it is to be named would make all of them slower.
+
+    Parameters
+    ----------
+    enabled : bool
+        Must be False.
+    record_shapes : bool
+        Makes no difference.
+
+    Raises
+    ------
+    NotImplementedError
+        If `enabled`.
+
+    Examples
+    --------
+    >>> from lucid.autograd.profiler import emit_nvtx
+    >>> with emit_nvtx(enabled=False):
+    ...     pass
+    """
+    if enabled:
+        raise NotImplementedError(
+            "emit_nvtx: expected enabled=False, got True: lucid does not name each op for profilers; put the parts of "
+            "interest into lucid.autograd.profiler.record_function, which a profiler shows beside the kernels' names"
+        )
+    return contextlib.nullcontext()

@@ -55,6 +55,18 @@ def test_inputs_limit_what_is_accumulated() -> None:
         (x * w).backward(inputs=[])
 
 
+@pytest.mark.parametrize("nothing", [[], ()])
+def test_grad_by_nothing(nothing) -> None:
+    """Without anything to differentiate by, an error says so, and no hook fires."""
+    x = leaf(2.0)
+    y = x * x
+    y.register_hook(lambda grad: 1 / 0)
+    with pytest.raises(RuntimeError, match="inputs is empty: expected at least one tensor"):
+        lucid.autograd.grad(y, nothing)
+    with pytest.raises(RuntimeError, match="inputs is empty"):
+        lucid.autograd.grad(y, nothing, materialize_grads=True)
+
+
 def test_grad_of_unused_inputs() -> None:
     """An error, None with allow_unused, zeros with materialize_grads."""
     x, w = leaf(2.0), leaf(3.0)

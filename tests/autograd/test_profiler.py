@@ -63,3 +63,12 @@ def test_importing_lucid_does_not_load_it():
     code = "import lucid, sys; assert 'nvtx' not in sys.modules; from lucid.autograd.profiler import record_function\n"
     code += "with record_function('x'): pass\nassert 'nvtx' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_ranges_of_all_ops_are_refused(ranges):
+    """`emit_nvtx` says what to use in its place, rather than name nothing; disabled it does nothing, as in PyTorch."""
+    with pytest.raises(NotImplementedError, match="record_function"):
+        lucid.autograd.profiler.emit_nvtx()
+    with lucid.autograd.profiler.emit_nvtx(enabled=False):
+        lucid.ones(2).sum()
+    assert not ranges

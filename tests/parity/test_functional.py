@@ -194,17 +194,27 @@ def test_bad_input():
             ours()
 
 
-def test_what_is_not_there_is_refused():
-    """Vectorisation and forward mode are named in the error."""
+def test_forward_mode_is_refused():
+    """The error names the argument and says how to get the same matrix."""
     x = inputs(lucid, one)
     for call, word in (
-        (lambda: lucid.autograd.functional.jacobian(one, x, vectorize=True), "vectorize"),
-        (lambda: lucid.autograd.functional.jacobian(one, x, strategy="forward-mode"), "forward-mode"),
-        (lambda: lucid.autograd.functional.hessian(scalar, x, vectorize=True), "vectorize"),
-        (lambda: lucid.autograd.functional.hessian(scalar, x, outer_jacobian_strategy="forward-mode"), "forward-mode"),
+        (lambda: lucid.autograd.functional.jacobian(one, x, strategy="forward-mode"), "strategy"),
+        (lambda: lucid.autograd.functional.jacobian(one, x, strategy="forward-mode", vectorize=True), "strategy"),
+        (
+            lambda: lucid.autograd.functional.hessian(scalar, x, outer_jacobian_strategy="forward-mode"),
+            "outer_jacobian_strategy",
+        ),
     ):
-        with pytest.raises(NotImplementedError, match=word):
+        with pytest.raises(NotImplementedError, match=f"'forward-mode'.* leave {word} out"):
             call()
+
+
+@pytest.mark.parametrize(("name", "func"), [("jacobian", one), ("jacobian", two), ("hessian", scalar_of_two)])
+def test_vectorize_gives_the_same(name, func):
+    """`vectorize=True` is taken as in PyTorch: it asks for speed, and the results are those without it."""
+    compare(*results(name, func, vectorize=True))
+    plain, vectorized = (results(name, func, create_graph=True, vectorize=on)[1] for on in (False, True))
+    compare(plain, vectorized)
 
 
 def test_empty_outputs_and_no_grad():
