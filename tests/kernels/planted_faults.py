@@ -96,17 +96,20 @@ def checkout(fault, folder):
 
 
 def find(fault):
-    """Return the test that found a fault, or None, and how long that took."""
+    """Return the test that found a fault, or None, and how long that took.
+
+    Where LUCID_CACHE_DIR names a folder, what has no fault is taken from there.
+    """
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         checkout(fault, folder)
         environment = {
+            "LUCID_CACHE_DIR": str(folder / "cache"),
             **os.environ,
             "PYTHONPATH": str(folder),
             "LUCID_CUDA_SIMULATOR": "1",
             "LUCID_SIMULATOR_SEED": "1",
-            "LUCID_CACHE_DIR": str(folder / "cache"),
             "OPENBLAS_NUM_THREADS": "1",
         }
         tests = shlex.split(f"tests/kernels/{fault.tests}")
