@@ -25,6 +25,7 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.backends.cuda import matmul as settings
 from lucid.cuda import product
+from lucid.errors import ShapeError
 
 Array = Any
 
@@ -60,6 +61,11 @@ def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: f
     Array
         `out`, or an array of the common dtype. Other dtypes than those of `FORMS` are multiplied by CuPy, without `out`
         and factors.
+
+    Raises
+    ------
+    ShapeError
+        If a matrix has more than 2^31 - 1 rows or columns, or a stack so many matrices: cuBLAS counts them in 32 bits.
     """
     if a.dtype not in FORMS or a.dtype != b.dtype:
         return gpu.cupy().matmul(a, b)
@@ -147,6 +153,11 @@ def _multiply(
             a_line = a_step
         if a_step == rows * a_line and rows * count <= LARGEST:
             rows, count = rows * count, 1
+    if max(rows, inner, columns, count) > LARGEST:
+        raise ShapeError(
+            f"matmul: cuBLAS takes sides and stacks of at most {LARGEST:,}, got {count:,} products of matrices of "
+            f"{rows:,} x {inner:,} and {inner:,} x {columns:,}; multiply parts of them"
+        )
     number, compute, factor = FORMS[a.dtype]
     made = FORMS[out.dtype][0]
     if compute == COMPUTE_32F and settings.allow_tf32 and a.dtype == np.float32:

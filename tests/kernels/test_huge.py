@@ -15,6 +15,7 @@ from lucid.autograd.base import wrap
 from lucid.backend import gpu
 from lucid.backend.generator import default_generator_for
 from lucid.cuda.simulator.runtime import only_blocks
+from lucid.errors import ShapeError
 from lucid.nn import functional
 from tests.gradients import flat, numbers, outputs_and_gradients, random_like, tensors_of
 from tests.ops.test_samples import GRADIENT, SAMPLES, check_close
@@ -387,3 +388,23 @@ def test_far_apart(sample, rng):
         results = [[*values, *[grad for grad in grads if grad is not None]] for values, grads in pairs]
     for expected, got in zip(*results, strict=True):
         check_close(numbers(got), numbers(expected), 2 * sample.tolerance.get("float32", GRADIENT["float32"]), "result")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((2**31, 1), (1, 1)), ((1, 2**31), (2**31, 1)), ((1, 1), (1, 2**31)), ((2**31, 1, 1), (2**31, 1, 1))],
+    ids=["rows", "sums", "columns", "stack"],
+)
+def test_products_that_cublas_cannot_count(left, right):
+    """A side or a stack beyond 32 bits is refused with its size, before anything runs."""
+    with pytest.raises(ShapeError, match="2,147,483,648.*multiply parts"):
+        empty(left, "float16") @ empty(right, "float16")
+
+
+def test_products_far_from_the_beginning(rng):
+    """The last rows of a matrix of more than 2**31 elements are multiplied where they lie."""
+    wide = 2**21
+    x, column = empty((1030, wide), "float16"), lucid.zeros(wide, 1, dtype=lucid.float16, device="cuda")
+    host(x)[-2:, -END:] = [[1.0, 2.0, 3.0], [0.5, 0.0, -1.0]]
+    host(column)[-END:, 0] = [4.0, 5.0, 6.0]
+    assert host(x[-2:] @ column).tolist() == [[32.0], [-4.0]]
