@@ -397,7 +397,7 @@ def test_far_apart(sample, rng):
 )
 def test_products_that_cublas_cannot_count(left, right):
     """A side or a stack beyond 32 bits is refused with its size, before anything runs."""
-    with pytest.raises(ShapeError, match="2,147,483,648.*multiply parts"):
+    with pytest.raises(ShapeError, match=r"2,147,483,648.*multiply parts"):
         empty(left, "float16") @ empty(right, "float16")
 
 
