@@ -54,6 +54,19 @@ def test_node_hooks_replace_all_gradients() -> None:
 
 
 @contract("2.1")
+def test_node_hooks_chain_in_order_of_registration() -> None:
+    """Each prehook and each posthook of a node gets what the one before it has returned."""
+    x = leaf(2.0)
+    y = x * 3
+    y.grad_fn.register_prehook(lambda received: (received[0] + 1,))
+    y.grad_fn.register_prehook(lambda received: (received[0] * 10,))
+    y.grad_fn.register_hook(lambda given, received: (given[0] + 2, *given[1:]))
+    y.grad_fn.register_hook(lambda given, received: (given[0] * 100, *given[1:]))
+    y.backward(lucid.tensor(5.0, dtype=lucid.float64).reshape(1))
+    assert x.grad.item() == ((5 + 1) * 10 * 3 + 2) * 100
+
+
+@contract("2.1")
 @pytest.mark.parametrize(
     ("pre", "post", "error", "text"),
     [

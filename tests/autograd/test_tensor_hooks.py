@@ -298,6 +298,12 @@ def test_nodes_upstream_of_a_none_still_execute() -> None:
     Stop.apply(y).backward()
     assert seen == [None, ((None, None), (None,))] or seen == [None, ((None,), (None,))]
     assert x.grad is None
+    seen.clear()
+    parts = leaf(1.0, 2.0).split(1)
+    for name, part in zip("ab", parts, strict=True):
+        part.register_hook(lambda grad, name=name: seen.append((name, grad)))
+    Stop.apply(parts[0]).backward()
+    assert sorted(seen) == [("a", None), ("b", None)]
 
 
 @contract("1.8")

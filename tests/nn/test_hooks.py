@@ -518,6 +518,13 @@ def test_hook_construction():
     arguments["prepend"] = False
     hook.register(module)
     assert float(module(lucid.ones(1))) == 4.0
+    module = nn.Identity()
+    module.register_forward_pre_hook(lambda m, args: args[0] * 2)
+    arguments = {"prepend": True}
+    hook = Hook(lambda m, args: args[0] + 1, prehook_kwargs=arguments)
+    arguments["prepend"] = False
+    hook.register(module)
+    assert float(module(lucid.ones(1))) == 4.0
 
 
 @contract("9.2")

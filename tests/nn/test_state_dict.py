@@ -263,6 +263,8 @@ def test_loading_pre_hooks():
     module[0].register_load_state_dict_pre_hook(theirs)
     module.load_state_dict(state)
     assert seen == [(["bias", "legacy", "weight"], True)]
+    module.load_state_dict(state, strict=False)
+    assert seen.pop()[1] is False
     assert state == given
     module[1][0]._register_load_state_dict_pre_hook(lambda entries, prefix, *rest: seen.append(prefix))
     module[1][0]._register_load_state_dict_pre_hook(lambda m, entries, prefix, *rest: seen.append(m), with_module=True)
