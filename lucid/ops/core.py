@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +65,8 @@ sum_to.call = _sum_to_graph
 
 def _expand_cpu(x: Array, *, shape: tuple[int, ...]) -> Array:
     # NumPy takes what broadcast_to gives for read-only, also where no element is repeated
-    return x.reshape(shape) if x.size == math.prod(shape) else np.broadcast_to(x, shape)
+    wide = np.broadcast_to(x, shape)
+    return x.reshape(shape) if wide.size == x.size else wide
 
 
 @primitive(view=True, cpu=_expand_cpu)
