@@ -12,9 +12,12 @@ from lucid.autograd.views import change_in_place
 from lucid.backend.arrays import asarray, is_array, namespace, on
 from lucid.backend.device import device_of
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.ops.accumulation import neighbours
+from lucid.ops.axes import permute
 from lucid.ops.masking import masked_fill, masked_select
 from lucid.ops.picking import check_indices, fitted, pick, put, view_at
 from lucid.ops.promotion import cast_to, tensor_dtype
+from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -38,18 +41,23 @@ class Key(NamedTuple):
         One of integers for each of `dims`.
     mask : Tensor or None
         The only index, of bools, of the shape of the view; then there are no others.
+    order : tuple of int
+        In which the dimensions of the view come; its last ones stay where they are.
     """
 
     basic: tuple[Any, ...]
     dims: tuple[int, ...] = ()
     indices: tuple[Any, ...] = ()
     mask: Any = None
+    order: tuple[int, ...] = ()
 
     def view_of(self, input: Any) -> Any:
         """Return the view of `input`; itself if it is all of it and only picked from."""
         if (self.dims or self.mask is not None) and all(part is ... or part == slice(None) for part in self.basic):
-            return input
-        return view_at(input, index=self.basic)
+            view = input
+        else:
+            view = view_at(input, index=self.basic)
+        return permute(view, *self.order, *range(len(self.order), view.array.ndim)) if self.order else view
 
 
 def parse(index: Any, input: Any) -> Key:
@@ -110,7 +118,28 @@ def parse(index: Any, input: Any) -> Key:
             new = item.array.dtype.kind == "b" and not item.array.ndim
             basic += [None] if new else [slice(None)] * len(parts)
             dim += 0 if new else len(parts)
-    return Key((*basic, ...), tuple(dims), tuple(indices))
+    return beside((*basic, ...), tuple(dims), tuple(indices))
+
+
+def beside(basic: tuple[Any, ...], dims: tuple[int, ...], indices: tuple[Any, ...]) -> Key:
+    """Return the key, with indices of no dimensions moved beside the others where these alone are neighbours.
+
+    Such an index is on a CUDA device, where it is not read, and picks as the others do; but like the integer that it is
+    on the CPU it must not send their common shape to the front.
+    """
+    single = [place for place, index in enumerate(indices) if not index.array.ndim]
+    others = [place for place, index in enumerate(indices) if index.array.ndim]
+    if not single or not others or neighbours(dims):
+        return Key(basic, dims, indices)
+    dropped = [dims[place] for place in single]
+    rest = [dim for dim in range(sum(type(part) is not int for part in basic[:-1])) if dim not in dropped]
+    places = tuple([rest.index(dims[place]) for place in others])
+    if not neighbours(places):
+        return Key(basic, dims, indices)
+    first = places[0]
+    order = (*rest[:first], *dropped, *rest[first:])
+    picks = tuple([indices[place] for place in (*single, *others)])
+    return Key(basic, tuple(range(first, first + len(picks))), picks, order=order)
 
 
 def places_of(item: Any, dim: int, shape: tuple[int, ...]) -> list[Any]:
@@ -194,9 +223,10 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     input : Tensor
         Of any shape.
     index : int, slice, None, Ellipsis, Tensor, array, list, or a tuple of these
-        Integers and slices are applied first. Indices of integers broadcast against each other; their common shape
-        stands in the place of the dimensions that they index if these are neighbours, else in front. A mask of bools
-        stands for the indices of its true elements.
+        Integers and slices are applied first, and tensors of one integer are integers; but on CUDA, where these are
+        not read, they pick a copy. Indices of integers broadcast against each other; their common shape stands in the
+        place of the dimensions that they index if these are neighbours, else in front. A mask of bools stands for the
+        indices of its true elements.
 
     Returns
     -------
@@ -310,7 +340,7 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     Raises
     ------
     IndexOutOfRangeError, ShapeError, DtypeError
-        As for :func:`getitem`; or if the values do not fit.
+        As for :func:`getitem`; or if the values do not fit, or an index is no tensor.
 
     Examples
     --------
@@ -319,13 +349,19 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     >>> lucid.index_put(lucid.zeros(2), at, lucid.tensor([1.0, 2.0]), accumulate=True)
     tensor([3., 0.])
     """
-    key = parse(tuple(indices), input)
+    array: Array = input.array
+    places = [as_index(index, array) for index in indices]
+    if not places or any(place is None or place is ... or type(place) is slice for place in places):
+        raise DtypeError(f"index_put: expected one or more tensors as indices, got {indices!r}; use x[index] = value")
+    # one place is written as a list of one, because x[place] takes it for a view
+    lists = [wrap(asarray([p], "int64", device_of(array))) if type(p) is int else p for p in places]
+    key = parse(tuple(lists), input)
     dims, picks = key.dims, key.indices
     if key.mask is not None:
         mask = key.mask.array
         dims, picks = tuple(range(mask.ndim)), tuple(true_places(mask))
-    if not dims:
-        raise ShapeError("index_put: expected at least one index tensor of one or more dimensions")
-    new = as_value(values, input)
-    shape = check_indices(input.array.shape, dims, picks)
-    return put(input, fitted(new, shape), *picks, dims=dims, accumulate=accumulate)
+    new, view = as_value(values, input), key.view_of(input)
+    shape = check_indices(view.array.shape, dims, picks)
+    out = put(view, fitted(new, shape), *picks, dims=dims, accumulate=accumulate)
+    # a single bool has added a dimension
+    return out if out.array.shape == array.shape else reshape(out, array.shape)

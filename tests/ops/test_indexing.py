@@ -201,3 +201,10 @@ def test_index_put_takes_masks(rng):
     np.testing.assert_array_equal(
         out.numpy(force=True)[~mask.numpy(force=True)], x.numpy(force=True)[~mask.numpy(force=True)]
     )
+
+
+def test_index_put_takes_a_single_bool(rng):
+    """True names every element and False none, as in assignment; the shape stays."""
+    x = lucid.tensor(rng.standard_normal((2, 3)))
+    assert indexing.index_put(x, (lucid.tensor(True),), lucid.tensor(7.0).double()).tolist() == [[7.0] * 3] * 2
+    assert indexing.index_put(x, (lucid.tensor(False),), lucid.tensor(7.0).double()).tolist() == x.tolist()

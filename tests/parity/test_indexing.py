@@ -86,12 +86,12 @@ def test_getitem_like_pytorch(part, rng):
             assert got is expected, (shape, key, got, expected)
             raised += 1
             continue
-        np.testing.assert_array_equal(got.detach().array, expected.detach().numpy(), err_msg=f"{shape} {key}")
-        upstream = rng.standard_normal(got.array.shape)
+        np.testing.assert_array_equal(got.numpy(force=True), expected.numpy(force=True), err_msg=f"{shape} {key}")
+        upstream = rng.standard_normal(got.shape)
         got.backward(lucid.tensor(upstream))
         expected.backward(torch.tensor(upstream))
         np.testing.assert_allclose(
-            ours.grad.array, theirs.grad.numpy(), rtol=1e-12, atol=1e-14, err_msg=f"{shape} {key}"
+            ours.grad.numpy(force=True), theirs.grad.numpy(), rtol=1e-12, atol=1e-14, err_msg=f"{shape} {key}"
         )
     assert raised < 100
 
@@ -125,14 +125,14 @@ def test_setitem_like_pytorch(part, rng):
             results.append((leaf, new, target))
         (leaf, new, target), (their_leaf, their_new, their_target) = results
         where = f"{shape} {key}"
-        np.testing.assert_array_equal(target.detach().array, their_target.detach().numpy(), err_msg=where)
+        np.testing.assert_array_equal(target.numpy(force=True), their_target.numpy(force=True), err_msg=where)
         upstream = rng.standard_normal(shape)
         target.backward(lucid.tensor(upstream))
         their_target.backward(torch.tensor(upstream))
         for ours, theirs in ((leaf, their_leaf), (new, their_new)):
             # PyTorch gives no gradient at all to values of which none was used
             expected = np.zeros(theirs.shape) if theirs.grad is None else theirs.grad.numpy()
-            np.testing.assert_allclose(ours.grad.array, expected, rtol=1e-12, atol=1e-13, err_msg=where)
+            np.testing.assert_allclose(ours.grad.numpy(force=True), expected, rtol=1e-12, atol=1e-13, err_msg=where)
         done += 1
     assert done > 40
 
@@ -146,3 +146,38 @@ def test_assigned_numbers_take_the_dtype_of_the_target(kind, value):
     theirs[1] = value.item() if isinstance(value, np.generic) else value
     assert str(ours.dtype).removeprefix("lucid.") == str(theirs.dtype).removeprefix("torch.")
     assert ours.tolist() == theirs.tolist()
+
+
+PLACES = {
+    "lists": ([1, 2], [0, 3]),
+    "one number before a list": (1, [0, 3]),
+    "one number behind a list": ([0, 2], -1),
+    "one number": (2,),
+    "only numbers": (1, 2, 0),
+    "mask": ([[True, False, False, True], [False] * 4, [False, True, False, False]],),
+    "list and mask": ([0, 1], [False, True, True, False]),
+}
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("name", PLACES)
+def test_index_put_like_pytorch(name, accumulate, rng):
+    """Values are written or added where tensors of any number of dimensions name places, with PyTorch's gradients."""
+    places = tuple(map(np.array, PLACES[name]))
+    array, upstream = rng.standard_normal((2, 3, 4, 2))
+    value = rng.standard_normal(torch.tensor(array)[made(torch, places)].shape)
+    found = []
+    for module in (lucid, torch):
+        x, new = module.tensor(array, requires_grad=True), module.tensor(value, requires_grad=True)
+        out = module.index_put(x, made(module, places), new, accumulate)
+        found.append([out, *module.autograd.grad(out, (x, new), module.tensor(upstream))])
+    for got, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(got.numpy(force=True), expected.numpy(force=True), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("index", [slice(0, 1), None, ...])
+def test_index_put_takes_tensors_only(index):
+    """Slices, None and Ellipsis are refused by both."""
+    for module in (lucid, torch):
+        with pytest.raises(TypeError):
+            module.index_put(module.zeros(2), (index,), module.tensor(1.0))
