@@ -104,8 +104,8 @@ def run(library, arrays, steps, *, base_is_leaf):
     versions = base._version > 0
     if result.requires_grad:
         result.backward()
-    grads = [None if t.grad is None else t.grad.numpy() for t in ((w,) if base_is_leaf else (x, w))]
-    values = [base.detach().numpy(), *(view.detach().numpy() for view in kept)]
+    grads = [None if t.grad is None else t.grad.numpy(force=True) for t in ((w,) if base_is_leaf else (x, w))]
+    values = [base.numpy(force=True), *(view.numpy(force=True) for view in kept)]
     return values, grads, versions
 
 

@@ -54,6 +54,6 @@ def test_equations(case, rng):
     equation, *shapes = case
     arrays = [np.asarray(rng.standard_normal(shape)) for shape in shapes]
     expected = torch.einsum(equation, *map(torch.tensor, arrays)).numpy()
-    got = einsum(equation, *map(lucid.tensor, arrays)).array
+    got = einsum(equation, *map(lucid.tensor, arrays)).numpy(force=True)
     assert got.shape == expected.shape
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)

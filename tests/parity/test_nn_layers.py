@@ -101,7 +101,7 @@ def same_state(theirs, ours, tolerance=1e-10):
     assert list(theirs) == list(ours)
     for name, value in theirs.items():
         assert tuple(value.shape) == ours[name].shape
-        np.testing.assert_allclose(ours[name].numpy(), value.numpy(), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(ours[name].numpy(force=True), value.numpy(), rtol=tolerance, atol=tolerance)
 
 
 def pair(make, rng):
@@ -141,7 +141,7 @@ def test_values_and_gradients(name, rng):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             y, v = theirs(x), ours(u)
-        np.testing.assert_allclose(v.detach().numpy(), y.detach().numpy(), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(v.numpy(force=True), y.numpy(force=True), rtol=1e-9, atol=1e-9)
         upstream = rng.standard_normal(tuple(y.shape))
         if not y.requires_grad:
             assert not v.requires_grad
@@ -149,9 +149,9 @@ def test_values_and_gradients(name, rng):
         y.backward(torch.tensor(upstream))
         v.backward(lucid.tensor(upstream))
         if not embedding:
-            np.testing.assert_allclose(u.grad.numpy(), x.grad.numpy(), rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(u.grad.numpy(force=True), x.grad.numpy(), rtol=1e-8, atol=1e-8)
         for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
-            np.testing.assert_allclose(q.grad.numpy(), p.grad.numpy(), rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(q.grad.numpy(force=True), p.grad.numpy(force=True), rtol=1e-8, atol=1e-8)
         same_state(theirs.state_dict(), ours.state_dict(), 1e-9)
 
 
@@ -168,7 +168,7 @@ def test_in_place_layers(name, rng):
     assert out is source
     theirs(x * 1).backward(torch.tensor(upstream))
     out.backward(lucid.tensor(upstream))
-    np.testing.assert_allclose(u.grad.numpy(), x.grad.numpy(), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(u.grad.numpy(force=True), x.grad.numpy(), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
@@ -192,11 +192,11 @@ def test_losses(name, reduction, rng):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         y, v = modules[0](x, torch.tensor(target)), modules[1](u, lucid.tensor(target))
-    np.testing.assert_allclose(v.detach().numpy(), y.detach().numpy(), rtol=1e-9)
+    np.testing.assert_allclose(v.numpy(force=True), y.numpy(force=True), rtol=1e-9)
     upstream = rng.standard_normal(tuple(y.shape))
     y.backward(torch.tensor(upstream))
     v.backward(lucid.tensor(upstream))
-    np.testing.assert_allclose(u.grad.numpy(), x.grad.numpy(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(u.grad.numpy(force=True), x.grad.numpy(), rtol=1e-9, atol=1e-12)
     same_state(modules[0].state_dict(), modules[1].state_dict())
     assert repr(modules[1]) == repr(modules[0])
 
@@ -235,7 +235,7 @@ def test_initialisation(name, shape):
     lucid.manual_seed(0)
     theirs, ours = getattr(torch.nn, name)(*shape), getattr(lucid.nn, name)(*shape)
     for p, q in zip(theirs.parameters(), ours.parameters(), strict=True):
-        a, b = p.detach().numpy().ravel(), q.detach().numpy().ravel()
+        a, b = p.numpy(force=True).ravel(), q.numpy(force=True).ravel()
         assert abs(a.std() - b.std()) < 6 * a.std() / math.sqrt(2 * a.size)
         assert abs(b.mean()) < 6 * a.std() / math.sqrt(a.size)
         if name != "Embedding":
@@ -264,7 +264,7 @@ def test_initialisers(name):
     getattr(torch.nn.init, name)(theirs, *args, **settings)
     assert getattr(lucid.nn.init, name)(ours, *args, **settings) is ours
     assert ours.is_leaf
-    a, b = np.sort(theirs.numpy().ravel()), np.sort(ours.detach().numpy().ravel())
+    a, b = np.sort(theirs.numpy().ravel()), np.sort(ours.numpy(force=True).ravel())
     grid = np.concatenate([a, b])
     distance = np.abs(np.searchsorted(a, grid, "right") - np.searchsorted(b, grid, "right")).max() / a.size
     assert distance < 2.2 * math.sqrt(2 / a.size)
@@ -279,11 +279,12 @@ def test_initialisers_without_chance():
         theirs, ours = torch.ones(shape), lucid.ones(*shape)
         getattr(torch.nn.init, name)(theirs, *args)
         getattr(lucid.nn.init, name)(ours, *args)
-        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+        np.testing.assert_array_equal(ours.numpy(force=True), theirs.numpy())
     sparse = lucid.nn.init.sparse_(lucid.ones(10, 4), 0.25)
-    assert ((sparse.numpy() == 0).sum(0) == 3).all()
+    assert ((sparse.numpy(force=True) == 0).sum(0) == 3).all()
     for shape in ((6, 4), (4, 6), (4, 2, 3)):
-        q = lucid.nn.init.orthogonal_(lucid.zeros(*shape, dtype=lucid.float64), gain=2.0).numpy().reshape(shape[0], -1)
+        filled = lucid.nn.init.orthogonal_(lucid.zeros(*shape, dtype=lucid.float64), gain=2.0)
+        q = filled.numpy(force=True).reshape(shape[0], -1)
         small = q @ q.T if q.shape[0] <= q.shape[1] else q.T @ q
         np.testing.assert_allclose(small, 4 * np.eye(len(small)), atol=1e-6)
 
@@ -308,7 +309,7 @@ def test_clipping(norm_type, rng):
         for p, g in zip(parameters, grads, strict=True):
             p.grad = lib.tensor(g, dtype=lib.float64)
         total = lib.nn.utils.clip_grad_norm_(parameters, 0.7, norm_type)
-        found.append([float(total), *(p.grad.numpy() for p in parameters)])
+        found.append([float(total), *(p.grad.numpy(force=True) for p in parameters)])
     for theirs, ours in zip(*found, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
@@ -324,7 +325,7 @@ def test_state_dicts_go_both_ways(rng):
     ours, theirs = network(lucid.nn).double(), network(torch.nn).double()
     values = rng.standard_normal((4, 1, 6, 6))
     ours(lucid.tensor(values))
-    theirs.load_state_dict({name: torch.tensor(value.numpy()) for name, value in ours.state_dict().items()})
+    theirs.load_state_dict({name: torch.tensor(value.numpy(force=True)) for name, value in ours.state_dict().items()})
     with torch.no_grad():
         expected = theirs.eval()(torch.tensor(values)).numpy()
-    np.testing.assert_allclose(ours.eval()(lucid.tensor(values)).detach().numpy(), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ours.eval()(lucid.tensor(values)).numpy(force=True), expected, rtol=1e-9, atol=1e-9)

@@ -61,7 +61,7 @@ class Pair:
 
     def compare(self, tolerance):
         for ours, theirs in zip(self.ours, self.theirs, strict=True):
-            np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=tolerance, atol=tolerance)
+            np.testing.assert_allclose(ours.numpy(force=True), theirs.numpy(force=True), rtol=tolerance, atol=tolerance)
 
 
 @each_algorithm
@@ -92,7 +92,7 @@ def test_half_types(name, spelling):
     getattr(lucid.optim, name)([ours], lr=0.1).step()
     getattr(torch.optim, name)([theirs], lr=0.1).step()
     half_a_unit = torch.finfo(half).eps / 2 * 1.001
-    np.testing.assert_allclose(ours.detach().float().numpy(), theirs.detach().numpy(), rtol=half_a_unit, atol=1e-7)
+    np.testing.assert_allclose(ours.float().numpy(force=True), theirs.numpy(force=True), rtol=half_a_unit, atol=1e-7)
 
 
 @each_algorithm
@@ -112,7 +112,7 @@ def test_state_dicts_go_both_ways(name, settings, direction):
         fresh = type(theirs)([{"params": pair.theirs[:-1]}, {"params": pair.theirs[-1:]}], lr=1)
         given = ours.state_dict()
         given["state"] = {
-            number: {key: torch.tensor(value.numpy()) for key, value in entries.items()}
+            number: {key: torch.tensor(value.numpy(force=True)) for key, value in entries.items()}
             for number, entries in given["state"].items()
         }
         fresh.load_state_dict(given)

@@ -27,11 +27,11 @@ def test_every_small_geometry(ceil_mode, rng):
                 max_pool1d(mine, k, s, p, 1, ceil_mode),
                 functional.max_pool1d(theirs, k, s, p, 1, ceil_mode),
             )
-            np.testing.assert_array_equal(got.array, expected.numpy())
+            np.testing.assert_array_equal(got.numpy(force=True), expected.numpy())
             for padded in (True, False):
                 got = avg_pool1d(mine, k, s, p, ceil_mode, padded)
                 expected = functional.avg_pool1d(theirs, k, s, p, ceil_mode, padded)
-                np.testing.assert_allclose(got.array, expected.numpy(), rtol=1e-12, atol=1e-12)
+                np.testing.assert_allclose(got.numpy(force=True), expected.numpy(), rtol=1e-12, atol=1e-12)
 
 
 def test_every_small_adaptive_geometry(rng):
@@ -42,7 +42,7 @@ def test_every_small_adaptive_geometry(rng):
             adaptive_avg_pool1d(lucid.tensor(x), parts),
             functional.adaptive_avg_pool1d(torch.tensor(x), parts),
         )
-        np.testing.assert_allclose(got.array, expected.numpy(), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(got.numpy(force=True), expected.numpy(), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_positions(settings, kind, rng):
         x[rng.random(x.shape) < 0.4] = -np.inf
     values, places = max_pool2d(lucid.tensor(x), *settings, return_indices=True)
     expected, wanted = functional.max_pool2d(torch.tensor(x), *settings, return_indices=True)
-    np.testing.assert_array_equal(values.array, expected.numpy())
-    np.testing.assert_array_equal(places.array, wanted.numpy())
+    np.testing.assert_array_equal(values.numpy(force=True), expected.numpy())
+    np.testing.assert_array_equal(places.numpy(force=True), wanted.numpy())
     assert places.dtype == lucid.int64

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import lucid
 
+on_the_cpu = pytest.mark.cpu("tensors on another device print it")
 RNG = np.random.default_rng(0)
 ARRAYS = {
     "whole numbers": np.array([1.0, 2.0, -3.0], np.float32),
@@ -64,6 +65,7 @@ def said(array, **options):
     return ours, theirs.replace("torch.", "lucid.")
 
 
+@on_the_cpu
 @pytest.mark.parametrize("name", ARRAYS)
 def test_repr(name):
     """Numbers, widths, line breaks, summaries and suffixes are PyTorch's, character by character."""
@@ -71,6 +73,7 @@ def test_repr(name):
     assert ours == theirs
 
 
+@on_the_cpu
 @pytest.mark.parametrize("name", ["fractions", "no dimension", "lines wrap", "summary", "doubles", "complex"])
 def test_repr_of_what_requires_grad(name):
     """A leaf says that it requires grad; the suffix wraps where PyTorch's does."""
@@ -78,6 +81,7 @@ def test_repr_of_what_requires_grad(name):
     assert ours == theirs
 
 
+@on_the_cpu
 def test_repr_of_a_result():
     """A result names the node that made it."""
     array = ARRAYS["fractions"]
@@ -85,6 +89,7 @@ def test_repr_of_a_result():
     assert ours == repr(torch.tensor(array, requires_grad=True) * 2)
 
 
+@on_the_cpu
 def test_repr_of_bfloat16():
     """bfloat16, which NumPy does not know, is shown as its float32 values."""
     array = ARRAYS["fractions"]
@@ -92,6 +97,7 @@ def test_repr_of_bfloat16():
     assert ours == repr(torch.tensor(array).bfloat16()).replace("torch.", "lucid.")
 
 
+@on_the_cpu
 @pytest.mark.parametrize(
     "options",
     [
@@ -120,6 +126,7 @@ def test_printoptions(name, options):
     assert ours == theirs
 
 
+@on_the_cpu
 @given(
     st.lists(
         st.floats(width=32, allow_subnormal=False) | st.integers(-(10**6), 10**6).map(float), min_size=1, max_size=12

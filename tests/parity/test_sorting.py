@@ -21,7 +21,7 @@ def both(array, dtype=None):
 def same(ours, theirs):
     """Fail unless values, NaN included, and dtypes agree."""
     assert str(ours.dtype).removeprefix("lucid.") == str(theirs.dtype).removeprefix("torch.")
-    np.testing.assert_array_equal(ours.to(lucid.float64).array, theirs.to(torch.float64).numpy())
+    np.testing.assert_array_equal(ours.to(lucid.float64).numpy(force=True), theirs.to(torch.float64).numpy())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
