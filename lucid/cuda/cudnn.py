@@ -22,7 +22,7 @@ from lucid.cuda.kernels import C_TYPES
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
-__all__ = ["run"]
+__all__ = ["is_able", "run"]
 
 _log = logging.getLogger("lucid.cuda")
 
@@ -138,6 +138,11 @@ def _layout(x: Array) -> Layout:
     return Layout(C_TYPES[x.dtype], tuple(x.shape), tuple(reversed(steps)))
 
 
+def is_able() -> bool:
+    """Whether there is a cuDNN that may be used."""
+    return switch.enabled and not gpu.is_simulated() and _package() is not None
+
+
 def run(
     operation: str,
     inputs: dict[str, Array],
@@ -161,7 +166,7 @@ def run(
     repeatable : bool
         Whether a plan that cuDNN calls non-deterministic is refused.
     """
-    package = None if gpu.is_simulated() or not switch.enabled else _package()
+    package = _package() if is_able() else None
     arrays = *inputs.values(), *outputs
     if package is None or any(C_TYPES.get(x.dtype) not in _DTYPES for x in arrays):
         return False

@@ -39,6 +39,8 @@ def _run(
     operation: str, inputs: dict[str, Array], shape: Any, sizes: tuple[Any, Any, Any], windows: tuple[Any, Any, Any]
 ) -> Any:
     """Return the output of an operation on two arrays."""
+    if not cudnn.is_able():
+        return NotImplemented
     stride, before, dilation = windows
     after = _padding_after(*sizes, stride, before, dilation)
     first, second = inputs.values()

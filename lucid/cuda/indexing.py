@@ -401,13 +401,14 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
         walk, dtype = walk._replace(dims=dims, along=2 * walk.along), np.dtype(f"f{dtype.itemsize // 2}")
     name = C_TYPES.get(dtype)
     plan = _sum_of(walk.dims)
-    if name is None or plan is None or (array is None and name not in ATOMIC):
+    if name is None or plan is None:
         return False
     launch, dims, count = plan
     if not count:
         return True
     ordered = are_deterministic_algorithms_enabled() and dtype.kind in "fV"
     if name not in ATOMIC or (ordered and array is not None):
+        array = gpu.cupy().full(count, value, dtype) if array is None else array
         _add_in_order(name, table, walk, array, use_count, skipped)
         return True
     bits = bits_of(value, table.dtype) if array is None else (0, 0)

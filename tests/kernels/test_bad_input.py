@@ -20,6 +20,7 @@ from lucid.errors import DeviceError, IndexOutOfRangeError, KernelError, OutOfMe
 from lucid.nn import functional
 from tests.gradients import flat, is_floating, numbers, outputs_and_gradients, random_like, tensors_of
 from tests.ops.test_samples import GRADIENT, SAMPLES, VALUE, check_close
+from tests.samples import FLOATS, INTEGERS
 
 pytestmark = pytest.mark.gpu
 
@@ -52,7 +53,7 @@ def expanded(xp, array):
     return xp.broadcast_to(array[:1], array.shape) if array.ndim > 1 and array.dtype.kind in "fV" else array
 
 
-LAYOUTS = {"turned": turned, "backwards": backwards, "expanded": expanded}
+LAYOUTS = {"dense": lambda xp, array: array, "turned": turned, "backwards": backwards, "expanded": expanded}
 
 
 def results_of(sample, tensors, upstream):
@@ -98,7 +99,12 @@ UNSTEADY_IF_EQUAL = ("batch_norm", "scaled_dot_product_attention")
 
 @pytest.mark.parametrize(
     ("how", "dtype"),
-    [("turned", "float32"), ("turned", "bfloat16"), ("backwards", "float32"), ("expanded", "bfloat16")],
+    [
+        ("turned", "float32"),
+        ("turned", "bfloat16"),
+        ("expanded", "bfloat16"),
+        *(("backwards", dtype) for dtype in FLOATS),
+    ],
 )
 @EVERY
 def test_layouts(sample, how, dtype, rng):
@@ -106,6 +112,27 @@ def test_layouts(sample, how, dtype, rng):
     if how == "expanded" and sample.name.startswith(UNSTEADY_IF_EQUAL):
         return
     check_like_cpu(sample, [np.asarray(a) for a in sample.inputs(rng)], dtype, LAYOUTS[how], rng)
+
+
+@pytest.mark.parametrize("how", ["dense", "turned", "backwards"])
+@EVERY
+def test_integers_of_any_layout(sample, how, rng):
+    """Integers and bools, wherever they lie, give on the device what they give on the CPU, or the same error."""
+    arrays = [np.nan_to_num(np.asarray(a)) for a in sample.inputs(rng)]
+    for dtype in (*INTEGERS, "bool"):
+        # no zeros: the CPU looks for divisors of zero, the device does not wait for them
+        whole = [(1 + np.abs(3 * a.clip(-9, 9)).astype(int)).astype(dtype) if is_floating(a) else a for a in arrays]
+        results = []
+        for xp, device in ((np, "cpu"), (gpu.cupy(), "cuda")):
+            tensors = [wrap(LAYOUTS[how](xp, t.array)) for t in tensors_of(whole, requires_grad=False, device=device)]
+            results.append(outcome(lambda tensors=tensors: flat(sample.op(*tensors))))
+        if isinstance(results[0], type):
+            assert results[1] is results[0]
+            continue
+        for expected, got in zip(*results, strict=True):
+            assert (got.dtype, got.device.type) == (expected.dtype, "cuda")
+            exact = not is_floating(expected.array)
+            check_close(numbers(got), numbers(expected), 0 if exact else 2 * VALUE["float32"], dtype)
 
 
 @pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES if s.empty])

@@ -101,13 +101,11 @@ def test_same_bits_every_time(rng):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_integers(dtype, rng):
+@pytest.mark.parametrize("shape", [(33, 70), (2, 300000)], ids=["one stage", "two stages"])
+def test_integers(shape, dtype, rng):
     """Integers and bools are summed exactly, as int64, and have extremes and tests."""
-    x = (
-        rng.integers(0, 2, (33, 70))
-        if dtype == "bool"
-        else rng.integers(0 if dtype == "uint8" else -100, 101, (33, 70))
-    )
+    low, high = {"bool": (0, 2), "uint8": (0, 101)}.get(dtype, (-100, 101))
+    x = rng.integers(low, high, shape)
     there = lucid.tensor(x, dtype=getattr(lucid, dtype), device="cuda").array
     x = there.get()
     for dim in [(0,), (1,), (0, 1)]:
@@ -119,9 +117,10 @@ def test_integers(dtype, rng):
         np.testing.assert_array_equal(kernel("any", there, dim=dim, keepdim=False).get(), x.any(dim))
         np.testing.assert_array_equal(kernel("all", there, dim=dim, keepdim=False).get(), x.all(dim))
         np.testing.assert_array_equal(kernel("count_nonzero", there, dim=dim).get(), np.count_nonzero(x, dim))
-    np.testing.assert_array_equal(
-        kernel("prod", there[:3], dim=0, keepdim=False).get(), x[:3].prod(0, dtype=np.int64).astype(x.dtype)
-    )
+    for dim in (0, 1):
+        np.testing.assert_array_equal(
+            kernel("prod", there, dim=dim, keepdim=False).get(), x.prod(dim, dtype=np.int64).astype(x.dtype)
+        )
 
 
 def test_sum_in_another_dtype(rng):
@@ -144,12 +143,46 @@ def test_norms(p, dtype, rng):
 
 
 @every_float
+@pytest.mark.parametrize("p", [1.0, 3.0, float("inf"), float("-inf")])
+def test_norms_in_two_stages(p, dtype, rng):
+    """Norms of long rows are those of NumPy, in every dtype."""
+    x = rounded((np.abs(rng.standard_normal((2, 70000))) + 0.5) / 2**12, dtype)
+    out = kernel("norm", on_device(x, dtype).array, p=p, dim=(1,), keepdim=False)
+    assert_near(out, np.linalg.norm(x, p, 1), dtype, slack=4)
+
+
+@every_float
+def test_counts_in_two_stages(dtype, rng):
+    """Numbers that are not zero are counted over long rows, NaN among them."""
+    x = rng.choice([0.0, 0.5, np.nan], (2, 70000))
+    there = on_device(x, dtype).array
+    np.testing.assert_array_equal(kernel("count_nonzero", there, dim=(1,)).get(), np.count_nonzero(x, 1))
+    np.testing.assert_array_equal(kernel("any", there, dim=(1,), keepdim=False).get(), [True, True])
+    np.testing.assert_array_equal(kernel("all", there, dim=(1,), keepdim=False).get(), [False, False])
+
+
+@every_float
 def test_prod(dtype, rng):
     """Products along a dimension agree with NumPy's."""
     x = rounded(rng.uniform(0.8, 1.2, (7, 33, 3)), dtype)
     there = on_device(x, dtype).array
     for dim in range(3):
         assert_near(kernel("prod", there, dim=dim, keepdim=False), x.prod(dim), dtype, slack=4)
+    signs = rounded(rng.choice([-1.0, 1.0], (2, 70000)), dtype)
+    out = kernel("prod", on_device(signs, dtype).array, dim=1, keepdim=False)
+    np.testing.assert_array_equal(out.get().astype(np.float64), signs.prod(1))
+
+
+@every_float
+@pytest.mark.parametrize("op", ["amax", "amin"])
+def test_gradients_of_long_extremes(op, dtype, rng):
+    """All of the largest, or smallest, elements of a long row share its gradient."""
+    x = rounded(rng.integers(-50, 51, (2, 70000)) / 2, dtype)
+    tensor = on_device(x, dtype).requires_grad_()
+    upstream = rounded(rng.uniform(100, 200, 2), dtype)
+    getattr(lucid, op)(tensor, 1).backward(on_device(upstream, dtype))
+    chosen = x == getattr(x, op[1:])(1, keepdims=True)
+    assert_near(tensor.grad.array, chosen * (upstream / chosen.sum(1))[:, None], dtype)
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])

@@ -28,6 +28,8 @@ MISTAKES = {
     "index_select": (lambda x: slices.index_select(x, 0, lucid.tensor([-1])), IndexOutOfRangeError, "index -1"),
     "index_select matrix": (lambda x: slices.index_select(x, 0, lucid.tensor([[0]])), ShapeError, "one dimension"),
     "index_add": (lambda x: slices.index_add(x, 0, lucid.tensor([0]), x), ShapeError, r"shape \[1, 3\], got \[2, 3\]"),
+    "index_add alpha": (
+        lambda x: slices.index_add(x.long(), 0, lucid.tensor([0, 1]), x.long(), alpha=0.5), DtypeError, "an integer"),
     "index_copy": (lambda x: slices.index_copy(x, 0, lucid.tensor([0, 1]), lucid.ones(2, 3)), DtypeError, "like input"),
     "masked_fill": (lambda x: masking.masked_fill(x, lucid.tensor([1]), 0), DtypeError, "mask of bools, got int64"),
     "masked_fill value": (lambda x: masking.masked_fill(x, x > 1, x), ShapeError, "0-dim tensor"),

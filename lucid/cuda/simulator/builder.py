@@ -29,7 +29,7 @@ _log = logging.getLogger("lucid.cuda")
 def cache_folder() -> Path:
     """Where built libraries are kept: LUCID_CACHE_DIR, else ~/.cache/lucid, else a temporary folder."""
     chosen = os.environ.get("LUCID_CACHE_DIR")
-    folder = Path(chosen) if chosen else Path("~/.cache/lucid").expanduser()
+    folder = Path(chosen).absolute() if chosen else Path("~/.cache/lucid").expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -62,7 +62,9 @@ def _alone(path: Path) -> Generator[None]:
         yield
 
 
-def build(name: str, text: str, arguments: Sequence[str], *, what: str, source: str | None = None) -> Path:
+def build(
+    name: str, text: str, arguments: Sequence[str], *, what: str, source: str | None = None, folder: Path | None = None
+) -> Path:
     """Library that g++ makes, from the cache folder if it is there.
 
     Parameters
@@ -72,11 +74,14 @@ def build(name: str, text: str, arguments: Sequence[str], *, what: str, source: 
     text : str
         All that the result depends on besides ``arguments`` and the compiler.
     arguments : sequence of str
-        For g++, without the output and without ``source``.
+        For g++, without the output and without ``source``; files in them are relative to `folder`, so that
+        installations in several places share libraries.
     what : str
         What it is, for the log.
     source : str, optional
         C++ for g++ to read from its standard input.
+    folder : pathlib.Path, optional
+        Where g++ runs; by default here.
 
     Returns
     -------
@@ -89,18 +94,20 @@ def build(name: str, text: str, arguments: Sequence[str], *, what: str, source: 
     """
     compiler, version = _compiler()
     key = hashlib.sha256("\0".join([version, *arguments, text, source or ""]).encode()).hexdigest()[:24]
-    folder = cache_folder()
-    path = folder / f"{name}-{key}.so"
+    kept = cache_folder()
+    path = kept / f"{name}-{key}.so"
     if path.exists():
         return path
     # Few locks, because none can be removed safely.
-    with _alone(folder / f"{key[:2]}.lock"):
+    with _alone(kept / f"{key[:2]}.lock"):
         if path.exists():
             return path
         started = time.perf_counter()
-        partial = folder / f"{path.name}.{os.getpid()}"
+        partial = kept / f"{path.name}.{os.getpid()}"
         command = [compiler, *arguments, *(["-x", "c++", "-"] if source is not None else []), "-o", str(partial)]
-        ran = subprocess.run(command, input=source, capture_output=True, text=True, check=False)  # noqa: S603
+        ran = subprocess.run(  # noqa: S603
+            command, cwd=folder, input=source, capture_output=True, text=True, check=False
+        )
         if ran.returncode:
             raise KernelError(f"g++ cannot build {what}:\n{ran.stderr.strip()}")
         partial.replace(path)

@@ -34,9 +34,8 @@ def runtime() -> ctypes.CDLL:
 @cache
 def _loaded() -> ctypes.CDLL:
     text = "".join((FOLDER / name).read_text() for name in (*HEADERS, *SOURCES))
-    sources = [str(FOLDER / name) for name in SOURCES]
     options = ["-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden"]
-    path = build("runtime", text, [*options, *sources], what="the runtime of the simulated device")
+    path = build("runtime", text, [*options, *SOURCES], folder=FOLDER, what="the runtime of the simulated device")
     # Global, because the libraries of kernels find in it what the sanitizers call.
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     address, size = ctypes.c_void_p, ctypes.c_size_t
