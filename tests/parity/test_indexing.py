@@ -71,6 +71,7 @@ def outcome(function):
         return "raises" if isinstance(error, IndexError | RuntimeError | ShapeError) else None
 
 
+@pytest.mark.usefixtures("indices_are_read")
 @pytest.mark.parametrize("part", range(8))
 def test_getitem_like_pytorch(part, rng):
     """Any mixture of integers, slices, None, Ellipsis, tensors and masks gives PyTorch's value and gradient."""
