@@ -127,9 +127,11 @@ def beside(basic: tuple[Any, ...], dims: tuple[int, ...], indices: tuple[Any, ..
     Such an index is on a CUDA device, where it is not read, and picks as the others do; but like the integer that it is
     on the CPU it must not send their common shape to the front.
     """
+    if len(dims) < 2 or neighbours(dims):
+        return Key(basic, dims, indices)
     single = [place for place, index in enumerate(indices) if not index.array.ndim]
     others = [place for place, index in enumerate(indices) if index.array.ndim]
-    if not single or not others or neighbours(dims):
+    if not single or not others:
         return Key(basic, dims, indices)
     dropped = [dims[place] for place in single]
     rest = [dim for dim in range(sum(type(part) is not int for part in basic[:-1])) if dim not in dropped]
