@@ -17,7 +17,7 @@ CUBLAS_WORKSPACE_CONFIG=:4096:8 before the first product.
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -40,7 +40,15 @@ FORMS: dict[np.dtype[Any], tuple[int, int, type[np.floating[Any]]]] = {
 DEFAULT_ALGORITHM = -1
 LARGEST = 2**31 - 1
 
-_factors: dict[tuple[float, type], np.ndarray[Any, Any]] = {}
+
+class Factor(NamedTuple):
+    """A number in memory of the host, and where it lies: NumPy takes a microsecond to tell."""
+
+    number: np.ndarray[Any, Any]
+    address: int
+
+
+_factors: dict[tuple[float, type], Factor] = {}
 
 
 def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: float = 0.0) -> Array:
@@ -174,8 +182,8 @@ def _multiply(
         # cuBLAS counts by columns: its matrices are the transposes of ours, and the product's is b.T @ a.T
         cublas.gemmStridedBatchedEx(
             handle, int(b_by_columns), int(a_by_columns), columns, rows, inner,
-            alpha_at.ctypes.data, b_at + b_skip, number, b_line, b_step, a_at + a_skip, number, a_line, a_step,
-            beta_at.ctypes.data, out_at + out_skip, made, columns, out_step, count, compute, DEFAULT_ALGORITHM,
+            alpha_at.address, b_at + b_skip, number, b_line, b_step, a_at + a_skip, number, a_line, a_step,
+            beta_at.address, out_at + out_skip, made, columns, out_step, count, compute, DEFAULT_ALGORITHM,
         )  # fmt: skip
 
 
@@ -203,11 +211,12 @@ def _step(x: Array, axis: int) -> int:
     return x.strides[axis - 2] // x.itemsize
 
 
-def _factor(value: float, form: type[np.floating[Any]]) -> np.ndarray[Any, Any]:
+def _factor(value: float, form: type[np.floating[Any]]) -> Factor:
     """Return a factor in memory of the host, from which cuBLAS reads it when the call is made."""
     found = _factors.get((value, form))
     if found is None:
-        found = np.array(value, form)
+        number = np.array(value, form)
+        found = Factor(number, number.ctypes.data)
         if value in {0.0, 1.0}:
             _factors[value, form] = found
     return found
