@@ -109,8 +109,10 @@ def replay(steps: list[Step], value: Any) -> Any:
     return value
 
 
-def live_edge(tensor: TensorBase) -> Edge | None:
+def live_edge(tensor: TensorBase, *, shown: bool = False) -> Edge | None:
     """Return the edge of a tensor that may be a view of a base changed since the view was taken.
+
+    `shown` says that someone wants to see it, and not an op whether it has to record.
 
     Raises
     ------
@@ -123,7 +125,7 @@ def live_edge(tensor: TensorBase) -> Edge | None:
     base = view.base
     if base.edge is not None and not view.detached:
         steps = view.chain()
-        if not thread.state.grad_enabled and any(step.primitive is None for step in steps):
+        if not shown and not thread.state.grad_enabled and any(step.primitive is None for step in steps):
             # nothing is recorded that would hang on this edge
             return tensor.edge
         with enable_grad():

@@ -136,7 +136,7 @@ class Attributes(TensorBase):
         >>> x.is_leaf, (x * 2).is_leaf, (x * 2).detach().is_leaf
         (True, False, True)
         """
-        edge = live_edge(self)
+        edge = live_edge(self, shown=True)
         return edge is None or type(edge[0]) is AccumulateGrad
 
     @property
@@ -150,13 +150,13 @@ class Attributes(TensorBase):
         >>> (x * 2).grad_fn.name()
         'MulBackward0'
         """
-        edge = live_edge(self)
+        edge = live_edge(self, shown=True)
         return None if edge is None or type(edge[0]) is AccumulateGrad else edge[0]
 
     @property
     def output_nr(self) -> int:
         """The number of the output of `grad_fn` that this tensor is; 0 for a leaf."""
-        edge = live_edge(self)
+        edge = live_edge(self, shown=True)
         return 0 if edge is None else edge[1]
 
     @property

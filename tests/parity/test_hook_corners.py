@@ -53,7 +53,7 @@ def test_a_view_at_a_boundary_that_was_changed_unseen(lib):
 
 @pytest.mark.contract("5.6")
 def test_such_a_view_can_still_be_looked_at():
-    """A view whose place in the graph is lost is printed, needs a gradient, and can be used without one."""
+    """A view whose place in the graph is lost is printed, needs a gradient, can be used without one, and has no place."""
     module = lucid.nn.Identity()
     module.register_full_backward_hook(lambda *_: None)
     x = lucid.tensor([1.0, 2.0], requires_grad=True)
@@ -66,6 +66,9 @@ def test_such_a_view_can_still_be_looked_at():
     assert y.detach().tolist() == [2.0, 4.0]
     with lucid.no_grad():
         assert (y + 1).tolist() == [3.0, 5.0]
+        for place in ("is_leaf", "grad_fn", "output_nr"):
+            with pytest.raises(RuntimeError, match="cannot be taken again"):
+                getattr(y, place)
     with pytest.raises(RuntimeError, match="cannot be taken again"):
         y.sum()
 
