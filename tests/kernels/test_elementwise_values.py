@@ -12,6 +12,7 @@ from lucid.nn import functional
 from tests.gradients import numbers
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 # A few units in the last place of the dtype, and of the approximations on either side.
 RELATIVE = {"float32": 1e-6, "float64": 1e-14, "float16": 1e-3, "bfloat16": 8e-3}
 
@@ -256,3 +257,34 @@ def test_bools():
         np.testing.assert_array_equal(got, op(a, b))
     np.testing.assert_array_equal(numbers(~x), ~a)
     np.testing.assert_array_equal(numbers(lucid.where(x, y, True)), np.where(a, b, True))
+
+
+CHOICES = {
+    **{name: getattr(lucid, name) for name in ("eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum")},
+    **{name: getattr(lucid, name) for name in ("logical_and", "logical_or", "logical_xor")},
+    "logical_not": lambda a, b: lucid.logical_not(a),
+    "isclose": lambda a, b: lucid.isclose(a, b, rtol=0.1),
+    "isclose, NaN": lambda a, b: lucid.isclose(a, b, equal_nan=True),
+    "where": lambda a, b: lucid.where(a != b, a, b),
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "isnan": lambda a, b: lucid.isnan(a),
+    "isinf": lambda a, b: lucid.isinf(a),
+    "isfinite": lambda a, b: lucid.isfinite(a),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool"])
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices(name, dtype, rng):
+    """Comparisons and logic give in every dtype what they give on the CPU, of dense numbers and of reversed ones."""
+    values = np.array([0.0, 1.0, 2.0, 100.0, *([np.nan, np.inf, -np.inf, -0.0] if dtype in FLOATS else [])])
+    a, b = rng.choice(values, (2, 5, 16)).astype(getattr(lucid, dtype).numpy)
+    for step in (1, -1):
+        here, there = (
+            CHOICES[name](*[lucid.as_tensor(lucid.tensor(x, device=d).array[::step, ::step]) for x in (a, b)])
+            for d in ("cpu", "cuda")
+        )
+        assert here.dtype is there.dtype
+        np.testing.assert_array_equal(numbers(there).astype(np.float64), numbers(here).astype(np.float64))

@@ -53,7 +53,7 @@ def test_a_view_at_a_boundary_that_was_changed_unseen(lib):
 
 @pytest.mark.contract("5.6")
 def test_such_a_view_can_still_be_looked_at():
-    """A view whose place in the graph is lost is printed, needs a gradient, can be used without one, and has no place."""
+    """A view whose place in the graph is lost is printed, needs a gradient, and can be used, but its place not read."""
     module = lucid.nn.Identity()
     module.register_full_backward_hook(lambda *_: None)
     x = lucid.tensor([1.0, 2.0], requires_grad=True)
