@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import lucid
 from lucid.backend.arrays import asarray, astype, infer_dtype, is_array, namespace, to_device
 from lucid.backend.dtype import (
     DTYPES,
@@ -221,6 +222,7 @@ def test_numpy_arrays_belong_to_numpy():
             to_device(x, "cpu")
 
 
+@pytest.mark.skipif(lucid.cuda.is_available(), reason="says what happens without a CUDA device")
 def test_cuda_without_cuda_says_what_to_do(monkeypatch):
     """Asking for a CUDA array where CuPy cannot be imported names the package to install."""
     from lucid.backend import gpu
