@@ -45,6 +45,14 @@ def compiled_names(report):
     return usages
 
 
+def label(kernel):
+    """Return the name of a kernel, with the operation if it is what several share, such as `binary Add`."""
+    name = kernel.name.removeprefix("lucid::")
+    second = {instance[1].removeprefix("lucid::").partition("<")[0] for instance in kernel.instances if instance[1:]}
+    # types and numbers do not begin with a capital
+    return f"{name} {second.pop()}" if len(second) == 1 and min(second)[0].isupper() else name
+
+
 def main(folder, report):
     """Print the table; return the exit status."""
     launched = {name for path in Path(folder).iterdir() for name in path.read_text().splitlines()}
@@ -58,11 +66,11 @@ def main(folder, report):
         run = sum(name in launched for name in names)
         compiled = [sum(name in usages[architecture] for name in names) for architecture in ARCHITECTURES]
         if not run or any(count < len(names) for count in compiled):
-            holes.append(kernel.name)
+            holes.append(label(kernel))
         taken = [usage[name] for usage in usages.values() for name in names if name in usage]
         dtypes = dict.fromkeys(SHORT.get(instance[0], instance[0]) for instance in kernel.instances if instance)
         table.add_row(
-            kernel.name.removeprefix("lucid::"),
+            label(kernel),
             f"{kernel.stem}.cu",
             ", ".join(dtypes),
             str(len(names)),
