@@ -26,7 +26,7 @@ struct CumulativeSum {
     static constexpr bool FACTOR = false;
     __device__ A of(T x, T) const { return (A)x; }
     __device__ A identity() const { return 0; }
-    __device__ A merge(A before, A after) const { return before + after; }
+    __device__ A merge(A before, A after) const { return Sum()(before, after); }
     __device__ A from_below(A a, int lanes) const { return __shfl_up_sync(0xffffffffu, a, lanes); }
     __device__ Total<T> value(A a) const { return a; }
 };
@@ -37,7 +37,7 @@ struct CumulativeProduct {
     static constexpr bool FACTOR = false;
     __device__ A of(T x, T) const { return (A)x; }
     __device__ A identity() const { return 1; }
-    __device__ A merge(A before, A after) const { return before * after; }
+    __device__ A merge(A before, A after) const { return Product()(before, after); }
     __device__ A from_below(A a, int lanes) const { return __shfl_up_sync(0xffffffffu, a, lanes); }
     __device__ Total<T> value(A a) const { return a; }
 };

@@ -53,6 +53,11 @@ __global__ void places_of(const I* index, long long* place_e, Walk walk, Places 
 
 // ---- sums ----
 
+template <typename R>
+__device__ __forceinline__ void add(R& to, R value) {
+    to = Sum()(to, value);
+}
+
 __device__ __forceinline__ void add_atomically(float* to, float value) {
     atomicAdd(to, value);
 }
@@ -102,13 +107,13 @@ __global__ void add_sorted(Real<T>* table, const long long* place_k, const long 
                     if (carried)
                         carry_wc[wc] = sum;
                     else
-                        table[at.table + here * along] += sum;
+                        add(table[at.table + here * along], sum);
                 }
                 here = place;
                 carried = false;
                 sum = 0;
             }
-            if (k < end && place >= 0) sum += to_real(value[order_k[k] * value_step + at.other]);
+            if (k < end && place >= 0) add(sum, to_real(value[order_k[k] * value_step + at.other]));
         }
     }
 }
@@ -125,8 +130,8 @@ __global__ void add_carries(Real<T>* table, const long long* place_k, const Real
         if (here < 0 || here == skipped || !owned || place_k[next] != here) continue;
         Real<T> sum = 0;
         for (long long v = w + 1; v < windows && place_k[v * WINDOW] == here; ++v)
-            sum += carry_wc[wc + (v - w) * column_count];
-        table[columns(wc - w * column_count).table + here * along] += sum;
+            add(sum, carry_wc[wc + (v - w) * column_count]);
+        add(table[columns(wc - w * column_count).table + here * along], sum);
     }
 }
 

@@ -120,10 +120,27 @@ struct Limits<long long> {
 
 // ---- reductions ----
 
+// Integers wrap around: signed overflow is undefined, unsigned is not.
+
 struct Sum {
     template <typename R>
     __device__ __forceinline__ R operator()(R a, R b) const {
         return a + b;
+    }
+    __device__ __forceinline__ int operator()(int a, int b) const { return (int)((unsigned)a + (unsigned)b); }
+    __device__ __forceinline__ long long operator()(long long a, long long b) const {
+        return (long long)((unsigned long long)a + (unsigned long long)b);
+    }
+};
+
+struct Product {
+    template <typename R>
+    __device__ __forceinline__ R operator()(R a, R b) const {
+        return a * b;
+    }
+    __device__ __forceinline__ int operator()(int a, int b) const { return (int)((unsigned)a * (unsigned)b); }
+    __device__ __forceinline__ long long operator()(long long a, long long b) const {
+        return (long long)((unsigned long long)a * (unsigned long long)b);
     }
 };
 

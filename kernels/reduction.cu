@@ -15,8 +15,8 @@ struct SumOver {
     double setting;
     int flavour;
     __device__ A identity() const { return 0; }
-    __device__ void take(A& a, T x, long long) const { a += (A)x; }
-    __device__ A merge(A a, A b) const { return a + b; }
+    __device__ void take(A& a, T x, long long) const { a = Sum()(a, (A)x); }
+    __device__ A merge(A a, A b) const { return Sum()(a, b); }
     __device__ void finish(void* out, long long r, A a) const { store_as(out, r, (A)(a / (A)setting), flavour); }
 };
 
@@ -26,8 +26,8 @@ struct ProductOver {
     double setting;
     int flavour;
     __device__ A identity() const { return 1; }
-    __device__ void take(A& a, T x, long long) const { a *= (A)x; }
-    __device__ A merge(A a, A b) const { return a * b; }
+    __device__ void take(A& a, T x, long long) const { a = Product()(a, (A)x); }
+    __device__ A merge(A a, A b) const { return Product()(a, b); }
     __device__ void finish(void* out, long long r, A a) const { store_as(out, r, a, flavour); }
 };
 

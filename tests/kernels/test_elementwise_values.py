@@ -288,3 +288,26 @@ def test_choices(name, dtype, rng):
         )
         assert here.dtype is there.dtype
         np.testing.assert_array_equal(numbers(there).astype(np.float64), numbers(here).astype(np.float64))
+
+
+WRAPPING = {
+    "sum": lambda x: x.sum(),
+    "prod": lambda x: x.prod(),
+    "cumsum": lambda x: x.cumsum(0),
+    "cumprod": lambda x: x.cumprod(0),
+    "scatter_add": lambda x: lucid.zeros_like(x).scatter_add(0, lucid.zeros_like(x), x),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("name", WRAPPING)
+def test_sums_beyond_int64(name, deterministic, rng):
+    """Sums and products of integers wrap around, as on the CPU, where C++ would leave them undefined."""
+    values = rng.integers(2**61, 2**63 - 1, 100) * rng.choice([-1, 1], 100)
+    lucid.use_deterministic_algorithms(deterministic)
+    try:
+        here, there = (WRAPPING[name](lucid.tensor(values, device=d)).tolist() for d in ("cpu", "cuda"))
+    finally:
+        lucid.use_deterministic_algorithms(False)
+    assert here == there
