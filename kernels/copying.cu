@@ -61,6 +61,7 @@ __global__ void frame(const U* x, U* out_e, Frame frame, unsigned long long low,
     LUCID_FOR(e, count) {
         long long rest = e, offset = 0;
         bool inside = true;
+#pragma unroll 1
         for (int d = (int)frame.count - 1; d >= 0 && inside; --d) {
             const long long before = d ? quotient(rest, frame.size_d[d]) : 0, step = frame.step_d[d];
             const long long along = rest - before * frame.size_d[d] - frame.start_d[d];
@@ -77,6 +78,7 @@ template <typename U>
 __global__ void roll(const U* x, U* out_e, Frame frame, long long count) {
     LUCID_FOR(e, count) {
         long long rest = e, offset = 0;
+#pragma unroll 1
         for (int d = (int)frame.count - 1; d >= 0; --d) {
             const long long before = d ? quotient(rest, frame.size_d[d]) : 0;
             const long long place = rest - before * frame.size_d[d] - frame.start_d[d];

@@ -28,6 +28,7 @@ struct Walk {
 
     __device__ __forceinline__ Offsets operator()(long long e) const {
         Offsets at = {0, 0, 0};
+#pragma unroll 1
         for (int d = (int)count - 1; d >= 0; --d) {
             const long long before = d ? quotient(e, size_d[d]) : 0, place = e - before * size_d[d];
             at.table += place * table_d[d];

@@ -89,6 +89,7 @@ struct Axes {
 
     __device__ __forceinline__ long long offset(long long index) const {
         long long offset = 0;
+#pragma unroll 1
         for (int d = (int)count - 1; d > 0; --d) {
             const long long size = size_d[d];
             const long long outer = (index | size) >> 32 ? index / size : (long long)((unsigned)index / (unsigned)size);

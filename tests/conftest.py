@@ -17,6 +17,7 @@ from tests.device import DEVICE
 
 # In continuous integration every run is the same run; elsewhere each explores, and prints what repeats it.
 IN_CI = bool(os.environ.get("CI"))
+REQUIRES_GPU = os.environ.get("LUCID_REQUIRE_GPU") == "1"
 
 hypothesis.settings.register_profile("ci", derandomize=True, database=None, deadline=None)
 hypothesis.settings.register_profile("dev", deadline=None, print_blob=True)
@@ -59,9 +60,9 @@ def pytest_runtest_setup(item):
         pytest.skip(f"only on the CPU: {mark.args[0]}")
     if item.get_closest_marker("gpu") is None or lucid.cuda.is_available():
         return
-    if os.environ.get("LUCID_REQUIRE_GPU") == "1":
+    if REQUIRES_GPU:
         pytest.fail("LUCID_REQUIRE_GPU=1, and lucid.cuda.is_available() is False", pytrace=False)
-    pytest.skip("needs a CUDA device: lucid.cuda.is_available() is False")
+    pytest.skip("needs a CUDA device, as others of the file: lucid.cuda.is_available() is False")
 
 
 @pytest.fixture(autouse=True)
@@ -86,10 +87,21 @@ def indices_are_read():
     lucid.cuda.set_debug(before)
 
 
-def pytest_collection_modifyitems(items):
-    """Note on each test which lines of the hooks contract it proves, where reports carry it to the table."""
+def pytest_collection_modifyitems(config, items):
+    """Note on each test which lines of the hooks contract it proves, where reports carry it to the table.
+
+    Without a CUDA device one test of a file stands for all that need one: skipping twenty thousand takes a minute.
+    """
     for item in items:
         item.user_properties += [("contract", mark.args[0]) for mark in item.iter_markers("contract")]
+    if REQUIRES_GPU or lucid.cuda.is_available():
+        return
+    first = {item.path: item for item in reversed(items) if item.get_closest_marker("gpu")}
+    left_out = [item for item in items if item.get_closest_marker("gpu") and first[item.path] is not item]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        left = set(left_out)
+        items[:] = [item for item in items if item not in left]
 
 
 def pytest_terminal_summary(terminalreporter, config):
