@@ -129,7 +129,7 @@ def live_edge(tensor: TensorBase, *, shown: bool = False) -> Edge | None:
             # nothing is recorded that would hang on this edge
             return tensor.edge
         with enable_grad():
-            tensor.edge = replay(steps, base).edge
+            rebase(tensor, replay(steps, base).edge)
     view.seen = version_of(tensor)[0]
     return tensor.edge
 

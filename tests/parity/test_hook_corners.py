@@ -266,3 +266,23 @@ def test_a_full_hook_where_no_gradient_is_known(lib, nothing):
     without_gradient(lib)(seeded(lib, 2, requires_grad=True), module(x)).backward(seeded(lib, 2, seed=1))
     assert seen == [(nothing, (None,))]
     assert listed(x.grad) == nothing
+
+
+@both
+@pytest.mark.contract("1.11")
+@pytest.mark.parametrize("way", ["recorded", "unrecorded", "unrecorded, of a leaf"])
+def test_a_view_s_retained_gradient_follows_a_change_of_its_base(lib, way):
+    """A view whose base was changed in place after retain_grad still keeps the gradient of its latest version."""
+    leaf = seeded(lib, 3, requires_grad=True)
+    base = leaf if way.endswith("leaf") else leaf * 1.0
+    view = base.view(3)
+    view.retain_grad()
+    if way == "recorded":
+        base.mul_(3.0)
+    else:
+        with lib.no_grad():
+            base.mul_(3.0)
+    upstream = seeded(lib, 3, seed=1)
+    (view * 2.0).backward(upstream)
+    assert view.grad.tolist() == (upstream * 2.0).tolist()
+    assert leaf.grad.tolist() == (upstream * (6.0 if way == "recorded" else 2.0)).tolist()
