@@ -38,6 +38,8 @@ Where lucid's contract for hooks differs from PyTorch, programs keep away from t
   argument that they, or a checkpoint in a checkpoint, change in place is refused differs.
 - A failed load changes nothing, so that load hooks come before and after that of all parts (7.2, 7.5); pre-hooks of
   submodules are told how strict the load is, in PyTorch always that it is.
+- A program may amplify rounding: in that of seed 122046 one unit in the last place grows 394 times whenever a part
+  is applied to its own output near a value of 0, to 2.6e-10 after three times.
 - In the second pass of a double backward only what reaches leaves is compared: how derivatives use intermediate
   tensors, and so in which order leaves are reached, is each side's own affair.
 """
