@@ -68,6 +68,8 @@ class TensorBase:
 
 
 _new = object.__new__
+ndarray, asarray = np.ndarray, np.asarray
+generic: Any = np.generic
 
 
 class _Registered:
@@ -80,9 +82,9 @@ registered = _Registered()
 
 
 def wrap(array: Array) -> Any:
-    """Return a tensor around `array` that is in no graph."""
+    """Return a tensor around `array` that is in no graph; of a NumPy scalar, around an array of no dimension."""
     tensor = _new(registered.tensor)
-    tensor.array = array
+    tensor.array = array if type(array) is ndarray or not isinstance(array, generic) else asarray(array)
     tensor.edge = None
     tensor.origin = None
     if unusual:
@@ -91,9 +93,9 @@ def wrap(array: Array) -> Any:
 
 
 def wrap_on_graph(array: Array, edge: Edge | None, version: list[int]) -> Any:
-    """Return a tensor around `array` whose gradient goes to `edge`, sharing the version counter `version`."""
+    """Return what `wrap` does, with its gradient going to `edge` and the version counter `version`."""
     tensor = _new(registered.tensor)
-    tensor.array = array
+    tensor.array = array if type(array) is ndarray or not isinstance(array, generic) else asarray(array)
     tensor.edge = edge
     tensor.version = version
     tensor.origin = None
@@ -137,11 +139,6 @@ def is_tuple(value: Any) -> bool:
 def is_list(value: Any) -> bool:
     """Return whether `value` is a list: what a node of several outputs has received."""
     return type(value) is list  # pyright: ignore[reportUnknownVariableType]
-
-
-def as_array(value: Any) -> Array:
-    """Return `value` as an array: NumPy gives scalars where CuPy gives arrays of no dimension."""
-    return np.asarray(value) if type(value) is not np.ndarray and is_numpy(value) else value
 
 
 def describe(tensor: Any) -> str:

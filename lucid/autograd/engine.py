@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.anomaly import check_grads, forward_of
-from lucid.autograd.base import TensorBase, as_array, describe, grad_of, is_list, registered, wrap
+from lucid.autograd.base import TensorBase, describe, grad_of, is_list, registered, wrap
 from lucid.autograd.contributions import Sums, contribute
 from lucid.autograd.hooks import (
     add_hook_note,
@@ -142,7 +142,8 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 if grads is None:
                     continue
             else:
-                grads = node.backward(m, grad, quiet) if m is not CUDA else _run_on_device(node, m, grad, quiet)
+                run = node.backward
+                grads = run(m, grad, quiet) if m is not CUDA else _run_on_device(run, node, m, grad, quiet)
         elif extra is None:
             grads = node.backward(CPU, grad, quiet)
         elif extra.light is not None:
@@ -251,18 +252,20 @@ def namespace_of_buffer(grad: Any) -> Any:
     return CPU if grad is None else namespace_of(grad)
 
 
-def _run_on_device(node: Node, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
-    """Run a node on the device of its gradient, and on the stream of its forward."""
+def _run_on_device(
+    run: Callable[..., tuple[Any, ...]], node: Node, m: Any, grad: Any, quiet: Callable[..., Any]
+) -> tuple[Any, ...]:
+    """Return ``run(m, grad, quiet)``, a node's, on the device of its gradient and on the stream of its forward."""
     extra = node.extra
     stream = extra.stream if extra is not None else None
     array = next(g for g in (grad if is_list(grad) else [grad]) if g is not None)
     with gpu.use_device(gpu.device_index(array)):
         if stream is None:
-            return node.backward(m, grad, quiet)
+            return run(m, grad, quiet)
         current = gpu.current_stream()
         stream.wait_event(current.record())
         with stream:
-            grads = node.backward(m, grad, quiet)
+            grads = run(m, grad, quiet)
         current.wait_event(stream.record())
         return grads
 
@@ -296,8 +299,10 @@ def _run_watched(this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[...,
         given = fire_node_hooks(extra.prehooks, _as_tensors(grad, node), (), "node prehook", node.name())
         grad = _as_buffer(given, node, graph=m is GRAPH)
     outputs = _as_tensors(grad, node) if extra is not None and extra.posthooks else ()
+    wanted = this.wanted(node)
+    run = node.backward if wanted is None else partial(node.backward_to, wanted)
     try:
-        grads = _run_on_device(node, m, grad, quiet) if m is CUDA else node.backward(m, grad, quiet)
+        grads = run(m, grad, quiet) if m is not CUDA else _run_on_device(run, node, m, grad, quiet)
     except Exception as error:
         if thread.state.anomaly and not isinstance(error, AnomalyError):
             error.add_note(f"in backward of {node.name()}; {forward_of(node)}")
@@ -365,7 +370,7 @@ def _fire_accumulated(node: Node, extra: Extra) -> None:
 
 
 def _as_tensor(grad: Any) -> Any:
-    return grad if grad is None or isinstance(grad, TensorBase) else wrap(as_array(grad))
+    return grad if grad is None or isinstance(grad, TensorBase) else wrap(grad)
 
 
 def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:

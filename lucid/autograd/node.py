@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, as_array, grad_of, wrap
+from lucid.autograd.base import TensorBase, grad_of, wrap
 from lucid.autograd.hooks import RemovableHandle, check_callable
 from lucid.autograd.mode import NumPyComplaints
 from lucid.errors import GraphError
@@ -128,6 +128,10 @@ class Node:
         """
         raise NotImplementedError
 
+    def backward_to(self, wanted: tuple[bool, ...], m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Return what `backward` gives; a node that can leaves out what is not wanted, and has None there."""
+        return self.backward(m, grad, quiet)
+
     def release(self) -> None:
         """Free what was saved for backward: the node cannot run again."""
 
@@ -234,8 +238,8 @@ class AccumulateGrad(Node):
             leaf.stored_grad = grad if old is None else m.add(old, grad)
             return ()
         array = leaf.array
-        if grad.dtype is not array.dtype or type(grad) is not type(array):
-            grad = as_array(grad).astype(array.dtype, copy=False)
+        if grad.dtype is not array.dtype:
+            grad = grad.astype(array.dtype, copy=False)
         with _accumulation:
             old = leaf.stored_grad
             if old is None:

@@ -88,6 +88,14 @@ class Pass:
                     counts[edge[0]] = counts.get(edge[0], 0) + 1
         self.counts = counts
 
+    def wanted(self, node: Node) -> tuple[bool, ...] | None:
+        """Return which of a node's gradients go on in this pass; None if all do that can."""
+        needed, captures = self.needed, self.captures
+        if needed is None:
+            return None
+        wanted = tuple([edge is not None and (edge[0] in needed or edge[0] in captures) for edge in node.edges])
+        return None if wanted == tuple([edge is not None for edge in node.edges]) else wanted
+
     def queue(self, callback: Callable[[], Any]) -> None:
         """Have `callback` called at the end of this pass."""
         if isinstance(self.callbacks, list):

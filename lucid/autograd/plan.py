@@ -26,7 +26,7 @@ class Rule:
         The inputs whose gradients it gives.
     arguments : tuple of str
         Its parameters after `m` and `grad`: an input's or an output's name, ``<input>_shape``, ``<input>_dtype``, a
-        setting, or ``needs``: one bool for each covered operand.
+        setting, or, as the last, ``needs``: one bool for each covered operand.
     cuda : callable or None
         ``cuda(grad, *arguments)``: the same gradients of raw CUDA arrays by one kernel; NotImplemented where it has
         none for these dtypes or layouts.
@@ -41,6 +41,17 @@ class Rule:
         self.covers = covers
         self.cuda = cuda
         self.arguments: tuple[str, ...] = function.__code__.co_varnames[2 : function.__code__.co_argcount]
+
+    def bound(self, needs: tuple[bool, ...], *, conjugate: bool, cuda: bool) -> Callable[..., Any]:
+        """Return what gives the needed gradients: `function`, with its kernel on CUDA, conjugated if complex."""
+        function = conjugated(self.function) if conjugate else by_kernel(self) if cuda and self.cuda else self.function
+        if "needs" not in self.arguments:
+            return function
+
+        def run(m: Any, grad: Any, *arguments: Any) -> Any:
+            return function(m, grad, *arguments, needs)
+
+        return run
 
 
 class Plan:
@@ -58,8 +69,7 @@ class Plan:
     saves_outs : tuple of int
         The outputs to save, after the operands.
     values : tuple of (str, object)
-        What else is kept: ``("shape", position)``, ``("dtype", position)``, ``("setting", name)``,
-        ``("constant", value)``.
+        What else is kept: ``("shape", position)``, ``("dtype", position)``, ``("setting", name)``.
     steps : tuple of (callable, callable, int or tuple)
         For each rule its function, what takes its arguments from the pool of saved arrays and values, and the operand,
         or operands, whose gradients it gives.
@@ -69,11 +79,14 @@ class Plan:
         Whether `direct` gives the gradients of all operands.
     pair : tuple or None
         Functions and takers of two steps that give the gradients of two operands in turn.
+    narrowed : callable
+        ``narrowed(wanted)``: the plan that takes the same pool and gives the gradients of those operands alone.
     """
 
     __slots__ = (
         "direct",
         "joint",
+        "narrowed",
         "node_type",
         "pair",
         "plain",
@@ -85,9 +98,17 @@ class Plan:
     )
 
     def __init__(
-        self, primitive: Primitive, needed: tuple[bool, ...], *, conjugate: bool = False, cuda: bool = False
+        self,
+        primitive: Primitive,
+        needed: tuple[bool, ...],
+        wanted: tuple[bool, ...] | None = None,
+        *,
+        conjugate: bool = False,
+        cuda: bool = False,
     ) -> None:
         count = len(needed)
+        of_all = wanted is None
+        wanted = needed if wanted is None else wanted
         covered = {name: primitive.positions(name, count) for name in primitive.inputs}
         rules = [
             (rule, tuple(p for name in rule.covers for p in covered[name]))
@@ -104,12 +125,12 @@ class Plan:
         outs: list[int] = []
         values: list[tuple[str, Any]] = []
         places: list[list[tuple[str, Any]]] = []
-        for rule, targets in rules:
+        for rule, _ in rules:
             taken: list[tuple[str, Any]] = []
             for argument in rule.arguments:
+                if argument == "needs":
+                    continue
                 source = primitive.source(argument, count)
-                if source[0] == "needs":
-                    source = ("constant", tuple(needed[p] for p in targets))
                 kind: str = source[0]
                 what: Any = source[1]
                 if kind == "input":
@@ -138,15 +159,19 @@ class Plan:
         takes = [tuple(place(kind, what) for kind, what in taken) for taken in places]
         self.steps = tuple(
             (
-                conjugated(rule.function) if conjugate else by_kernel(rule) if cuda and rule.cuda else rule.function,
+                rule.bound(tuple(wanted[p] for p in targets), conjugate=conjugate, cuda=cuda),
                 taker(take),
                 targets[0] if len(rule.covers) == 1 and not primitive.variadic else targets,
             )
             for (rule, targets), take in zip(rules, takes, strict=True)
+            if any(wanted[p] for p in targets)
         )
         self.direct = None
         self.joint = False
         self.pair = None
+        if not of_all:
+            return
+        self.narrowed = functools.cache(functools.partial(Plan, primitive, needed, conjugate=conjugate, cuda=cuda))
         if count == 2 and [step[2] for step in self.steps] == [0, 1]:
             self.pair = (*self.steps[0][:2], *self.steps[1][:2])
         if len(takes) == 1 and takes[0] == tuple(range(len(saves) + len(outs) + len(values))):

@@ -1,4 +1,4 @@
-"""Primitives: an op's forward on raw arrays, its derivative rules, and the node that recording it makes."""
+"""Primitives: an op's forward on raw arrays, its derivative rules, and how a call of it is recorded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from lucid.autograd.anomaly import note_forward
 from lucid.autograd.base import (
     INFERENCE,
     TensorBase,
-    as_array,
     describe,
     is_tuple,
     shape_error,
@@ -20,11 +19,12 @@ from lucid.autograd.base import (
     wrap,
     wrap_on_graph,
 )
-from lucid.autograd.mode import PLAIN, NumPyComplaints, thread
+from lucid.autograd.mode import PLAIN, thread
 from lucid.autograd.namespace import CPU, GRAPH, PRIMITIVES
-from lucid.autograd.node import Node, next_sequence
+from lucid.autograd.node import next_sequence
 from lucid.autograd.plan import Plan, Rule
-from lucid.autograd.saved import PackedTuple, changed_error, freed_error, pack_saved, saved_tensor, unpacked_array
+from lucid.autograd.primitive_node import PrimitiveNode
+from lucid.autograd.saved import PackedTuple, pack_saved
 from lucid.autograd.saved_attributes import expose
 from lucid.autograd.views import View, live_edge
 from lucid.backend import gpu
@@ -34,93 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.autograd.base import Edge
-
-
-class PrimitiveNode(Node):
-    """A recorded primitive.
-
-    Attributes
-    ----------
-    kept : tuple
-        The plan; the saved arrays, numbers or packed forms, None once freed; version counter and its count at saving,
-        in turn, for each saved tensor; shapes and settings.
-    """
-
-    __slots__ = ("kept", "outputs")
-
-    primitive: Primitive
-
-    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
-        """Return the gradient of each operand; None for all if there is no gradient to pass on."""
-        plan, saved, versions, values = self.kept
-        if saved is None or (versions and (len(versions) != 2 or versions[0][0] != versions[1])):
-            saved = self.check()
-        if grad is None:
-            return (None,) * len(self.edges)
-        if m is GRAPH:
-            return plan.run(m, grad, self.saved_tensors() + values, self.edges)
-        if type(saved) is not tuple:
-            saved = tuple(unpacked_array(entry) for entry in saved)
-        try:
-            if plan.joint:
-                if not saved and len(values) == 2:
-                    # sums and differences: what is written out here is called for half the price of a star
-                    first, second = values
-                    return plan.direct(m, grad, first, second)
-                return plan.direct(m, grad, *saved, *values)
-            if plan.direct is not None:
-                edges = self.edges
-                result = plan.direct(m, grad, *saved, *values)
-                return (result,) if len(edges) == 1 else (result, None) if edges[0] is not None else (None, result)
-            return plan.run(m, grad, saved + values, self.edges)
-        except NumPyComplaints:
-            # infinities, where NumPy's warnings are turned into errors
-            return quiet(plan.run, m, grad, saved + values, self.edges)
-
-    def check(self) -> tuple[Any, ...]:
-        """Return what was saved.
-
-        Raises
-        ------
-        GraphError
-            If it was freed.
-        InplaceError
-            If a saved tensor was changed in place since.
-        """
-        _, saved, versions, _ = self.kept
-        if saved is None:
-            raise freed_error(self.name())
-        for k in range(0, len(versions), 2):
-            if versions[k][0] != versions[k + 1]:
-                raise changed_error(self.name(), k // 2, versions[k + 1], versions[k][0])
-        return saved
-
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """Return what was saved, each array as a tensor joined to the graph."""
-        saved = self.check()
-        versions = self.kept[2]
-        counters = iter(versions[::2])
-        tensors: list[Any] = []
-        for k, entry in enumerate(saved):
-            if entry is None or isinstance(entry, int | float | complex | np.generic):
-                tensors.append(entry)
-                continue
-            tensors.append(saved_tensor(entry, self.edge_of_saved(k), next(counters, None) or [0]))
-        return tuple(tensors)
-
-    def edge_of_saved(self, k: int) -> Edge | None:
-        """Return where the gradient of the saved tensor number `k` goes."""
-        plan: Plan = self.kept[0]
-        if k < len(plan.saves):
-            return self.edges[plan.saves[k]]
-        output = plan.saves_outs[k - len(plan.saves)]
-        return (self, output) if output in self.primitive.differentiable else None
-
-    def release(self) -> None:
-        """Free what was saved."""
-        plan, saved, _, values = self.kept
-        if saved:
-            self.kept = plan, None, (), values
 
 
 class Primitive:
@@ -238,8 +151,6 @@ class Primitive:
 
     def source(self, argument: str, count: int) -> tuple[str, Any]:
         """Return where the rule's parameter `argument` comes from."""
-        if argument == "needs":
-            return "needs", None
         if argument in self.inputs:
             return "input", self.positions(argument, count)
         if argument in self.outputs:
@@ -314,11 +225,8 @@ class Primitive:
         level = state.recording
         if is_tuple(out):
             return self.finish_several(operands, arrays, edges if needs_grad and level else None, out, settings)
-        out = as_array(out)
-        if self.view:
-            tensor = wrap_on_graph(out, None, version_of(operands[0]))
-        else:
-            tensor = wrap(out)
+        tensor = wrap_on_graph(out, None, version_of(operands[0])) if self.view else wrap(out)
+        out = tensor.array
         if needs_grad and level and self.rules and out.dtype.kind in "fcV":
             node = self.record(operands, arrays, edges, (out,), (tensor,), settings)
             tensor.edge = (node, 0)
@@ -337,10 +245,11 @@ class Primitive:
         """Return the outputs of a primitive of several outputs as tensors, recorded if `edges` is given."""
         tensors: list[Any] = []
         for out in outs:
-            tensor = wrap(as_array(out))
+            tensor = wrap(out)
             if self.view:
                 tensor.version = version_of(operands[0])
             tensors.append(tensor)
+        outs = tuple([tensor.array for tensor in tensors])
         if edges is not None and self.rules:
             node = self.record(operands, arrays, edges, outs, tensors, settings)
             for index, tensor in enumerate(tensors):
@@ -398,10 +307,8 @@ class Primitive:
                 values.append(getattr(arrays[what], "dtype", None))
             elif kind == "shapes":
                 values.append([shape_of(arrays[p]) for p in what])
-            elif kind == "dtypes":
-                values.append([arrays[p].dtype for p in what])
             else:
-                values.append(what)
+                values.append([arrays[p].dtype for p in what])
         node.kept = plan, tuple(saved), tuple(versions), tuple(values)
         if thread.state.recording != PLAIN:
             if thread.state.saved_hooks and saved:

@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.anomaly import note_forward
-from lucid.autograd.base import INFERENCE, TensorBase, as_array, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap, wrap_on_graph
 from lucid.autograd.hooks import add_hook_note, check_replacement, hook_name
 from lucid.autograd.mode import thread
 from lucid.autograd.namespace import GRAPH
@@ -152,7 +152,7 @@ class Frontier(Node):
         """Return what the hooks make of the gradients."""
         if self.outputs == 1 and m is not GRAPH and grad is not None:
             dtype = self.expected[0][1]
-            after = self.fire([wrap(grad if grad.dtype is dtype else as_array(grad).astype(dtype, copy=False))])[0]
+            after = self.fire([wrap(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))])[0]
             return (None if after is None else after.array,)
         grads: list[Any] = [grad] if self.outputs == 1 else [None] * self.outputs if grad is None else list(grad)
         graph = m is GRAPH
@@ -162,7 +162,7 @@ class Frontier(Node):
                 if graph:
                     grads[number] = g if g.array.dtype == dtype else GRAPH.cast(g, dtype=dtype)
                 else:
-                    grads[number] = wrap(g if g.dtype is dtype else as_array(g).astype(dtype, copy=False))
+                    grads[number] = wrap(g if g.dtype is dtype else g.astype(dtype, copy=False))
         grads = self.fire(grads)
         return tuple(grads) if graph else tuple([None if t is None else t.array for t in grads])
 

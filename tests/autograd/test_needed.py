@@ -1,0 +1,118 @@
+"""A pass computes the gradients that it needs, and no others: `backward(inputs=)` and `autograd.grad`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.autograd.namespace import namespace_of
+from tests.gradients import flat, is_floating, numbers, random_like, tensors_of
+from tests.ops.test_samples import check_close
+from tests.samples import all_samples
+
+
+def leaf(rng, *shape):
+    return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
+
+
+def operands(sample):
+    """Return how many operands of a row are differentiated by."""
+    arrays = sample.inputs(np.random.default_rng(0))
+    return sum(is_floating(np.asarray(a)) and place not in sample.constants for place, a in enumerate(arrays))
+
+
+SEVERAL = [s for s in all_samples() if s.differentiable and operands(s) > 1]
+
+
+@pytest.fixture
+def products(monkeypatch):
+    """Count the matrix products of backward passes."""
+    calls = []
+    m = namespace_of(lucid.ones(1).array)
+    plain = m.matmul
+
+    def counted(*arrays):
+        calls.append([a.shape for a in arrays])
+        return plain(*arrays)
+
+    monkeypatch.setattr(m, "matmul", counted)
+    return calls
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SEVERAL])
+def test_the_gradient_by_one_operand(sample, create_graph, rng):
+    """By one operand alone the gradient is what it is by all of them together."""
+    tensors = tensors_of(sample.inputs(rng), sample.constants)
+    roots = [out for out in flat(sample.op(*tensors)) if out.requires_grad]
+    upstream = [lucid.tensor(random_like(rng, numbers(root))) for root in roots]
+    wanted = [tensor for tensor in tensors if tensor.requires_grad]
+
+    def gradients(inputs):
+        return lucid.autograd.grad(
+            roots, inputs, upstream, retain_graph=True, create_graph=create_graph and sample.twice, allow_unused=True
+        )
+
+    for tensor, expected in zip(wanted, gradients(wanted), strict=True):
+        (got,) = gradients([tensor])
+        assert (got is None) == (expected is None)
+        if got is not None:
+            check_close(numbers(got), numbers(expected), 1e-12, "gradient")
+
+
+def test_what_is_not_needed_is_not_computed(products, rng):
+    """The gradient of a product by one factor takes one product, by both it takes two."""
+    x, w = leaf(rng, 3, 4), leaf(rng, 4, 2)
+    y = (x @ w).sum()
+    lucid.autograd.grad(y, x, retain_graph=True)
+    assert products == [[(3, 2), (2, 4)]]
+    products.clear()
+    y.backward(inputs=[w], retain_graph=True)
+    assert products == [[(4, 3), (3, 2)]]
+    products.clear()
+    lucid.autograd.grad(y, (x, w))
+    assert len(products) == 2
+
+
+JOINED = {
+    "mul": lambda x, w: x * w,
+    "add": lambda x, w: x + w,
+    "matmul": lambda x, w: x @ w,
+    "cat": lambda x, w: lucid.cat([x, w]),
+    "where": lambda x, w: lucid.where(x > 0, x, w),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+@pytest.mark.parametrize("saved", ["arrays", "packed"])
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_posthooks_get_none_for_what_is_not_needed(name, saved, create_graph, accumulate, rng):
+    """A node's posthook gets None for an input off the way to `inputs`, however its operands were saved."""
+    x, w = leaf(rng, 3, 3), leaf(rng, 3, 3)
+    seen = []
+    hooks = lucid.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t)
+    if saved == "packed":
+        with hooks:
+            out = JOINED[name](x, w)
+    else:
+        out = JOINED[name](x, w)
+    out.grad_fn.register_hook(lambda given, received: seen.append([g is not None for g in given[-2:]]))
+    total = out.sum()
+    for inputs in ([x], [w], [x, w]):
+        if accumulate:
+            total.backward(inputs=inputs, retain_graph=True, create_graph=create_graph)
+        else:
+            lucid.autograd.grad(total, inputs, retain_graph=True, create_graph=create_graph)
+    assert seen == [[True, False], [False, True], [True, True]]
+
+
+def test_a_posthook_may_give_what_was_not_needed(rng):
+    """A gradient that a posthook puts where none was needed goes nowhere."""
+    x, w = leaf(rng, 3), leaf(rng, 3)
+    out = x * w
+    out.grad_fn.register_hook(lambda given, received: (given[0], received[0]))
+    out.sum().backward(inputs=[x])
+    np.testing.assert_array_equal(numbers(x.grad), numbers(w))
+    assert w.grad is None
