@@ -1,4 +1,4 @@
-"""The backward pass on graphs of one-element tensors, where nothing but the engine costs anything."""
+"""The backward pass: on one-element tensors, where nothing but the engine costs anything, and what it leaves out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from benchmarks.measure import Peer, Sampler
 
 LENGTH = 1000
+SIDE = 512
 
 
 def smallest(peer: Peer) -> Sampler:
@@ -49,8 +50,16 @@ def many_uses(peer: Peer) -> Sampler:
     return looped(peer, lambda y: y.backward(), prepare=forward, per=LENGTH + 1)
 
 
+def one_factor(peer: Peer) -> Sampler:
+    rng = np.random.default_rng(0)
+    x, w = (peer.tensor(rng.standard_normal((SIDE, SIDE), np.float32), requires_grad=True) for _ in range(2))
+    y = (x @ w).sum()
+    return looped(peer, lambda: peer.lib.autograd.grad(y, x, retain_graph=True))
+
+
 ROWS = [
     Row("smallest forward and backward (x * w + b), per op", 0.3, smallest),
     Row("chain of 1000 adds, forward and backward, per node", 0.6, chain),
     Row("one tensor used 1001 times, backward, per use", 0.6, many_uses),
+    Row(f"gradient of a product by one of two factors, {SIDE} x {SIDE}", 1.2, one_factor),
 ]
