@@ -21,7 +21,8 @@ from lucid.autograd.hooks import (
 )
 from lucid.autograd.mode import NumPyComplaints, thread
 from lucid.autograd.namespace import CPU, CUDA, GRAPH, namespace_of
-from lucid.autograd.node import SMALL_BYTES, AccumulateGrad, Extra, Node
+from lucid.autograd.nesting import on_new_stack, stack_is_half_used
+from lucid.autograd.node import LONE_REFERENCES, SMALL_BYTES, AccumulateGrad, Extra, Node
 from lucid.autograd.passes import Pass
 from lucid.backend import gpu
 from lucid.errors import AnomalyError, HookTypeError
@@ -56,10 +57,14 @@ def run(
     accumulate : bool
         Whether leaves add to their `.grad`; without it the gradients of `wanted` are returned.
     """
+    state = thread.state
+    if state.passes and stack_is_half_used():
+        return on_new_stack(
+            partial(run, roots, keep_graph=keep_graph, create_graph=create_graph, wanted=wanted, accumulate=accumulate)
+        )
     this = Pass(keep_graph, [roots[0][0][0]] if len(roots) == 1 else [*dict.fromkeys(root[0][0] for root in roots)])
     if wanted is not None:
         this.want(wanted, accumulate=accumulate)
-    state = thread.state
     before = state.grad_enabled
     if state.grad_enabled != create_graph:
         state.grad_enabled = create_graph
@@ -173,8 +178,8 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                     and grad.nbytes < SMALL_BYTES
                     and target not in buffers
                 ):
-                    # the leaf would run next, and its gradient is too small for the buffer to be worth taking over
-                    target.backward(CPU, grad, quiet)
+                    # the leaf would run next: its gradient need not wait for it
+                    target.backward(CPU, grad, quiet, REFERENCES_IN_LOOP)
                     continue
                 else:
                     leaves.append(target)
@@ -208,6 +213,9 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         # the leaf that runs next must find its buffer in nobody else's hands
         edge = grad = grads = old = None
 
+
+# Beside those of a buffer that nobody else holds: a node's gradients, the pair that `zip` keeps, the loop's variable.
+REFERENCES_IN_LOOP = LONE_REFERENCES + 3
 
 # By this a stack frame is recognised as one of `_run`, whose variable `node` is what runs.
 loop_code = _run.__code__
@@ -336,7 +344,7 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool) -> A
         keeper = kept() if kept is not None else None
         if keeper is not None and tensor is not None:
             old = grad_of(keeper)
-            keeper.stored_grad = tensor if old is None else GRAPH.add(old, tensor)
+            keeper.stored_grad = GRAPH.clone(tensor) if old is None else GRAPH.add(old, tensor)
         buffer[output] = tensor if graph or tensor is None else tensor.array
     return buffer if node.outputs != 1 else buffer[0]
 

@@ -204,6 +204,11 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
+# This function's variable and getrefcount's argument: anything above means that a hook, another leaf, a saved tensor or
+# the user holds the gradient too.
+LONE_REFERENCES = 2
+
+
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds the gradient of a pass to the leaf's `.grad`.
 
@@ -223,8 +228,13 @@ class AccumulateGrad(Node):
         """The leaf, or None once it is gone."""
         return self.leaf()
 
-    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
-        """Add `grad` to the leaf's `.grad` and return no further gradients."""
+    def backward(
+        self, m: Any, grad: Any, quiet: Callable[..., Any], references: int = LONE_REFERENCES
+    ) -> tuple[Any, ...]:
+        """Add `grad` to the leaf's `.grad` and return no further gradients.
+
+        An array is taken over if no more than `references` lead to it here, which are the engine's own.
+        """
         leaf = self.leaf()
         if leaf is None or grad is None:
             return ()
@@ -235,7 +245,7 @@ class AccumulateGrad(Node):
             raise GraphError("a leaf was moved into the graph's interior by an in-place op after it had been used")
         if isinstance(grad, TensorBase):
             old = leaf.stored_grad
-            leaf.stored_grad = grad if old is None else m.add(old, grad)
+            leaf.stored_grad = m.clone(grad) if old is None else m.add(old, grad)
             return ()
         array = leaf.array
         if grad.dtype is not array.dtype:
@@ -244,7 +254,7 @@ class AccumulateGrad(Node):
             old = leaf.stored_grad
             if old is None:
                 # a buffer that nobody else holds is taken over
-                alone = getrefcount(grad) == LONE_REFERENCES
+                alone = getrefcount(grad) == references
                 if not (alone and (flags := grad.flags).c_contiguous and (flags.owndata or is_sole_view(grad))):
                     grad = grad.copy()
                 leaf.stored_grad = wrap(grad)
@@ -284,10 +294,6 @@ def is_sole_view(array: Array) -> bool:
         and base.flags.owndata
     )
 
-
-# This function's variable and getrefcount's argument: anything above means that a hook, another leaf, a saved tensor or
-# the user holds the gradient too.
-LONE_REFERENCES = 2
 
 # The slot of `.grad` or `.base`, this function's variable and getrefcount's argument.
 UNSHARED_REFERENCES = 3

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lucid.errors import CudaUnavailableError, OutOfMemoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
+
+T = TypeVar("T")
 
 __all__ = [
     "cupy",
@@ -24,6 +26,7 @@ __all__ = [
     "is_available",
     "is_gpu_array",
     "is_simulated",
+    "on_this_threads_streams",
     "part",
     "stand_in",
     "transfer",
@@ -183,6 +186,22 @@ def current_stream(index: int | None = None) -> Any:
     """
     module = cupy()
     return module.cuda.get_current_stream() if index is None else module.cuda.get_current_stream(index)
+
+
+def on_this_threads_streams(function: Callable[[], T]) -> Callable[[], T]:
+    """Return `function` for another thread to call: with the current device and streams of this one."""
+    if _module is None:
+        return function
+    device, streams = current_device(), [current_stream(index) for index in range(device_count())]
+
+    def run() -> T:
+        for index, stream in enumerate(streams):
+            with use_device(index):
+                stream.use()
+        with use_device(device):
+            return function()
+
+    return run
 
 
 def transfer(array: Any, source: int | None, target: int | None, *, blocking: bool) -> Any:

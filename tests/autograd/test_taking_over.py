@@ -8,8 +8,8 @@ import pytest
 import lucid
 from lucid.autograd.function import Function
 
-SIZE = 8192  # elements: small gradients are copied on the CPU, which is cheaper there
-
+# small gradients of leaves go another way through the engine on the CPU
+each_size = pytest.mark.parametrize("size", [6, 8192])
 each_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 
 
@@ -36,25 +36,27 @@ def made_by(make):
     return Identity.apply, addresses
 
 
-def run(device, make):
+def run(device, size, make):
     """Run backward through it; return the leaf and the address of the gradient that it was given."""
-    leaf = lucid.zeros(SIZE, device=device, requires_grad=True)
+    leaf = lucid.zeros(size, device=device, requires_grad=True)
     function, addresses = made_by(make)
-    function(leaf).backward(lucid.arange(SIZE, dtype=lucid.float32, device=device))
+    function(leaf).backward(lucid.arange(size, dtype=lucid.float32, device=device))
     assert leaf.grad.tolist()[:3] == [0, 2, 4]
     return leaf, addresses[0]
 
 
 @each_device
-def test_a_gradient_that_nobody_holds_is_taken_over(device):
+@each_size
+def test_a_gradient_that_nobody_holds_is_taken_over(device, size):
     """Also one that was reshaped, whose memory belongs to an array that nobody holds either."""
     for make in (lambda grad: grad * 2, lambda grad: (grad.reshape(2, -1) * 2).reshape(-1)):
-        leaf, given = run(device, make)
+        leaf, given = run(device, size, make)
         assert address(leaf.grad) == given
 
 
 @each_device
-def test_memory_that_somebody_holds_is_copied(device):
+@each_size
+def test_memory_that_somebody_holds_is_copied(device, size):
     """A gradient that is kept, whose base is kept, of which another view is kept, or that is part of more memory."""
     kept = []
 
@@ -70,10 +72,46 @@ def test_memory_that_somebody_holds_is_copied(device):
         keep(lambda doubled: doubled),
         keep(lambda doubled: doubled[1]),
         keep(lambda doubled: doubled.detach().reshape(-1)),
-        lambda grad: lucid.cat([grad * 2, grad])[:SIZE],
+        lambda grad: lucid.cat([grad * 2, grad])[:size],
     ):
-        leaf, given = run(device, make)
+        leaf, given = run(device, size, make)
         assert address(leaf.grad) != given
         before = [tensor.tolist() for tensor in kept]
         leaf.grad.fill_(7.0)
         assert [tensor.tolist() for tensor in kept] == before
+
+
+@each_device
+@each_size
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_what_a_pass_leaves_behind_shares_no_memory(device, size, create_graph):
+    """Gradients of roots, intermediates and leaves, what a hook has kept, and the gradient given are apart."""
+    x = lucid.zeros(size, device=device, requires_grad=True)
+    y = x + 0
+    z = y + 0
+    kept = []
+    for tensor in (z, y):
+        tensor.retain_grad()
+        tensor.register_hook(kept.append)
+    given = lucid.ones(size, device=device)
+    z.backward(given, create_graph=create_graph)
+    left = [given, x.grad, y.grad, z.grad]
+    for number, tensor in enumerate(left):
+        with lucid.no_grad():
+            tensor.fill_(float(number + 2))
+    assert [tensor[0].item() for tensor in left] == [2, 3, 4, 5]
+    assert all(grad[0].item() in {1, 2} for grad in kept)  # the given gradient itself may come to hooks
+
+
+@each_device
+def test_a_recorded_gradient_can_be_changed(device):
+    """Under create_graph `.grad` has memory of its own too, where the gradient is one number that was expanded."""
+    x = lucid.zeros(6, device=device, requires_grad=True)
+    y = x * 1
+    y.retain_grad()
+    y.sum().backward(create_graph=True)
+    for tensor in (x, y):
+        assert tensor.grad.is_contiguous()
+        with lucid.no_grad():
+            tensor.grad[0] = 5.0
+        assert tensor.grad.tolist() == [5, 1, 1, 1, 1, 1]

@@ -1,0 +1,42 @@
+"""Passes inside of passes, to any depth: where the stack of a thread is half used, the next pass gets a new one."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from lucid.autograd.mode import ThreadState, thread
+from lucid.backend import gpu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+def stack_is_half_used() -> bool:
+    """Return whether the calls of this thread have used half of what Python's recursion limit allows."""
+    try:
+        sys._getframe(sys.getrecursionlimit() // 2)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    except ValueError:
+        return False
+    return True
+
+
+def on_new_stack(function: Callable[[], T]) -> T:
+    """Return ``function()``, run on another thread while this one waits, with this one's modes, device and streams.
+
+    As PyTorch does it: a Python stack cannot grow, and raising the recursion limit would let the C stack overflow.
+    """
+    here = partial(copy_context().run, _as, thread.state, gpu.on_this_threads_streams(function))
+    with ThreadPoolExecutor(1, "nested backward") as other:
+        return other.submit(here).result()
+
+
+def _as(state: ThreadState, function: Callable[[], T]) -> T:
+    """Return ``function()``, on this thread in the state of the one that waits for it."""
+    thread.state = state
+    return function()

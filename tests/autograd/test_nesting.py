@@ -1,0 +1,106 @@
+"""Passes inside of passes: hooks that run backward, whose hooks run backward, and so on."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.autograd.graph import current_graph_task_id, current_node, queue_callback, saved_tensors_hooks
+from lucid.autograd.mode import thread
+
+# PyTorch gets this far, and Python's recursion limit is 1,000
+DEPTH = 2000
+WORD = contextvars.ContextVar("word", default="outside")
+
+
+def nested(depth, act):
+    """Run backward in a hook of backward, `depth` times, and return what ``act(level)`` gives in each hook."""
+    x = lucid.ones(1, requires_grad=True)
+    results = []
+
+    def level(left):
+        with lucid.enable_grad():
+            y = x * 2
+
+        def hook(grad):
+            results.append(act(depth - left))
+            if left:
+                level(left - 1)
+
+        y.register_hook(hook)
+        y.backward()
+
+    level(depth)
+    return x, results
+
+
+def test_passes_nest_to_any_depth():
+    """2,000 passes inside of each other run, each adds its gradient, and afterwards no pass is left."""
+    x, results = nested(DEPTH, lambda level: current_graph_task_id())
+    assert x.grad.item() == 2 * (DEPTH + 1)
+    assert len(set(results)) == DEPTH + 1
+    assert current_graph_task_id() == -1
+    assert thread.state.passes == []
+
+
+def test_a_deep_pass_is_on_no_other_footing():
+    """However deep, a pass sees the modes, saved-tensor hooks, context variables and limits of the first."""
+    WORD.set("inside")
+    packed = []
+
+    def act(level):
+        with lucid.enable_grad():
+            y = lucid.ones(1, requires_grad=True)
+            y.mul(y)  # saves its operands
+        here = lucid.is_grad_enabled(), WORD.get(), sys.getrecursionlimit(), len(packed), current_node().name()
+        packed.clear()
+        return here
+
+    limit = sys.getrecursionlimit()
+    with saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+        _, results = nested(400, act)
+    # x * 2 saves nothing, the product both factors
+    assert set(results) == {(False, "inside", limit, 2, "MulBackward0")}
+
+
+@pytest.mark.gpu
+def test_a_deep_pass_has_the_device_and_the_stream_of_the_first():
+    """However deep, a pass runs on the current device and streams of the thread that began."""
+    stream = lucid.cuda.Stream()
+
+    def act(level):
+        return lucid.cuda.current_device(), lucid.cuda.current_stream()
+
+    with lucid.cuda.stream(stream):
+        _, results = nested(400, act)
+    assert set(results) == {(lucid.cuda.current_device(), stream)}
+    assert lucid.cuda.current_stream() != stream
+
+
+def test_an_error_deep_inside_comes_out_as_it_is():
+    """An error keeps its type through all passes, the modes are as before, and the next pass runs."""
+
+    class Wanted(Exception):
+        pass
+
+    def act(level):
+        if level == 400:
+            raise Wanted(level)
+
+    with pytest.raises(Wanted, match="400"):
+        nested(800, act)
+    assert lucid.is_grad_enabled()
+    assert thread.state.passes == []
+    x, _ = nested(3, lambda level: None)
+    assert x.grad.item() == 2 * 4
+
+
+def test_callbacks_come_at_the_end_of_their_own_pass():
+    """What a deep hook queues is called before the passes around it go on, innermost first."""
+    ended = []
+    nested(400, lambda level: queue_callback(lambda: ended.append(level)))
+    np.testing.assert_array_equal(ended, range(400, -1, -1))
