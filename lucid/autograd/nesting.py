@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from lucid.autograd.mode import ThreadState, thread
+from lucid.autograd.mode import thread
 from lucid.backend import gpu
 
 if TYPE_CHECKING:
@@ -31,12 +30,11 @@ def on_new_stack(function: Callable[[], T]) -> T:
 
     As PyTorch does it: a Python stack cannot grow, and raising the recursion limit would let the C stack overflow.
     """
-    here = partial(copy_context().run, _as, thread.state, gpu.on_this_threads_streams(function))
+    state, placed = thread.state, gpu.on_this_threads_streams(function)
+
+    def here() -> T:
+        thread.state = state
+        return placed()
+
     with ThreadPoolExecutor(1, "nested backward") as other:
-        return other.submit(here).result()
-
-
-def _as(state: ThreadState, function: Callable[[], T]) -> T:
-    """Return ``function()``, on this thread in the state of the one that waits for it."""
-    thread.state = state
-    return function()
+        return other.submit(copy_context().run, here).result()
