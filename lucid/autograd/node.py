@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, grad_of, wrap
 from lucid.autograd.hooks import RemovableHandle, check_callable
-from lucid.autograd.mode import NumPyComplaints
+from lucid.autograd.mode import NumPyComplaints, thread
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
@@ -262,6 +262,14 @@ class AccumulateGrad(Node):
             if old.edge is not None:
                 leaf.stored_grad = wrap(m.add(old.array, grad))
                 return ()
+            try:
+                old.version[0] += 1
+            except AttributeError:
+                old.version = [1]
+            except GraphError:
+                # in inference mode its tensors may be changed
+                if not thread.state.inference:
+                    raise
             into = old.array
             if type(into) is not ndarray:
                 m.add_into(into, grad)
@@ -277,10 +285,6 @@ class AccumulateGrad(Node):
                     old.array = total
                 else:
                     into[...] = total
-            try:
-                old.version[0] += 1
-            except AttributeError:
-                old.version = [1]
         return ()
 
 

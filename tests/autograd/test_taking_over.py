@@ -115,3 +115,24 @@ def test_a_recorded_gradient_can_be_changed(device):
         with lucid.no_grad():
             tensor.grad[0] = 5.0
         assert tensor.grad.tolist() == [5, 1, 1, 1, 1, 1]
+
+
+@each_device
+@each_size
+def test_gradients_of_inference_mode(device, size):
+    """A `.grad` made in inference mode is added to there; in normal mode that is refused, and nothing changes."""
+    x = lucid.zeros(size, device=device, requires_grad=True)
+    y = (x * 2).sum()
+    with lucid.inference_mode():
+        y.backward(retain_graph=True)
+        y.backward(retain_graph=True)
+    assert x.grad.is_inference()
+    with pytest.raises(RuntimeError, match="inference tensors"):
+        y.backward(retain_graph=True)
+    assert x.grad.unique().tolist() == [4]
+    x.grad = None
+    y.backward(retain_graph=True)
+    with lucid.inference_mode():
+        y.backward()
+    assert x.grad.unique().tolist() == [4]
+    assert not x.grad.is_inference()
