@@ -10,10 +10,10 @@ from lucid.autograd import engine
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.graph import GradientEdge
 from lucid.autograd.namespace import GRAPH
-from lucid.autograd.node import AccumulateGrad
+from lucid.autograd.node import AccumulateGrad, accumulator_of
 from lucid.autograd.retain import retain_grad
 from lucid.autograd.views import live_edge
-from lucid.backend.arrays import ones_beside, zeros_beside
+from lucid.backend.arrays import namespace, on, ones_beside, to_device, zeros_beside
 from lucid.errors import DtypeError, GraphError, HookTypeError, ShapeError
 
 if TYPE_CHECKING:
@@ -63,10 +63,13 @@ def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool
     for index, root in enumerate(roots):
         edge = edge_of(root, f"element {index} of tensors")
         grad = grads[index] if grads else None
-        array = root.array if isinstance(root, TensorBase) else None
+        array = root.array if isinstance(root, TensorBase) else _stand_in(root)
         if grad is None:
             if array is None:
-                raise GraphError("a GradientEdge as root needs its gradient: pass one for it")
+                raise GraphError(
+                    "a GradientEdge as root needs its gradient: pass one for it, or take the edge from its tensor by "
+                    "get_gradient_edge"
+                )
             if array.size != 1:
                 raise GraphError(
                     f"grad can be implicitly created only for scalar outputs: the output has shape "
@@ -83,7 +86,7 @@ def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool
                 f"{tuple(array.shape)}: expected equal shapes"
             )
         elif array is not None and type(grad.array) is not type(array):
-            raise ShapeError(f"gradient {index} has {describe(grad)}, its tensor {describe(root)}: move one")
+            raise ShapeError(f"gradient {index} has {describe(grad)}, its tensor {describe(array)}: move one")
         elif array is not None and grad.array.dtype.kind == "c" and array.dtype.kind != "c":
             raise DtypeError(
                 f"mismatch in dtype: gradient {index} is {grad.array.dtype} and its tensor {array.dtype}: "
@@ -93,6 +96,16 @@ def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool
             grad = GRAPH.cast(grad, dtype=array.dtype)
         seeds.append((edge, grad if create_graph else grad.array))
     return seeds
+
+
+def _stand_in(root: GradientEdge) -> Array | None:
+    """Return an array of the shape, dtype and device of the root's tensor; None if these are not known."""
+    if root.form is None:
+        return None
+    shape, dtype, device = root.form
+    one = to_device(np.empty((), dtype), device)
+    with on(one):
+        return namespace(one).broadcast_to(one, shape)
 
 
 # By floating-point dtype and number of dimensions: a copy of an array costs a sixth of `np.ones`.
@@ -201,7 +214,7 @@ def grad(
     is_grads_batched : bool
         Whether `grad_outputs` have one more leading dimension, the batch, which the results then have too.
     materialize_grads : bool
-        Whether zeros replace None.
+        Whether zeros replace None; under `create_graph` they require grad, as leaves.
 
     Returns
     -------
@@ -211,8 +224,8 @@ def grad(
     Raises
     ------
     GraphError
-        If a tensor does not require grad, the graph was freed, or an input was not used and may not be; if `inputs` is
-        empty.
+        If a tensor does not require grad, the graph was freed, or an input was not used and may not be, or is a
+        `GradientEdge` for which zeros are asked; if `inputs` is empty.
     ShapeError
         If a gradient has another shape than its root.
 
@@ -243,8 +256,15 @@ def grad(
     for index, target in enumerate(targets):
         value = captured[last[wanted[index]]]
         if value is None:
-            if materialize_grads and isinstance(target, TensorBase):
+            if materialize_grads:
+                if not isinstance(target, TensorBase):
+                    raise GraphError(
+                        f"grad: element {index} of inputs was not used, and materialize_grads cannot be used when the "
+                        "input is a GradientEdge: pass its tensor, or take None for it"
+                    )
                 value = wrap(zeros_beside(target.array))
+                if create_graph:
+                    value.edge = accumulator_of(value), 0
             elif not allow_unused:
                 raise GraphError(
                     f"element {index} of inputs was not used in the graph of the outputs: pass allow_unused=True to "

@@ -16,7 +16,7 @@ from lucid.autograd.running import current_graph_task_id, current_node, queue_ca
 from lucid.autograd.saved import disable_saved_tensors_hooks, saved_tensors_hooks
 from lucid.autograd.views import live_edge
 from lucid.backend.arrays import to_device
-from lucid.backend.device import CPU, device_of
+from lucid.backend.device import CPU, device, device_of
 from lucid.backend.gpu import pinned_copy
 from lucid.errors import GraphError, HookError, HookTypeError
 
@@ -42,10 +42,19 @@ __all__ = [
 
 
 class GradientEdge(NamedTuple):
-    """A node and the number of one of its outputs: it can stand for that output in `autograd.grad` and `backward`."""
+    """A node and the number of one of its outputs: it can stand for that output in `autograd.grad` and `backward`.
+
+    Attributes
+    ----------
+    node, output_nr
+        Which output.
+    form : tuple of shape, dtype and device, or None
+        What the output was, if the edge is that of a tensor: then a root of one element needs no gradient.
+    """
 
     node: Node
     output_nr: int
+    form: tuple[tuple[int, ...], Any, device] | None = None
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -109,7 +118,8 @@ def get_gradient_edge(tensor: TensorBase) -> GradientEdge:
     edge = live_edge(tensor)
     if edge is None:
         raise GraphError(f"get_gradient_edge: the tensor of {describe(tensor)} does not require grad")
-    return GradientEdge(*edge)
+    array = tensor.array
+    return GradientEdge(*edge, (array.shape, array.dtype, device_of(array)))
 
 
 def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
