@@ -11,7 +11,7 @@ from lucid.autograd.node import AccumulateGrad
 from lucid.autograd.saved import changed_error, freed_error, pack_saved, unpacked_array
 from lucid.autograd.saved_attributes import SavedTensor
 from lucid.autograd.views import live_edge
-from lucid.errors import HookTypeError
+from lucid.errors import GraphError, HookTypeError
 
 if TYPE_CHECKING:
     from lucid.autograd.base import Edge
@@ -46,7 +46,7 @@ class Call:
     name : str
         The node's name, for messages.
     to_save : tuple of Tensor or None
-        What forward asked to keep, until the node exists.
+        What forward asked to keep, until the call is recorded.
     saved : list of SavedEntry or None, or None
         What is kept from then on; None once freed.
     dirty, not_differentiable : tuple of Tensor
@@ -68,9 +68,11 @@ class Call:
         self.materialize = True
         self.node: weakref.ref[Node] | None = None
 
-    def keep(self, node: Node, inputs: dict[int, Edge | None], outputs: list[Any]) -> None:
-        """Turn what forward asked to save into entries that hold no reference to `node`."""
-        places = {id(tensor): index for index, tensor in enumerate(outputs)}
+    def keep(self, node: Node, inputs: dict[int, Edge | None], places: dict[int, int]) -> None:
+        """Turn what forward asked to save into entries that hold no reference to `node`.
+
+        By the identities of tensors: where the gradients of the inputs go, and which outputs the node has.
+        """
         values = pack_saved(tuple(None if t is None else t.array for t in self.to_save), self.to_save)
         entries: list[SavedEntry | None] = []
         for tensor, value in zip(self.to_save, values, strict=True):
@@ -91,8 +93,6 @@ class Call:
         saved = self.saved
         if saved is None:
             raise freed_error(self.name)
-        if self.node is None:
-            return self.to_save
         return tuple([None if entry is None else self.tensor(entry, index) for index, entry in enumerate(saved)])
 
     def tensor(self, entry: SavedEntry, index: int) -> Any:
@@ -185,7 +185,7 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors that forward kept, in order.
+        """The tensors that forward kept, in order; none before the call is recorded.
 
         Raises
         ------
@@ -199,11 +199,19 @@ class FunctionCtx:
     def mark_dirty(self, *tensors: Any) -> None:
         """Say that forward changed these inputs in place; each must be returned.
 
+        It counts as a change also where the memory was written to in a way that no version counter sees.
+
         Parameters
         ----------
         *tensors : Tensor
             Inputs of this call.
+
+        Raises
+        ------
+        GraphError
+            If one is no tensor.
         """
+        _check_tensors("mark_dirty", tensors)
         self.__lucid__.dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
@@ -213,7 +221,13 @@ class FunctionCtx:
         ----------
         *tensors : Tensor
             Outputs of this call.
+
+        Raises
+        ------
+        GraphError
+            If one is no tensor.
         """
+        _check_tensors("mark_non_differentiable", tensors)
         self.__lucid__.not_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
@@ -223,5 +237,18 @@ class FunctionCtx:
         ----------
         value : bool
             True for zeros.
+
+        Raises
+        ------
+        TypeError
+            If it is no bool.
         """
-        self.__lucid__.materialize = bool(value)
+        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise HookTypeError(f"set_materialize_grads: expected a bool, got {type(value).__name__}")
+        self.__lucid__.materialize = value
+
+
+def _check_tensors(name: str, values: tuple[Any, ...]) -> None:
+    for index, value in enumerate(values):
+        if not isinstance(value, TensorBase):
+            raise GraphError(f"{name}: expected tensors, got {type(value).__name__} as number {index}")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from lucid.autograd.anomaly import note_forward
-from lucid.autograd.base import TensorBase, is_tuple, version_of, wrap_on_graph
+from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap_on_graph
 from lucid.autograd.context import FunctionCtx
 from lucid.autograd.function_node import BackwardCFunction, FunctionNode
 from lucid.autograd.mode import no_grad, thread
 from lucid.autograd.node import AccumulateGrad, Node, next_sequence
-from lucid.autograd.views import CopySlices, View, check_change, live_edge, rebase
+from lucid.autograd.views import CopySlices, View, check_change, detached, live_edge, rebase
 from lucid.backend.arrays import namespace
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError
 
@@ -25,13 +27,29 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 
 class _FunctionMeta(type):
-    """Gives each Function the class of its nodes."""
+    """Gives each Function the class of its nodes, and finds its derivative."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
-        if "vjp" in namespace and "backward" not in namespace:
-            cls.backward = namespace["vjp"]
         cls.node_type: type[FunctionNode] = type(f"{name}Backward", (FunctionNode,), {"__slots__": (), "function": cls})
+
+    @property
+    def __derivative__(cls: Any) -> Callable[..., Any]:
+        """Its backward, under the name that it has.
+
+        Raises
+        ------
+        GraphError
+            If it has both names.
+        """
+        if cls.vjp is Function.vjp:
+            return cls.backward
+        if cls.backward is not Function.backward:
+            raise GraphError(
+                f"{cls.__qualname__}: implementing both 'backward' and 'vjp' for a custom Function is not allowed: "
+                "they are two names of one thing, so write one of them"
+            )
+        return cls.vjp
 
 
 class Function(metaclass=_FunctionMeta):
@@ -40,10 +58,11 @@ class Function(metaclass=_FunctionMeta):
     Subclass it, write `forward` and `backward` as static methods, and call `apply`:
 
     - ``forward(ctx, *args)`` returns a tensor, or a tuple; it runs with grad mode off. With a static
-      ``setup_context(ctx, inputs, output)`` beside it, it is ``forward(*args)``.
+      ``setup_context(ctx, inputs, output)`` beside it, it is ``forward(*args)``, and `inputs` are its arguments with
+      defaults filled in.
     - ``backward(ctx, *grad_outputs)`` gets one gradient for each output and returns one for each argument of forward,
       None for those that are no tensors or need none. It runs with grad mode off, and on under ``create_graph=True``,
-      where it is itself differentiated. ``vjp`` is another name of it.
+      where it is itself differentiated. ``vjp`` is another name of it; a Function has one of the two.
 
     Examples
     --------
@@ -66,6 +85,13 @@ class Function(metaclass=_FunctionMeta):
     """
 
     node_type: type[FunctionNode]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise: a Function is not called by an instance."""
+        raise GraphError(
+            f"{type(self).__qualname__}: legacy autograd function, called by an instance: write forward and backward "
+            f"as static methods, and call {type(self).__qualname__}.apply"
+        )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -97,31 +123,31 @@ class Function(metaclass=_FunctionMeta):
         *args
             Tensors and other values.
         **kwargs
-            Only with `setup_context`, for parameters of forward; they are put into their positions.
+            The same by their names, put into their positions.
 
         Returns
         -------
         Tensor, or a tuple of tensors and other values
-            What forward returned. An input returned as it is becomes a view; one marked dirty stays the same object.
+            What forward returned. An input returned as it is becomes a view; one marked dirty stays the same object,
+            and one that gets no gradient comes back detached.
 
         Raises
         ------
         TypeError
-            If forward is not a static method, or keyword arguments come without `setup_context`.
+            If an argument has no position: it is keyword-only, or one before it is missing.
         GraphError
             If an input marked dirty is not returned.
         InplaceError
             If a leaf that requires grad is marked dirty.
+
+        Warns
+        -----
+        UserWarning
+            If the call is recorded and a tensor marked dirty is no input.
         """
         two_steps = cls.setup_context is not Function.setup_context
-        if not isinstance(inspect.getattr_static(cls, "forward"), staticmethod):
-            raise HookTypeError(f"{cls.__qualname__}: forward must be a static method: decorate it with @staticmethod")
-        if kwargs:
-            if not two_steps:
-                raise HookTypeError(f"{cls.__qualname__}.apply takes keyword arguments only with setup_context")
-            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = bound.args
+        if two_steps or kwargs:
+            args = cls._bound(args, kwargs, defaults=two_steps)
         edges = [live_edge(arg) if isinstance(arg, TensorBase) else None for arg in args]
         ctx = FunctionCtx()
         ctx.__lucid__.name = f"{cls.__name__}Backward"
@@ -138,26 +164,37 @@ class Function(metaclass=_FunctionMeta):
         return tuple(outputs) if several else outputs[0]
 
     @classmethod
+    def _bound(cls, args: tuple[Any, ...], kwargs: dict[str, Any], *, defaults: bool) -> tuple[Any, ...]:
+        """Return the arguments of forward in their positions, with or without `defaults`; those come without a ctx."""
+        forward: Any = cls.forward
+        if not kwargs and type(forward) is FunctionType and not (forward.__defaults__ or forward.__kwdefaults__):
+            return args
+        bound = inspect.signature(forward).bind(*(args if defaults else (None, *args)), **kwargs)
+        if defaults:
+            bound.apply_defaults()
+        if bound.kwargs:
+            raise HookTypeError(
+                f"{cls.__qualname__}.apply got {', '.join(bound.kwargs)} by keyword, which has no position after the "
+                "other arguments: expected all arguments before it, and no parameters that are keyword-only"
+            )
+        return bound.args if defaults else bound.args[1:]
+
+    @classmethod
     def _record(
         cls, ctx: FunctionCtx, args: tuple[Any, ...], edges: list[Edge | None], outputs: list[Any]
     ) -> list[Any]:
         """Return the outputs joined to a new node, or free of any graph where nothing requires grad."""
         call = ctx.__lucid__
-        recording = thread.state.recording and any(edge is not None for edge in edges)
+        recording = bool(thread.state.recording) and any(edge is not None for edge in edges)
         inputs = {id(arg): edge for arg, edge in zip(args, edges, strict=True) if isinstance(arg, TensorBase)}
-        dirty = {id(tensor) for tensor in call.dirty}
-        returned = {id(output) for output in outputs}
-        if dirty - returned:
-            raise GraphError(
-                f"{cls.__qualname__}: some inputs were marked dirty in forward but not returned: return each of them"
-            )
+        # of an output returned twice the last place is where its gradient comes
+        places = {id(output): index for index, output in enumerate(outputs)}
         no_gradient = {id(tensor) for tensor in call.not_differentiable}
-        if recording:
-            for tensor in call.dirty:
-                check_change(tensor, recording=True)
-        node = cls.node_type()
-        node.ctx = ctx
-        node.sequence = next_sequence()
+        dirty = {id(tensor): tensor for tensor in call.dirty}
+        # the context holds no output: it would keep itself alive
+        call.dirty = call.not_differentiable = ()
+        cls._check_dirty(dirty, inputs, places, no_gradient, recording=recording)
+        node = cls._node(ctx, args, edges, outputs) if recording else None
         final: list[Any] = []
         for index, output in enumerate(outputs):
             if not isinstance(output, TensorBase):
@@ -166,26 +203,83 @@ class Function(metaclass=_FunctionMeta):
             known = id(output) in inputs
             # such as a parameter that forward can see: it stays the leaf that it is
             leaf = output.edge is not None and type(output.edge[0]) is AccumulateGrad
-            differentiable = recording and id(output) not in no_gradient and output.array.dtype.kind in "fcV"
-            if known and id(output) in dirty:
-                if differentiable:
-                    _move(output, (node, index))
-                final.append(output)
-                continue
-            if known or leaf:
-                alias = wrap_on_graph(output.array, None, version_of(output))
-                what = "an input" if known else "a leaf"
-                alias.origin = View.fixed(output, f"it is {what} that {cls.__qualname__} returned as it is")
-                output = alias  # noqa: PLW2901
-            elif output.origin is not None and differentiable:
-                output.origin = View.fixed(
-                    output.origin.parent, f"it is a view that was made inside {cls.__qualname__}"
-                )
-            output.edge = (node, index) if differentiable else None
+            edge = None
+            if node is not None and id(output) not in no_gradient and output.array.dtype.kind in "fcV":
+                edge = node, index
+            if edge is None and known and inputs[id(output)] is not None:
+                output = detached(output)  # noqa: PLW2901
+            elif known and id(output) in dirty:
+                if edge is not None and places[id(output)] == index:
+                    _move(output, edge)
+                    # what was saved of it is an output now
+                    del inputs[id(output)]
+            else:
+                if known or leaf:
+                    output = _alias(  # noqa: PLW2901
+                        output, f"it is {'an input' if known else 'a leaf'} that {cls.__qualname__} returned as it is"
+                    )
+                elif output.origin is not None and edge is not None:
+                    output.origin = View.fixed(
+                        output.origin.parent, f"it is a view that was made inside {cls.__qualname__}"
+                    )
+                output.edge = edge
             final.append(output)
-        if not recording:
+        if node is None:
+            call.to_save = ()
             return final
+        call.keep(node, inputs, places)
+        if thread.state.anomaly:
+            note_forward(node)
+        return final
+
+    @classmethod
+    def _check_dirty(
+        cls,
+        dirty: dict[int, TensorBase],
+        inputs: dict[int, Edge | None],
+        places: dict[int, int],
+        no_gradient: set[int],
+        *,
+        recording: bool,
+    ) -> None:
+        """Count the change of each tensor that was marked dirty.
+
+        Raises
+        ------
+        GraphError
+            If one is not returned.
+        InplaceError
+            If one that gets a gradient may not be changed.
+        """
+        for key, tensor in dirty.items():
+            if key not in places:
+                raise GraphError(
+                    f"{cls.__qualname__}: some inputs were marked dirty in forward but not returned: return each of "
+                    "them"
+                )
+            version = version_of(tensor)
+            if version is not INFERENCE:
+                version[0] += 1
+            if key not in inputs:
+                if recording:
+                    warnings.warn(
+                        f"{cls.__qualname__}: only inputs should be given to ctx.mark_dirty(): a tensor that is none "
+                        "needs no mark",
+                        UserWarning,
+                        stacklevel=4,
+                    )
+            elif key not in no_gradient:
+                # a view that was taken in no_grad mode needs no gradient itself
+                part = tensor.origin is not None and tensor.origin.base.edge is not None
+                check_change(tensor, recording=recording or (part and bool(thread.state.recording)))
+
+    @classmethod
+    def _node(cls, ctx: FunctionCtx, args: tuple[Any, ...], edges: list[Edge | None], outputs: list[Any]) -> Node:
+        """Return the node of a call."""
         places = [k for k, arg in enumerate(args) if isinstance(arg, TensorBase)]
+        node = cls.node_type()
+        node.ctx = ctx
+        node.sequence = next_sequence()
         node.extra = None
         node.edges = tuple(edges[k] for k in places)
         node.arguments = len(args)
@@ -193,13 +287,18 @@ class Function(metaclass=_FunctionMeta):
         node.targets = tuple((args[k].array.shape, args[k].array.dtype, args[k].array.__class__) for k in places)
         node.outputs = len(outputs)
         node.forms = tuple(
-            (namespace(o.array), o.array.shape, o.array.dtype) if isinstance(o, TensorBase) else None for o in final
+            (namespace(o.array), o.array.shape, o.array.dtype) if isinstance(o, TensorBase) else None for o in outputs
         )
         node.kept = (None, True, (), ())
-        call.keep(node, inputs, outputs)
-        if thread.state.anomaly:
-            note_forward(node)
-        return final
+        return node
+
+
+def _alias(tensor: TensorBase, refuses: str) -> TensorBase:
+    """Return another tensor on the same memory, a view that may not be changed in place while that is recorded."""
+    alias: TensorBase = wrap_on_graph(tensor.array, None, version_of(tensor))
+    if alias.version is not INFERENCE:
+        alias.origin = View.fixed(tensor, refuses)
+    return alias
 
 
 def _move(tensor: TensorBase, edge: Edge) -> None:
@@ -220,13 +319,18 @@ class InplaceFunction(Function):
 class _OnlyOnce(Node):
     """Where the second derivative of a function that has only a first one is asked for."""
 
-    __slots__ = ("owner",)
+    __slots__ = ("outputs", "owner")
 
-    def __init__(self, owner: str, edges: tuple[Edge | None, ...]) -> None:
+    def __init__(self, owner: str, edges: tuple[Edge | None, ...], outputs: int) -> None:
         self.owner = owner
         self.edges = edges
+        self.outputs = outputs
         self.extra = None
         self.sequence = next_sequence()
+
+    def name(self) -> str:
+        """Return PyTorch's name of such a node."""
+        return "Error"
 
     def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> NoReturn:
         """Raise: there is no second derivative."""
@@ -266,16 +370,13 @@ def once_differentiable(function: F) -> F:
         if not thread.state.recording or not any(isinstance(g, TensorBase) and g.edge is not None for g in grads):
             return results
         edges = tuple(live_edge(g) if isinstance(g, TensorBase) else None for g in grads)
-        entries: tuple[Any, ...] = results if is_tuple(results) else (results,)
-        barred: list[Any] = []
-        for entry in entries:
-            if isinstance(entry, TensorBase):
-                barred.append(
-                    wrap_on_graph(entry.array, (_OnlyOnce(function.__qualname__, edges), 0), version_of(entry))
-                )
-            else:
-                barred.append(entry)
-        return tuple(barred) if is_tuple(results) else barred[0]
+        entries: tuple[Any, ...] = results if isinstance(results, tuple) else (results,)  # pyright: ignore[reportUnknownVariableType]
+        node = _OnlyOnce(function.__qualname__, edges, len(entries))
+        barred = tuple(
+            wrap_on_graph(entry.array, (node, index), version_of(entry)) if isinstance(entry, TensorBase) else entry
+            for index, entry in enumerate(entries)
+        )
+        return barred if isinstance(results, tuple) else barred[0]
 
     return backward  # pyright: ignore[reportReturnType]
 

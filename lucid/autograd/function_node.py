@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase, describe, is_list, is_tuple, wrap
+from lucid.autograd.base import TensorBase, describe, is_list, wrap
 from lucid.autograd.namespace import GRAPH, namespace_of
 from lucid.autograd.node import Node
-from lucid.errors import DeviceError, GraphError, HookTypeError, ShapeError
+from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +72,7 @@ class FunctionNode(BackwardCFunction):
                 given.append(wrap(xp.zeros(shape, dtype)))
             else:
                 given.append(None)
-        grads = self.function.backward(ctx, *given)
+        grads = self.function.__derivative__(ctx, *given)
         return self._checked(m, grads)
 
     def _checked(self, m: Any, grads: Any) -> tuple[Any, ...]:
@@ -84,13 +84,13 @@ class FunctionNode(BackwardCFunction):
             For a wrong number of gradients, or one for an argument that is no tensor.
         HookTypeError
             For a list, or an entry that is neither a tensor nor None.
-        ShapeError, DeviceError
-            For a gradient of another shape or device than its input.
+        ShapeError, DeviceError, DtypeError
+            For a gradient of another shape or device than its input, or a complex one of a real input.
         """
         name = f"{self.function.__qualname__}.backward"
         if is_list(grads):
             raise HookTypeError(f"{name}: expected a Tensor, None or a tuple of them, got a list: return a tuple")
-        entries: tuple[Any, ...] = grads if is_tuple(grads) else (grads,)
+        entries: tuple[Any, ...] = grads if isinstance(grads, tuple) else (grads,)  # pyright: ignore[reportUnknownVariableType]
         while len(entries) > self.arguments and entries[-1] is None:
             entries = entries[:-1]
         if len(entries) != self.arguments:
@@ -123,6 +123,10 @@ class FunctionNode(BackwardCFunction):
         name = f"{self.function.__qualname__}.backward"
         if type(array) is not kind:
             raise DeviceError(f"{name}: gradient {index} is on another device than its input: got {describe(grad)}")
+        if (array.dtype.kind == "c") != (dtype.kind == "c") and array.dtype.kind not in "fV":
+            raise DtypeError(
+                f"{name}: gradient {index} is {array.dtype.name}, its input {dtype.name}: expected its real part"
+            )
         value: Any = grad if m is GRAPH else array
         n: Any = m if m is GRAPH else namespace_of(array)
         if array.shape != shape:

@@ -1,0 +1,387 @@
+"""Functions at odd inputs: what is dirty, returned as it is, given twice, by name or not at all."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+from typing import NamedTuple
+
+import pytest
+
+import lucid
+from lucid.autograd import Function
+from lucid.autograd.graph import GradientEdge, get_gradient_edge
+
+contract = pytest.mark.contract
+
+
+def function(forward, backward=lambda ctx, *grads: grads[0], **methods):
+    """Return a Function of these methods."""
+    given = {"forward": forward, "backward": backward, **methods}
+    return type(Function)("Given", (Function,), {name: staticmethod(method) for name, method in given.items()})
+
+
+def doubling(ctx, x, *others):
+    """Double `x` in place; the others are tripled."""
+    ctx.mark_dirty(x)
+    x.mul_(2)
+    return (x, *[other * 3 for other in others]) if others else x
+
+
+@pytest.fixture
+def leaf(rng):
+    def made(*shape):
+        return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
+
+    return made
+
+
+@pytest.fixture
+def constant(rng):
+    def made(*shape):
+        return lucid.tensor(rng.standard_normal(shape))
+
+    return made
+
+
+@contract("3.5")
+@pytest.mark.parametrize("view", [False, True])
+def test_a_dirty_input_that_is_returned_twice(leaf, constant, view):
+    """Both outputs are the input, whose gradient is that of the last place; the other place has none."""
+
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        x.mul_(2)
+        return x, x
+
+    received = []
+
+    def backward(ctx, first, second):
+        received.append((first.tolist(), second.tolist()))
+        return first * 5 + second * 2
+
+    x, upstream = leaf(3), constant(3)
+    y = x * 1
+    changed = y[:] if view else y
+    a, b = function(forward, backward).apply(changed)
+    assert a is b is changed
+    (y * upstream).sum().backward()
+    assert received == [([0.0] * 3, upstream.tolist())]
+    assert x.grad.tolist() == (upstream * 2).tolist()
+
+
+@contract("3.5")
+def test_a_retained_gradient_follows_a_dirty_input(leaf, constant):
+    """`retain_grad` before the call gives the gradient of the new values; a hook from before sees that of the old."""
+    x, upstream = leaf(3), constant(3)
+    y = x * 1
+    seen = []
+    y.retain_grad()
+    y.register_hook(lambda grad: seen.append(grad.tolist()))
+    function(doubling, lambda ctx, grad: grad * 2).apply(y)
+    (y * upstream).sum().backward()
+    assert y.grad.tolist() == upstream.tolist()
+    assert seen == [(upstream * 2).tolist()]
+
+
+@contract("3.5")
+def test_a_saved_dirty_input_is_an_output(leaf):
+    """The second derivative goes through the values that forward has written, not through those before."""
+
+    def forward(ctx, x):
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    def backward(ctx, grad):
+        (out,) = ctx.saved_tensors
+        return grad * out
+
+    exponential = function(forward, backward)
+    x = leaf(3)
+    y = x * 1
+    exponential.apply(y)
+    (first,) = lucid.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = lucid.autograd.grad(first.sum(), x)
+    assert lucid.allclose(second, x.detach().exp())
+    # nothing of it waits for the garbage collector
+    node = weakref.ref(y.grad_fn)
+    gc.disable()
+    try:
+        del y, first, second
+        assert node() is None
+    finally:
+        gc.enable()
+
+
+@contract("3.5")
+def test_mark_dirty_is_a_change_for_all_who_saved_the_tensor(leaf):
+    """Also where forward writes behind the version counter."""
+
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        x.detach().array[...] = 7
+        return x
+
+    y = leaf(3) * 1
+    square = y * y
+    function(forward).apply(y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        square.sum().backward()
+
+
+@contract("3.5")
+def test_marking_what_is_no_input_warns(leaf):
+    """It is returned as any other output; without a graph nobody is bothered."""
+
+    def forward(ctx, x):
+        out = x * 2
+        ctx.mark_dirty(out)
+        return out
+
+    marking = function(forward, lambda ctx, grad: grad * 2)
+    x = leaf(3)
+    with pytest.warns(UserWarning, match=r"only inputs should be given to ctx\.mark_dirty") as caught:
+        y = marking.apply(x)
+    assert caught[0].filename == __file__
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0] * 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        marking.apply(x.detach())
+
+
+@contract("3.5")
+def test_dirty_views_taken_in_no_grad_mode_are_refused(leaf):
+    """They need no gradient themselves, but what they change does."""
+    y = leaf(3) * 1
+    with lucid.no_grad():
+        view = y[:1]
+    with pytest.raises(RuntimeError, match="taken in no_grad mode"):
+        function(doubling).apply(view)
+
+
+@contract("3.1")
+def test_setup_context_sees_all_arguments(leaf, constant):
+    """Defaults are filled in, keywords put into their positions, and a default that is a tensor gets its gradient."""
+    factor = leaf(3)
+
+    def setup_context(ctx, inputs, output):
+        seen.append(inputs[2:])
+        assert ctx.needs_input_grad == (True, True, False, False)
+        ctx.save_for_backward(*inputs[:2])
+
+    def backward(ctx, grad):
+        x, factor = ctx.saved_tensors
+        return grad * factor, grad * x, None, None
+
+    def forward(x, factor=factor, power=1, shift=0):
+        return x * factor + shift
+
+    seen = []
+    scaled = function(forward, backward, setup_context=setup_context)
+    x, upstream = leaf(3), constant(3)
+    for keywords, rest in (({}, (1, 0)), ({"shift": 4}, (1, 4)), ({"shift": 5, "power": 2}, (2, 5))):
+        seen.clear()
+        x.grad = factor.grad = None
+        (scaled.apply(x, **keywords) * upstream).sum().backward()
+        assert seen == [rest]
+        assert x.grad.tolist() == (upstream * factor).tolist()
+        assert factor.grad.tolist() == (upstream * x).tolist()
+
+
+@contract("3.1")
+def test_keyword_arguments_are_put_into_their_positions(leaf):
+    """Also where forward takes ctx: gradients flow through them. One that has no position is a TypeError."""
+
+    def forward(ctx, x, factor=2, shift=0):
+        needs.append(ctx.needs_input_grad)
+        return x * factor + shift
+
+    needs = []
+    scaled = function(forward, lambda ctx, grad: (grad * 2, None, None))
+    x = leaf(3)
+    scaled.apply(x=x).sum().backward()
+    scaled.apply(factor=3, x=x)
+    assert needs == [(True,), (True, False)]
+    assert x.grad.tolist() == [2.0] * 3
+    with pytest.raises(TypeError, match="shift by keyword"):
+        scaled.apply(x, shift=1)
+    with pytest.raises(TypeError, match="multiple values"):
+        scaled.apply(x, x=x)
+
+    def only(x, *, factor=2):
+        return x * factor
+
+    with pytest.raises(TypeError, match="factor by keyword"):
+        function(only, setup_context=lambda ctx, inputs, output: None).apply(x)
+
+
+@contract("3.1")
+def test_backward_and_vjp_are_one_thing(leaf):
+    """Both are refused when the derivative is asked for, also where a subclass adds the other; each alone works."""
+    x = leaf(3)
+    both = function(lambda ctx, x: x * 2, vjp=lambda ctx, grad: grad * 3)
+    y = both.apply(x)
+    with pytest.raises(RuntimeError, match="both 'backward' and 'vjp'"):
+        y.sum().backward()
+
+    class Base(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def vjp(ctx, grad):
+            return grad * 2
+
+    class Other(Base):
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 5
+
+    Base.apply(x).sum().backward()
+    assert x.grad.tolist() == [2.0] * 3
+    with pytest.raises(RuntimeError, match=r"Other: .*both 'backward' and 'vjp'"):
+        Other.apply(x).sum().backward()
+
+
+@contract("3.5")
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode", "marked"])
+@pytest.mark.parametrize("dirty", [False, True])
+def test_an_input_that_gets_no_gradient_comes_back_detached(leaf, mode, dirty):
+    """The input itself stays in its graph; the output shares its memory and can be changed."""
+
+    def forward(ctx, x):
+        if dirty:
+            ctx.mark_dirty(x)
+        if mode == "marked":
+            ctx.mark_non_differentiable(x)
+        return x
+
+    y = leaf(3) * 1
+    with lucid.enable_grad() if mode == "marked" else getattr(lucid, mode)():
+        out = function(forward).apply(y)
+    assert out is not y
+    assert (out.requires_grad, out._base, y.grad_fn.name()) == (False, None, "MulBackward0")
+    out.add_(1)
+    assert out.tolist() == y.tolist()
+
+
+@contract("3.5")
+def test_an_inference_tensor_returned_as_it_is():
+    """It is another inference tensor, in inference mode and out of it."""
+    with lucid.inference_mode():
+        x = lucid.ones(3)
+        outs = [function(lambda ctx, x: x).apply(x)]
+    outs.append(function(lambda ctx, x: x).apply(x))
+    for out in outs:
+        assert out is not x
+        assert out.is_inference()
+
+
+@contract("3.1")
+def test_contexts_check_what_they_are_given(leaf):
+    """Markings take tensors, `set_materialize_grads` a bool; saved tensors are there once the call is recorded."""
+    contexts = []
+
+    def forward(ctx, x):
+        with pytest.raises(RuntimeError, match="mark_dirty: expected tensors, got int as number 1"):
+            ctx.mark_dirty(x, 3)
+        with pytest.raises(RuntimeError, match="mark_non_differentiable: expected tensors, got NoneType"):
+            ctx.mark_non_differentiable(None)
+        with pytest.raises(TypeError, match="set_materialize_grads: expected a bool, got int"):
+            ctx.set_materialize_grads(0)
+        ctx.save_for_backward(x)
+        assert ctx.saved_tensors == ()
+        contexts.append(ctx)
+        return x * 2
+
+    checked = function(forward)
+    x = leaf(3)
+    y = checked.apply(x)
+    assert contexts[0].saved_tensors == (x,)
+    checked.apply(x.detach())
+    assert contexts[1].saved_tensors == ()
+    assert y.grad_fn.saved_tensors[0] is x
+
+
+@contract("3.4")
+def test_a_gradient_that_loses_its_imaginary_part_is_refused(leaf, constant):
+    """A complex gradient of a real input is an error; a real one of a complex input is not."""
+    x = leaf(3)
+    with pytest.raises(RuntimeError, match=r"gradient 0 is complex128, its input float64"):
+        function(lambda ctx, x: x * 2, lambda ctx, grad: grad * 1j).apply(x).sum().backward()
+    assert x.grad is None
+    z = constant(3).to(lucid.complex128).requires_grad_()
+    function(lambda ctx, z: z.real * 2).apply(z).sum().backward()
+    assert z.grad.tolist() == [1.0] * 3
+
+
+@contract("3.4")
+def test_a_named_tuple_of_gradients(leaf):
+    """What backward returns may be a tuple of any kind."""
+
+    class Grads(NamedTuple):
+        x: lucid.Tensor
+        factor: None
+
+    x = leaf(3)
+    function(lambda ctx, x, factor: x * factor, lambda ctx, grad: Grads(grad * 3, None)).apply(x, 3).sum().backward()
+    assert x.grad.tolist() == [3.0] * 3
+
+
+@contract("3.1")
+def test_once_differentiable_outputs_are_of_one_node(leaf):
+    """The gradients under create_graph are the outputs of one node named as PyTorch's, which cannot run."""
+    once = lucid.autograd.function.once_differentiable
+    product = function(lambda ctx, x, y: x * y, once(lambda ctx, grad: (grad * 2, grad * 3)))
+    x, y = leaf(3), leaf(3)
+    a, b = lucid.autograd.grad((product.apply(x, y) ** 2).sum(), (x, y), create_graph=True)
+    assert a.grad_fn is b.grad_fn
+    assert (a.grad_fn.name(), a.output_nr, b.output_nr) == ("Error", 0, 1)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        b.sum().backward()
+
+
+@contract("2.4")
+def test_zeros_in_place_of_unused_gradients(leaf):
+    """Under create_graph they are leaves that require grad; for an edge there are none, which is an error."""
+    x, unused = leaf(3), leaf(2)
+    y = (x * x).sum()
+    for create_graph in (False, True):
+        _, zeros = lucid.autograd.grad(
+            y, (x, unused), retain_graph=True, create_graph=create_graph, materialize_grads=True
+        )
+        assert zeros.tolist() == [0.0, 0.0]
+        assert zeros.requires_grad is create_graph
+        assert zeros.is_leaf
+    assert lucid.autograd.grad(zeros.sum(), unused, allow_unused=True) == (None,)
+    edge = get_gradient_edge(unused)
+    with pytest.raises(RuntimeError, match=r"element 1 .* GradientEdge"):
+        lucid.autograd.grad(y, (x, edge), retain_graph=True, materialize_grads=True)
+    assert lucid.autograd.grad(y, (x, edge), retain_graph=True, allow_unused=True)[1] is None
+    (used,) = lucid.autograd.grad(y, get_gradient_edge(x), materialize_grads=True)
+    assert used.tolist() == (x * 2).tolist()
+
+
+@contract("2.4")
+def test_an_edge_as_root_needs_no_gradient_if_it_has_one_element(leaf):
+    """One of several elements, or of another shape than its gradient, is an error as it is for its tensor."""
+    x = leaf(3)
+    for root in ((x * x).sum(), (x * x)[:1]):
+        expected = lucid.autograd.grad(root, x, retain_graph=True)[0].tolist()
+        assert lucid.autograd.grad(get_gradient_edge(root), x, retain_graph=True)[0].tolist() == expected
+        x.grad = None
+        lucid.autograd.backward(get_gradient_edge(root))
+        assert x.grad.tolist() == expected
+    edge = get_gradient_edge(x * 2)
+    with pytest.raises(RuntimeError, match="only for scalar outputs"):
+        lucid.autograd.backward(edge)
+    with pytest.raises(RuntimeError, match="mismatch in shape"):
+        lucid.autograd.backward(edge, lucid.ones(2, dtype=lucid.float64))
+    lucid.autograd.grad(edge, x, lucid.ones(3, dtype=lucid.float32))
+    with pytest.raises(RuntimeError, match="get_gradient_edge"):
+        lucid.autograd.backward(GradientEdge(edge.node, 0))
