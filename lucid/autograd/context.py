@@ -68,10 +68,10 @@ class Call:
         self.materialize = True
         self.node: weakref.ref[Node] | None = None
 
-    def keep(self, node: Node, inputs: dict[int, Edge | None], places: dict[int, int]) -> None:
+    def keep(self, node: Node, inputs: dict[int, Edge | None], joined: dict[int, int]) -> None:
         """Turn what forward asked to save into entries that hold no reference to `node`.
 
-        By the identities of tensors: where the gradients of the inputs go, and which outputs the node has.
+        By the identities of tensors: where the gradients of the inputs go, and which outputs of the node take one.
         """
         values = pack_saved(tuple(None if t is None else t.array for t in self.to_save), self.to_save)
         entries: list[SavedEntry | None] = []
@@ -80,8 +80,8 @@ class Call:
                 entries.append(None)
             elif id(tensor) in inputs:
                 entries.append(SavedEntry(tensor, value, inputs[id(tensor)], None))
-            elif id(tensor) in places:
-                entries.append(SavedEntry(tensor, value, None, places[id(tensor)]))
+            elif id(tensor) in joined:
+                entries.append(SavedEntry(tensor, value, None, joined[id(tensor)]))
             else:
                 entries.append(SavedEntry(tensor, value, live_edge(tensor), None))
         self.saved = entries

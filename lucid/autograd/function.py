@@ -196,6 +196,7 @@ class Function(metaclass=_FunctionMeta):
         cls._check_dirty(dirty, inputs, places, no_gradient, recording=recording)
         node = cls._node(ctx, args, edges, outputs) if recording else None
         final: list[Any] = []
+        joined: dict[int, int] = {}
         for index, output in enumerate(outputs):
             if not isinstance(output, TensorBase):
                 final.append(output)
@@ -206,6 +207,7 @@ class Function(metaclass=_FunctionMeta):
             edge = None
             if node is not None and id(output) not in no_gradient and output.array.dtype.kind in "fcV":
                 edge = node, index
+                joined[id(output)] = index
             if edge is None and known and inputs[id(output)] is not None:
                 output = detached(output)  # noqa: PLW2901
             elif known and id(output) in dirty:
@@ -227,7 +229,7 @@ class Function(metaclass=_FunctionMeta):
         if node is None:
             call.to_save = ()
             return final
-        call.keep(node, inputs, places)
+        call.keep(node, inputs, joined)
         if thread.state.anomaly:
             note_forward(node)
         return final

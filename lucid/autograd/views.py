@@ -123,13 +123,15 @@ def live_edge(tensor: TensorBase, *, shown: bool = False) -> Edge | None:
     if view is None or view.seen == version_of(tensor)[0]:
         return tensor.edge
     base = view.base
-    if base.edge is not None and not view.detached:
+    if (base.edge is not None or tensor.edge is not None) and not view.detached:
         steps = view.chain()
-        if not shown and not thread.state.grad_enabled and any(step.primitive is None for step in steps):
+        lost = any(step.primitive is None for step in steps)
+        if lost and not shown and not thread.state.grad_enabled:
             # nothing is recorded that would hang on this edge
             return tensor.edge
-        with enable_grad():
-            rebase(tensor, replay(steps, base).edge)
+        if lost or base.edge is not None:
+            with enable_grad():
+                rebase(tensor, replay(steps, base).edge)
     view.seen = version_of(tensor)[0]
     return tensor.edge
 

@@ -385,3 +385,38 @@ def test_an_edge_as_root_needs_no_gradient_if_it_has_one_element(leaf):
     lucid.autograd.grad(edge, x, lucid.ones(3, dtype=lucid.float32))
     with pytest.raises(RuntimeError, match="get_gradient_edge"):
         lucid.autograd.backward(GradientEdge(edge.node, 0))
+
+
+@contract("3.3")
+def test_a_saved_output_that_takes_no_gradient_requires_none(leaf):
+    """What was marked non-differentiable, or is an integer, comes back in backward as it is outside."""
+    seen = []
+
+    def forward(ctx, x):
+        mask, place = x * 0, x.argmax()
+        ctx.mark_non_differentiable(mask)
+        out = x * 2
+        ctx.save_for_backward(mask, place, out)
+        return mask, place, out
+
+    def backward(ctx, mask, place, grad):
+        seen.extend(saved.requires_grad for saved in ctx.saved_tensors)
+        return grad * 2
+
+    function(forward, backward).apply(leaf(3))[2].sum().backward()
+    assert seen == [False, False, True]
+
+
+@contract("3.5")
+@pytest.mark.parametrize("inner", [False, True])
+def test_an_output_that_is_a_view_of_what_was_changed_is_refused(leaf, constant, inner):
+    """Its values are no longer those that the Function gave, also where the memory itself is in no graph."""
+    x, other = leaf(3), constant(3)
+    view = function(lambda ctx, x, other: (other * 1 if inner else other)[:2], lambda ctx, grad: (None, None)).apply(
+        x, other
+    )
+    with lucid.no_grad():
+        (view if inner else other).mul_(2)
+    assert view.requires_grad
+    with pytest.raises(RuntimeError, match="view that was made inside Given"):
+        view.sum()
