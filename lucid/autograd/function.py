@@ -167,8 +167,11 @@ class Function(metaclass=_FunctionMeta):
     def _bound(cls, args: tuple[Any, ...], kwargs: dict[str, Any], *, defaults: bool) -> tuple[Any, ...]:
         """Return the arguments of forward in their positions, with or without `defaults`; those come without a ctx."""
         forward: Any = cls.forward
-        if not kwargs and type(forward) is FunctionType and not (forward.__defaults__ or forward.__kwdefaults__):
-            return args
+        if not kwargs and type(forward) is FunctionType and not forward.__kwdefaults__:
+            # what its signature gives at many times the price; too few or too many arguments raise when it is called
+            given: tuple[Any, ...] = forward.__defaults__ or ()
+            missing = forward.__code__.co_argcount - len(args)
+            return (*args, *given[-missing:]) if 0 < missing <= len(given) else args
         bound = inspect.signature(forward).bind(*(args if defaults else (None, *args)), **kwargs)
         if defaults:
             bound.apply_defaults()
