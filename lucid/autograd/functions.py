@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -44,9 +45,11 @@ def edge_of(tensor: Any, role: str) -> Edge:
     return edge
 
 
-def _as_sequence(value: Any) -> tuple[Any, ...]:
+def _as_sequence(value: Any, role: str) -> tuple[Any, ...]:
     if value is None:
-        return ()
+        raise HookTypeError(f"{role}: expected a Tensor, a GradientEdge or a sequence of them, got None")
+    if type(value) is dict:
+        value = cast("dict[Any, Any]", value).values()
     # an array is one value of the wrong type, not a sequence of rows
     return (
         (value,)
@@ -55,14 +58,15 @@ def _as_sequence(value: Any) -> tuple[Any, ...]:
     )
 
 
-def _seeds(roots: tuple[Any, ...], grads: tuple[Any, ...], *, create_graph: bool) -> list[tuple[Edge, Any]]:
+def _seeds(roots: tuple[Any, ...], gradients: Any, *, create_graph: bool) -> list[tuple[Edge, Any]]:
     """Return each root's edge with the gradient that the pass begins with."""
-    if grads and len(grads) != len(roots):
+    grads = (None,) * len(roots) if gradients is None else _as_sequence(gradients, "gradients")
+    if len(grads) != len(roots):
         raise ShapeError(f"got {len(roots)} tensors and {len(grads)} gradients: expected one gradient for each tensor")
     seeds: list[tuple[Edge, Any]] = []
     for index, root in enumerate(roots):
         edge = edge_of(root, f"element {index} of tensors")
-        grad = grads[index] if grads else None
+        grad = grads[index]
         array = root.array if isinstance(root, TensorBase) else _stand_in(root)
         if grad is None:
             if array is None:
@@ -142,7 +146,7 @@ def backward(
         Whether the graph can run again; by default as `create_graph`.
     create_graph : bool
         Whether the pass is recorded, so that the gradients can be differentiated.
-    inputs : Tensor or sequence of Tensor, optional
+    inputs : Tensor, sequence of Tensor, or dict of them, optional
         Gradients are accumulated for these only.
 
     Raises
@@ -172,10 +176,10 @@ def backward(
             one = one.copy()
             engine.run(((edge, wrap(one) if create_graph else one),), keep_graph=keep, create_graph=create_graph)
             return
-    seeds = _seeds(_as_sequence(tensors), _as_sequence(grad_tensors), create_graph=create_graph)
+    seeds = _seeds(_as_sequence(tensors, "tensors"), grad_tensors, create_graph=create_graph)
     wanted = None
     if inputs is not None:
-        targets = _as_sequence(inputs)
+        targets = _as_sequence(inputs, "inputs")
         if not targets:
             raise GraphError("backward: inputs is empty: expected at least one tensor, or None for all leaves")
         wanted = [edge_of(target, f"element {index} of inputs") for index, target in enumerate(targets)]
@@ -191,17 +195,18 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> Any:
     """Return the gradient sum_k J_k(x)^T grad_outputs[k] for each of `inputs`; no `.grad` is touched.
 
     Parameters
     ----------
     outputs : Tensor, GradientEdge, or sequence of them
         The roots of the pass.
-    inputs : Tensor, GradientEdge, or sequence of them
+    inputs : Tensor, GradientEdge, sequence of them, or dict with them as values
         What to differentiate by.
     grad_outputs : Tensor, None, or sequence of them, optional
         The gradient of each root, of its shape. None stands for ones where the root has a single element.
@@ -209,6 +214,8 @@ def grad(
         Whether the graph can run again; by default as `create_graph`.
     create_graph : bool
         Whether the pass is recorded, so that the result can be differentiated.
+    only_inputs : bool
+        True: gradients for `inputs` only. False, an old form, is ignored with a `FutureWarning`.
     allow_unused : bool, optional
         Whether an input that the outputs do not depend on gives None instead of an error.
     is_grads_batched : bool
@@ -219,10 +226,12 @@ def grad(
     Returns
     -------
     tuple of Tensor or None
-        One entry for each input, of its shape and dtype.
+        One entry for each input, of its shape and dtype; a dict with the keys of `inputs` where that is one.
 
     Raises
     ------
+    ValueError
+        If `materialize_grads` is True and `allow_unused` False.
     GraphError
         If a tensor does not require grad, the graph was freed, or an input was not used and may not be, or is a
         `GradientEdge` for which zeros are asked; if `inputs` is empty.
@@ -236,19 +245,43 @@ def grad(
     >>> lucid.autograd.grad((x**3).sum(), x)
     (tensor([ 3., 12.]),)
     """
-    targets = _as_sequence(inputs)
+    targets = _as_sequence(inputs, "inputs")
     if not targets:
         raise GraphError("grad: inputs is empty: expected at least one tensor to differentiate by")
     if materialize_grads:
         if allow_unused is False:
-            raise GraphError("grad: materialize_grads=True needs allow_unused to be True or None, got False")
+            raise ValueError("grad: materialize_grads=True needs allow_unused to be True or None, got False")
         allow_unused = True
+    if not only_inputs:
+        warnings.warn(
+            "grad: only_inputs=False is ignored: call backward to accumulate gradients of the other leaves too",
+            FutureWarning,
+            stacklevel=2,
+        )
     keep = create_graph if retain_graph is None else retain_graph
-    roots = _as_sequence(outputs)
+    roots = _as_sequence(outputs, "outputs")
     if is_grads_batched:
-        return _batched(roots, targets, _as_sequence(grad_outputs), keep, create_graph, allow_unused, materialize_grads)
+        grads = () if grad_outputs is None else _as_sequence(grad_outputs, "grad_outputs")
+        results = [*_batched(roots, targets, grads, keep, create_graph, allow_unused, materialize_grads)]
+    else:
+        results = _gradients(roots, targets, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
+    if type(inputs) is dict:
+        return dict(zip(cast("dict[Any, Any]", inputs), results, strict=True))
+    return tuple(results)
+
+
+def _gradients(
+    roots: tuple[Any, ...],
+    targets: tuple[Any, ...],
+    grads: Any,
+    keep: bool,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+) -> list[Any]:
+    """Return the gradient for each of the targets, from one pass."""
     wanted = [edge_of(target, f"element {index} of inputs") for index, target in enumerate(targets)]
-    seeds = _seeds(roots, _as_sequence(grad_outputs), create_graph=create_graph)
+    seeds = _seeds(roots, grads, create_graph=create_graph)
     captured = engine.run(seeds, keep_graph=keep, create_graph=create_graph, wanted=wanted, accumulate=False)
     results: list[Any] = []
     # one edge may be asked for twice: the engine keeps the last place, so all its places share that entry
@@ -273,7 +306,7 @@ def grad(
         elif isinstance(target, TensorBase) and value.array.dtype != target.array.dtype:
             value = GRAPH.cast(value, dtype=target.array.dtype)
         results.append(value)
-    return tuple(results)
+    return results
 
 
 def _batched(
@@ -292,19 +325,9 @@ def _batched(
             f"grad: is_grads_batched needs grad_outputs of one leading dimension, got sizes {sorted(sizes)}"
         )
     count = sizes.pop()
-    rows: list[tuple[Any, ...]] = []
+    rows: list[list[Any]] = []
     for index in range(count):
         row = tuple(None if g is None else g[index] for g in grads)
         last = index == count - 1
-        rows.append(
-            grad(
-                roots,
-                targets,
-                row,
-                retain_graph=keep or not last,
-                create_graph=create_graph,
-                allow_unused=allow_unused,
-                materialize_grads=materialize_grads,
-            )
-        )
+        rows.append(_gradients(roots, targets, row, keep or not last, create_graph, allow_unused, materialize_grads))
     return tuple(None if column[0] is None else GRAPH.stack(*column, dim=0) for column in zip(*rows, strict=True))

@@ -420,3 +420,39 @@ def test_an_output_that_is_a_view_of_what_was_changed_is_refused(leaf, constant,
     assert view.requires_grad
     with pytest.raises(RuntimeError, match="view that was made inside Given"):
         view.sum()
+
+
+def test_inputs_of_grad_by_name(leaf):
+    """A dictionary of inputs gives a dictionary of gradients, also batched; `only_inputs` is there for older code."""
+    x, y = leaf(3), leaf(3)
+    root = x * x * y
+    given = {"x": x, "y": y}
+    upstream = lucid.ones(3, dtype=lucid.float64)
+    plain = lucid.autograd.grad(root, (x, y), upstream, retain_graph=True)
+    named = lucid.autograd.grad(root, given, upstream, True, False, True)
+    assert {name: grad.tolist() for name, grad in named.items()} == {
+        name: grad.tolist() for name, grad in zip(given, plain, strict=True)
+    }
+    batched = lucid.autograd.grad(root, given, upstream[None], is_grads_batched=True, retain_graph=True)
+    assert batched["y"][0].tolist() == plain[1].tolist()
+    with pytest.warns(FutureWarning, match="only_inputs=False is ignored"):
+        lucid.autograd.grad(root, x, upstream, only_inputs=False, retain_graph=True)
+    root.backward(upstream, inputs=given)
+    assert y.grad.tolist() == plain[1].tolist()
+
+
+def test_what_grad_refuses(leaf):
+    """None for tensors, no gradients for one, and settings that exclude each other."""
+    x = leaf(3)
+    y = (x * x).sum()
+    for call in (
+        lambda: lucid.autograd.backward(None),
+        lambda: lucid.autograd.grad(None, x),
+        lambda: lucid.autograd.grad(y, None),
+    ):
+        with pytest.raises(TypeError, match="got None"):
+            call()
+    with pytest.raises(RuntimeError, match="1 tensors and 0 gradients"):
+        lucid.autograd.grad(y, x, [])
+    with pytest.raises(ValueError, match="materialize_grads"):
+        lucid.autograd.grad(y, x, allow_unused=False, materialize_grads=True)
