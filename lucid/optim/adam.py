@@ -10,7 +10,8 @@ import numpy as np
 from lucid.autograd.base import version_of, wrap
 from lucid.cuda import multi_tensor
 from lucid.optim.blocks import descent, update_all
-from lucid.optim.optimizer import Optimizer, check_at_least_zero, zeros_like
+from lucid.optim.optimizer import Optimizer, zeros_like
+from lucid.optim.settings import check_at_least_zero, check_implementation, check_rate, rate_of
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -30,8 +31,8 @@ class Adam(Optimizer):
     ----------
     params : iterable of Tensor, of (str, Tensor), or of dict
         What to optimise; dicts are parameter groups with settings of their own.
-    lr : float
-        Learning rate, at least 0.
+    lr : float or Tensor
+        Learning rate, at least 0; one in a tensor of one element is read at each step.
     betas : tuple of float
         Decay of the two running means, each in [0, 1).
     eps : float
@@ -42,6 +43,10 @@ class Adam(Optimizer):
         Whether the largest `v` so far divides.
     maximize : bool
         Whether to go uphill.
+    foreach, capturable, fused : bool, optional
+        Accepted for PyTorch's sake.
+    differentiable : bool
+        Only False.
     decoupled_weight_decay : bool
         Whether the parameter shrinks by ``lr * weight_decay`` of itself instead, as in `AdamW`.
 
@@ -70,15 +75,20 @@ class Adam(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
         *,
+        foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
+        check_implementation(foreach=foreach, fused=fused, differentiable=differentiable)
         super().__init__(
             params,
             {
@@ -94,7 +104,7 @@ class Adam(Optimizer):
 
     def check_group(self, group: Group) -> None:
         """Raise ValueError if a number of `group` is out of its range."""
-        check_at_least_zero(group["lr"], "learning rate")
+        check_rate(group["lr"])
         check_at_least_zero(group["eps"], "epsilon value")
         check_at_least_zero(group["weight_decay"], "weight_decay value")
         if len(group["betas"]) != 2:
@@ -111,6 +121,7 @@ class Adam(Optimizer):
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change the parameters of one group; each has a gradient."""
         beta1, beta2 = group["betas"]
+        rate = rate_of(group)
         names = self.state_names(group)[1:]
         by_step: dict[float, list[list[Array]]] = {}
         for param in params:
@@ -135,9 +146,9 @@ class Adam(Optimizer):
                 rows,
                 beta1=beta1,
                 beta2=beta2,
-                size=group["lr"] * root / (1 - beta1**step),
+                size=rate * root / (1 - beta1**step),
                 eps=group["eps"] * root,
-                shrink=1 - group["lr"] * group["weight_decay"] if group["decoupled_weight_decay"] else 1,
+                shrink=1 - rate * group["weight_decay"] if group["decoupled_weight_decay"] else 1,
                 weight_decay=0 if group["decoupled_weight_decay"] else group["weight_decay"],
                 maximize=group["maximize"],
             )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lucid.optim.optimizer import Params
+    from lucid.tensor import Tensor
 
 
 class AdamW(Adam):
@@ -19,8 +20,8 @@ class AdamW(Adam):
     ----------
     params : iterable of Tensor, of (str, Tensor), or of dict
         What to optimise; dicts are parameter groups with settings of their own.
-    lr : float
-        Learning rate, at least 0.
+    lr : float or Tensor
+        Learning rate, at least 0; one in a tensor of one element is read at each step.
     betas : tuple of float
         Decay of the two running means, each in [0, 1).
     eps : float
@@ -31,6 +32,10 @@ class AdamW(Adam):
         Whether the largest mean square so far divides.
     maximize : bool
         Whether to go uphill.
+    foreach, capturable, fused : bool, optional
+        Accepted for PyTorch's sake.
+    differentiable : bool
+        Only False.
 
     Raises
     ------
@@ -57,15 +62,23 @@ class AdamW(Adam):
     def __init__(
         self,
         params: Params,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad,
+            foreach=foreach, maximize=maximize, capturable=capturable, differentiable=differentiable, fused=fused,
+            decoupled_weight_decay=True,
+        )  # fmt: skip
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned; that of an `Adam` fits too and goes on as AdamW."""

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from numbers import Real
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from lucid.autograd.base import TensorBase, grad_of, wrap
-from lucid.autograd.hooks import RemovableHandle, add_hook_note, check_callable, hook_name
+from lucid.autograd.hooks import RemovableHandle, check_callable
 from lucid.autograd.mode import enable_grad, no_grad
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
-from lucid.errors import HookError
 from lucid.optim.state import loaded, packed
+from lucid.optim.stepping import (
+    fire,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+    with_step_hooks,
+)
 from lucid.tensor import Tensor
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 Group: TypeAlias = dict[str, Any]
 """The parameters of a group under ``"params"``, and its settings under their names."""
 
 Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Mapping[str, Any]]
-
-
-def check_at_least_zero(value: Any, name: str) -> None:
-    """Raise unless `value` is a number of at least 0."""
-    if not isinstance(value, Real):
-        raise TypeError(f"Invalid {name}: expected a Python number, got {type(value).__name__}: {value!r}")
-    if not float(value) >= 0:
-        raise ValueError(f"Invalid {name}: {value}: expected a number of at least 0")
 
 
 def zeros_like(param: Tensor) -> Tensor:
@@ -40,18 +37,6 @@ def zeros_like(param: Tensor) -> Tensor:
         return wrap(xp.zeros(array.shape, array.dtype))
     with gpu.use_device(gpu.device_index(array)):
         return wrap(xp.zeros(array.shape, array.dtype))
-
-
-def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `step` around which the step hooks of its optimizer fire, once also where it calls its base's."""
-
-    @functools.wraps(step)
-    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if self._stepping:  # pyright: ignore[reportPrivateUsage]
-            return step(self, *args, **kwargs)
-        return self._step_with_hooks(step, (self, *args), kwargs)  # pyright: ignore[reportPrivateUsage]
-
-    return hooked
 
 
 class Optimizer:
@@ -113,6 +98,14 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
+        self._without_hooks()
+        given: list[Any] = list(params)
+        if not given:
+            raise ValueError("optimizer got an empty parameter list: pass model.parameters() of a model that has some")
+        for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
+            self.add_param_group(group)
+
+    def _without_hooks(self) -> None:
         self._stepping = False
         self._step_pre_hooks: list[Callable[..., Any]] = []
         self._step_post_hooks: list[Callable[..., Any]] = []
@@ -120,16 +113,16 @@ class Optimizer:
         self._state_dict_post_hooks: list[Callable[..., Any]] = []
         self._load_state_dict_pre_hooks: list[Callable[..., Any]] = []
         self._load_state_dict_post_hooks: list[Callable[..., Any]] = []
-        given: list[Any] = list(params)
-        if not given:
-            raise ValueError("optimizer got an empty parameter list: pass model.parameters() of a model that has some")
-        for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
-            self.add_param_group(group)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "_stepping" not in vars(self):
+            self._without_hooks()
+        vars(self).update(state)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
-            cls.step = _with_step_hooks(cls.__dict__["step"])
+            cls.step = with_step_hooks(cls.__dict__["step"])
 
     def __repr__(self) -> str:
         groups = [
@@ -229,7 +222,7 @@ class Optimizer:
         """
         raise NotImplementedError(f"{type(self).__name__} defines neither update(self, params, group) nor step")
 
-    @_with_step_hooks
+    @with_step_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Return what `closure` returns, after every parameter with a gradient has been changed.
 
@@ -253,33 +246,6 @@ class Optimizer:
                 if params:
                     self.update(params, group)
         return loss
-
-    def _step_with_hooks(self, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for index, hook in enumerate(tuple(self._step_pre_hooks)):
-            replacement = self._fire(hook, "step pre-hook", index, args, kwargs)
-            if replacement is None:
-                continue
-            pair = cast("tuple[Any, Any]", replacement)
-            if not (isinstance(replacement, tuple) and len(pair) == 2):
-                raise HookError(
-                    f"step pre-hook {hook_name(hook)}: expected None or a tuple (args, kwargs), got {replacement!r}"
-                )
-            args, kwargs = pair
-        self._stepping = True
-        try:
-            result = step(*args, **kwargs)
-        finally:
-            self._stepping = False
-        for index, hook in enumerate(tuple(self._step_post_hooks)):
-            self._fire(hook, "step post-hook", index, args, kwargs)
-        return result
-
-    def _fire(self, hook: Callable[..., Any], kind: str, index: int, *args: Any) -> Any:
-        try:
-            return hook(self, *args)
-        except Exception as error:
-            add_hook_note(error, hook, kind, type(self).__name__, index)
-            raise
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters.
@@ -316,10 +282,10 @@ class Optimizer:
             under ``"params"``.
         """
         for index, hook in enumerate(tuple(self._state_dict_pre_hooks)):
-            self._fire(hook, "state-dict pre-hook", index)
+            fire(self, hook, "state-dict pre-hook", index)
         state_dict = packed(self.state, self.param_groups)
         for index, hook in enumerate(tuple(self._state_dict_post_hooks)):
-            replacement = self._fire(hook, "state-dict post-hook", index, state_dict)
+            replacement = fire(self, hook, "state-dict post-hook", index, state_dict)
             if replacement is not None:
                 state_dict = replacement
         return state_dict
@@ -340,16 +306,16 @@ class Optimizer:
         """
         state_dict = dict(state_dict)
         for index, hook in enumerate(tuple(self._load_state_dict_pre_hooks)):
-            replacement = self._fire(hook, "load-state-dict pre-hook", index, state_dict)
+            replacement = fire(self, hook, "load-state-dict pre-hook", index, state_dict)
             if replacement is not None:
                 state_dict = replacement
         state, groups = loaded(self, state_dict)
         before = self.state, self.param_groups
-        self.state = defaultdict(dict, state)
-        self.param_groups = groups
         try:
+            # through the method that subclasses written for PyTorch extend
+            self.__setstate__({"state": defaultdict(dict, state), "param_groups": groups})
             for index, hook in enumerate(tuple(self._load_state_dict_post_hooks)):
-                self._fire(hook, "load-state-dict post-hook", index)
+                fire(self, hook, "load-state-dict post-hook", index)
         except BaseException:
             self.state, self.param_groups = before
             raise

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import version_of
 from lucid.cuda import multi_tensor
 from lucid.optim.blocks import descent, update_all
-from lucid.optim.optimizer import Optimizer, check_at_least_zero, zeros_like
+from lucid.optim.optimizer import Optimizer, zeros_like
+from lucid.optim.settings import check_at_least_zero, check_implementation, check_rate, rate_of
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -26,8 +27,8 @@ class SGD(Optimizer):
     ----------
     params : iterable of Tensor, of (str, Tensor), or of dict
         What to optimise; dicts are parameter groups with settings of their own.
-    lr : float
-        Learning rate, at least 0.
+    lr : float or Tensor
+        Learning rate, at least 0; one in a tensor of one element is read at each step.
     momentum : float
         At least 0; 0 keeps no buffer.
     dampening : float
@@ -38,6 +39,10 @@ class SGD(Optimizer):
         Nesterov momentum; it requires a momentum and no dampening.
     maximize : bool
         Whether to go uphill.
+    foreach, fused : bool, optional
+        Accepted for PyTorch's sake.
+    differentiable : bool
+        Only False.
 
     Raises
     ------
@@ -60,14 +65,18 @@ class SGD(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0,
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
+        check_implementation(foreach=foreach, fused=fused, differentiable=differentiable)
         super().__init__(
             params,
             {
@@ -82,7 +91,7 @@ class SGD(Optimizer):
 
     def check_group(self, group: Group) -> None:
         """Raise ValueError if a number of `group` is out of its range."""
-        check_at_least_zero(group["lr"], "learning rate")
+        check_rate(group["lr"])
         check_at_least_zero(group["momentum"], "momentum value")
         check_at_least_zero(group["weight_decay"], "weight_decay value")
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
@@ -97,7 +106,7 @@ class SGD(Optimizer):
 
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change the parameters of one group; each has a gradient."""
-        momentum = group["momentum"]
+        momentum, rate = group["momentum"], rate_of(group)
         fresh: list[list[Array]] = []
         rows: list[list[Array]] = []
         # all of them before any is kept, so that a device without room for them leaves the state as it was
@@ -119,7 +128,7 @@ class SGD(Optimizer):
                     _descend,
                     multi_tensor.sgd,
                     some,
-                    lr=group["lr"],
+                    lr=rate,
                     momentum=momentum,
                     fresh=1 - kept,
                     weight_decay=group["weight_decay"],

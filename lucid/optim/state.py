@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def packed(state: Mapping[Tensor, dict[str, Any]], groups: list[Group]) -> dict[str, Any]:
-    """Return the state dict: parameters are numbers, counted through all groups."""
+def packed(state: Mapping[Any, Any], groups: list[Group]) -> dict[str, Any]:
+    """Return the state dict: parameters are numbers, counted through all groups; other keys of the state stay.
+
+    Raises
+    ------
+    StateDictError
+        If there is state of a tensor in no group, or under a number, which in a state dict stands for a parameter.
+    """
     numbers: dict[Tensor, int] = {}
     packed_groups: list[Group] = []
     start = 0
@@ -30,7 +36,15 @@ def packed(state: Mapping[Tensor, dict[str, Any]], groups: list[Group]) -> dict[
             numbers.setdefault(param, number)
         start += len(params)
         packed_groups.append({**group, "params": [numbers[param] for param in params]})
-    return {"state": {numbers[param]: entry for param, entry in state.items()}, "param_groups": packed_groups}
+    entries: dict[Any, Any] = {}
+    for key, entry in state.items():
+        if key not in numbers and isinstance(key, TensorBase | int):
+            what = f"the number {key}" if isinstance(key, int) else f"a tensor of shape {tuple(key.array.shape)}"
+            raise StateDictError(
+                f"state_dict: expected state of parameters, or under names, got state of {what}, which is in no group"
+            )
+        entries[numbers.get(key, key)] = entry
+    return {"state": entries, "param_groups": packed_groups}
 
 
 class _Place(NamedTuple):
@@ -41,7 +55,7 @@ class _Place(NamedTuple):
     name: str
 
 
-def loaded(optimizer: Optimizer, state_dict: Mapping[str, Any]) -> tuple[dict[Any, dict[str, Any]], list[Group]]:
+def loaded(optimizer: Optimizer, state_dict: Mapping[str, Any]) -> tuple[dict[Any, Any], list[Group]]:
     """Return state and groups as `state_dict` says, for the parameters of `optimizer`, which stays as it is.
 
     Raises
@@ -55,8 +69,12 @@ def loaded(optimizer: Optimizer, state_dict: Mapping[str, Any]) -> tuple[dict[An
             f"them, got the keys {[*state_dict]}"
         )
     groups, places = _groups(optimizer, state_dict["param_groups"])
-    state: dict[Any, dict[str, Any]] = {}
+    state: dict[Any, Any] = {}
     for number, entries in state_dict["state"].items():
+        if not isinstance(number, int):
+            # what belongs to no parameter, under a name of the optimiser's own
+            state[number] = copy.deepcopy(entries)
+            continue
         if number not in places:
             raise StateDictError(
                 f"load_state_dict: expected state of the parameters {sorted(places)} that the groups name, got state "

@@ -249,7 +249,7 @@ BAD_PARAMS = {
     "half named": (lambda a, b: [("a", a), b], ValueError, "names"),
     "no params": (lambda a, b: [{"lr": 0.1}], ValueError, "'params'"),
     "a group's rate": (lambda a, b: [{"params": a}, {"params": b, "lr": -1}], ValueError, "learning rate"),
-    "a tensor as rate": (lambda a, b: [{"params": a, "lr": lucid.ones(1)}], TypeError, "learning rate"),
+    "a vector as rate": (lambda a, b: [{"params": a, "lr": lucid.ones(2)}], ValueError, "learning rate"),
 }
 
 

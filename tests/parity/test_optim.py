@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 import torch
@@ -197,3 +199,57 @@ def test_closure_and_hooks_run_in_pytorchs_order():
         order.append(optimizer.step().item())
         orders.append(order)
     assert orders[0] == orders[1]
+
+
+def test_global_hooks_fire_in_pytorchs_order():
+    """Global pre-hooks, own pre-hooks, the step, own post-hooks, global post-hooks; the first may replace arguments."""
+    orders = []
+    for library in (torch, lucid):
+        hooks = importlib.import_module(f"{library.__name__}.optim.optimizer")
+        order = []
+        x = library.tensor([1.0, -2.0], requires_grad=True)
+        x.grad = library.tensor([0.5, 1.0])
+        optimizer = library.optim.SGD([x], lr=0.5)
+        optimizer.register_step_pre_hook(lambda o, a, k, order=order: order.append(("own pre", len(a), list(k))))
+        optimizer.register_step_post_hook(lambda o, a, k, order=order: order.append(("own post", len(a), list(k))))
+        with (
+            hooks.register_optimizer_step_pre_hook(lambda o, a, k: (a, {"closure": lambda: 3.0})),
+            hooks.register_optimizer_step_post_hook(lambda o, a, k, order=order: order.append(("post", list(k)))),
+            hooks.register_optimizer_step_pre_hook(lambda o, a, k, order=order: order.append(("pre", list(k)))),
+        ):
+            order.append(optimizer.step())
+        order.append(optimizer.step())
+        orders.append([*order, x.tolist()])
+    assert orders[0] == orders[1]
+
+
+@each_algorithm
+def test_a_tensor_as_learning_rate(name, settings):
+    """Twenty steps at a rate that a tensor holds, and that halves each time, are PyTorch's."""
+    pair = Pair(name, settings, np.float64)
+    rates = [library.tensor(0.05, dtype=library.float64) for library in (lucid, torch)]
+    for optimizer, rate in zip(pair.optimizers, rates, strict=True):
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+    for _ in range(20):
+        pair.step()
+        for rate in rates:
+            rate.mul_(0.5)
+    pair.compare(1e-12)
+
+
+def test_state_of_no_parameter():
+    """State under keys that are no parameter is in both state dicts, and is there after loading."""
+    kept = []
+    for library in (torch, lucid):
+        x = library.ones(2, requires_grad=True)
+        optimizer = library.optim.SGD([x], lr=0.5, momentum=0.9)
+        x.grad = library.ones(2)
+        optimizer.step()
+        optimizer.state["own"], optimizer.state[("a", 1)] = {"mean": 0.5}, [1, 2]
+        saved = optimizer.state_dict()
+        other = library.optim.SGD([library.ones(2, requires_grad=True)], lr=0.5, momentum=0.9)
+        other.load_state_dict(saved)
+        names = [key for key in other.state if not isinstance(key, library.Tensor)]
+        kept.append((list(saved["state"]), {key: other.state[key] for key in names}))
+    assert kept[0] == kept[1]

@@ -1,0 +1,154 @@
+"""What optimisers and training scripts written for PyTorch do: state of their own, old checkpoints, its settings."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import optim
+from lucid.errors import StateDictError
+
+ALGORITHMS = {"SGD": {"momentum": 0.9}, "Adam": {}, "AdamW": {"weight_decay": 0.1}}
+each_optimizer = pytest.mark.parametrize("name", ALGORITHMS)
+
+
+def stepped(name, rng, steps=2):
+    """Return (parameter, optimiser) after steps on random gradients."""
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    optimizer = getattr(optim, name)([x], lr=0.1, **ALGORITHMS[name])
+    for _ in range(steps):
+        x.grad = lucid.tensor(rng.standard_normal(3))
+        optimizer.step()
+    return x, optimizer
+
+
+@each_optimizer
+def test_state_of_no_parameter_survives(name, rng):
+    """What an optimiser keeps under a key that is no parameter is saved as it is, and loaded as a copy."""
+    x, optimizer = stepped(name, rng)
+    mean = lucid.tensor(rng.standard_normal(2))
+    own = {"average": {"mean": mean, "seen": [1, 2]}, ("rank", 0): 5}
+    optimizer.state.update(own)
+    saved = optimizer.state_dict()
+    assert {key: saved["state"][key] for key in own} == own
+    assert saved["state"]["average"]["mean"] is mean
+    y, other = stepped(name, rng)
+    with lucid.no_grad():
+        y.copy_(x)
+    other.load_state_dict(saved)
+    assert other.state[("rank", 0)] == 5
+    assert other.state["average"]["seen"] == [1, 2]
+    assert other.state["average"]["mean"].tolist() == mean.tolist()
+    assert other.state["average"]["mean"].dtype == mean.dtype
+    other.state["average"]["seen"].append(3)
+    other.state["average"]["mean"].zero_()
+    assert own["average"]["seen"] == [1, 2]
+    assert mean.all()
+    for param, each in ((x, optimizer), (y, other)):
+        param.grad = lucid.ones(3, dtype=lucid.float64)
+        each.step()
+    assert x.tolist() == y.tolist()
+
+
+def test_state_of_a_stranger_is_refused(rng):
+    """State of a tensor in no group, and under a number, which stands for a parameter, cannot be saved: it says so."""
+    _, optimizer = stepped("SGD", rng)
+    for key, text in ((lucid.ones(2), r"a tensor of shape \(2,\)"), (0, "the number 0"), (7, "the number 7")):
+        optimizer.state[key] = {}
+        with pytest.raises(StateDictError, match=text):
+            optimizer.state_dict()
+        del optimizer.state[key]
+    assert list(optimizer.state_dict()["state"]) == [0]
+
+
+def test_loading_goes_through_setstate(rng):
+    """A subclass that extends `__setstate__`, as PyTorch's do, is asked by loading and by unpickling."""
+    calls = []
+
+    class Own(optim.SGD):
+        def __setstate__(self, state):
+            calls.append(sorted(state))
+            super().__setstate__(state)
+            for group in self.param_groups:
+                group.setdefault("warm", True)
+
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    optimizer = Own([x], lr=0.5)
+    optimizer.load_state_dict(optim.SGD([x], lr=0.25).state_dict())
+    assert calls == [["param_groups", "state"]]
+    assert (optimizer.param_groups[0]["warm"], optimizer.param_groups[0]["lr"]) == (True, 0.25)
+    assert copy.deepcopy(optimizer).param_groups[0]["warm"]
+
+    def fails(_):
+        raise ValueError("planned")
+
+    optimizer.register_load_state_dict_post_hook(fails)
+    with pytest.raises(ValueError, match="planned"):
+        optimizer.load_state_dict(optim.SGD([x], lr=0.125).state_dict())
+    assert optimizer.param_groups[0]["lr"] == 0.25
+
+
+@each_optimizer
+def test_three_entries_make_an_optimizer(name, rng):
+    """An optimiser made of `state`, `param_groups` and `defaults` alone, PyTorch's pickled form, steps on, hookless."""
+    x, optimizer = stepped(name, rng)
+    twin = type(optimizer).__new__(type(optimizer))
+    twin.__setstate__({each: getattr(optimizer, each) for each in ("state", "param_groups", "defaults")})
+    x.grad = lucid.ones(3, dtype=lucid.float64)
+    y, other = pickle.loads(pickle.dumps((x, optimizer)))
+    twin.step()
+    y.grad = lucid.ones(3, dtype=lucid.float64)
+    other.step()
+    assert x.tolist() == y.tolist()
+    assert twin.state_dict()["param_groups"] == optimizer.state_dict()["param_groups"]
+
+
+@each_optimizer
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16", "int64"])
+def test_a_tensor_as_learning_rate(name, kind, rng):
+    """A rate in a tensor of one element acts as its number does, and is read anew at each step."""
+    start, grads = rng.standard_normal(3), rng.standard_normal((3, 3))
+    plain, held = (lucid.tensor(start, requires_grad=True) for _ in range(2))
+    rate = lucid.tensor(2.0).to(getattr(lucid, kind))
+    optimizers = [getattr(optim, name)([x], lr=lr, **ALGORITHMS[name]) for x, lr in ((plain, 2.0), (held, rate))]
+    for grad, new in zip(grads, (3.0, 1.0, 0.0), strict=True):
+        for x, optimizer in zip((plain, held), optimizers, strict=True):
+            x.grad = lucid.tensor(grad)
+            optimizer.step()
+        assert plain.tolist() == held.tolist()
+        optimizers[0].param_groups[0]["lr"] = new
+        rate.fill_(new)
+    optimizers[1].load_state_dict(optimizers[1].state_dict())
+    assert optimizers[1].param_groups[0]["lr"] is not rate
+    assert float(optimizers[1].param_groups[0]["lr"]) == 0.0
+
+
+@each_optimizer
+def test_a_wrong_tensor_as_learning_rate(name):
+    """A rate below 0 or of several elements is refused in a tensor too."""
+    for rate in (lucid.tensor(-1.0), lucid.tensor([0.1, 0.2])):
+        with pytest.raises(ValueError, match="learning rate"):
+            getattr(optim, name)([lucid.ones(1, requires_grad=True)], lr=rate)
+
+
+@each_optimizer
+def test_settings_that_choose_an_implementation(name, rng):
+    """PyTorch's `foreach`, `fused` and `capturable` are accepted and change nothing; `differentiable` is refused."""
+    start, grad = rng.standard_normal((2, 3))
+    results = []
+    choices = [{}, {"foreach": True}, {"foreach": False, "fused": True}, {"differentiable": False}]
+    for choice in choices if name == "SGD" else [*choices, {"capturable": True}]:
+        x = lucid.tensor(start, requires_grad=True)
+        x.grad = lucid.tensor(grad)
+        getattr(optim, name)([x], lr=0.1, **choice).step()
+        results.append(x.tolist())
+    np.testing.assert_array_equal(results, [results[0]] * len(results))
+    x = lucid.ones(1, requires_grad=True)
+    with pytest.raises(RuntimeError, match="together"):
+        getattr(optim, name)([x], foreach=True, fused=True)
+    with pytest.raises(NotImplementedError, match="differentiable"):
+        getattr(optim, name)([x], differentiable=True)
