@@ -32,6 +32,9 @@ class Module(Conversion, StateMethods):
     ----------
     training : bool
         Whether the module is in training mode; set it by `train` and `eval`.
+    call_super_init : bool
+        Whether the constructor hands its arguments on to that of the next class, for a module that is also something
+        else; set it in the subclass. False unless set: then the constructor takes no arguments.
 
     Examples
     --------
@@ -51,6 +54,8 @@ class Module(Conversion, StateMethods):
     # The version of the layout of this class's state dict, kept in the state dict's metadata.
     _version: int = 1
 
+    call_super_init: bool = False
+
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Any]
@@ -58,7 +63,12 @@ class Module(Conversion, StateMethods):
     _modules: dict[str, Module | None]
     _active_hooks: ActiveHooks
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init and (args or kwargs):
+            raise TypeError(
+                f"{type(self).__name__}.__init__() takes no arguments, got {len(args)} positional and the names "
+                f"{[*kwargs]}: call super().__init__() without, or set call_super_init = True in the class"
+            )
         # past __setattr__, which looks all of these up
         vars(self).update(
             training=True,
@@ -68,6 +78,8 @@ class Module(Conversion, StateMethods):
             _modules=OrderedDict(),
             _active_hooks=ActiveHooks(),
         )
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     __call__ = call
 
@@ -200,8 +212,17 @@ class Module(Conversion, StateMethods):
             raise KeyError(f'{what} name can\'t contain ".", got {name!r}')
         if not name:
             raise KeyError(f'{what} name can\'t be empty string ""')
-        if hasattr(self, name) and name not in table:
+        if name not in table and self._is_taken(name):
             raise KeyError(f"attribute '{name}' already exists: choose another name for the {what}, or delete it first")
+
+    def _is_taken(self, name: str) -> bool:
+        """Return whether the module itself has an attribute `name`; a property of its class decides what it gives."""
+        # not by hasattr: __getattr__ of a subclass may look into the module that is about to be stored
+        state = vars(self)
+        if name in state or any(name in state[table] for table in ("_parameters", "_buffers", "_modules")):
+            return True
+        kind = next((kind for kind in type(self).__mro__ if name in kind.__dict__), None)
+        return kind is not None and not isinstance(kind.__dict__[name], property)
 
     def __getattr__(self, name: str) -> Any:
         state = vars(self)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import grad_of
+from lucid.autograd.base import TensorBase, describe, grad_of
+from lucid.autograd.mode import no_grad
 from lucid.backend.device import as_device
 from lucid.backend.dtype import as_dtype
 from lucid.errors import DtypeError
 from lucid.nn.module_tree import Tree
+from lucid.ops.filling import empty_like
 from lucid.ops.promotion import cast_to
-from lucid.tensor.conversion import move, target_of
+from lucid.tensor.conversion import is_dtype, move, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,25 +23,28 @@ class Conversion(Tree):
     """The conversions of a module and all below it."""
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
-        """Return this module after passing every parameter, gradient and buffer through `fn`."""
+        """Return this module after passing every parameter, gradient and buffer through `fn`, each once.
+
+        Parameters and gradients with gradients off, so that `fn` may change them in place.
+        """
         modules: list[Any] = list(self.modules()) if recurse else [self]
         # all results first: if one cannot be made, nothing has changed
         parameters = dict.fromkeys(p for module in modules for p in module._parameters.values() if p is not None)  # noqa: SLF001
-        data = [(parameter, fn(parameter.detach())) for parameter in parameters]
-        grads = [(parameter, fn(grad)) for parameter in parameters if (grad := grad_of(parameter)) is not None]
+        with no_grad():
+            data = [(parameter, applied(fn, parameter)) for parameter in parameters]
+            grads = [grad for parameter in parameters if (grad := grad_of(parameter)) is not None]
+            data += [(grad, applied(fn, grad)) for grad in grads]
         shared: dict[int, Any] = {}
         buffers: list[tuple[dict[str, Any], str, Any]] = []
         for module in modules:
             for name, buffer in module._buffers.items():  # noqa: SLF001
                 if buffer is not None:
                     if id(buffer) not in shared:
-                        shared[id(buffer)] = fn(buffer)
+                        shared[id(buffer)] = applied(fn, buffer)
                     buffers.append((module._buffers, name, shared[id(buffer)]))  # noqa: SLF001
-        for parameter, value in data:
-            if value.array is not parameter.array:
-                parameter.data = value
-        for parameter, grad in grads:
-            parameter.grad = grad
+        for tensor, value in data:
+            if value.array is not tensor.array:
+                tensor.data = value
         for table, name, buffer in buffers:
             table[name] = buffer
         return self
@@ -53,12 +58,12 @@ class Conversion(Tree):
             ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``; also by keyword: ``device=``,
             ``dtype=``.
         non_blocking : bool
-            Whether copies between devices may still run when the call returns.
+            Whether copies between devices may still run when the call returns; the last of the positional arguments.
 
         Raises
         ------
         DtypeError
-            If the dtype is neither floating-point nor complex.
+            If the dtype is neither floating-point nor complex, or the arguments are in none of these forms.
         DeviceError
             If there is no such device.
 
@@ -73,6 +78,7 @@ class Conversion(Tree):
         >>> nn.Linear(1, 1).to(lucid.float64).weight.dtype
         lucid.float64
         """
+        check_target(args, kwargs)
         device, dtype, non_blocking, _ = target_of(args, kwargs, non_blocking=non_blocking, copy=False)
         place = None if device is None else as_device(device)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
@@ -86,6 +92,32 @@ class Conversion(Tree):
             return cast_to(tensor, dtype) if dtype is not None and is_real_or_complex(tensor) else tensor
 
         return self._apply(convert)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Return this module after giving its tensors new memory on a device, with whatever elements are there.
+
+        Parameters
+        ----------
+        device : device, str or None
+            Where to; None leaves each tensor where it is.
+        recurse : bool
+            Whether the submodules' tensors too.
+
+        Raises
+        ------
+        DeviceError
+            If there is no such device.
+
+        Examples
+        --------
+        >>> from lucid import nn
+        >>> nn.Linear(2, 3).to_empty(device="cpu").weight.shape
+        (3, 2)
+        """
+        place = None if device is None else as_device(device)
+        return self._apply(
+            lambda tensor: empty_like(tensor, device=tensor.device if place is None else place), recurse=recurse
+        )
 
     def cpu(self) -> Self:
         """Return this module after moving it to the CPU."""
@@ -127,6 +159,37 @@ class Conversion(Tree):
         """Return this module after converting all its tensors, integers too, to `dst_type`."""
         wanted = as_dtype(dst_type)
         return self._apply(lambda tensor: cast_to(tensor, wanted))
+
+
+def applied(fn: Callable[[Any], Any], tensor: Any) -> Any:
+    """Return ``fn(tensor)``, if it can take the place of `tensor`."""
+    value = fn(tensor)
+    if not isinstance(value, TensorBase):
+        raise DtypeError(f"Module._apply: expected the function to return a Tensor, got {type(value).__name__}")
+    if tensor.requires_grad and not is_real_or_complex(value):
+        raise DtypeError(
+            "a tensor that requires gradients must be floating point or complex, got "
+            f"{describe(value)}: call requires_grad_(False) first"
+        )
+    return value
+
+
+def check_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise unless the arguments are those of a module's `to`: a tensor's, without a copy and nothing twice."""
+    by_device = bool(args) and not isinstance(args[0], TensorBase) and not is_dtype(args[0])
+    switches = args[1 + by_device :]
+    given = {"device"} if by_device and len(args) == 1 else {"device", "dtype"} if args else set[str]()
+    if (
+        "copy" in kwargs
+        or given & kwargs.keys()
+        or any(isinstance(value, bool) for value in args[1 : 1 + by_device])
+        or len(switches) > 1
+        or not all(isinstance(value, bool) for value in switches)
+    ):
+        raise DtypeError(
+            "Module.to: expected to(device, dtype), to(dtype) or to(tensor), then non_blocking, each of them once and "
+            f"without copy, got {(*args, *kwargs)}"
+        )
 
 
 def is_real_or_complex(tensor: Any) -> bool:

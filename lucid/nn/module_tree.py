@@ -154,6 +154,46 @@ class Tree:
                 )
         return module
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put `module` at a dotted path, in the place of what stands there.
+
+        Parameters
+        ----------
+        target : str
+            The path; all but its last step must exist.
+        module : Module
+            What is put there.
+        strict : bool
+            Whether the last step, too, must exist.
+
+        Raises
+        ------
+        ValueError
+            If the path is empty, or `module` is no module.
+        AttributeError
+            If a step of the path does not exist or is no module.
+
+        Examples
+        --------
+        >>> from lucid import nn
+        >>> net = nn.Sequential(nn.Sequential(nn.ReLU()))
+        >>> net.set_submodule("0.0", nn.Tanh())
+        >>> net.get_submodule("0.0")
+        Tanh()
+        """
+        if not target:
+            raise ValueError("set_submodule: expected the path of a submodule, got an empty one")
+        known: Any = Tree
+        if not isinstance(module, known):
+            raise ValueError(  # noqa: TRY004  PyTorch's error
+                f"set_submodule: expected an nn.Module for {target!r}, got {type(module).__name__}"
+            )
+        path, _, name = target.rpartition(".")
+        parent: Any = self.get_submodule(path)
+        if strict or hasattr(parent, name):
+            parent.get_submodule(name)
+        setattr(parent, name, module)
+
     def get_parameter(self, target: str) -> Parameter:
         """Return the parameter at a dotted path.
 

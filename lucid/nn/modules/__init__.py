@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lucid.nn.modules import module
+from lucid.nn.modules import module, utils
 
-__all__ = ["module"]
+__all__ = ["module", "utils"]
