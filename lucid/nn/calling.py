@@ -116,6 +116,8 @@ def _call(
             hooks = global_tables.backward.snapshot() + hooks
         call = ModuleInputBackward(module, pre_hooks, hooks)
     output_hooks = module._output_hooks.snapshot() if "_output_hooks" in own else ()  # noqa: SLF001
+    if "_output_hooks" in everywhere:
+        output_hooks = global_tables.output.snapshot() + output_hooks
     if "_forward_pre_hooks" in own or "_forward_pre_hooks" in everywhere:
         args, kwargs = _fire_pre_hooks(module, args, kwargs, progress)
     if call is not None:

@@ -279,9 +279,9 @@ class StateHook(ContextualHook, ABC):
     def __init__(
         self,
         module: Module,
-        *,
         train_update: bool = True,
         eval_update: bool = True,
+        *,
         as_prehook: bool = False,
         prepend: bool = False,
         always_call: bool = False,

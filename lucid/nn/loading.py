@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.errors import StateDictError
@@ -19,13 +20,10 @@ class Change(NamedTuple):
         Makes the change.
     keep : callable
         Takes a copy of the old state and returns what brings it back.
-    risky : bool
-        Whether it runs code of users, which may raise.
     """
 
     do: Callable[[], Any]
     keep: Callable[[], Callable[[], Any]]
-    risky: bool = False
 
 
 class HookKeys(NamedTuple):
@@ -56,6 +54,7 @@ class Loading:
         self.unexpected: list[str] = []
         self.errors: list[str] = []
         self._changes: list[Change] = []
+        self._undo: list[Callable[[], Any]] = []
         # modules with post-hooks, children first, with their prefixes
         self._hooked: list[tuple[Any, str]] = []
 
@@ -77,17 +76,62 @@ class Loading:
 
         self._changes.append(Change(lambda: table.__setitem__(name, value), keep))
 
-    def set_extra_state(self, module: Any, state: Any) -> None:
-        """Note that `module` is to take its extra state."""
+    def set_extra_state(self, module: Any, state: Any, *, readable: bool) -> None:
+        """Let `module` take its extra state, after the tensors noted so far: from it, it may make its submodules.
 
-        def keep() -> Callable[[], Any]:
-            old = module.get_extra_state()
-            return lambda: module.set_extra_state(old)
+        The old one is kept by `get_extra_state`, where that is `readable`, beside attributes and tables.
+        """
+        self.make_changes(careful=True)
+        old = [module.get_extra_state()] if readable else []
+        attributes: dict[str, Any] = {**vars(module)}
+        tables = [(table, dict(table)) for table in (module._parameters, module._buffers, module._modules)]  # noqa: SLF001
 
-        # before the tensors: if it raises, few changes are to be undone
-        self._changes.insert(0, Change(lambda: module.set_extra_state(state), keep, risky=True))
+        def restore() -> None:
+            for each in old:
+                # the attributes come back in any case, and what made the load fail is the error to report
+                with contextlib.suppress(Exception):
+                    module.set_extra_state(each)
+            module.__dict__.update(attributes)
+            for table, entries in tables:
+                table.clear()
+                table.update(entries)
 
-    def look_at(self, module: Any, entries: dict[str, Any], prefix: str) -> None:
+        self._undo.append(restore)
+        module.set_extra_state(state)
+
+    def load(self, module: Any, entries: dict[str, Any]) -> None:
+        """Load `entries`, which may be edited, into `module` and all below it, or leave them as they are.
+
+        Raises
+        ------
+        StateDictError
+            If something does not fit after the hooks have had their say.
+        """
+        try:
+            self._look_at(module, entries, "")
+            error = self._misfit(module)
+            if error is not None and not self._hooked:
+                raise error
+            # Copies of the old values are kept only where something can still go wrong.
+            self.make_changes(careful=bool(self._hooked))
+            self._fire_post_hooks()
+            error = self._misfit(module)
+            if error is not None:
+                raise error
+        except BaseException:
+            for restore in reversed(self._undo):
+                restore()
+            raise
+
+    def make_changes(self, *, careful: bool = False) -> None:
+        """Make the changes noted so far, keeping the old values if that is to be `careful`."""
+        for change in self._changes:
+            if careful:
+                self._undo.append(change.keep())
+            change.do()
+        self._changes.clear()
+
+    def _look_at(self, module: Any, entries: dict[str, Any], prefix: str) -> None:
         """Collect changes, misfits and post-hooks of `module` and all below it; `entries` may be edited."""
         local_metadata = dict(self.metadata.get(prefix[:-1], {}))
         local_metadata["assign_to_params_buffers"] = self.assign
@@ -97,10 +141,10 @@ class Loading:
         module._load_from_state_dict(  # noqa: SLF001
             entries, prefix, local_metadata, True, self.missing, self.unexpected, self.errors
         )
-        for name, child in module._modules.items():  # noqa: SLF001
+        for name, child in list(module._modules.items()):  # noqa: SLF001
             if child is not None:
                 inner = f"{prefix}{name}."
-                self.look_at(child, {key: value for key, value in entries.items() if key.startswith(inner)}, inner)
+                self._look_at(child, {key: value for key, value in entries.items() if key.startswith(inner)}, inner)
         if module._load_state_dict_post_hooks:  # noqa: SLF001
             self._hooked.append((module, prefix))
 
@@ -123,12 +167,7 @@ class Loading:
                 module._note(error, hook, "load-state-dict pre-hook", prefix, index)  # noqa: SLF001
                 raise
 
-    def apply(self) -> None:
-        """Make all changes."""
-        for change in self._changes:
-            change.do()
-
-    def misfit(self, module: Any) -> StateDictError | None:
+    def _misfit(self, module: Any) -> StateDictError | None:
         """Return the error of what does not fit, if that is an error."""
         lines = list(self.errors)
         if self.strict:
@@ -142,34 +181,6 @@ class Loading:
         return StateDictError(
             f"Error(s) in loading state_dict for {type(module).__name__}, which is left unchanged:\n\t{report}"
         )
-
-    def take_over(self, module: Any) -> None:
-        """Make all changes, fire the post-hooks, and undo the changes if the load turns out to fail.
-
-        Raises
-        ------
-        StateDictError
-            If something does not fit after the hooks have had their say.
-        """
-        error = self.misfit(module)
-        if error is not None and not self._hooked:
-            raise error
-        # Copies of the old values are kept only where something can still go wrong.
-        careful = bool(self._hooked) or error is not None
-        undo: list[Callable[[], Any]] = []
-        try:
-            for change in self._changes:
-                if careful or change.risky:
-                    undo.append(change.keep())
-                change.do()
-            self._fire_post_hooks()
-            error = self.misfit(module)
-            if error is not None:
-                raise error
-        except BaseException:
-            for restore in reversed(undo):
-                restore()
-            raise
 
     def _fire_post_hooks(self) -> None:
         for module, prefix in self._hooked:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.nn.boundary import FULL, PRE, Form
-from lucid.nn.tables import RemovableHandle, TableAttribute, register, takes_pytorch_form
+from lucid.nn.hook_forms import is_full_backward_hook, takes_pytorch_form
+from lucid.nn.tables import RemovableHandle, TableAttribute, register
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,13 +228,7 @@ class HookMethods:
         >>> y.backward()
         tensor([1.])
         """
-        if takes_pytorch_form(hook, 3, 2, "register_backward_hook"):
-            warnings.warn(
-                "register_backward_hook: a hook of three arguments (module, grad_input, grad_output) is a full "
-                "backward hook: register it with register_full_backward_hook",
-                FutureWarning,
-                stacklevel=2,
-            )
+        if is_full_backward_hook(hook, "register_backward_hook", "register_full_backward_hook"):
             return self.register_full_backward_hook(hook)
         return register(self._output_hooks, hook, "register_backward_hook")
 

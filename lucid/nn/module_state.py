@@ -78,8 +78,11 @@ class StateMethods(Tree, HookMethods):
         """Put the module's own entries, not those of its submodules, into `destination`."""
         for name, value in self._local_state():
             destination[prefix + name] = value if keep_vars else value.detach()
-        if type(self).get_extra_state is not StateMethods.get_extra_state:
+        if self._has_extra_state():
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
+
+    def _has_extra_state(self) -> bool:
+        return type(self).get_extra_state is not StateMethods.get_extra_state
 
     def _local_state(self) -> list[tuple[str, Any]]:
         """Return the module's own parameters and persistent buffers by name."""
@@ -180,7 +183,7 @@ class StateMethods(Tree, HookMethods):
         """Take the module's own entries out of `state_dict`, and report what does not fit in the three lists.
 
         A subclass may extend it, to rename keys for instance. The changes themselves are made once everything has
-        been looked at: they are noted in ``local_metadata["loading"]``.
+        been looked at, or before extra state is taken: they are noted in ``local_metadata["loading"]``.
         """
         loading: Loading | None = local_metadata.get("loading")
         changes = Loading(assign=False) if loading is None else loading
@@ -212,7 +215,7 @@ class StateMethods(Tree, HookMethods):
         extra = prefix + EXTRA_STATE
         if type(self).set_extra_state is not StateMethods.set_extra_state:
             if extra in state_dict:
-                changes.set_extra_state(self, state_dict[extra])
+                changes.set_extra_state(self, state_dict[extra], readable=self._has_extra_state())
             elif strict:
                 missing_keys.append(extra)
         elif strict and extra in state_dict:
@@ -224,7 +227,7 @@ class StateMethods(Tree, HookMethods):
                     if (name not in self._modules) if rest else (name not in local):
                         unexpected_keys.append(key)
         if loading is None:
-            changes.apply()
+            changes.make_changes()
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -267,6 +270,5 @@ class StateMethods(Tree, HookMethods):
                 raise TypeError(f"expected the keys of state_dict to be strings, got {type(key).__name__}: {key!r}")
         loading = Loading(assign=assign, metadata=getattr(state_dict, "_metadata", None), strict=strict)
         with no_grad():
-            loading.look_at(self, dict(state_dict), "")
-            loading.take_over(self)
+            loading.load(self, dict(state_dict))
         return IncompatibleKeys(loading.missing, loading.unexpected)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lucid.autograd.base import TensorBase
+from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
-from lucid.nn.module import Module
+from lucid.nn.module import Module, ModuleAttributeError
 from lucid.nn.parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from typing import Self
+
+
+Entries: TypeAlias = "Mapping[str, Any] | ParameterDict | Iterable[tuple[str, Any]]"
 
 
 def as_parameter(value: Any) -> Any:
@@ -27,8 +33,14 @@ def description(key: Any, value: Any) -> str:
     if isinstance(value, TensorBase):
         sizes = "x".join(str(size) for size in value.array.shape)
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-        return f"({key}): {kind} containing: [{dtype_of(value.array)} of size {sizes}]"
-    return f"({key}): Object of type: {type(value).__name__}"
+        device = device_of(value.array)
+        place = "" if device.type == "cpu" else f" (GPU {device.index})"
+        return f"  ({key}): {kind} containing: [{dtype_of(value.array)} of size {sizes}{place}]"
+    return f"  ({key}): Object of type: {type(value).__name__}"
+
+
+class ParameterKeyError(ModuleAttributeError, KeyError):
+    """A ParameterDict has no such key."""
 
 
 class ParameterList(Module):
@@ -80,7 +92,18 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Return this list after adding `values` at its end."""
+        """Return this list after adding `values` at its end.
+
+        Raises
+        ------
+        TypeError
+            If `values` cannot be iterated, or is a tensor: put one into a list, or `append` it.
+        """
+        if isinstance(values, TensorBase):
+            raise TypeError(
+                "ParameterList.extend should be called with an iterable of values, but got "
+                f"{type(values).__name__}: append it, or put it into a list"
+            )
         for value in list(values):
             self.append(value)
         return self
@@ -99,7 +122,8 @@ class ParameterDict(Module):
     Parameters
     ----------
     parameters : mapping or iterable of (str, value), optional
-        What is in it at first. Tensors become parameters; other things are kept as they are.
+        What is in it at first, in the order in which `update` adds it. Tensors become parameters; other things are kept
+        as they are.
 
     Examples
     --------
@@ -109,7 +133,7 @@ class ParameterDict(Module):
     ['scale']
     """
 
-    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
+    def __init__(self, parameters: Entries | None = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:
@@ -117,7 +141,7 @@ class ParameterDict(Module):
 
     def __getitem__(self, key: str) -> Any:
         if key not in self._keys:
-            raise KeyError(key)
+            raise ParameterKeyError(f"'{type(self).__name__}' object has no key {key!r}: it has {[*self._keys]}")
         return getattr(self, key)
 
     def __setitem__(self, key: str, value: Any) -> None:
@@ -130,6 +154,21 @@ class ParameterDict(Module):
     def __delitem__(self, key: str) -> None:
         del self._keys[key]
         delattr(self, key)
+
+    def __or__(self, other: Entries) -> ParameterDict:
+        joined = self.copy()
+        joined.update(other)
+        return joined
+
+    def __ror__(self, other: Any) -> dict[str, Any]:
+        return {**other, **dict(self.items())} if isinstance(other, dict) else NotImplemented
+
+    def __ior__(self, other: Entries) -> Self:
+        self.update(other)
+        return self
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -167,10 +206,59 @@ class ParameterDict(Module):
         for key in list(self._keys):
             del self[key]
 
-    def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        """Add entries, replacing those of the same keys."""
-        for key, value in dict(parameters).items():
-            self[key] = value
+    def popitem(self) -> tuple[str, Any]:
+        """Return the last pair of key and value after taking it out.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        """
+        if not self._keys:
+            raise KeyError("popitem(): dictionary is empty")
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return the value of a key, `default` after adding it if there was none."""
+        if key not in self._keys:
+            self[key] = default
+        return self[key]
+
+    def copy(self) -> ParameterDict:
+        """Return a dictionary of its own with the same values."""
+        return ParameterDict(self.items())
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Return a dictionary of its own in which all `keys` have the value `default`."""
+        return ParameterDict((key, default) for key in keys)
+
+    def update(self, parameters: Entries) -> None:
+        """Add entries, replacing those of the same keys.
+
+        Parameters
+        ----------
+        parameters : mapping or iterable of (str, value)
+            Pairs, an OrderedDict and a ParameterDict are taken in their order, other mappings in that of their sorted
+            keys, as in PyTorch: equal dictionaries give parameters in one order, however they were made.
+
+        Raises
+        ------
+        TypeError
+            If it is neither, or a key is no string.
+        ValueError
+            If one of the pairs is none.
+
+        Examples
+        --------
+        >>> from lucid import nn
+        >>> list(nn.ParameterDict({"b": 1, "a": 2})), list(nn.ParameterDict([("b", 1), ("a", 2)]))
+        (['a', 'b'], ['b', 'a'])
+        """
+        entries: dict[str, Any] = dict(parameters)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        sort = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
+        for key in sorted(entries) if sort else entries:
+            self[key] = entries[key]
 
     def extra_repr(self) -> str:
         """Return one line for each entry."""

@@ -1,8 +1,7 @@
-"""The tables that hold a module's hooks, the handle that takes one off again, and how a hook's form is recognised."""
+"""The tables that hold a module's hooks, and the handle that takes one off again."""
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import pickle
 import threading
@@ -281,41 +280,6 @@ def register(
     return handle
 
 
-def takes_pytorch_form(hook: Callable[..., Any], theirs: int, ours: int, where: str) -> bool:
-    """Return whether `hook` is called with PyTorch's arguments rather than with lucid's own, fewer or more.
-
-    Parameters
-    ----------
-    hook : callable
-        What is being registered. One that can take either form, such as ``*args``, gets PyTorch's; so does a callable
-        whose signature Python does not know.
-    theirs, ours : int
-        How many positional arguments the two forms have.
-    where : str
-        The registration, for the message.
-
-    Raises
-    ------
-    HookTypeError
-        If it is not callable, or can take neither form.
-    """
-    check_callable(hook, where)
-    try:
-        signature = inspect.signature(hook)
-    except (TypeError, ValueError):
-        return True
-    for count in (theirs, ours):
-        try:
-            signature.bind(*range(count))
-        except TypeError:
-            continue
-        return count == theirs
-    raise HookTypeError(
-        f"{where}: expected a hook of {ours} positional arguments, or of {theirs} as in PyTorch, got "
-        f"{hook_name(hook)} with the signature {signature}"
-    )
-
-
 def registered_value(table: HookTable, module: Module, name: str, value: Any, kind: str, expected: type) -> Any:
     """Return what the hooks in `table` make of what `module` is about to store under `name`.
 
@@ -389,6 +353,7 @@ class GlobalTables:
         self.forward = HookTable("_forward_hooks", everywhere)
         self.backward_pre = HookTable("_backward_pre_hooks", everywhere)
         self.backward = HookTable("_backward_hooks", everywhere)
+        self.output = HookTable("_output_hooks", everywhere)
         self.forward_with_kwargs = HookTable("_forward_hooks_with_kwargs")
         self.forward_always_called = HookTable("_forward_hooks_always_called", everywhere)
         self.parameter_registration = HookTable("parameter registration")

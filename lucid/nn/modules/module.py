@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.nn.hook_forms import is_full_backward_hook
 from lucid.nn.module import Module
 from lucid.nn.tables import global_tables, register
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Module",
+    "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
@@ -80,6 +82,22 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
         If `hook` cannot be called.
     """
     return register(global_tables.backward, hook, "register_module_full_backward_hook")
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of ``hook(tensor, grad)`` on the tensor that each module returns; see `register_backward_hook`.
+
+    A hook of the three arguments ``(module, grad_input, grad_output)`` becomes a full backward hook of every module,
+    with a warning.
+
+    Raises
+    ------
+    TypeError
+        If `hook` cannot be called, or takes neither two nor three arguments.
+    """
+    if is_full_backward_hook(hook, "register_module_backward_hook", "register_module_full_backward_hook"):
+        return register_module_full_backward_hook(hook)
+    return register(global_tables.output, hook, "register_module_backward_hook")
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
