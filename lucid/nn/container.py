@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+def positive(number: int) -> int:
+    """Return a number of repetitions, if it is one."""
+    if number <= 0:
+        raise ValueError(f"expected a positive number of repetitions, got {number}")
+    return number
+
+
 class Numbered(Module):
     """Modules under the names "0", "1" and so on: what Sequential and ModuleList share."""
 
@@ -148,17 +155,14 @@ class Sequential(Numbered):
     def __mul__(self, other: Any) -> Sequential:
         if not isinstance(other, int):
             return NotImplemented
-        if other <= 0:
-            raise ValueError(f"expected a positive number of repetitions, got {other}")
-        return Sequential(*list(self) * other)
+        return Sequential(*list(self) * positive(other))
 
     __rmul__ = __mul__
 
-    def __imul__(self, other: int) -> Self:
-        modules = list(self)
-        for _ in range(other - 1):
-            self.extend(modules)
-        return self
+    def __imul__(self, other: Any) -> Self:
+        if not isinstance(other, int):
+            return NotImplemented
+        return self.extend(list(self) * (positive(other) - 1))
 
 
 class ModuleList(Numbered):

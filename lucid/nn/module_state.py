@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -90,12 +91,14 @@ class StateMethods(Tree, HookMethods):
         return [(name, value) for name, value in (*self._parameters.items(), *buffers) if value is not None]
 
     def state_dict(
-        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+        self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
         """Return the parameters, persistent buffers and extra state of the whole tree under their dotted names.
 
         Parameters
         ----------
+        *args : object
+            The three others by position, in old code: a `FutureWarning`.
         destination : dict, optional
             Where the entries are put; a new ordered dictionary if left out. If a hook raises it is as it was before.
         prefix : str
@@ -114,6 +117,12 @@ class StateMethods(Tree, HookMethods):
         >>> {name: value.shape for name, value in nn.Linear(2, 3).state_dict().items()}
         {'weight': (3, 2), 'bias': (3,)}
         """
+        if args:
+            if len(args) > 3:
+                raise TypeError(f"state_dict: expected destination, prefix and keep_vars, got {len(args)} arguments")
+            warnings.warn("state_dict: pass destination, prefix and keep_vars by name", FutureWarning, stacklevel=2)
+            named: Any = destination, prefix, keep_vars
+            destination, prefix, keep_vars = (*args, *named[len(args) :])
         if destination is None:
             return self._gather(StateDict(), prefix, keep_vars)
         metadata: dict[str, Any] | None = getattr(destination, "_metadata", None)
@@ -194,7 +203,10 @@ class StateMethods(Tree, HookMethods):
                 if strict:
                     missing_keys.append(key)
                 continue
-            value = state_dict[key]
+            value: Any = state_dict[key]
+            if isinstance(value, TensorBase) and not target.array.shape and value.array.shape == (1,):
+                # as old versions of PyTorch, which had no tensors without dimensions, saved numbers
+                value = cast("Any", value)[0]
             if not isinstance(value, TensorBase):
                 error_msgs.append(
                     f'While copying the parameter named "{key}", expected a Tensor in the state dict but got '

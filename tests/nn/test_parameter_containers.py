@@ -1,0 +1,90 @@
+"""Containers as dictionaries and lists: the order of what is added, and what they refuse."""
+
+from __future__ import annotations
+
+import collections
+import types
+
+import pytest
+
+import lucid
+from lucid import nn
+
+
+def test_order_in_a_parameter_dict():
+    """A plain mapping is taken in the order of its sorted keys; what has an order of its own keeps it."""
+    entries = {"z": lucid.ones(1), "a": lucid.ones(1), "m": 3}
+    own = ["z", "a", "m"]
+    ordered = collections.OrderedDict(entries)
+    for given, expected in (
+        (entries, sorted(own)),
+        (types.MappingProxyType(entries), sorted(own)),
+        (collections.UserDict(entries), sorted(own)),
+        (ordered, own),
+        (list(entries.items()), own),
+        (nn.ParameterDict(ordered), own),
+    ):
+        made = nn.ParameterDict({"first": 0})
+        made.update(given)
+        assert list(made) == ["first", *expected]
+        assert list(nn.ParameterDict(given)) == expected
+
+
+def test_a_parameter_dict_is_a_dictionary():
+    """It copies, joins, reverses, pops, and gives defaults as a dictionary does, and tensors become parameters."""
+    given = nn.ParameterDict([("b", lucid.zeros(1)), ("a", 3)])
+    twin = given.copy()
+    assert (type(twin), list(twin), twin["b"] is given["b"]) == (nn.ParameterDict, ["b", "a"], True)
+    assert list(reversed(given)) == ["a", "b"]
+    joined = given | nn.ParameterDict({"a": lucid.ones(1), "c": 4})
+    assert (list(joined), list(given), list(dict(joined.named_parameters()))) == (
+        ["b", "a", "c"],
+        ["b", "a"],
+        ["b", "a"],
+    )
+    assert list(given | {"z": 1, "y": 2}) == ["b", "a", "y", "z"]
+    assert {"a": 1, "q": 2} | given == {"a": 3, "q": 2, "b": given["b"]}
+    same = given
+    same |= {"d": lucid.ones(2)}
+    assert same is given
+    assert isinstance(given["d"], nn.Parameter)
+    assert given.setdefault("d", 5) is given["d"]
+    assert given.setdefault("e") is None
+    assert isinstance(given.setdefault("f", lucid.ones(1)), nn.Parameter)
+    assert given.popitem()[0] == "f"
+    assert list(given.state_dict()) == ["b", "d"]
+    filled = given.fromkeys(["x", "y"], lucid.ones(1))
+    assert (type(filled), list(filled), isinstance(filled["x"], nn.Parameter)) == (nn.ParameterDict, ["x", "y"], True)
+    for use, kinds in (
+        (lambda: given["nothing"], (KeyError, AttributeError)),
+        (lambda: given.pop("nothing"), (KeyError, AttributeError)),
+        (lambda: nn.ParameterDict().popitem(), (KeyError,)),
+        (lambda: given | 3, (TypeError,)),
+        (lambda: given.update([("a",)]), (ValueError,)),
+    ):
+        for kind in kinds:
+            with pytest.raises(kind):
+                use()
+
+
+def test_a_parameter_list_takes_no_tensor_for_a_list():
+    """A tensor is not taken apart into rows by `+=`, `extend` and the constructor."""
+    listed = nn.ParameterList([lucid.ones(1)])
+    for value in (nn.Parameter(lucid.ones(2)), lucid.ones(2)):
+        for use in (listed.extend, listed.__iadd__, nn.ParameterList):
+            with pytest.raises(TypeError, match="iterable"):
+                use(value)
+    assert len(listed) == 1
+    listed += (lucid.zeros(2), "x")
+    assert [type(value) for value in listed] == [nn.Parameter, nn.Parameter, str]
+
+
+def test_multiplied_sequential():
+    """`*=` repeats the modules a positive number of times, and refuses others."""
+    layers = nn.Sequential(nn.ReLU())
+    layers *= 3
+    assert len(layers) == 3
+    for factor, kind in ((0, ValueError), (-1, ValueError), (1.5, TypeError)):
+        with pytest.raises(kind):
+            layers *= factor
+    assert len(layers) == 3
