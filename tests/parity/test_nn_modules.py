@@ -26,7 +26,7 @@ def outcome(situation, library):
     """Return what a situation gives, or the kind of the error."""
     try:
         return told(situation(library))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  compared with PyTorch's
         return error
 
 
@@ -88,6 +88,17 @@ def in_place(t):
     return module.state_dict(), module.weight.grad, grown
 
 
+def gradient_kept(t):
+    module = t.nn.Linear(1, 1)
+    module.weight.grad = grad = t.ones(1, 1)
+    return module.double().weight.grad is grad, str(grad.dtype)[-7:]
+
+
+def defaults(t):
+    made = t.nn.ParameterDict({"b": 1})
+    return made.setdefault("a", t.ones(1)), made.setdefault("a"), made.popitem(), list(made)
+
+
 def consumed(t):
     state = t.nn.Sequential(collections.OrderedDict(module=net(t), rest=t.nn.Linear(1, 1))).state_dict()
     t.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
@@ -107,16 +118,14 @@ SITUATIONS = {
     "argument": lambda t: t.nn.Module(3),
     "keyword": lambda t: t.nn.Module(size=3),
     "in place": in_place,
-    "gradient kept": lambda t: (lambda g, m: m.double().weight.grad is g)(
-        *(lambda m: (setattr(m.weight, "grad", t.ones(1, 1)), (m.weight.grad, m))[1])(t.nn.Linear(1, 1))
-    ),
+    "gradient kept": gradient_kept,
     "function of no tensor": lambda t: t.nn.Linear(1, 1)._apply(lambda each: None),
     "to, device and bool": lambda t: t.nn.Linear(1, 1).to("cpu", True),
     "to, dtype and device": lambda t: t.nn.Linear(1, 1).to(t.float64, "cpu"),
     "to, device twice": lambda t: t.nn.Linear(1, 1).to("cpu", device="cpu"),
     "to, copy": lambda t: t.nn.Linear(1, 1).to("cpu", t.float64, True, True),
     "to, tensor and bool": lambda t: str(t.nn.Linear(1, 1).to(t.ones(1, dtype=t.float64), True).weight.dtype)[-7:],
-    "to empty": lambda t: (lambda m: [tuple(p.shape) for p in m.to_empty(device="cpu").parameters()])(net(t)),
+    "to empty": lambda t: [tuple(p.shape) for p in net(t).to_empty(device="cpu").parameters()],
     "to empty by position": lambda t: net(t).to_empty("cpu"),
     "set, new": lambda t: after(net(t), lambda m: m.set_submodule("1.new", t.nn.Tanh())),
     "set, in place of": lambda t: after(net(t), lambda m: m.set_submodule("1.0", t.nn.Tanh(), strict=True)),
@@ -132,9 +141,7 @@ SITUATIONS = {
     "dict, ordered": lambda t: list(t.nn.ParameterDict(collections.OrderedDict(z=t.ones(1), a=3))),
     "dict, pairs": lambda t: list(t.nn.ParameterDict([("z", t.ones(1)), ("a", 3)])),
     "dict, joined": joined,
-    "dict, default": lambda t: (lambda d: (d.setdefault("a", t.ones(1)), d.setdefault("a"), d.popitem(), list(d)))(
-        t.nn.ParameterDict({"b": 1})
-    ),
+    "dict, default": defaults,
     "dict, keys": lambda t: dict(t.nn.ParameterDict().fromkeys(["x", "y"], t.ones(1)).items()),
     "dict, missing": lambda t: t.nn.ParameterDict()["a"],
     "dict, deleted": lambda t: t.nn.ParameterDict().__delitem__("a"),
