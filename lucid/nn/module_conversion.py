@@ -10,6 +10,7 @@ from lucid.backend.device import as_device
 from lucid.backend.dtype import as_dtype
 from lucid.errors import DtypeError
 from lucid.nn.module_tree import Tree
+from lucid.nn.sharing import shared
 from lucid.ops.filling import empty_like
 from lucid.ops.promotion import cast_to
 from lucid.tensor.conversion import is_dtype, move, target_of
@@ -136,8 +137,6 @@ class Conversion(Tree):
         >>> nn.Linear(2, 3).share_memory()
         Linear(in_features=2, out_features=3, bias=True)
         """
-        from lucid.nn.sharing import shared  # noqa: PLC0415  multiprocessing is a tenth of what `import lucid` takes
-
         return self._apply(shared)
 
     def cpu(self) -> Self:
