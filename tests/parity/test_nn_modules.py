@@ -149,7 +149,9 @@ SITUATIONS = {
     "dict, triple": lambda t: t.nn.ParameterDict([("a", 1, 2)]),
     "dict, number": lambda t: t.nn.ParameterDict(3),
     "dict, shown": lambda t: repr(t.nn.ParameterDict({"a": 1, "b": "x"})),
-    "list, shown": lambda t: repr(t.nn.ParameterList([1, t.ones(2, 3), t.ones(())])).replace("lucid.", "torch."),
+    "list, shown": lambda t: (
+        repr(t.nn.ParameterList([1, t.ones(2, 3), t.ones(())])).replace("lucid.", "torch.").replace(" (GPU 0)", "")
+    ),
     "list, parameter": lambda t: t.nn.ParameterList([1]).__iadd__(t.nn.Parameter(t.ones(2))),
     "list, tensor": lambda t: t.nn.ParameterList(t.ones(2)),
     "sequential, times 0": lambda t: t.nn.Sequential(t.nn.ReLU()).__imul__(0),
