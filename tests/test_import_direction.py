@@ -26,7 +26,21 @@ LAYERS = (
 )
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 # Heavy or optional packages, loaded where they are first needed so that `import lucid` stays light.
-LAZY = {"cupy", "cupyx", "cupy_backends", "rich", "safetensors", "opt_einsum", "matplotlib", "nvtx", "nvmath", "cudnn"}
+LAZY = {
+    "concurrent",
+    "multiprocessing",
+    "tempfile",
+    "cupy",
+    "cupyx",
+    "cupy_backends",
+    "rich",
+    "safetensors",
+    "opt_einsum",
+    "matplotlib",
+    "nvtx",
+    "nvmath",
+    "cudnn",
+}
 ONLY_IMPORTER_OF_CUPY = "backend/gpu.py"
 MOST_LINES = 450
 
@@ -118,7 +132,7 @@ def test_imports_point_downwards(name, source, is_package):
 
 @every_module
 def test_no_import_inside_a_function(name, source, is_package):
-    """Imports stand at the top: a cycle is broken by layers; only heavy third-party packages may wait."""
+    """Imports stand at the top: a cycle is broken by layers; only packages that take long to load may wait."""
     late = [found for found in imports(source, name, is_package=is_package) if found.inside_function]
     wrong = [f"{name}:{found.line} {found.name}" for found in late if found.name.split(".")[0] not in LAZY]
     assert not wrong

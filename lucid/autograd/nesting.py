@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 from lucid.autograd.mode import thread
@@ -36,5 +36,5 @@ def on_new_stack(function: Callable[[], T]) -> T:
         thread.state = state
         return placed()
 
-    with ThreadPoolExecutor(1, "nested backward") as other:
+    with import_module("concurrent.futures").ThreadPoolExecutor(1, "nested backward") as other:
         return other.submit(copy_context().run, here).result()

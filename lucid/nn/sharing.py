@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 import weakref
-from multiprocessing import reduction
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +45,7 @@ def new_block(size: int) -> Block:
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("lucid")
     else:
-        with tempfile.TemporaryFile() as file:
+        with import_module("tempfile").TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
     os.truncate(descriptor, max(size, 1))
     return Block.of(descriptor)
@@ -85,6 +84,7 @@ def laid_out(block: Block, *layout: Any) -> Any:
 
     Nobody else does: a file and a deep copy hold elements.
     """
+    reduction = import_module("multiprocessing.reduction")
     for kind in (Tensor, Parameter, Buffer):
         reduction.ForkingPickler.register(kind, _reduced)
     shape, dtype, *rest = layout
@@ -99,7 +99,8 @@ def _reduced(tensor: Any) -> Any:
         return make, (kind, array, *rest)
     start = np.frombuffer(block, np.uint8, 1).ctypes.data
     layout = array.shape, array.dtype, array.ctypes.data - start, array.strides
-    return _found, (make, kind, reduction.DupFd(block.descriptor), layout, rest)
+    descriptor = import_module("multiprocessing.reduction").DupFd(block.descriptor)
+    return _found, (make, kind, descriptor, layout, rest)
 
 
 def _found(make: Any, kind: type[Any], descriptor: Any, layout: tuple[Any, ...], rest: list[Any]) -> Any:
