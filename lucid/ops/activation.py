@@ -11,6 +11,7 @@ from lucid.autograd.recording import unary
 from lucid.cuda.elementwise import NUMBERS, Elementwise
 from lucid.ops.elementwise import refuse, tensor_operand
 from lucid.ops.fused import drop_where, in_blocks, keep_where
+from lucid.ops.scalars import as_number
 from lucid.ops.selection import CLAMP
 
 if TYPE_CHECKING:
@@ -192,7 +193,9 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     >>> lucid.nn.functional.leaky_relu(lucid.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    return _leaky_relu(floating("leaky_relu", input), slope=float(negative_slope))
+    return _leaky_relu(
+        floating("leaky_relu", input), slope=float(as_number(negative_slope, "negative_slope", "leaky_relu"))
+    )
 
 
 def _expm1_below_into(xp: Any, out: Array, x: Array, spare: Array) -> None:
@@ -293,7 +296,7 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     >>> lucid.nn.functional.elu(lucid.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    return _elu(floating("elu", input), alpha=float(alpha))
+    return _elu(floating("elu", input), alpha=float(as_number(alpha, "alpha", "elu")))
 
 
 @primitive
@@ -365,7 +368,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
     tensor([-1.0000,  0.5000])
     """
     refuse("hardtanh", "bc", input, instead="convert to a number type, or apply it to the parts")
-    return _hardtanh(tensor_operand(input), low=float(min_val), high=float(max_val))
+    low, high = as_number(min_val, "min_val", "hardtanh"), as_number(max_val, "max_val", "hardtanh")
+    return _hardtanh(tensor_operand(input), low=float(low), high=float(high))
 
 
 def relu6(input: Tensor) -> Tensor:

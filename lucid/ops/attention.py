@@ -19,6 +19,7 @@ from lucid.ops.core import sum_to_array
 from lucid.ops.matrices import broadcast_to_shape, product, same_dtype
 from lucid.ops.places import on_one_device
 from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.scalars import as_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -296,6 +297,7 @@ def scaled_dot_product_attention(
     same_dtype(name, query, key, value)
     if query.array.dtype.kind not in "fV":
         raise DtypeError(f"{name}: expected floating-point operands, got {query.array.dtype}; convert them first")
+    dropout_p = as_number(dropout_p, "dropout_p", name)
     if not 0 <= dropout_p < 1:
         raise ShapeError(f"{name}: expected dropout_p in [0, 1), got {dropout_p!r}")
     if enable_gqa:
@@ -318,7 +320,7 @@ def scaled_dot_product_attention(
     if dropout_p:
         generator = default_generator_for(str(device_of(query.array)))
         keep = wrap(bernoulli(generator, 1 - dropout_p, shape, xp))
-    factor = 1 / math.sqrt(max(1, q[-1])) if scale is None else float(scale)
+    factor = 1 / math.sqrt(max(1, q[-1])) if scale is None else float(as_number(scale, "scale", name))
     settings = {"scale": factor, "drop": float(dropout_p), "causal": bool(is_causal)}
     return attention(query, key, value, bias, keep, **settings)[0]
 

@@ -9,6 +9,7 @@ from lucid.cuda import copying
 from lucid.cuda.elementwise import converted
 from lucid.errors import ShapeError
 from lucid.ops.dims import dim_in, dims_in, sizes_in
+from lucid.ops.scalars import as_int, is_single
 from lucid.ops.shape import clone, reshape
 
 if TYPE_CHECKING:
@@ -356,7 +357,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """
     ndim = input.array.ndim
     amounts = sizes_in((shifts,))
-    named = (dims,) if isinstance(dims, int) else dims
+    named = (dims,) if dims is not None and is_single(dims) else dims
     if named is None or (not named and len(amounts) == 1):
         if len(amounts) != 1:
             raise ShapeError(f"roll: expected one dimension for each shift, got shifts {amounts} and no dims")
@@ -403,7 +404,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if len(plane) != 2:
         raise ShapeError(f"rot90: expected two dimensions, got {dims}")
     first, second = plane
-    turns = k % 4
+    turns = as_int(k, "k", "rot90") % 4
     if turns == 0:
         return clone(input)
     if turns == 2:

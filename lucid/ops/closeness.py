@@ -13,6 +13,7 @@ from lucid.ops.comparison import eq
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.places import on_one_device
 from lucid.ops.promotion import tensor_dtype
+from lucid.ops.scalars import as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -79,6 +80,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         raise DtypeError(
             f"isclose: expected two tensors of one dtype, got {tensor_dtype(a)} and {tensor_dtype(b)}; convert one"
         )
+    rtol, atol = as_number(rtol, "rtol", "isclose"), as_number(atol, "atol", "isclose")
     if rtol < 0 or atol < 0:
         raise ToleranceError(f"isclose: expected tolerances of at least zero, got rtol={rtol} and atol={atol}")
     return _isclose(a, b, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 from lucid.errors import ShapeError
 from lucid.ops.columns import convolution, convolution_input_grad
 from lucid.ops.elementwise import add
 from lucid.ops.matrices import same_dtype
+from lucid.ops.scalars import as_int
 from lucid.ops.shape import reshape, squeeze, unsqueeze
 from lucid.ops.windows import sizes_for
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def checked(name: str, count: int, input: Any, weight: Any, bias: Any, groups: int, *, transposed: bool) -> None:
-    """Refuse operands of a convolution over `count` dimensions whose shapes or dtypes do not fit.
+def checked(name: str, count: int, input: Any, weight: Any, bias: Any, groups: Any, *, transposed: bool) -> int:
+    """Return `groups` as an int, and refuse operands of a convolution over `count` dimensions that do not fit.
 
     Raises
     ------
@@ -27,6 +27,7 @@ def checked(name: str, count: int, input: Any, weight: Any, bias: Any, groups: i
         If the dtypes differ or are bool.
     """
     same_dtype(name, input, weight, bias)
+    groups = as_int(groups, "groups", name)
     x, w = input.array.shape, weight.array.shape
     if len(x) not in {count + 1, count + 2}:
         raise ShapeError(
@@ -35,7 +36,7 @@ def checked(name: str, count: int, input: Any, weight: Any, bias: Any, groups: i
         )
     if len(w) != count + 2:
         raise ShapeError(f"{name}: expected weight of {count + 2} dimensions, got shape {w}")
-    if operator.index(groups) < 1 or w[0] % groups:
+    if groups < 1 or w[0] % groups:
         raise ShapeError(
             f"{name}: expected groups to be positive and to divide the first size of weight, {w[0]}, got {groups}"
         )
@@ -48,13 +49,14 @@ def checked(name: str, count: int, input: Any, weight: Any, bias: Any, groups: i
     made = w[1] * groups if transposed else w[0]
     if bias is not None and bias.array.shape != (made,):
         raise ShapeError(f"{name}: expected bias of shape ({made},), got {bias.array.shape}")
+    return groups
 
 
 def convolve(
     name: str, count: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
     """Return the convolution over the last `count` dimensions; see :func:`conv2d`."""
-    checked(name, count, input, weight, bias, groups, transposed=False)
+    groups = checked(name, count, input, weight, bias, groups, transposed=False)
     strides = sizes_for(name, "stride", stride, count, least=1)
     dilations = sizes_for(name, "dilation", dilation, count, least=1)
     size, kernel = input.array.shape[-count:], weight.array.shape[2:]
@@ -200,7 +202,7 @@ def convolve_transposed(
     dilation: Any,
 ) -> Any:
     """Return the transposed convolution over the last `count` dimensions; see :func:`conv_transpose2d`."""
-    checked(name, count, input, weight, bias, groups, transposed=True)
+    groups = checked(name, count, input, weight, bias, groups, transposed=True)
     strides = sizes_for(name, "stride", stride, count, least=1)
     dilations = sizes_for(name, "dilation", dilation, count, least=1)
     before = sizes_for(name, "padding", padding, count, least=0)

@@ -16,6 +16,7 @@ from lucid.errors import ShapeError
 from lucid.ops.core import clone
 from lucid.ops.dims import dim_in
 from lucid.ops.promotion import requested_dtype
+from lucid.ops.scalars import as_int
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -119,7 +120,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
             [1., 1., 0.]])
     """
     check_matrices(input, "tril")
-    return _tril(input, diagonal=diagonal)
+    return _tril(input, diagonal=as_int(diagonal, "diagonal", "tril"))
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
@@ -150,7 +151,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
             [0., 0., 1.]])
     """
     check_matrices(input, "triu")
-    return _triu(input, diagonal=diagonal)
+    return _triu(input, diagonal=as_int(diagonal, "diagonal", "triu"))
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = "int64", device: Any = None) -> Tensor:
@@ -223,9 +224,10 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = "int64", d
 
 def corner_places(corner: Any, row: int, col: int, offset: int, dtype: Any, device: Any) -> Any:
     """Return the places that `corner`, NumPy's tril or triu, keeps of a matrix."""
+    row, col = as_int(row, "row"), as_int(col, "col")
     if row < 0 or col < 0:
         raise ShapeError(f"expected sizes of zero or more, got {row} rows and {col} columns")
-    places = np.stack(np.nonzero(corner(np.ones((row, col), np.bool_), offset)))
+    places = np.stack(np.nonzero(corner(np.ones((row, col), np.bool_), as_int(offset, "offset"))))
     return wrap(asarray(places.astype(requested_dtype(dtype)), device=as_device(device)))
 
 
@@ -264,7 +266,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     first, second = dim_in(dim1, ndim), dim_in(dim2, ndim)
     if first == second:
         raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return _diagonal(input, offset=offset, dim1=first, dim2=second)
+    return _diagonal(input, offset=as_int(offset, "offset", "diagonal"), dim1=first, dim2=second)
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -304,6 +306,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     first, second = dim_in(dim1, len(shape) + 1), dim_in(dim2, len(shape) + 1)
     if first == second:
         raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    offset = as_int(offset, "offset", "diag_embed")
     size = shape[-1] + abs(offset)
     rest = iter(shape[:-1])
     full = tuple([size if d in {first, second} else next(rest) for d in range(len(shape) + 1)])
@@ -337,6 +340,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1, 0],
             [0, 2]])
     """
+    diagonal = as_int(diagonal, "diagonal", "diag")
     if input.array.ndim == 1:
         return diag_embed(input, diagonal)
     if input.array.ndim != 2:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from lucid.errors import IndexOutOfRangeError, ShapeError
+from lucid.ops.scalars import as_int
 
 
 def dim_in(dim: Any, ndim: int) -> int:
@@ -19,7 +20,7 @@ def dim_in(dim: Any, ndim: int) -> int:
         If there is no such dimension.
     """
     limit = ndim or 1
-    number = dim if type(dim) is int else operator.index(dim)
+    number = dim if type(dim) is int else as_int(dim, "dim")
     if not -limit <= number < limit:
         raise IndexOutOfRangeError(
             f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {number})"

@@ -15,6 +15,7 @@ from lucid.ops.dims import dims_in, viewable
 from lucid.ops.elementwise import mul
 from lucid.ops.matrices import product, same_dtype
 from lucid.ops.reduction import sum as sum_over
+from lucid.ops.scalars import as_int, is_single
 from lucid.ops.shape import squeeze
 
 if TYPE_CHECKING:
@@ -317,10 +318,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """
     same_dtype("tensordot", a, b)
     x, y = a.array.shape, b.array.shape
-    if hasattr(dims, "__len__"):
+    if not is_single(dims):
         first, second = dims_in(dims[0], len(x)), dims_in(dims[1], len(y))
     else:
-        count = operator.index(dims)
+        count = as_int(dims, "dims", "tensordot")
         if not 0 <= count <= min(len(x), len(y)):
             raise ShapeError(
                 f"tensordot: expected dims from 0 to {min(len(x), len(y))} for shapes {x} and {y}, got {dims}"

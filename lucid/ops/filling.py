@@ -16,6 +16,7 @@ from lucid.errors import ShapeError
 from lucid.ops.creation import leaf
 from lucid.ops.dims import sizes_in
 from lucid.ops.promotion import tensor_dtype
+from lucid.ops.scalars import as_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,7 +195,7 @@ def full(
     tensor([3.5000, 3.5000])
     """
     shape = shape_of((size,), "full")
-    value = fill_value.array.item() if isinstance(fill_value, TensorBase) else fill_value
+    value = as_number(fill_value, "fill_value", "full") if isinstance(fill_value, TensorBase) else fill_value
     if dtype is None:
         dtype = tensor_dtype(fill_value) if isinstance(fill_value, TensorBase) else scalar_dtype(plain_number(value))
     kind = as_dtype(dtype).numpy

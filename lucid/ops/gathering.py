@@ -17,6 +17,7 @@ from lucid.ops.dims import common_shape, dim_in
 from lucid.ops.picking import pick_at, view_at
 from lucid.ops.places import on_one_device
 from lucid.ops.promotion import accumulation_dtype, tensor_dtype
+from lucid.ops.scalars import as_int
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -429,6 +430,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """
     check_index(tensor, "one_hot")
     array = tensor.array
+    num_classes = as_int(num_classes, "num_classes", "one_hot")
     if num_classes == -1:
         if not array.size:
             raise ShapeError("one_hot: expected num_classes for a tensor without elements")

@@ -13,6 +13,7 @@ from lucid.ops.axes import movedim
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.loss import check_reduction, floating
 from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.scalars import as_int
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -234,6 +235,7 @@ def nll_loss(
     check_reduction("nll_loss", reduction)
     x, classes = floating("nll_loss", input), tensor_operand(target)
     rows, flat, losses = as_rows("nll_loss", x, classes, weight)
+    ignore_index = as_int(ignore_index, "ignore_index", "nll_loss")
     check_classes(flat, rows.array.shape[1], ignore_index)
     loss = _nll_loss(rows, flat, weight, ignore_index=ignore_index, reduction=reduction)[0]
     return reshape(loss, losses) if reduction == "none" and len(losses) != 1 else loss

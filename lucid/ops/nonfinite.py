@@ -12,6 +12,7 @@ from lucid.cuda.elementwise import ALL, Elementwise
 from lucid.ops.core import clone
 from lucid.ops.elementwise import of_one, refuse, tensor_operand
 from lucid.ops.promotion import tensor_dtype
+from lucid.ops.scalars import as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -175,7 +176,7 @@ def nan_to_num(
     limits = finfo(tensor_dtype(x))
     return _nan_to_num(
         x,
-        nan=0.0 if nan is None else float(nan),
-        posinf=limits.max if posinf is None else float(posinf),
-        neginf=limits.min if neginf is None else float(neginf),
+        nan=0.0 if nan is None else float(as_number(nan, "nan", "nan_to_num")),
+        posinf=limits.max if posinf is None else float(as_number(posinf, "posinf", "nan_to_num")),
+        neginf=limits.min if neginf is None else float(as_number(neginf, "neginf", "nan_to_num")),
     )

@@ -11,6 +11,7 @@ from lucid.errors import DtypeError, ShapeError
 from lucid.ops.dims import sizes_in
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.scalars import as_int, as_number
 from lucid.ops.shape import reshape
 from lucid.ops.standardisation import normalise
 
@@ -118,6 +119,7 @@ def layer_norm(
     x = real_operand("layer_norm", input)
     features, dim = _features("layer_norm", x, normalized_shape)
     check_affine("layer_norm", x, features, "that of normalized_shape", weight=weight, bias=bias)
+    eps = as_number(eps, "eps", "layer_norm")
     return normalise(x, weight, bias, dim=dim, eps=eps, center=True, broadcast=features)[0]
 
 
@@ -161,7 +163,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     x = real_operand("rms_norm", input)
     features, dim = _features("rms_norm", x, normalized_shape)
     check_affine("rms_norm", x, features, "that of normalized_shape", weight=weight)
-    added = finfo(accumulation_dtype(x.array.dtype)).eps if eps is None else eps
+    added = finfo(accumulation_dtype(x.array.dtype)).eps if eps is None else as_number(eps, "eps", "rms_norm")
     return normalise(x, weight, None, dim=dim, eps=added, center=False, broadcast=features)[0]
 
 
@@ -230,6 +232,7 @@ def group_norm(
     x = real_operand("group_norm", input)
     channels, _ = channels_of("group_norm", x, {})
     shape = x.array.shape
+    num_groups, eps = as_int(num_groups, "num_groups", "group_norm"), as_number(eps, "eps", "group_norm")
     if num_groups < 1 or channels % num_groups:
         raise ShapeError(
             f"group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape "

@@ -18,6 +18,7 @@ from lucid.ops.elementwise import mul, tensor_operand
 from lucid.ops.extremes import check_ordered
 from lucid.ops.promotion import accumulation_dtype, cast_to, float_operand, promote
 from lucid.ops.reduction import axis_of, float_dtype_of, kept_shape, reduced_dims, spread, sum, unreduced
+from lucid.ops.scalars import as_number
 from lucid.ops.selection import clamp
 
 if TYPE_CHECKING:
@@ -239,10 +240,11 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     >>> lucid.norm(x), lucid.norm(x, 1, dim=1), lucid.norm(x, float("inf"))
     (tensor(5.), tensor([7., 0.]), tensor(4.))
     """
-    if isinstance(p, bool) or not isinstance(p, int | float):
-        if p != "fro":
-            raise OrderError(f"norm: expected p to be a number or 'fro', got {p!r}")
+    if p == "fro":
         p = 2
+    elif isinstance(p, str | bool | None):
+        raise OrderError(f"norm: expected p to be a number or 'fro', got {p!r}")
+    p = as_number(p, "p", "norm")
     x = tensor_operand(input)
     if float_dtype_of(x, "norm", dtype).is_complex:
         raise DtypeError("norm: complex tensors are not supported; take their abs() first")
@@ -286,7 +288,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
     >>> lucid.nn.functional.normalize(lucid.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    return div(input, clamp(norm(input, p, dim, True), min=eps))
+    return div(input, clamp(norm(input, p, dim, True), min=as_number(eps, "eps", "normalize")))
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:

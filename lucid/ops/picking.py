@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from lucid.ops.accumulation import add_at, key_of, picked_shape, sums_at
 from lucid.ops.broadcasting import broadcast_to
 from lucid.ops.dims import dim_in
 from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.scalars import as_int
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     shape = input.array.shape
     if not shape:
         raise IndexOutOfRangeError("select: a 0-dim tensor has nothing to select from; read it with .item()")
-    axis, place = dim_in(dim, len(shape)), operator.index(index)
+    axis, place = dim_in(dim, len(shape)), as_int(index, "index", "select")
     if not -shape[axis] <= place < shape[axis]:
         raise IndexOutOfRangeError(
             f"select(): index {place} out of range for tensor of size {list(shape)} at dimension {axis}"
@@ -229,7 +229,8 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     shape = input.array.shape
     if not shape:
         raise ShapeError("narrow: expected a tensor of at least one dimension, got a 0-dim tensor")
-    axis, first, count = dim_in(dim, len(shape)), operator.index(start), operator.index(length)
+    axis, first = dim_in(dim, len(shape)), as_int(start, "start", "narrow")
+    count = as_int(length, "length", "narrow")
     size = shape[axis]
     if not -size <= first <= size:
         raise IndexOutOfRangeError(
@@ -275,6 +276,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """
     shape = input.array.shape
     axis = dim_in(dimension, len(shape))
+    size, step = as_int(size, "size", "unfold"), as_int(step, "step", "unfold")
     have = shape[axis] if shape else 1
     if not 0 <= size <= have:
         raise ShapeError(f"unfold: expected a window of at most {have} places along dimension {axis}, got size {size}")

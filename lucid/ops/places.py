@@ -17,11 +17,17 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 
 def on_one_device(function: F) -> F:
-    """Let a function of tensors run on their device, and refuse tensors of several."""
+    """Let a function of tensors run on their device, and refuse tensors of several.
+
+    A tensor that stands for a number, as its parameter's annotation says, may be anywhere.
+    """
+    numbers = {name for name, kind in function.__annotations__.items() if str(kind).split(" ")[0] in {"int", "float"}}
+    places = {place for place, name in enumerate(function.__code__.co_varnames) if name in numbers}
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        tensors = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, TensorBase)]
+        tensors = [arg for place, arg in enumerate(args) if isinstance(arg, TensorBase) and place not in places]
+        tensors += [arg for name, arg in kwargs.items() if isinstance(arg, TensorBase) and name not in numbers]
         if not tensors:
             return function(*args, **kwargs)
         place = device_of(tensors[0].array)

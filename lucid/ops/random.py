@@ -10,6 +10,7 @@ from lucid.backend.dtype import as_dtype, get_default_dtype, int64
 from lucid.errors import DtypeError, LucidError, ShapeError
 from lucid.ops.filling import like, shape_of
 from lucid.ops.generators import drawn
+from lucid.ops.scalars import as_int
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -175,8 +176,7 @@ def randint(
     if given or high is None or size is None:
         raise ShapeError("randint: expected randint(high, size) or randint(low, high, size), the size as a tuple")
     shape, wanted = shape_of((size,), "randint"), int64 if dtype is None else as_dtype(dtype)
-    bottom: Any = low
-    top: Any = high
+    bottom, top = as_int(low, "low", "randint"), as_int(high, "high", "randint")
 
     def make(stream: Generator, xp: Any) -> Array:
         whole = wanted if wanted.category == 1 else int64
@@ -217,10 +217,10 @@ def randperm(
     >>> sorted(lucid.randperm(4).tolist())
     [0, 1, 2, 3]
     """
-    wanted = int64 if dtype is None else as_dtype(dtype)
+    count, wanted = as_int(n, "n", "randperm"), int64 if dtype is None else as_dtype(dtype)
     return drawn(
         "randperm",
-        lambda g, xp: astype(draw.permutation(g, n, xp), wanted),
+        lambda g, xp: astype(draw.permutation(g, count, xp), wanted),
         generator,
         device,
         requires_grad=requires_grad,

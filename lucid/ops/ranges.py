@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, get_default_dtype
 from lucid.errors import ShapeError
 from lucid.ops.filling import dtype_for, on_device
+from lucid.ops.scalars import as_int, as_number
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
-
-
-def number_of(value: Any) -> Any:
-    """Return a tensor or array of one element as a Python number."""
-    return value.array.item() if isinstance(value, TensorBase) else value.item() if hasattr(value, "item") else value
 
 
 def arange(
@@ -55,7 +49,9 @@ def arange(
     >>> lucid.arange(3), lucid.arange(1, 2, 0.25)
     (tensor([0, 1, 2]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
     """
-    first, last, by = (number_of(value) for value in ((0, start, step) if end is None else (start, end, step)))
+    first, last = (0, start) if end is None else (start, end)
+    first, last = as_number(first, "start", "arange"), as_number(last, "end", "arange")
+    by = as_number(step, "step", "arange")
     if by == 0:
         raise ShapeError("arange: step must be nonzero")
     if (last - first) * by < 0:
@@ -83,7 +79,7 @@ def evenly(xp: Any, start: float, end: float, steps: int) -> Any:
 
 def check_steps(steps: Any, name: str) -> int:
     """Return the number of steps."""
-    count = operator.index(steps)
+    count = as_int(steps, "steps", name)
     if count < 0:
         raise ShapeError(f"{name}: number of steps must be non-negative, got {count}")
     return count
@@ -125,7 +121,8 @@ def linspace(
     >>> lucid.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    first, last, count = number_of(start), number_of(end), check_steps(steps, "linspace")
+    first, last = as_number(start, "start", "linspace"), as_number(end, "end", "linspace")
+    count = check_steps(steps, "linspace")
     kind = dtype_for(dtype)
     return on_device(lambda xp: astype(evenly(xp, first, last, count), kind), device, requires_grad)
 
@@ -175,8 +172,9 @@ def logspace(
     >>> lucid.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    first, last, count = number_of(start), number_of(end), check_steps(steps, "logspace")
-    kind = dtype_for(dtype)
+    first, last = as_number(start, "start", "logspace"), as_number(end, "end", "logspace")
+    count = check_steps(steps, "logspace")
+    kind, base = dtype_for(dtype), as_number(base, "base", "logspace")
     return on_device(lambda xp: astype(base ** evenly(xp, first, last, count), kind), device, requires_grad)
 
 
@@ -213,7 +211,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     tensor([[1., 0.],
             [0., 1.]])
     """
-    rows, columns = operator.index(n), operator.index(n if m is None else m)
+    rows, columns = as_int(n, "n", "eye"), as_int(n if m is None else m, "m", "eye")
     if rows < 0 or columns < 0:
         raise ShapeError(f"eye: expected sizes of zero or more, got {rows} rows and {columns} columns")
     kind = dtype_for(dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from lucid.cuda import copying as kernels
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.dims import dim_in, sizes_in
 from lucid.ops.picking import pick_at
+from lucid.ops.scalars import as_int
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -162,6 +162,8 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     >>> lucid.repeat_interleave(lucid.tensor([5, 6]), lucid.tensor([1, 3]))
     tensor([5, 6, 6, 6])
     """
+    if output_size is not None:
+        as_int(output_size, "output_size", "repeat_interleave")
     if repeats is None:
         return taken_places(input.array, input.array)
     x = reshape(input, input.array.size) if dim is None or not input.array.ndim else input
@@ -177,7 +179,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
                     f"dimension {axis}, got repeats of shape {list(counts.shape)}"
                 )
             return pick_at(x, taken_places(counts, x.array), dims=(axis,))
-    count = operator.index(repeats)
+    count = as_int(repeats, "repeats", "repeat_interleave")
     check_counts((count,), "repeat_interleave")
     return _repeat_interleave(x, repeats=count, dim=axis)
 

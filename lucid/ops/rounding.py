@@ -13,6 +13,7 @@ from lucid.errors import DtypeError
 from lucid.ops.core import clone
 from lucid.ops.elementwise import refuse, tensor_operand, without_slope
 from lucid.ops.promotion import tensor_dtype
+from lucid.ops.scalars import as_int
 
 if TYPE_CHECKING:
     from lucid.autograd.primitive import Primitive
@@ -202,8 +203,9 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """
     x = tensor_operand(input)
     refuse("round", "bc", x, instead="take real and imaginary parts, or convert to a number type first")
+    decimals = as_int(decimals, "decimals", "round")
     if x.array.dtype.kind in "fV":
-        return _round(x, decimals=int(decimals))
+        return _round(x, decimals=decimals)
     if decimals:
         raise DtypeError(f"round: expected decimals=0 for a tensor of {tensor_dtype(x)}, got {decimals}")
     return clone(x)

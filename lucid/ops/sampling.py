@@ -18,6 +18,7 @@ from lucid.ops.filling import shape_of
 from lucid.ops.generators import drawn
 from lucid.ops.places import on_one_device
 from lucid.ops.random import ProbabilityError
+from lucid.ops.scalars import as_int, as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -60,11 +61,12 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -
     x = tensor_operand(input)
     array, wanted = x.array, dtype_of(x.array)
     if p is not None:
-        if not 0 <= p <= 1:
-            raise ProbabilityError(f"bernoulli: expects p to be in [0, 1], but got p={p}")
+        chance: float = as_number(p, "p", "bernoulli")
+        if not 0 <= chance <= 1:
+            raise ProbabilityError(f"bernoulli: expects p to be in [0, 1], but got p={chance}")
         return drawn(
             "bernoulli",
-            lambda g, xp: astype(draw.bernoulli(g, p, array.shape, xp), wanted),
+            lambda g, xp: astype(draw.bernoulli(g, chance, array.shape, xp), wanted),
             generator,
             device_of(array),
         )
@@ -201,6 +203,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise DtypeError(f"multinomial: expected weights of a real floating-point dtype, got {dtype_of(array)}")
     if array.ndim not in {1, 2} or not array.size:
         raise ShapeError(f"multinomial: expected weights of shape (C,) or (N, C), got {list(array.shape)}")
+    num_samples = as_int(num_samples, "num_samples", "multinomial")
     if num_samples < 1:
         raise ShapeError(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}")
     possible = array.shape[-1]

@@ -11,6 +11,7 @@ from lucid.cuda.elementwise import Elementwise
 from lucid.ops.activation import floating, of_floating
 from lucid.ops.elementwise import of_one
 from lucid.ops.fused import in_blocks
+from lucid.ops.scalars import as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -336,7 +337,8 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     >>> lucid.nn.functional.softplus(lucid.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
     """
-    return _softplus(floating("softplus", input), beta=float(beta), threshold=float(threshold))
+    factor, limit = as_number(beta, "beta", "softplus"), as_number(threshold, "threshold", "softplus")
+    return _softplus(floating("softplus", input), beta=float(factor), threshold=float(limit))
 
 
 def _logsigmoid_into(xp: Any, out: Array, x: Array, small: Array, sum: Array) -> None:

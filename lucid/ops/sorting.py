@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.dims import dim_in
 from lucid.ops.places import on_one_device
 from lucid.ops.promotion import accumulation_dtype, tensor_dtype
+from lucid.ops.scalars import as_int
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     """
     check_real(input, "topk")
     shape = input.array.shape
-    axis, count = dim_in(dim, len(shape)), operator.index(k)
+    axis, count = dim_in(dim, len(shape)), as_int(k, "k", "topk")
     size = shape[axis] if shape else 1
     if not 0 <= count <= size:
         raise IndexOutOfRangeError(f"topk: selected index k out of range: expected 0 to {size}, got {count}")
@@ -362,6 +362,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
             f"bincount only supports 1-d non-negative integral inputs, got shape {list(array.shape)}, "
             f"{array.dtype.name}"
         )
+    minlength = as_int(minlength, "minlength", "bincount")
     if minlength < 0:
         raise ShapeError(f"bincount: expected minlength of zero or more, got {minlength}")
     heavy = None if weights is None else weights.array

@@ -13,6 +13,7 @@ from lucid.autograd.primitive import primitive
 from lucid.cuda import copying as kernels
 from lucid.errors import ShapeError
 from lucid.ops.dims import dim_in
+from lucid.ops.scalars import as_int
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -149,7 +150,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
                 f"got {list(sizes)}"
             )
         return _split(tensor, sizes=sizes, dim=axis)
-    return _split(tensor, sizes=even_sizes(length, operator.index(split_size_or_sections)), dim=axis)
+    return _split(tensor, sizes=even_sizes(length, as_int(split_size_or_sections, "split_size", "split")), dim=axis)
 
 
 def even_sizes(length: int, size: int) -> tuple[int, ...]:
@@ -193,6 +194,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     axis, length = length_along(input, dim, "chunk")
+    chunks = as_int(chunks, "chunks", "chunk")
     if chunks <= 0:
         raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     sizes = (0,) * chunks if not length else even_sizes(length, -(-length // chunks))
@@ -240,7 +242,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         raise ShapeError(
             f"tensor_split: expected places in growing order, got {list(cast('Any', indices_or_sections))}"
         )
-    parts = operator.index(indices_or_sections)
+    parts = as_int(indices_or_sections, "sections", "tensor_split")
     if parts <= 0:
         raise ShapeError(f"tensor_split: expected a number of parts above zero, got {parts}")
     sizes = tuple([length // parts + (place < length % parts) for place in range(parts)])

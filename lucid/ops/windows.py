@@ -6,11 +6,11 @@ Nothing is padded in memory: places of a window that fall into the padding are l
 from __future__ import annotations
 
 import math
-import operator
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.errors import ShapeError
+from lucid.ops.scalars import as_int, is_single
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,13 +113,12 @@ def sizes_for(name: str, argument: str, value: Any, count: int, *, least: int) -
     Raises
     ------
     ShapeError
-        If there are too many or too few, one is no integer, or one is too small.
+        If there are too many or too few, or one is too small.
+    NumberError
+        If one is no integer.
     """
-    entries: Any = value if hasattr(value, "__iter__") else (value,)
-    try:
-        given = [operator.index(entry) for entry in entries]
-    except TypeError:
-        raise ShapeError(f"{name}: expected {argument} to be an int or a tuple of {count}, got {value!r}") from None
+    entries: Any = (value,) if is_single(value) else value
+    given = [as_int(entry, argument, name) for entry in entries]
     if len(given) == 1:
         given *= count
     if len(given) != count or min(given) < least:

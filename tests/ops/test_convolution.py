@@ -33,7 +33,6 @@ WRONG = {
     "stride": (lambda: conv2d(ones(1, 3, 8, 8), ones(6, 3, 3, 3), stride=0), "stride to be .* at least 1, got 0"),
     "padding": (lambda: conv2d(ones(1, 3, 8, 8), ones(6, 3, 3, 3), padding=-1), "padding to be .* at least 0, got -1"),
     "tuple": (lambda: conv2d(ones(1, 3, 8, 8), ones(6, 3, 3, 3), padding=(1, 1, 1)), "tuple of 2"),
-    "fraction": (lambda: conv2d(ones(1, 3, 8, 8), ones(6, 3, 3, 3), stride=1.5), "stride to be an int"),
     "same": (lambda: conv2d(ones(1, 3, 8, 8), ones(6, 3, 3, 3), padding="same", stride=2), "needs stride 1"),
     "word": (lambda: conv2d(ones(1, 3, 8, 8), ones(6, 3, 3, 3), padding="full"), "'same', 'valid'"),
     "transposed channels": (lambda: conv_transpose2d(ones(2, 3, 8, 8), ones(4, 3, 3, 3)), "input with 4 channels"),

@@ -1,0 +1,54 @@
+"""Tensors of no dimension in the place of numbers are taken and refused as PyTorch takes and refuses them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import lucid
+from tests.number_rows import ROWS, Inputs
+
+# PyTorch takes a float tensor for an int here, or one that requires grad for a number; lucid is the same everywhere.
+LENIENT = {
+    "float": {"manual_seed.seed", "split.split_size_or_sections", "tensordot.dims"},
+    "grad": {
+        "manual_seed.seed", "split.split_size_or_sections", "tensordot.dims", "normalize.eps",
+        "linspace.start", "linspace.end", "logspace.start", "logspace.end",
+    },
+}  # fmt: skip
+
+
+def taken(module, row, number):
+    """Return the arrays of a result, None if the number is refused as one."""
+    module.manual_seed(0)
+    try:
+        result = ROWS[row](module, module.nn.functional, Inputs(module), number)
+    except TypeError if module is lucid else (TypeError, RuntimeError):
+        return None
+    return leaves(result)
+
+
+def leaves(result):
+    """Return the arrays and numbers of a result."""
+    if isinstance(result, tuple | list):
+        return [leaf for part in result for leaf in leaves(part)]
+    return [np.asarray(result.numpy(force=True) if hasattr(result, "numpy") else result)]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_taken_and_refused(row):
+    """A tensor of the number's kind, one of floats, and one that requires grad: the same shapes, or both TypeErrors."""
+    for kind, make in {
+        "own": lambda module, value: module.tensor(value),
+        "float": lambda module, value: module.tensor(float(value)),
+        "grad": lambda module, value: module.tensor(float(value), requires_grad=True),
+    }.items():
+        ours = taken(lucid, row, lambda value, make=make: make(lucid, value))
+        theirs = taken(torch, row, lambda value, make=make: make(torch, value))
+        if row in LENIENT.get(kind, ()):
+            assert ours is None
+            continue
+        assert (ours is None) == (theirs is None), kind
+        if ours is not None and theirs is not None:
+            assert [(a.shape, a.dtype) for a in ours] == [(a.shape, a.dtype) for a in theirs]
