@@ -18,28 +18,40 @@
 
 namespace lucid {
 
+// What running sums and products of T are carried on in: later elements may bring back what has left the range of float.
+template <typename T>
+struct RunningOf {
+    typedef Total<T> type;
+};
+template <>
+struct RunningOf<float> {
+    typedef double type;
+};
+template <typename T>
+using Running = typename RunningOf<T>::type;
+
 // ---- ops: A of one element, of nothing, and of two stretches of a line, in their order ----
 
 template <typename T>
 struct CumulativeSum {
-    typedef Total<T> A;
+    typedef Running<T> A;
     static constexpr bool FACTOR = false;
     __device__ A of(T x, T) const { return (A)x; }
     __device__ A identity() const { return 0; }
     __device__ A merge(A before, A after) const { return Sum()(before, after); }
     __device__ A from_below(A a, int lanes) const { return __shfl_up_sync(0xffffffffu, a, lanes); }
-    __device__ Total<T> value(A a) const { return a; }
+    __device__ A value(A a) const { return a; }
 };
 
 template <typename T>
 struct CumulativeProduct {
-    typedef Total<T> A;
+    typedef Running<T> A;
     static constexpr bool FACTOR = false;
     __device__ A of(T x, T) const { return (A)x; }
     __device__ A identity() const { return 1; }
     __device__ A merge(A before, A after) const { return Product()(before, after); }
     __device__ A from_below(A a, int lanes) const { return __shfl_up_sync(0xffffffffu, a, lanes); }
-    __device__ Total<T> value(A a) const { return a; }
+    __device__ A value(A a) const { return a; }
 };
 
 // y -> total + factor * y

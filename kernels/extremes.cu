@@ -1,8 +1,8 @@
 // Where the largest and smallest elements are, how many tie for them, and elements by their places along an axis.
 //
 //     PlaceOfLargest, PlaceOfSmallest    the first i with that x, int64; the first NaN where there is one
-//     ShareOfLargest, ShareOfSmallest    1 / how many x are equal to the largest or smallest; with flavour 1, |x| to the
-//                                        largest or smallest of these; as the dtype of x
+//     ShareOfLargest, ShareOfSmallest    1 / how many x are equal to the largest or smallest, NaN being equal to NaN; with
+//                                        flavour 1, |x| to the largest or smallest of these; as the dtype of x
 // over axes as in reduction.cuh, which has loops and launch shapes;
 //
 //     element_at:       out[r] = x[r, place[r]]
@@ -47,14 +47,12 @@ struct ShareOf {
     __device__ A identity() const { return A{Extreme<R, Choice>::none(), 0}; }
     __device__ void take(A& a, T x, long long) const {
         const R value = flavour ? abs((R)x) : (R)x;
-        const R best = Choice()(a.value, value);
-        a.count = best == a.value ? a.count + (value == best) : 1;
-        a.value = best;
+        a = merge(a, A{value, 1});
     }
     __device__ A merge(A a, A b) const {
-        if (a.value == b.value) return A{a.value, a.count + b.count};
+        if (a.value == b.value || (a.value != a.value && b.value != b.value)) return A{a.value, a.count + b.count};
         const R value = Choice()(a.value, b.value);
-        return value == b.value ? b : A{value, a.count};
+        return value == a.value || a.value != a.value ? a : b;
     }
     __device__ void finish(void* out, long long r, A a) const { ((T*)out)[r] = (T)(1 / a.count); }
 };

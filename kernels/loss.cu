@@ -24,7 +24,7 @@ struct SmoothDifference {
         const A size = abs(a - b);
         if (beta == A(0)) return size;
         const A small = Min()(size, beta);
-        return (A(2) * size - small) * small / (A(2) * beta);
+        return (size - small / A(2)) * (small / beta);
     }
 };
 
@@ -32,7 +32,7 @@ struct SmoothDifferenceGrad {
     template <class A>
     __device__ A operator()(A grad, A a, A b, A beta) const {
         const A difference = a - b;
-        if (beta == A(0)) return grad * (difference > A(0) ? A(1) : difference < A(0) ? A(-1) : difference);
+        if (beta == A(0)) return grad * (difference > A(0) ? A(1) : difference < A(0) ? A(-1) : A(0));
         return grad * Max()(Min()(difference / beta, A(1)), A(-1));
     }
 };
@@ -110,7 +110,7 @@ struct WeighedCrossEntropyGradX {
 struct WeighedCrossEntropyGradT {
     template <class A>
     __device__ A operator()(A grad, A x, A positive) const {
-        return -(grad * (x - (positive - A(1)) * softplus_of_minus(x)));
+        return grad * (positive * softplus_of_minus(x) - softplus_of_minus(-x));
     }
 };
 

@@ -6,6 +6,8 @@
 //     max_pool_select   out_ncyx = x_nchw at the place that `which` names; 0 for a window without elements
 //     avg_pool          out_ncyx = (sum over elements of the window) / divisor
 //     avg_pool_grad     dx_nchw = sum of g_ncyx / divisor over windows that meet the element
+//     part_means        out_ncyx = mean of the elements of the part: adaptive pooling, see lucid/ops/parts.py; with `spread`
+//                       its gradient, the sum of g / size of the part over the parts that hold the element
 // divisor: the given number, or where that is 0 the elements in the window, with those in the padding or without.
 //
 // Gradients gather: one thread adds what one element receives, in the order of windows, without atomics. W: the integer
@@ -108,6 +110,45 @@ __global__ void avg_pool_grad(const T* g_ncyx, T* dx_nchw, long long planes, int
             sum += to_real(g_yx[y * steps.h + x * steps.w]) / divisor_of<R>(windows, y, x, fixed, padded);
         });
         dx_nchw[(plane * windows.y.size + h) * windows.x.size + w] = from_real<T>(sum);
+    });
+}
+
+// Parts of nearly the same size along one dimension, which overlap where `parts` does not divide `size`. The parts that
+// hold an element are the elements of that part where size and parts change places.
+struct Parts {
+    int size, parts;
+
+    __device__ __forceinline__ int begin(int part) const {
+        return (int)((long long)part * size / parts);
+    }
+
+    __device__ __forceinline__ int end(int part) const {
+        return (int)(((long long)(part + 1) * size + parts - 1) / parts);
+    }
+
+    __device__ __forceinline__ Parts exchanged() const {
+        return Parts{parts, size};
+    }
+
+    __device__ __forceinline__ int count(int part) const {
+        return end(part) - begin(part);
+    }
+};
+
+template <typename T>
+__global__ void part_means(const T* x_nchw, T* out_ncyx, long long planes, int channels, Steps steps, Parts rows,
+                           Parts columns, int spread) {
+    typedef Real<T> R;
+    for_each_pixel(planes, rows.parts, columns.parts, [&](long long plane, int y, int x) {
+        const T* image_hw = x_nchw + plane / channels * steps.n + plane % channels * steps.c;
+        R sum = 0;
+        for (int h = rows.begin(y); h < rows.end(y); ++h)
+            for (int w = columns.begin(x); w < columns.end(x); ++w) {
+                const R value = to_real(image_hw[h * steps.h + w * steps.w]);
+                sum += spread ? value / ((R)rows.exchanged().count(h) * (R)columns.exchanged().count(w)) : value;
+            }
+        if (!spread) sum /= (R)rows.count(y) * (R)columns.count(x);
+        out_ncyx[(plane * rows.parts + y) * columns.parts + x] = from_real<T>(sum);
     });
 }
 

@@ -11,10 +11,16 @@ struct LogSumExpGrad {
     __device__ A operator()(A grad, A x, A out) const { return grad * exp(x - out); }
 };
 
-// of the largest or smallest x, which is out; share = 1 / how many x are equal to it
+// NaN being equal to NaN
+template <class A>
+__device__ __forceinline__ bool same(A x, A y) {
+    return x == y || (x != x && y != y);
+}
+
+// of the largest or smallest x, which is out; share = 1 / how many x are the same
 struct ExtremeGrad {
     template <class A>
-    __device__ A operator()(A grad, A x, A out, A share) const { return grad * (x == out ? share : A(0)); }
+    __device__ A operator()(A grad, A x, A out, A share) const { return grad * (same(x, out) ? share : A(0)); }
 };
 
 // of sum((x - mean)^2) / (2 / slope)
@@ -36,7 +42,7 @@ struct ReciprocalOrZero {
 
 template <class A>
 __device__ __forceinline__ A sign_of(A x) {
-    return x > A(0) ? A(1) : x < A(0) ? A(-1) : x;
+    return x > A(0) ? A(1) : x < A(0) ? A(-1) : A(0);
 }
 
 // of sum(|x|), sqrt(sum(x^2)), max |x| or min |x|, and (sum(|x|^p))^(1/p), which is out
@@ -54,7 +60,7 @@ struct LengthGrad {
 struct ExtremeSizeGrad {
     template <class A>
     __device__ A operator()(A grad, A x, A out, A share) const {
-        return grad * sign_of(x) * (abs(x) == out ? share : A(0));
+        return grad * sign_of(x) * (same(abs(x), out) ? share : A(0));
     }
 };
 

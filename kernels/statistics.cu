@@ -10,9 +10,11 @@
 
 namespace lucid {
 
+// Squares of differences leave the range of float where their root does not.
 template <typename R>
 struct MomentsOf {
-    R count, mean, squares;
+    double squares;
+    R count, mean;
 };
 
 template <typename T>
@@ -26,17 +28,18 @@ struct Moments {
         const R distance = (R)x - a.mean;
         a.count += 1;
         a.mean += distance / a.count;
-        a.squares += distance * ((R)x - a.mean);
+        a.squares += (double)distance * (double)((R)x - a.mean);
     }
     __device__ A merge(A a, A b) const {
         const R count = a.count + b.count;
         const R share = count > 0 ? b.count / count : 0;
         const R distance = b.mean - a.mean;
-        return A{count, a.mean + distance * share, a.squares + b.squares + distance * distance * a.count * share};
+        const double between = (double)distance * (double)distance * (double)(a.count * share);
+        return A{a.squares + b.squares + between, count, a.mean + distance * share};
     }
     __device__ void finish(void* out, long long r, A a) const {
-        const R variance = a.squares / (R)setting;
-        ((T*)out)[r] = (T)(flavour ? sqrt(variance) : variance);
+        const double variance = a.squares / setting;
+        ((T*)out)[r] = (T)(R)(flavour ? sqrt(variance) : variance);
     }
 };
 

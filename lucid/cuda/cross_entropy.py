@@ -79,7 +79,7 @@ def cross_entropy(
     x: Array, target: Array, weight: Array | None, *, ignore_index: int, label_smoothing: float, reduction: str
 ) -> Any:
     """Return the loss of logits (N, C) and classes (N), each row's peak and mass, and the sum of the weights."""
-    if not _classes_known(x, target, weight):
+    if not _classes_known(x, target, weight) or not len(x):
         return NotImplemented
     name, work, empty = C_TYPES[x.dtype], _work(x.dtype), gpu.cupy().empty
     sizes, vectors, (grid, block) = _rows_of(x)
@@ -87,11 +87,10 @@ def cross_entropy(
     final = reduction == "none"
     losses, loss = empty(rows, x.dtype if final else work), empty((), x.dtype)
     peak, mass, weights, total = empty(rows, work), empty(rows, work), empty(rows, work), empty((), work)
-    if rows:
-        _CROSS_ENTROPY[name](
-            grid, block, x.data.ptr, target.data.ptr, _address(weight), peak.data.ptr, mass.data.ptr, losses.data.ptr,
-            weights.data.ptr, *sizes, vectors, final, ignore_index, label_smoothing,
-        )  # fmt: skip
+    _CROSS_ENTROPY[name](
+        grid, block, x.data.ptr, target.data.ptr, _address(weight), peak.data.ptr, mass.data.ptr, losses.data.ptr,
+        weights.data.ptr, *sizes, vectors, final, ignore_index, label_smoothing,
+    )  # fmt: skip
     _summed(name, losses, weights, loss, total, reduction)
     return losses if final else loss, peak, mass, total
 

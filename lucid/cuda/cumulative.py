@@ -23,7 +23,7 @@ from lucid.cuda.reduction import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lucid.backend.arrays import Array
 
@@ -71,15 +71,15 @@ class Scan:
     ----------
     op : str
         In `kernels/cumulative.cu`.
-    words : int
-        Numbers that it gathers.
+    gathers : callable
+        ``gathers(dtype)`` gives the bytes of what it gathers.
     dtypes : iterable of str
         The C types that it takes.
     """
 
-    def __init__(self, op: str, words: int, dtypes: Iterable[str]) -> None:
+    def __init__(self, op: str, gathers: Callable[[Any], int], dtypes: Iterable[str]) -> None:
         names = set(dtypes)
-        self.words = words
+        self.bytes = gathers
         self.instances = {dtype: (name, f"lucid::{op}") for dtype, name in C_TYPES.items() if name in names}
         known = tuple(self.instances.values())
         self.lines = Kernel("cumulative", "lucid::scan_lines", f"PPP{_PLACES}", known)
@@ -111,7 +111,7 @@ class Scan:
         chunks = max(1, min(FULL // lines, length // (8 * block), block)) if lines < FULL // 2 else 1
         totals = 0
         if chunks > 1:
-            room = gpu.cupy().empty(lines * chunks * self.words * total_bytes(x.dtype), np.uint8)
+            room = gpu.cupy().empty(lines * chunks * self.bytes(x.dtype), np.uint8)
             totals = room.data.ptr
             self.rows[instance](
                 (lines, chunks), block, of_x.address, of_factor.address, out.data.ptr, totals, *places, 1
@@ -120,9 +120,13 @@ class Scan:
         return out
 
 
-SUM = Scan("CumulativeSum", 1, C_TYPES.values())
-PRODUCT = Scan("CumulativeProduct", 1, C_TYPES.values())
-RECURRENCE = Scan("Recurrence", 2, FLOATS)
+def _running_bytes(dtype: Any) -> int:
+    return 8 if dtype == np.float32 else total_bytes(dtype)
+
+
+SUM = Scan("CumulativeSum", _running_bytes, C_TYPES.values())
+PRODUCT = Scan("CumulativeProduct", _running_bytes, C_TYPES.values())
+RECURRENCE = Scan("Recurrence", lambda dtype: 2 * total_bytes(dtype), FLOATS)
 
 _SHIFT = Kernel("cumulative", "lucid::shift", f"PP{AXES}qqqqid", tuple((name,) for name in FLOATS))
 

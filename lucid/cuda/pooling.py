@@ -14,7 +14,7 @@ from lucid.cuda.windows import LARGEST_INT, STEPS, WINDOWS, addressable, images,
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
-__all__ = ["avg_pool", "avg_pool_grad", "max_pool", "max_pool_grad", "max_pool_select"]
+__all__ = ["avg_pool", "avg_pool_grad", "max_pool", "max_pool_grad", "max_pool_select", "part_means"]
 
 # The integers that number the places of a window, and windows of more places than this are shared by a warp.
 _NUMBERS = ("unsigned char", "unsigned short")
@@ -28,6 +28,7 @@ _avg_pool = Kernel(
     "pooling", "lucid::avg_pool", f"PPqi{STEPS}{WINDOWS}di", tuple((t, n) for t in FLOATS for n in ("1", "32"))
 )
 _avg_pool_grad = Kernel("pooling", "lucid::avg_pool_grad", f"PPqi{STEPS}{WINDOWS}di", tuple((t,) for t in FLOATS))
+_part_means = Kernel("pooling", "lucid::part_means", f"PPqi{STEPS}iiiii", tuple((t,) for t in FLOATS))
 
 
 class Work(NamedTuple):
@@ -126,3 +127,19 @@ def avg_pool_grad(g: Array, *, axes: Any, divisor: float | None, padded: bool) -
     settings = float(divisor or 0), int(padded)
     _avg_pool_grad[work.dtype](*work.launch, g.data.ptr, dx.data.ptr, *work.rest, *settings)
     return dx
+
+
+def part_means(x: Array, parts: tuple[int, ...], *, spread: bool) -> Any:
+    """Return the means of `parts` parts along each of the last dimensions, or with `spread` their gradient."""
+    dtype, read, pixels = C_TYPES.get(x.dtype), images(x, len(parts)), math.prod(parts)
+    if dtype not in FLOATS or read is None or not read.planes * pixels or max(read.shape[1:]) > LARGEST_INT:
+        return NotImplemented
+    launch = launch_shape(read.planes, pixels)
+    if launch is None:
+        return NotImplemented
+    out = gpu.cupy().empty((*x.shape[: -len(parts)], *parts), x.dtype)
+    rows, columns = zip(read.shape[2:], (1, *parts)[-2:], strict=True)
+    _part_means[dtype](
+        *launch, x.data.ptr, out.data.ptr, read.planes, read.shape[1], *read.steps, *rows, *columns, int(spread)
+    )
+    return out

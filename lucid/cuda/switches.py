@@ -95,6 +95,6 @@ def is_debug() -> bool:
     return _debug
 
 
-def looked_at(index: Any) -> bool:
-    """Whether an op checks the values of this array of indices: on CUDA, which waits for the device, in debug mode."""
-    return bool(index.size) and (_debug or isinstance(index, np.ndarray))
+def looked_at(array: Any) -> bool:
+    """Whether an op checks the values of this array: on CUDA, which waits for the device, in debug mode."""
+    return bool(array.size) and (_debug or isinstance(array, np.ndarray))

@@ -16,6 +16,7 @@ from lucid.ops.loss import check_reduction, floating, reduced
 from lucid.ops.promotion import accumulation_dtype, cast_to
 from lucid.ops.reduction import sum
 from lucid.ops.rows import row_blocks
+from lucid.ops.scalars import as_int, as_number
 from lucid.ops.shape import reshape
 from lucid.ops.softmax import log_softmax
 
@@ -76,6 +77,8 @@ def _cross_entropy(
             valid, (log_mass + peak) * xp.sum(each) - x.astype(work, copy=False) @ each, work.type(0)
         )
     loss = rows if reduction == "none" else xp.asarray(xp.sum(rows))
+    if reduction == "mean" and not len(rows):
+        loss = xp.full((), np.nan, work)  # as every mean of nothing
     return loss.astype(x.dtype, copy=False), peak, mass, total
 
 
@@ -236,6 +239,8 @@ def cross_entropy(
     tensor(0.6931)
     """
     check_reduction("cross_entropy", reduction)
+    ignore_index = as_int(ignore_index, "ignore_index", "cross_entropy")
+    label_smoothing = as_number(label_smoothing, "label_smoothing", "cross_entropy")
     if not 0 <= label_smoothing <= 1:
         raise SmoothingError(f"cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     x, known = floating("cross_entropy", input), tensor_operand(target)
@@ -260,7 +265,7 @@ def _with_probabilities(x: Any, target: Any, weight: Any, reduction: str, label_
     classes = x.array.shape[dim]
     check_weight("cross_entropy", x, weight, classes)
     if label_smoothing:
-        target = add(mul(target, 1 - label_smoothing), label_smoothing / classes)
+        target = add(mul(target, 1 - label_smoothing), label_smoothing / max(classes, 1))
     each = mul(log_softmax(x, dim), cast_to(target, dtype_of(x.array)))
     if weight is not None:
         each = mul(each, reshape(weight, (classes, *(1,) * (x.array.ndim - 1 - dim))))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of, int64
@@ -76,8 +78,16 @@ def _recurrence_vjp(m: Any, grad: Any, factor: Any, out: Any, dim: Any, reverse:
     return back, m.mul(back, m.shift(out, dim=dim, by=-by, fill=0.0)) if needs[1] else None
 
 
+def running_dtype(dtype: Any) -> Any:
+    """Return the NumPy dtype in which running sums and products of `dtype` are carried on: float64 for float32.
+
+    Later elements may bring back what has left the range of the results: 1e-30, 1e-60, 1e-30.
+    """
+    return np.dtype(np.float64) if dtype == np.float32 else accumulation_dtype(dtype)
+
+
 def _accumulated(xp: Any, accumulate: Any, x: Any, dim: int, reverse: bool, dtype: Any) -> Any:
-    work = accumulation_dtype(dtype)
+    work = running_dtype(dtype)
     if not x.ndim:
         return astype(x, dtype, copy=True)
     if not reverse:
@@ -113,15 +123,26 @@ def _cumprod_cuda(x: Any, *, dim: int, reverse: bool) -> Any:
 
 
 @_cumprod.vjp
-def _cumprod_vjp(m: Any, grad: Any, x: Any, dim: Any, reverse: Any) -> Any:
+def _cumprod_vjp(m: Any, grad: Any, x: Any, x_dtype: Any, dim: Any, reverse: Any) -> Any:
     if not x.shape:
         return grad
+    x, grad = widened(m, x_dtype, x, grad)
     # y[i] = x[0] ... x[i]. The gradient of x[k] is the sum over i >= k of grad[i] * x[0] ... x[i] without x[k]: what
     # lies before k is the product so far, what lies behind obeys s[k] = grad[k] + x[k + 1] * s[k + 1].
     by = -1 if reverse else 1
     before = m.cumprod(m.shift(x, dim=dim, by=by, fill=1.0), dim=dim, reverse=reverse)
     behind = m.recurrence(grad, m.shift(x, dim=dim, by=-by, fill=0.0), dim=dim, reverse=not reverse)
-    return m.mul(before, behind)
+    return narrowed(m, x_dtype, m.mul(before, behind))
+
+
+def widened(m: Any, dtype: Any, *arrays: Any) -> tuple[Any, ...]:
+    """Return arrays of `dtype` as float64 if that is float32: what products of parts leave its range."""
+    return tuple([m.cast(x, dtype=np.dtype(np.float64)) for x in arrays]) if dtype == np.float32 else arrays
+
+
+def narrowed(m: Any, dtype: Any, x: Any) -> Any:
+    """Return what was computed of `widened` arrays in their dtype."""
+    return m.cast(x, dtype=dtype) if dtype == np.float32 else x
 
 
 @primitive
@@ -137,15 +158,16 @@ def _prod_cuda(x: Any, *, dim: int, keepdim: bool) -> Any:
 
 
 @_prod.vjp
-def _prod_vjp(m: Any, grad: Any, x: Any, dim: Any, keepdim: Any) -> Any:
+def _prod_vjp(m: Any, grad: Any, x: Any, x_dtype: Any, dim: Any, keepdim: Any) -> Any:
     if not x.shape:
         return grad
     if not keepdim:
         grad = m.reshape(grad, shape=(*x.shape[:dim], 1, *x.shape[dim + 1 :]))
+    x, grad = widened(m, x_dtype, x, grad)
     # the product of all others, without division: zeros among the factors do no harm
     before = m.cumprod(m.shift(x, dim=dim, by=1, fill=1.0), dim=dim, reverse=False)
     behind = m.cumprod(m.shift(x, dim=dim, by=-1, fill=1.0), dim=dim, reverse=True)
-    return m.mul(grad, m.mul(before, behind))
+    return narrowed(m, x_dtype, m.mul(grad, m.mul(before, behind)))
 
 
 def _accumulating(input: Any, dtype: Any) -> tuple[Any, Any]:

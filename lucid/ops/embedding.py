@@ -15,6 +15,7 @@ from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.accumulation import sums_at
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.scalars import as_int, as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -38,7 +39,7 @@ def _embedding_grad(xp: Any, grad: Array, index: Array, *, rows: int, padding: i
     columns = grad.shape[-1]
     if padding is not None or by_frequency:
         grad = grad * _shares(xp, index, rows, padding, by_frequency, accumulation_dtype(grad.dtype))
-    return sums_at(xp, (rows, columns), (0,), [index.reshape(-1)], grad.reshape(-1, columns))
+    return sums_at(xp, (rows, columns), (0,), [index.reshape(-1)], grad.reshape(index.size, columns))
 
 
 @_embedding_grad.vjp("grad")
@@ -153,6 +154,7 @@ def embedding(
         raise ShapeError(f"embedding: 'weight' must be 2-D, got shape {list(table.array.shape)}")
     rows = table.array.shape[0]
     if padding_idx is not None:
+        padding_idx = as_int(padding_idx, "padding_idx", "embedding")
         if not -rows <= padding_idx < rows:
             raise IndexOutOfRangeError(
                 f"embedding: padding_idx must be within num_embeddings, [{-rows}, {rows - 1}], got {padding_idx}"
@@ -166,5 +168,6 @@ def embedding(
                 f"embedding: index out of range: expected 0 to {rows - 1}, got {low if low < 0 else high}"
             )
     if max_norm is not None:
-        _shorten(table, index, max_norm, norm_type)
+        most, order = as_number(max_norm, "max_norm", "embedding"), as_number(norm_type, "norm_type", "embedding")
+        _shorten(table, index, most, order)
     return _embedding(table, index, padding=padding_idx, by_frequency=scale_grad_by_freq)

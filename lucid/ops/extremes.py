@@ -73,8 +73,13 @@ def _element_at_grad_vjp(m: Any, grad: Any, index: Any, dim: Any, keepdim: Any) 
 
 @primitive
 def _share(xp: Any, x: Array, extreme: Array, *, dim: tuple[int, ...]) -> Array:
-    """Return for each element its share of the gradient of the extreme that it ties for: 1 / ties, or 0."""
+    """Return for each element its share of the gradient of the extreme that it ties for: 1 / ties, or 0.
+
+    Each NaN ties for an extreme that is NaN.
+    """
     tied = x == extreme
+    if x.dtype.kind in "fV" and (xp is not np or np.isnan(extreme).any()):
+        tied |= xp.isnan(x) & xp.isnan(extreme)
     share = xp.divide(tied, xp.sum(tied, axis_of(x, dim), keepdims=True), dtype=accumulation_dtype(x.dtype))
     return share.astype(x.dtype, copy=False)
 

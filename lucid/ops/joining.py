@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.base import TensorBase
 from lucid.autograd.primitive import primitive
 from lucid.cuda import copying as kernels
 from lucid.errors import ShapeError
 from lucid.ops.dims import dim_in, tensors_in
-from lucid.ops.promotion import promote
+from lucid.ops.promotion import OperandTypeError, promote
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -49,7 +50,18 @@ _stack.cuda(kernels.stack)
 
 
 def together(tensors: Any, name: str) -> tuple[Any, ...]:
-    """Return the tensors to join in their common dtype."""
+    """Return the tensors to join in their common dtype.
+
+    Raises
+    ------
+    OperandTypeError
+        If it is one tensor, and no sequence of them.
+    """
+    if isinstance(tensors, TensorBase):
+        raise OperandTypeError(
+            f"{name}: expected a sequence of Tensors, got one of shape {list(tensors.array.shape)}; its slices are "
+            "lucid.unbind(x)"
+        )
     found = tensors_in((tensors,))
     if not found:
         raise ShapeError(f"{name}: expected a non-empty list of Tensors")

@@ -14,6 +14,7 @@ from lucid.ops.elementwise import mul, tensor_operand
 from lucid.ops.fused import in_blocks
 from lucid.ops.promotion import promote
 from lucid.ops.reduction import mean, sum
+from lucid.ops.scalars import as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -124,12 +125,12 @@ def _smooth_into(xp: Any, out: Array, a: Array, b: Array, small: Array, *, beta:
     xp.subtract(a, b, out=out)
     xp.absolute(out, out=out)
     if beta:
-        # with s the smaller of |d| and beta, both branches are (|d| - s / 2) * s / beta
+        # with s the smaller of |d| and beta, both branches are (|d| - s / 2) * (s / beta), and no part is larger
         xp.minimum(out, beta, out=small)
-        xp.multiply(out, 2, out=out)
+        xp.multiply(small, 0.5, out=small)
         xp.subtract(out, small, out=out)
+        xp.divide(small, 0.5 * beta, out=small)
         xp.multiply(out, small, out=out)
-        xp.divide(out, 2 * beta, out=out)
 
 
 @primitive
@@ -160,6 +161,8 @@ def _smooth_grad_into(xp: Any, out: Array, grad: Array, a: Array, b: Array, *, b
         xp.divide(out, beta, out=out)
         xp.clip(out, -1, 1, out=out)
     else:
+        # 0 of NaN, as the derivative of abs
+        xp.copyto(out, 0, where=xp.isnan(out))
         xp.sign(out, out=out)
     xp.multiply(out, grad, out=out)
 
@@ -323,6 +326,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     >>> lucid.nn.functional.smooth_l1_loss(lucid.tensor([0.5, 3.0]), lucid.tensor([0.0, 0.0]), reduction="none")
     tensor([0.1250, 2.5000])
     """
+    beta = as_number(beta, "beta", "smooth_l1_loss")
     if beta < 0:
         raise LossSettingError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     return _losses("smooth_l1_loss", _smooth_difference, input, target, None, reduction, beta=float(beta))
@@ -371,6 +375,7 @@ def huber_loss(
     >>> lucid.nn.functional.huber_loss(lucid.tensor([0.5, 3.0]), lucid.tensor([0.0, 0.0]), reduction="none")
     tensor([0.1250, 2.5000])
     """
+    delta = as_number(delta, "delta", "huber_loss")
     if not delta > 0:
         raise LossSettingError(f"huber_loss does not support non-positive values for delta, got {delta}")
     loss = _losses("huber_loss", _smooth_difference, input, target, weight, reduction, beta=float(delta))

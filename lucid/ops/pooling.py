@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.base import wrap
 from lucid.backend.arrays import namespace, on
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.linalg import matmul
+from lucid.ops.parts import means_of_parts
 from lucid.ops.pooled import avg_pool, flat_positions, max_pool
-from lucid.ops.promotion import accumulation_dtype, cast, only_tensors
+from lucid.ops.promotion import only_tensors
+from lucid.ops.scalars import as_int, is_single
 from lucid.ops.windows import Axis, axes_of, sizes_for
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
 
@@ -42,7 +40,7 @@ def windows_over(
     if input.array.dtype.kind in "bc":
         raise DtypeError(f"{name}: not defined for {input.array.dtype}; convert the input with .to(dtype)")
     kernel = sizes_for(name, "kernel_size", kernel_size, count, least=1)
-    whole = stride is None or (hasattr(stride, "__len__") and not len(stride))
+    whole = stride is None or (not is_single(stride) and not len(stride))
     strides = kernel if whole else sizes_for(name, "stride", stride, count, least=1)
     before = sizes_for(name, "padding", padding, count, least=0)
     dilations = sizes_for(name, "dilation", dilation, count, least=1)
@@ -101,6 +99,7 @@ def averaged(
         raise DtypeError(
             f"{name}: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
         )
+    divisor = None if divisor is None else as_int(divisor, "divisor_override", name)
     if divisor == 0:
         raise ShapeError(f"{name}: expected divisor_override to be other than 0")
     return avg_pool(input, axes=axes, divisor=divisor, padded=bool(count_include_pad))
@@ -120,7 +119,7 @@ def adapted(name: str, count: int, input: Any, output_size: Any) -> Any:
             f"{name}: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
         )
     size = shape[-count:]
-    asked: Any = output_size if hasattr(output_size, "__len__") else (output_size,) * count
+    asked: Any = (output_size,) * count if is_single(output_size) else output_size
     if len(asked) == count:
         asked = [n if a is None else a for n, a in zip(size, asked, strict=True)]
     wanted = sizes_for(name, "output_size", asked, count, least=1)
@@ -130,24 +129,7 @@ def adapted(name: str, count: int, input: Any, output_size: Any) -> Any:
         return avg_pool(input, axes=axes, divisor=math.prod(kernel), padded=False)
     if not all(size):
         raise ShapeError(f"{name}: expected pooled dimensions that are not empty, got input of shape {shape}")
-    array: Array = input.array
-    xp = namespace(array)
-    dtype = accumulation_dtype(array.dtype)
-    wide = input if dtype == array.dtype else cast(input, dtype=dtype)
-    with on(array):
-        out = matmul(wide, wrap(xp.asarray(means(size[-1], wanted[-1]).T, dtype)))
-        if count == 2:
-            out = matmul(wrap(xp.asarray(means(size[0], wanted[0]), dtype)), out)
-    return out if dtype == array.dtype else cast(out, dtype=array.dtype)
-
-
-def means(size: int, parts: int) -> np.ndarray[Any, Any]:
-    """Return the matrix that takes the means of `parts` parts, which overlap where they do not divide `size`."""
-    matrix = np.zeros((parts, size))
-    for part in range(parts):
-        begin, end = part * size // parts, -(-(part + 1) * size // parts)
-        matrix[part, begin:end] = 1 / (end - begin)
-    return matrix
+    return means_of_parts(input, parts=wanted)
 
 
 def max_pool1d(

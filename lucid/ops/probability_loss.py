@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.primitive import primitive
 from lucid.cuda.elementwise import Elementwise
+from lucid.cuda.switches import looked_at
 from lucid.errors import ShapeError
 from lucid.ops.broadcasting import expand
 from lucid.ops.division import div
@@ -82,7 +81,7 @@ def binary_cross_entropy(
     ShapeError
         If the shapes differ.
     LossSettingError
-        If a probability on the CPU is not between 0 and 1.
+        If a probability of `input` or `target` on the CPU, or in debug mode on a GPU, is not between 0 and 1.
     DtypeError
         If `input` is not of a real floating-point type.
     ReductionError
@@ -96,14 +95,25 @@ def binary_cross_entropy(
     """
     check_reduction("binary_cross_entropy", reduction)
     x, t = _same_shape("binary_cross_entropy", input, target)
-    array = x.array
-    if type(array) is np.ndarray and array.size and not (array.min() >= 0 and array.max() <= 1):
-        raise LossSettingError(
-            "binary_cross_entropy: all elements of input should be between 0 and 1, got "
-            f"{array.min()} to {array.max()}; for logits use binary_cross_entropy_with_logits"
-        )
+    check_probabilities(x.array, "input", "; for logits use binary_cross_entropy_with_logits")
+    check_probabilities(t.array, "target", "")
     losses = _binary_cross_entropy(x, t)
     return reduced(losses if weight is None else mul(losses, weight), reduction)
+
+
+def check_probabilities(array: Array, which: str, advice: str) -> None:
+    """Refuse what is not between 0 and 1; on a GPU, which waits for the answer, in debug mode only.
+
+    Raises
+    ------
+    LossSettingError
+        If an element is not.
+    """
+    if looked_at(array) and not (array.min() >= 0 and array.max() <= 1):
+        raise LossSettingError(
+            f"binary_cross_entropy: all elements of {which} should be between 0 and 1, got {array.min()} to "
+            f"{array.max()}{advice}"
+        )
 
 
 def _same_shape(name: str, input: Any, target: Any) -> tuple[Any, Any]:
@@ -194,7 +204,7 @@ def _logits_cross_entropy_x(m: Any, grad: Any, x: Any, t: Any, positive: Any) ->
 def _logits_cross_entropy_t(m: Any, grad: Any, x: Any, positive: Any) -> Any:
     if positive is None:
         return m.neg(m.mul(grad, x))
-    return m.neg(m.mul(grad, m.add(x, m.mul(m.sub(positive, 1.0), m.logsigmoid(x)))))
+    return m.mul(grad, m.sub(m.logsigmoid(m.neg(x)), m.mul(positive, m.logsigmoid(x))))
 
 
 @_logits_cross_entropy.vjp("positive", cuda=Elementwise("loss", "WeighedCrossEntropyGradPositive", "TTT"))
@@ -348,5 +358,6 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     x, t = paired("kl_div", input, target)
     losses = _divergence(x, t, log_target=log_target)
     if reduction == "batchmean":
-        return div(sum(losses), max(losses.array.shape[0], 1) if losses.array.ndim else 1)
+        batch = tensor_operand(input).array.shape
+        return div(sum(losses), batch[0] if batch else 1)
     return reduced(losses, reduction)

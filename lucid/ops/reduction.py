@@ -165,7 +165,8 @@ def _mean_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
 
 
 @_mean.vjp
-def _mean_vjp(m: Any, grad: Any, x_shape: Any, dim: Any, keepdim: Any) -> Any:
+def mean_vjp(m: Any, grad: Any, x_shape: Any, dim: Any, keepdim: Any) -> Any:
+    """Return the gradient of a mean: the same for each element that went into it."""
     return spread(m, m.div(grad, float(count_of(x_shape, dim))), x_shape, dim, keepdim=keepdim)
 
 

@@ -299,7 +299,7 @@ def ravel(input: Tensor) -> Tensor:
     return reshape(input, -1) if input.array.size else reshape(input, 0)
 
 
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None, *more: int) -> Tensor:
     """Return a view of `input` without dimensions of size 1.
 
     Parameters
@@ -308,6 +308,8 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         Of any shape.
     dim : int or tuple of int, optional
         The dimensions to leave out, those that are of size 1; all if None.
+    *more : int
+        Further ones, as in ``x.squeeze(0, 1)``.
 
     Returns
     -------
@@ -328,7 +330,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     ((2,), (2, 1))
     """
     shape = input.array.shape
-    named = range(len(shape)) if dim is None else dims_in(dim, len(shape))
+    named = range(len(shape)) if dim is None else dims_in((dim, *more) if more else dim, len(shape))
     return _squeeze(input, dims=tuple([d for d in named if d < len(shape) and shape[d] == 1]))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.cuda.elementwise import Elementwise
@@ -13,7 +15,8 @@ from lucid.ops.dims import dim_in
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.extremes import ValuesIndices, check_ordered, element_at
 from lucid.ops.promotion import accumulation_dtype
-from lucid.ops.reduction import axis_of, count_of, float_dtype_of, mean, reduced_dims, unreduced
+from lucid.ops.reduction import axis_of, count_of, float_dtype_of, mean_vjp, reduced_dims, unreduced
+from lucid.ops.scalars import as_number
 from lucid.ops.shape import reshape, unsqueeze
 
 if TYPE_CHECKING:
@@ -30,14 +33,22 @@ def _freedom(shape: tuple[int, ...], dim: tuple[int, ...], correction: float) ->
     return max(float(count_of(shape, dim) - correction), 0.0)
 
 
+# Of sums of squares from here on, what squares below the range of float32 would add makes no difference.
+LEAST_SQUARES = 1e-30
+
+
 def _variance(xp: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    """Return the variance; in float64 where the squares leave the range of float32, which their root may not."""
     work = accumulation_dtype(x.dtype)
     axis = axis_of(x, dim)
     centred = xp.subtract(x, xp.sum(x, axis, work, None, True) / count_of(x.shape, dim), dtype=work)
-    return xp.sum(xp.square(centred), axis, None, None, keepdim) / _freedom(x.shape, dim, correction)
+    squares = xp.sum(xp.square(centred), axis, None, None, keepdim)
+    if work == np.float32 and (xp is not np or ((squares < LEAST_SQUARES) | (squares == np.inf)).any()):
+        squares = xp.sum(xp.square(centred, dtype=np.float64), axis, None, None, keepdim)
+    return squares / _freedom(x.shape, dim, correction)
 
 
-MOMENTS = Reduction("statistics", "Moments", lambda dtype: 3 * total_bytes(dtype))
+MOMENTS = Reduction("statistics", "Moments", lambda dtype: 8 + 2 * total_bytes(dtype))
 # What the kernel is to give.
 VARIANCE, DEVIATION = range(2)
 
@@ -95,6 +106,51 @@ def _std_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, correction: Any, kee
     return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
 
 
+def _with_mean(xp: Any, x: Any, spread_out: Any, dim: tuple[int, ...], keepdim: bool) -> tuple[Array, Array]:
+    """Return a variance or deviation, and the mean, as arrays of the dtype of `x`."""
+    mean = xp.sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim) / count_of(x.shape, dim)
+    return xp.asarray(spread_out, x.dtype), xp.asarray(mean, x.dtype)
+
+
+@primitive(outputs=("out", "mean"), differentiable=(0, 1))
+def _var_mean(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Array, Array]:
+    return _with_mean(xp, x, _variance(xp, x, dim, correction, keepdim), dim, keepdim)
+
+
+@primitive(outputs=("out", "mean"), differentiable=(0, 1))
+def _std_mean(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Array, Array]:
+    return _with_mean(xp, x, xp.sqrt(_variance(xp, x, dim, correction, keepdim)), dim, keepdim)
+
+
+def _both_cuda(flavour: int) -> Any:
+    def both(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+        spread_out = MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), flavour)
+        mean = sum_over(x, dim, keepdim, x.dtype, float(count_of(x.shape, dim)))
+        return NotImplemented if spread_out is NotImplemented or mean is NotImplemented else (spread_out, mean)
+
+    return both
+
+
+_var_mean.cuda(_both_cuda(VARIANCE))
+_std_mean.cuda(_both_cuda(DEVIATION))
+
+
+def _added(m: Any, one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else m.add(one, other)
+
+
+@_var_mean.vjp("x")
+def _var_mean_vjp(m: Any, grad: list[Any], x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    spread_part = None if grad[0] is None else _var_vjp(m, grad[0], x, dim, correction, keepdim)
+    return _added(m, spread_part, None if grad[1] is None else mean_vjp(m, grad[1], x.shape, dim, keepdim))
+
+
+@_std_mean.vjp("x")
+def _std_mean_vjp(m: Any, grad: list[Any], x: Any, out: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    spread_part = None if grad[0] is None else _std_vjp(m, grad[0], x, out, dim, correction, keepdim)
+    return _added(m, spread_part, None if grad[1] is None else mean_vjp(m, grad[1], x.shape, dim, keepdim))
+
+
 @primitive
 def _median_place(xp: Any, x: Array, *, dim: int) -> Array:
     """Return where the lower median along `dim` is; a NaN counts as the median of what it is in."""
@@ -106,13 +162,29 @@ def _median_place(xp: Any, x: Array, *, dim: int) -> Array:
     return xp.where(xp.any(unknown, dim), xp.argmax(unknown, dim), place)
 
 
+@primitive
+def _median(xp: Any, x: Array) -> Array:
+    """Return the lower median of all elements; NaN of none, and where one is NaN."""
+    flat = x.reshape(-1)
+    if not flat.size:
+        return xp.full((), np.nan, x.dtype)
+    return flat[(_median_place.reference(xp, flat, dim=0), ...)]
+
+
+@_median.vjp
+def _median_vjp(m: Any, grad: Any, x: Any, out: Any) -> Any:
+    return m.mul(grad, m.share(x, out, dim=tuple(range(len(x.shape)))))
+
+
 def _spread_of(op: Any, name: str, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
     """Return the variance or the deviation, with the settings in any of PyTorch's forms."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if unbiased is not None and correction is not None:
         raise CorrectionError(f"{name}: got both unbiased and correction; unbiased=True is correction=1")
-    divisor = (1 if unbiased is None or unbiased else 0) if correction is None else correction
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    divisor = as_number(correction, "correction", name)
     x = tensor_operand(input)
     if float_dtype_of(x, name).is_complex:
         raise DtypeError(f"{name}: complex tensors are not supported; take the real and imaginary parts first")
@@ -247,8 +319,7 @@ def var_mean(
     >>> lucid.var_mean(lucid.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
-    spread_out = var(input, dim, unbiased, keepdim, correction=correction)
-    return spread_out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    return _spread_of(_var_mean, "var_mean", input, dim, unbiased, keepdim, correction)
 
 
 def std_mean(
@@ -282,8 +353,7 @@ def std_mean(
     >>> lucid.std_mean(lucid.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """
-    spread_out = std(input, dim, unbiased, keepdim, correction=correction)
-    return spread_out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    return _spread_of(_std_mean, "std_mean", input, dim, unbiased, keepdim, correction)
 
 
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -301,12 +371,13 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     Returns
     -------
     Tensor, or named tuple (values, indices) of Tensor
-        Without `dim` the median alone; with it, also where it is, as int64. NaN if one of the elements is.
+        Without `dim` the median alone, whose gradient all elements equal to it share evenly, and NaN if there are no
+        elements; with it, also where it is, as int64. NaN if one of the elements is.
 
     Raises
     ------
     IndexOutOfRangeError
-        If there is no such dimension, or no element along it.
+        If there is no such dimension, or no element along it; or no element at all of integers, which have no NaN.
     DtypeError
         If `input` is complex.
 
@@ -318,7 +389,9 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """
     x = tensor_operand(input)
     if dim is None:
-        return median(reshape(x, -1), 0).values
+        if x.array.dtype.kind not in "fV":
+            check_ordered(reshape(x, -1), "median", (0,))
+        return _median(x)
     ndim = x.array.ndim
     axis = dim_in(dim, ndim)
     check_ordered(x, "median", (axis,) if ndim else ())

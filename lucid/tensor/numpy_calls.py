@@ -185,6 +185,16 @@ def running_sum(input: Any, dim: int | None = None) -> Any:
     return cumulative.cumsum(shape.ravel(input), 0) if dim is None else cumulative.cumsum(input, dim)
 
 
+def joined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that joins tensors as NumPy's, for which one tensor is the sequence of its slices."""
+
+    def join(tensors: Any, **settings: Any) -> Any:
+        parts = splitting.unbind(cast("Any", tensors)) if isinstance(tensors, TensorBase) else tensors
+        return function(parts, **settings)
+
+    return join
+
+
 def sorted_values(input: Any, dim: int = -1) -> Any:
     """Return ``numpy.sort``."""
     return sorting.sort(input, dim)[0]
@@ -202,8 +212,8 @@ FUNCTIONS: dict[str, Form] = {
     "any": form(reduction.any, REDUCTION + " keepdims:keepdim"),
     "sum": form(reduction.sum, REDUCTION + " dtype keepdims:keepdim"),
     "mean": form(reduction.mean, REDUCTION + " dtype keepdims:keepdim"),
-    "var": form(statistics.var, REDUCTION + " ddof:correction keepdims:keepdim", correction=0),
-    "std": form(statistics.std, REDUCTION + " ddof:correction keepdims:keepdim", correction=0),
+    "var": form(statistics.var, REDUCTION + " ddof:correction keepdims:keepdim correction", correction=0),
+    "std": form(statistics.std, REDUCTION + " ddof:correction keepdims:keepdim correction", correction=0),
     "amax": form(extremes.amax, REDUCTION + " keepdims:keepdim"),
     "amin": form(extremes.amin, REDUCTION + " keepdims:keepdim"),
     "max": form(extremes.amax, REDUCTION + " keepdims:keepdim"),
@@ -225,10 +235,10 @@ FUNCTIONS: dict[str, Form] = {
     "flip": form(flipped, "m:input axis:dims"),
     "roll": form(axes.roll, "a:input shift:shifts axis:dims"),
     "broadcast_to": form(broadcasting.broadcast_to, "array:input shape:size"),
-    "concatenate": form(joining.cat, "arrays:tensors axis:dim"),
-    "stack": form(joining.stack, "arrays:tensors axis:dim"),
-    "hstack": form(joining.hstack, "tup:tensors"),
-    "vstack": form(joining.vstack, "tup:tensors"),
+    "concatenate": form(joined(joining.cat), "arrays:tensors axis:dim"),
+    "stack": form(joined(joining.stack), "arrays:tensors axis:dim"),
+    "hstack": form(joined(joining.hstack), "tup:tensors"),
+    "vstack": form(joined(joining.vstack), "tup:tensors"),
     "array_split": form(splitting.tensor_split, "ary:input indices_or_sections axis:dim"),
     "tile": form(tiled, "A:input reps"),
     "repeat": form(repeating.repeat_interleave, "a:input repeats axis:dim"),

@@ -107,6 +107,27 @@ def test_mean(case, dtype, divisor, padded, rng):
     assert_near(on_cuda.avg_pool_grad(on_device(upstream, dtype).array, **settings), dx, dtype)
 
 
+# Sizes and parts that do not divide them, more parts than elements, sequences, one part.
+PARTS = {"images": ((7, 5), (3, 4)), "more": ((3, 4), (7, 4)), "sequences": ((11,), (4,)), "one": ((5, 3), (1, 2))}
+
+
+@every_float
+@pytest.mark.parametrize("case", PARTS)
+def test_parts(case, dtype, rng):
+    """The mean of each part and the gradient, against loops over parts; a NaN stays in its parts."""
+    sizes, parts = PARTS[case]
+    x, g = rounded(rng.standard_normal((2, 3, *sizes)), dtype), rounded(rng.standard_normal((2, 3, *parts)), dtype)
+    x[..., *[size - 1 for size in sizes]] = np.nan
+    means, dx = np.empty(g.shape), np.zeros(x.shape)
+    for part in itertools.product(*map(range, parts)):
+        ranges = [slice(p * n // m, -(-(p + 1) * n // m)) for p, n, m in zip(part, sizes, parts, strict=True)]
+        inside = x[..., *ranges].reshape(2, 3, -1)
+        means[..., *part] = inside.mean(-1)
+        dx[..., *ranges] += g[..., *part].reshape(2, 3, *[1] * len(parts)) / inside.shape[-1]
+    assert_near(on_cuda.part_means(on_device(x, dtype).array, parts, spread=False), means, dtype)
+    assert_near(on_cuda.part_means(on_device(g, dtype).array, sizes, spread=True), dx, dtype)
+
+
 LAYOUTS = {
     "transposed": lambda a: a.swapaxes(0, 1).swapaxes(-1, -2),
     "reversed": lambda a: a[:, ::-1, ::-1, ::2],
@@ -127,6 +148,7 @@ def test_layouts(layout, rng):
         (lambda a: on_cuda.max_pool(a, axes=axes)[0], x, copy),
         (lambda a: on_cuda.max_pool_select(a, which, axes=axes), x, copy),
         (lambda a: on_cuda.avg_pool(a, **mean), x, copy),
+        (lambda a: on_cuda.part_means(a, (3, 2), spread=False), x, copy),
         (lambda a: on_cuda.max_pool_grad(a, which, axes=axes), upstream, upstream_copy),
         (lambda a: on_cuda.avg_pool_grad(a, **mean), upstream, upstream_copy),
     ):

@@ -45,8 +45,9 @@ def test_no_extreme_of_nothing(op):
     """Where a dimension is empty there is no extreme; where others are, the result is empty."""
     with pytest.raises(IndexOutOfRangeError, match="reduction dim 1 to have non-zero size"):
         op(lucid.ones(2, 0), 1)
-    with pytest.raises(IndexOutOfRangeError, match="non-zero size"):
-        op(lucid.ones(2, 0))
+    if op is not median:  # NaN, as the mean
+        with pytest.raises(IndexOutOfRangeError, match="non-zero size"):
+            op(lucid.ones(2, 0))
     result = op(lucid.ones(2, 0), 0)
     assert (result.values if isinstance(result, tuple) else result).shape == (0,)
 

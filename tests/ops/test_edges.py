@@ -1,0 +1,294 @@
+"""Ops at the edges of their range: infinities, NaN, nothing at all, and what leaves the range on the way only."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import IndexOutOfRangeError
+from lucid.nn import functional as F
+from lucid.ops.loss import LossSettingError
+from lucid.ops.promotion import OperandTypeError
+from tests.gradients import check_gradient, numbers
+
+NAN, INF = float("nan"), float("inf")
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+
+
+def with_gradient(op, values, upstream=None, dtype="float32"):
+    """Return what an op gives and the gradient of its input."""
+    x = lucid.tensor(values, dtype=getattr(lucid, dtype), requires_grad=True)
+    out = op(x)
+    given = np.ones(out.shape) if upstream is None else upstream
+    (grad,) = lucid.autograd.grad(out, x, lucid.tensor(given, dtype=out.dtype))
+    return numbers(out).astype(float), numbers(grad).astype(float)
+
+
+# ---- adaptive pooling ----
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("odd", [NAN, INF, -INF])
+def test_adaptive_means_keep_to_their_parts(odd, dtype):
+    """An element that is infinite or NaN is seen in the parts that hold it, and a gradient in its own part only."""
+    x, g = np.ones((1, 7)), np.zeros((1, 3))
+    x[0, 6], g[0, 0] = odd, odd
+    out, grad = with_gradient(lambda t: F.adaptive_avg_pool1d(t, 3), x, g, dtype)
+    np.testing.assert_array_equal(out, [[1, 1, odd]])
+    np.testing.assert_array_equal(grad, [[odd, odd, odd, 0, 0, 0, 0]])
+    x, g = np.ones((2, 6, 6)), np.zeros((2, 4, 4))
+    x[1, 5, 5], g[1, 0, 0] = odd, odd
+    out, grad = with_gradient(lambda t: F.adaptive_avg_pool2d(t, 4), x, g, dtype)
+    expected, back = np.ones((2, 4, 4)), np.zeros((2, 6, 6))
+    expected[1, 3, 3], back[1, :2, :2] = odd, odd
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(grad, back)
+
+
+@pytest.mark.parametrize(("sizes", "parts"), [((7, 5), (3, 4)), ((3, 4), (7, 4)), ((11,), (4,))])
+def test_adaptive_means_of_all_parts(sizes, parts, rng):
+    """Each part has its mean, NaN or not, and gradients are the slopes, once and twice."""
+    pool = F.adaptive_avg_pool2d if len(parts) == 2 else F.adaptive_avg_pool1d
+    x = rng.standard_normal((2, *sizes))
+    check_gradient(lambda t: pool(t, parts), [x], rng)
+    check_gradient(lambda t: pool(t, parts) ** 2, [x], rng)
+    x[1, *[size // 2 for size in sizes]] = NAN
+    got = numbers(pool(lucid.tensor(x), parts))
+    for part in np.ndindex(*parts):
+        ranges = [slice(p * n // m, -(-(p + 1) * n // m)) for p, n, m in zip(part, sizes, parts, strict=True)]
+        wanted = x[:, *ranges].reshape(2, -1).mean(1)
+        np.testing.assert_allclose(got[:, *part], wanted, rtol=1e-14, atol=1e-15)
+
+
+# ---- what leaves the range on the way only ----
+
+
+@pytest.mark.parametrize("length", [4, 400])
+def test_running_products_come_back(length):
+    """A running product or sum that leaves the range of float32 comes back into it, and gradients are right."""
+    x = np.ones(length)
+    x[[0, 1, -2, -1]] = 1e-30, 1e-30, 1e30, 1e30
+    with np.errstate(over="ignore"):
+        expected = np.cumprod(x).astype(np.float32)
+    out, grad = with_gradient(lambda t: lucid.cumprod(t, 0), x)
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
+    slopes = [np.prod(x[:k]) * sum(np.prod(x[k + 1 : i + 1]) for i in range(k, length)) for k in (0, 1, length - 1)]
+    np.testing.assert_allclose(grad[[0, 1, -1]], slopes, rtol=1e-5)
+    sums = lucid.cumsum(lucid.tensor([3e38, *[0.0] * length, 3e38, -3e38]), 0)
+    np.testing.assert_array_equal(numbers(sums)[-2:], np.float32([INF, 3e38]))
+
+
+def test_products_of_the_others():
+    """The gradient of a product is that of the others, also where the parts of it leave the range of float32."""
+    _, grad = with_gradient(lambda t: lucid.prod(t, 0), [1e30, 1e30, 1e-30, 1e-30])
+    np.testing.assert_allclose(grad, [1e-30, 1e-30, 1e30, 1e30], rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e20, 1e30, 1e-25, 1e-36])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_deviations_whose_squares_leave_the_range(dtype, scale, rng):
+    """A standard deviation and its gradient are right although squares are infinite or zero in float32."""
+    x = lucid.tensor(rng.standard_normal((3, 50)) * scale, dtype=getattr(lucid, dtype))
+    wide = numbers(x).astype(float)
+    centred, expected = wide - wide.mean(1, keepdims=True), wide.std(1, ddof=1)
+    error = 1e-5 if dtype == "float32" else 2e-2
+    for op in (lambda t: lucid.std(t, 1), lambda t: lucid.std_mean(t, 1)[0]):
+        out, grad = with_gradient(op, wide, dtype=dtype)
+        np.testing.assert_allclose(out, expected, rtol=error)
+        np.testing.assert_allclose(grad, centred / expected[:, None] / 49, atol=error, rtol=0)
+    whole = numbers(lucid.std(x)).astype(float)
+    np.testing.assert_allclose(whole, wide.std(ddof=1), rtol=error)
+
+
+def test_deviation_of_equals_and_of_infinities():
+    """Equal elements have no deviation and give no gradient; an infinite one has none that is a number."""
+    out, grad = with_gradient(lucid.std, [3.0, 3.0, 3.0])
+    assert out == 0
+    assert not grad.any()
+    assert np.isnan(numbers(lucid.std(lucid.tensor([1.0, INF]))))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("bend", [0.5, 1.0])
+def test_huber_of_huge_differences(dtype, bend):
+    """Linear parts of losses are as large as the difference, not infinite; at NaN the first derivative of |d| is 0."""
+    limit = float(lucid.finfo(getattr(lucid, dtype)).max) * 0.75
+    target = lucid.zeros(3, dtype=getattr(lucid, dtype))
+    values = [limit, -limit, 0.5 * bend]
+    for loss, factor in (
+        (lambda t: F.smooth_l1_loss(t, target, reduction="none", beta=bend), 1.0),
+        (lambda t: F.huber_loss(t, target, reduction="none", delta=bend), bend),
+    ):
+        out, grad = with_gradient(loss, values, dtype=dtype)
+        np.testing.assert_allclose(out, [factor * limit, factor * limit, factor * bend / 8], rtol=1e-2)
+        np.testing.assert_allclose(grad, [factor, -factor, factor / 2], rtol=1e-2)
+    out, grad = with_gradient(lambda t: F.l1_loss(t, target, reduction="none"), [NAN, INF, -2.0], dtype=dtype)
+    np.testing.assert_array_equal(out, [NAN, INF, 2])
+    np.testing.assert_array_equal(grad, [0, 1, -1])
+
+
+# ---- losses of what is no probability, and of nothing ----
+
+
+@pytest.mark.usefixtures("indices_are_read")
+@pytest.mark.parametrize("wrong", [7.0, -1.0, INF, NAN])
+def test_targets_that_are_no_probabilities(wrong):
+    """Binary cross entropy refuses predictions and targets that are not between 0 and 1; on CUDA in debug mode."""
+    half = lucid.tensor([0.5, 0.5])
+    with pytest.raises(LossSettingError, match="elements of target should be between 0 and 1"):
+        F.binary_cross_entropy(half, lucid.tensor([0.5, wrong]))
+    with pytest.raises(LossSettingError, match="elements of input should be between 0 and 1"):
+        F.binary_cross_entropy(lucid.tensor([0.5, wrong]), half)
+
+
+def test_gradient_of_targets_at_infinite_logits():
+    """The loss of a logit of minus infinity grows without bound with its target, whatever the weight of positives."""
+    t = lucid.tensor([0.25, 0.25], requires_grad=True)
+    logits, positive = lucid.tensor([-INF, INF]), lucid.tensor([0.5, 0.5])
+    losses = F.binary_cross_entropy_with_logits(logits, t, reduction="none", pos_weight=positive)
+    (grad,) = lucid.autograd.grad(losses, t, lucid.ones(2))
+    np.testing.assert_array_equal(numbers(grad), [INF, -INF])
+
+
+def test_losses_of_nothing():
+    """A mean over no samples is NaN, and the divergence is divided by the samples of the input."""
+    classes = lucid.zeros(0, dtype=lucid.int64)
+    assert np.isnan(numbers(F.cross_entropy(lucid.ones(0, 3), classes)))
+    assert numbers(F.cross_entropy(lucid.ones(0, 3), classes, reduction="sum")) == 0
+    assert np.isnan(numbers(F.kl_div(lucid.ones(0, 3), lucid.ones(0, 3), reduction="batchmean")))
+    with pytest.warns(UserWarning, match="target size"):
+        got = F.kl_div(lucid.zeros(1, 5), lucid.full((4, 5), 0.5), reduction="batchmean")
+    np.testing.assert_allclose(numbers(got), 20 * 0.5 * np.log(0.5), rtol=1e-6)
+    assert F.cross_entropy(lucid.ones(2, 0), lucid.ones(2, 0), label_smoothing=0.5).shape == ()
+
+
+@pytest.mark.parametrize(("table", "index"), [((4, 0), (3,)), ((4, 2), (3, 0)), ((4, 0), (0,))])
+def test_gradient_of_an_empty_embedding(table, index):
+    """Where there are no rows or no columns, the gradient is zeros of the table's shape."""
+    weight = lucid.ones(table, requires_grad=True)
+    out = F.embedding(lucid.zeros(index, dtype=lucid.int64), weight)
+    (grad,) = lucid.autograd.grad(out, weight, lucid.ones_like(out))
+    assert grad.shape == table
+    assert not numbers(grad).any()
+
+
+# ---- extremes and medians ----
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", [lucid.max, lucid.min, lucid.amax, lucid.amin, lucid.median])
+def test_nans_share_the_gradient(op, dtype):
+    """Where the result is NaN, the NaNs share its gradient evenly, and NumPy does not warn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out, grad = with_gradient(op, [[1.0, NAN, 2.0], [NAN, 3.0, INF]], 4.0, dtype)
+    assert np.isnan(out)
+    np.testing.assert_array_equal(grad, [[0, 2, 0], [2, 0, 0]])
+
+
+@pytest.mark.parametrize("op", [lucid.amax, lucid.amin])
+def test_nans_share_the_gradient_of_their_row(op):
+    """Along a dimension the rows without a NaN are as ever, and infinities are numbers."""
+    _, grad = with_gradient(lambda t: op(t, 1), [[1.0, NAN, 1.0], [INF, INF, INF], [2.0, 2.0, 2.0]], [1.0, 3.0, 3.0])
+    np.testing.assert_array_equal(grad, [[0, 1, 0], [1, 1, 1], [1, 1, 1]])
+
+
+@pytest.mark.parametrize("p", [INF, -INF])
+def test_infinite_norm_of_nan(p):
+    """The norm is NaN, and as |x| has slope 0 at NaN, nothing gets a gradient."""
+    out, grad = with_gradient(lambda t: lucid.norm(t, p), [1.0, NAN, 2.0])
+    assert np.isnan(out)
+    np.testing.assert_array_equal(grad, [0, 0, 0])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_ties_of_a_median(dtype):
+    """Without a dimension, all that are equal to the median share its gradient, as those of an extreme do."""
+    out, grad = with_gradient(lucid.median, [[1.0, 2.0, 4.0], [2.0, 5.0, 1.0]], 3.0, dtype)
+    assert out == 2
+    np.testing.assert_array_equal(grad, [[0, 1.5, 0], [1.5, 0, 0]])
+
+
+def test_median_of_nothing():
+    """It is NaN, with an empty gradient; integers have no NaN, and along a dimension there is no place."""
+    out, grad = with_gradient(lucid.median, np.zeros((0, 3)))
+    assert np.isnan(out)
+    assert grad.shape == (0, 3)
+    for wrong in (lambda: lucid.zeros(0, dtype=lucid.int64).median(), lambda: lucid.zeros(0, 3).median(0)):
+        with pytest.raises(IndexOutOfRangeError, match="non-zero size"):
+            wrong()
+
+
+def test_slopes_of_a_median(rng):
+    """The gradient of the median of all elements is its slope, once and twice."""
+    check_gradient(lambda t: lucid.median(t) ** 2, [rng.permutation(30).reshape(5, 6) / 7], rng)
+
+
+# ---- spread and mean in one node ----
+
+
+@pytest.mark.parametrize("op", [lucid.var_mean, lucid.std_mean])
+def test_spread_and_mean_are_one_node(op, rng):
+    """Both outputs come from one node, whose gradient is the slope whichever of them it comes through."""
+    x = lucid.tensor(rng.standard_normal((3, 4)), requires_grad=True)
+    spread, mean = op(x, 1)
+    assert spread.grad_fn is mean.grad_fn
+    assert spread.grad_fn.name() == ("VarMeanBackward0" if op is lucid.var_mean else "StdMeanBackward0")
+    assert (spread.output_nr, mean.output_nr) == (0, 1)
+    array = rng.standard_normal((3, 4))
+    for pick in (lambda both: both, lambda both: both[0], lambda both: both[1], lambda both: both[0] * both[1]):
+        for settings in ({"dim": 1}, {}, {"dim": (0, 1), "correction": 0, "keepdim": True}):
+            check_gradient(lambda t, pick=pick, settings=settings: pick(op(t, **settings)), [array], rng)
+
+
+# ---- powers ----
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_half_power_of_infinity_and_zero(dtype):
+    """A tensor as exponent gives a power and not a root, however it is broadcast: inf of -inf, 0.0 of -0.0."""
+    kind = getattr(lucid, dtype)
+    base = np.array([[-INF, -0.0, 4.0], [INF, 0.0, -1.0]])
+    expected = np.array([[INF, 0.0, 2.0], [INF, 0.0, NAN]])
+    for exponent in (0.5, [0.5], [[0.5], [0.5]], [0.5, 0.5, 0.5]):
+        got = numbers(lucid.tensor(base, dtype=kind) ** lucid.tensor(exponent, dtype=kind)).astype(float)
+        np.testing.assert_array_equal(got, expected)
+        assert not np.signbit(got[0, 1])
+    assert numbers(lucid.tensor(-INF, dtype=kind) ** lucid.tensor(0.5, dtype=kind)) == INF
+
+
+# ---- shapes ----
+
+
+def test_squeeze_of_several():
+    """Dimensions to leave out can stand one after the other, as well as in a tuple."""
+    x = lucid.zeros(1, 3, 1, 2, requires_grad=True)
+    assert x.squeeze(0, 1).shape == (3, 1, 2)
+    assert x.squeeze(0, -2).shape == x.squeeze((0, -2)).shape == (3, 2)
+    assert lucid.autograd.grad(x.squeeze(0, 2), x, lucid.ones(3, 2))[0].shape == x.shape
+
+
+@pytest.mark.parametrize("name", ["vstack", "hstack", "concatenate", "stack"])
+def test_numpy_joins_the_slices_of_one_tensor(name, rng):
+    """For NumPy a tensor is the sequence of its slices; for lucid, as for PyTorch, it is no sequence."""
+    array = rng.standard_normal((2, 1, 3))
+    x = lucid.tensor(array, requires_grad=True)
+    got = getattr(np, name)(x)
+    assert got.requires_grad
+    np.testing.assert_array_equal(numbers(got), getattr(np, name)(array))
+    with pytest.raises(OperandTypeError, match=r"expected a sequence of Tensors, got one of shape \[2, 1, 3\]"):
+        getattr(lucid, name)(x)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_numpy_spread_has_numpys_correction(name, rng):
+    """NumPy divides by the number of elements; its `ddof` and `correction` are taken too."""
+    array = rng.standard_normal((3, 4))
+    x = lucid.tensor(array, requires_grad=True)
+    for settings in ({}, {"axis": 1}, {"ddof": 1}, {"axis": 0, "correction": 1, "keepdims": True}):
+        got = getattr(np, name)(x, **settings)
+        assert got.requires_grad
+        np.testing.assert_allclose(numbers(got), getattr(np, name)(array, **settings), rtol=1e-12)
