@@ -18,7 +18,7 @@
 
 namespace lucid {
 
-// What running sums and products of T are carried on in: later elements may bring back what has left the range of float.
+// What running products of T are carried on in: later elements may bring back what has left the range of float.
 template <typename T>
 struct RunningOf {
     typedef Total<T> type;
@@ -34,13 +34,13 @@ using Running = typename RunningOf<T>::type;
 
 template <typename T>
 struct CumulativeSum {
-    typedef Running<T> A;
+    typedef Total<T> A;
     static constexpr bool FACTOR = false;
     __device__ A of(T x, T) const { return (A)x; }
     __device__ A identity() const { return 0; }
     __device__ A merge(A before, A after) const { return Sum()(before, after); }
     __device__ A from_below(A a, int lanes) const { return __shfl_up_sync(0xffffffffu, a, lanes); }
-    __device__ A value(A a) const { return a; }
+    __device__ Total<T> value(A a) const { return a; }
 };
 
 template <typename T>

@@ -124,7 +124,7 @@ def _running_bytes(dtype: Any) -> int:
     return 8 if dtype == np.float32 else total_bytes(dtype)
 
 
-SUM = Scan("CumulativeSum", _running_bytes, C_TYPES.values())
+SUM = Scan("CumulativeSum", total_bytes, C_TYPES.values())
 PRODUCT = Scan("CumulativeProduct", _running_bytes, C_TYPES.values())
 RECURRENCE = Scan("Recurrence", lambda dtype: 2 * total_bytes(dtype), FLOATS)
 

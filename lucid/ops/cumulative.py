@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,16 +79,8 @@ def _recurrence_vjp(m: Any, grad: Any, factor: Any, out: Any, dim: Any, reverse:
     return back, m.mul(back, m.shift(out, dim=dim, by=-by, fill=0.0)) if needs[1] else None
 
 
-def running_dtype(dtype: Any) -> Any:
-    """Return the NumPy dtype in which running sums and products of `dtype` are carried on: float64 for float32.
-
-    Later elements may bring back what has left the range of the results: 1e-30, 1e-60, 1e-30.
-    """
-    return np.dtype(np.float64) if dtype == np.float32 else accumulation_dtype(dtype)
-
-
 def _accumulated(xp: Any, accumulate: Any, x: Any, dim: int, reverse: bool, dtype: Any) -> Any:
-    work = running_dtype(dtype)
+    work = accumulation_dtype(dtype)
     if not x.ndim:
         return astype(x, dtype, copy=True)
     if not reverse:
@@ -114,7 +107,12 @@ def _cumsum_vjp(m: Any, grad: Any, x_dtype: Any, dim: Any, reverse: Any, dtype: 
 
 @primitive
 def _cumprod(xp: Any, x: Array, *, dim: int, reverse: bool) -> Array:
-    return _accumulated(xp, xp.cumprod, x, dim, reverse, x.dtype)
+    if x.dtype != np.float32:
+        return _accumulated(xp, xp.cumprod, x, dim, reverse, x.dtype)
+    # later elements may bring back what has left the range: 1e-30, 1e-60, 1e-30
+    wide = x.astype(np.float64)
+    into = xp.cumprod if reverse else functools.partial(xp.cumprod, out=wide)
+    return _accumulated(xp, into, wide, dim, reverse, wide.dtype).astype(x.dtype)
 
 
 @_cumprod.cuda

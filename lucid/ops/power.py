@@ -46,10 +46,17 @@ def _power_on(xp: Any, a: Any, b: Any) -> Array:
     elif getattr(b, "dtype", None) is not None and b.dtype.kind == "i":
         if b.ndim or not isinstance(a, int):
             return _integer_power(xp, a, b)
-    elif xp is np and not isinstance(a, int | float | complex) and a.dtype.kind in "fV" and (b == 0.5).any():
+    elif xp is np and not isinstance(a, int | float | complex) and is_repeated_half(a, b):
         # NumPy takes a root for a power that it repeats, and that of -inf is NaN, and of -0.0 is -0.0
         a = np.where(b == 0.5, np.where(a == -np.inf, np.inf, a + 0.0), a).astype(a.dtype, copy=False)
     return xp.power(a, b)
+
+
+def is_repeated_half(a: Array, b: Array) -> bool:
+    """Whether NumPy may meet 0.5 as the exponent of several real elements."""
+    if a.dtype.kind not in "fV" or (b.ndim and b.shape == a.shape and 0 not in b.strides):
+        return False
+    return bool((b == 0.5).any() if b.ndim else b == 0.5)
 
 
 def _integer_power(xp: Any, a: Any, b: Array) -> Array:

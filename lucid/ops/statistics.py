@@ -43,9 +43,16 @@ def _variance(xp: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim:
     axis = axis_of(x, dim)
     centred = xp.subtract(x, xp.sum(x, axis, work, None, True) / count_of(x.shape, dim), dtype=work)
     squares = xp.sum(xp.square(centred), axis, None, None, keepdim)
-    if work == np.float32 and (xp is not np or ((squares < LEAST_SQUARES) | (squares == np.inf)).any()):
+    if work == np.float32 and (xp is not np or out_of_range(squares)):
         squares = xp.sum(xp.square(centred, dtype=np.float64), axis, None, None, keepdim)
     return squares / _freedom(x.shape, dim, correction)
+
+
+def out_of_range(squares: Any) -> bool:
+    """Whether one of the sums of squares is so small that squares are missing, or infinite."""
+    if squares.ndim and squares.size:
+        return not (np.minimum.reduce(squares, None) >= LEAST_SQUARES and np.maximum.reduce(squares, None) < np.inf)
+    return not squares.ndim and not LEAST_SQUARES <= squares < np.inf
 
 
 MOMENTS = Reduction("statistics", "Moments", lambda dtype: 8 + 2 * total_bytes(dtype))

@@ -68,7 +68,7 @@ def test_adaptive_means_of_all_parts(sizes, parts, rng):
 
 @pytest.mark.parametrize("length", [4, 400])
 def test_running_products_come_back(length):
-    """A running product or sum that leaves the range of float32 comes back into it, and gradients are right."""
+    """A running product that leaves the range of float32 comes back into it, and gradients are right."""
     x = np.ones(length)
     x[[0, 1, -2, -1]] = 1e-30, 1e-30, 1e30, 1e30
     with np.errstate(over="ignore"):
@@ -77,8 +77,6 @@ def test_running_products_come_back(length):
     np.testing.assert_allclose(out, expected, rtol=1e-6)
     slopes = [np.prod(x[:k]) * sum(np.prod(x[k + 1 : i + 1]) for i in range(k, length)) for k in (0, 1, length - 1)]
     np.testing.assert_allclose(grad[[0, 1, -1]], slopes, rtol=1e-5)
-    sums = lucid.cumsum(lucid.tensor([3e38, *[0.0] * length, 3e38, -3e38]), 0)
-    np.testing.assert_array_equal(numbers(sums)[-2:], np.float32([INF, 3e38]))
 
 
 def test_products_of_the_others():
