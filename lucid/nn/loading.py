@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lucid.autograd.mode import no_grad
 from lucid.errors import StateDictError
 
 if TYPE_CHECKING:
@@ -61,11 +62,16 @@ class Loading:
     def copy_into(self, target: Any, value: Any) -> None:
         """Note that `value` is to be copied into the tensor `target`."""
 
+        def copy(source: Any) -> None:
+            # only here: hooks, and what modules of users do for a load, run in the caller's grad mode
+            with no_grad():
+                target.copy_(source)
+
         def keep() -> Callable[[], Any]:
             old = target.detach().clone()
-            return lambda: target.copy_(old)
+            return lambda: copy(old)
 
-        self._changes.append(Change(lambda: target.copy_(value), keep))
+        self._changes.append(Change(lambda: copy(value), keep))
 
     def assign_entry(self, table: dict[str, Any], name: str, value: Any) -> None:
         """Note that `value` is to stand under `name`."""

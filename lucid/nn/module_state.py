@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks import add_hook_note, hook_name
-from lucid.autograd.mode import no_grad
 from lucid.errors import HookTypeError, StateDictError
 from lucid.nn.loading import Loading
 from lucid.nn.module_hooks import HookMethods
@@ -281,6 +280,5 @@ class StateMethods(Tree, HookMethods):
             if not isinstance(key, str):
                 raise TypeError(f"expected the keys of state_dict to be strings, got {type(key).__name__}: {key!r}")
         loading = Loading(assign=assign, metadata=getattr(state_dict, "_metadata", None), strict=strict)
-        with no_grad():
-            loading.load(self, dict(state_dict))
+        loading.load(self, dict(state_dict))
         return IncompatibleKeys(loading.missing, loading.unexpected)

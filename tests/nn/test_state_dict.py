@@ -272,6 +272,20 @@ def test_loading_pre_hooks():
     assert seen[-3:-1] == ["1.0.", module[1][0]]
 
 
+def test_loading_hooks_run_in_the_mode_of_the_caller():
+    """Only the copies into parameters are not recorded; hooks of a load find grad mode as the caller has it."""
+    module = net()
+    seen = []
+    module[0].register_load_state_dict_pre_hook(lambda m, entries, strict: seen.append(lucid.is_grad_enabled()))
+    module[1].register_load_state_dict_post_hook(lambda m, keys: seen.append(lucid.is_grad_enabled()))
+    module.load_state_dict(net().state_dict())
+    assert seen == [True, True]
+    with lucid.no_grad():
+        module.load_state_dict(net().state_dict())
+    assert seen[2:] == [False, False]
+    assert all(p.is_leaf and p.requires_grad for p in module.parameters())
+
+
 @contract("7.2")
 def test_loading_post_hooks():
     """Post-hooks fire also when the load is about to raise, see their own keys, and may avoid the error."""
