@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.primitive import primitive
 from lucid.cuda import copying as kernels
-from lucid.errors import ShapeError
+from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.dims import dim_in
 from lucid.ops.scalars import as_int
 
@@ -100,11 +100,11 @@ def _unbind_grad_vjp(m: Any, grad: Any, dim: int, needs: tuple[bool, ...]) -> An
     return [m.getitem(grad, index=(*ahead, place, ...)) if need else None for place, need in enumerate(needs)]
 
 
-def length_along(input: Any, dim: Any, name: str) -> tuple[int, int]:
+def length_along(input: Any, dim: Any, name: str, error: type[Exception] = ShapeError) -> tuple[int, int]:
     """Return the dimension to cut along, and its size."""
     shape = input.array.shape
     if not shape:
-        raise ShapeError(f"{name}: expected at least a 1-dimensional tensor, got a 0-dim tensor")
+        raise error(f"{name}: expected at least a 1-dimensional tensor, got a 0-dim tensor")
     axis = dim_in(dim, len(shape))
     return axis, shape[axis]
 
@@ -266,8 +266,6 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
     Raises
     ------
-    ShapeError
-        If the tensor has no dimension.
     IndexOutOfRangeError
         If there is no such dimension.
 
@@ -277,5 +275,5 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     >>> lucid.unbind(lucid.tensor([[1, 2], [3, 4]]))
     (tensor([1, 2]), tensor([3, 4]))
     """
-    axis, length = length_along(input, dim, "unbind")
+    axis, length = length_along(input, dim, "unbind", IndexOutOfRangeError)
     return _unbind(input, dim=axis) if length else ()

@@ -143,6 +143,12 @@ def test_unbind_of_nothing(rng):
     assert splitting.unbind(tensor(rng, 0, 3)[0]) == ()
 
 
+def test_unbind_of_a_number():
+    """There is no dimension to leave out, as for an index: an IndexError, where other cuts give a ShapeError."""
+    with pytest.raises(IndexError, match="0-dim"):
+        splitting.unbind(lucid.tensor(1.0))
+
+
 def test_viewable_agrees_with_numpy(rng):
     """Whether memory can be seen in a shape is what NumPy finds when it must not copy."""
     sizes = [1, 2, 3, 4]
