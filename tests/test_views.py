@@ -154,6 +154,20 @@ def test_a_view_from_no_grad_refuses(rng):
     assert y[0].tolist() == [2 * value for value in before[0]]
 
 
+@pytest.mark.parametrize("mode", [lucid.no_grad, lucid.inference_mode])
+def test_a_view_finds_its_place_again_in_every_mode(mode, rng):
+    """A view whose base was changed since is taken again with its history, also where nothing is recorded."""
+    x = lucid.tensor(rng.standard_normal((2, 3)), requires_grad=True)
+    y = x * 2.0
+    row = y[0]
+    upstream = rng.standard_normal(3)
+    y.detach().mul_(3.0)
+    with mode():
+        assert row.requires_grad
+        row.backward(lucid.tensor(upstream))
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0 * upstream, np.zeros(3)])
+
+
 def test_copies_are_no_views(rng):
     """What has to copy has memory and versions of its own."""
     x = lucid.tensor(rng.standard_normal((4, 6)))

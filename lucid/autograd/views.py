@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, TensorBase, describe, is_tuple, version_of, wrap
-from lucid.autograd.mode import enable_grad, thread
+from lucid.autograd.mode import inference_mode, thread
 from lucid.autograd.mutation import keep_saved
 from lucid.autograd.namespace import CUDA
 from lucid.autograd.node import AccumulateGrad, Node, next_sequence
@@ -130,7 +130,7 @@ def live_edge(tensor: TensorBase, *, shown: bool = False) -> Edge | None:
             # nothing is recorded that would hang on this edge
             return tensor.edge
         if lost or base.edge is not None:
-            with enable_grad():
+            with inference_mode(False):
                 rebase(tensor, replay(steps, base).edge)
     view.seen = version_of(tensor)[0]
     return tensor.edge
