@@ -14,7 +14,9 @@ LEAF_PARTS = (
     *("elementwise",) * 3,
     *("activation", "square", "identity", "parameter", "detached", "island", "inplace", "inplace", "change_input"),
     *("pair", "text", "named_tuple", "half_detached", "dictionary", "listed", "two", "two", "mixed", "mixed"),
-    *("by_name", "gathered", "views", "views", "mean", "function", "packed", "by_mode", "fails"),
+    *("by_name", "gathered", "views", "views", "mean", "packed", "by_mode", "fails"),
+    *("function",) * 6,
+    *("outputs", "outputs", "number", "spread_out"),
 )
 # with how many children they have
 CONTAINER_PARTS = (
@@ -23,12 +25,15 @@ CONTAINER_PARTS = (
     ("inner", 1),
 )
 DEPTH = 4
+# of leaves and parameters: mostly a matrix, also a number, nothing, one element, a vector
+SHAPES = (*((2, 3),) * 10, *((),) * 4, (0, 3), (1,), (3,))
 STEPS = {
     "forward": 6, "quiet_forward": 1, "direct_forward": 1, "unary": 2, "binary": 3, "change_copy": 2,
-    "change_output": 1, "tensor_hook": 4, "retain": 2, "accumulate": 2, "node_pre": 1, "node_post": 1, "multi": 2,
+    "change_output": 1, "change_view": 1, "view": 1, "several": 1, "mode": 2, "freeze": 1,
+    "tensor_hook": 4, "retain": 2, "accumulate": 2, "node_pre": 1, "node_post": 1, "multi": 2,
     "forward_pre": 3, "forward_hook": 4, "backward_pre": 3, "backward_hook": 4, "output_hook": 2, "everywhere": 2,
     "state_hook": 1, "registration_hook": 1, "optimizer_hook": 1, "remove_hook": 2, "backward": 4,
-    "backward_to_inputs": 1, "grad": 2, "double": 1, "zero_grad": 1, "optimizer_step": 2, "assign": 1, "mode": 1,
+    "backward_to_inputs": 1, "grad": 2, "double": 1, "zero_grad": 1, "optimizer_step": 2, "assign": 1, "train": 1,
     "state_dict": 1, "deepcopy": 1,
 }  # fmt: skip
 REGISTRATIONS = frozenset({
@@ -38,11 +43,16 @@ REGISTRATIONS = frozenset({
 
 
 class Program(NamedTuple):
-    """Modules and steps; the seed draws the values of leaves, parameters and gradients."""
+    """Modules and steps; the seed draws the values of leaves, parameters and gradients.
+
+    `shape` is that of leaves and parameters, which in `mixed` programs are of float32 and of float64.
+    """
 
     seed: int
     specs: tuple[Spec, ...]
     steps: tuple[Step, ...]
+    shape: tuple[int, ...] = (2, 3)
+    mixed: bool = False
 
 
 def generate(seed):
@@ -66,14 +76,14 @@ def generate(seed):
     part(rng.choice((1, 2, 3, 3, DEPTH, DEPTH)))
 
     def step(kind):
-        return Step(kind, rng.randrange(8), rng.randrange(360), rng.randrange(60), rng.randrange(60))
+        return Step(kind, rng.randrange(8), rng.randrange(3600), rng.randrange(60), rng.randrange(60))
 
     hooks = {kind: weight for kind, weight in STEPS.items() if kind in REGISTRATIONS}
     kinds = rng.choices(list(hooks), list(hooks.values()), k=rng.randrange(0, 8))
     kinds += ["forward", *rng.choices(list(STEPS), list(STEPS.values()), k=rng.randrange(5, 30))]
     steps = [step(kind) for kind in kinds]
     steps += [step("forward"), step("backward")]
-    return Program(seed, tuple(specs), tuple(steps))
+    return Program(seed, tuple(specs), tuple(steps), rng.choice(SHAPES), rng.random() < 0.15)
 
 
 def shortened(program, fails):
@@ -88,6 +98,9 @@ def shortened(program, fails):
             else:
                 at += size
         size //= 2
+    for simpler in (program._replace(mixed=False), program._replace(shape=(2, 3))):
+        if simpler != program and fails(simpler):
+            program = simpler
     for at, spec in enumerate(program.specs):
         for kind in ("identity", "elementwise", "linear"):
             if spec.kind == kind:

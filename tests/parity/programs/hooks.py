@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from tests.parity.programs.parts import PlannedError, mapped, values_of
+from tests.parity.programs.bodies import feed
+from tests.parity.programs.structures import PlannedError, leaves_of, mapped, merged, values_of
 
 # What a hook does beside noting that it was called; by their weights
 ACTS = (
     *("observe",) * 5,
     *("replace",) * 5,
+    *("use",) * 3,
     *("remove itself", "remove another", "register", "register", "raise", "wrong", "queue", "differentiate"),
+    *("differentiate", "enter"),
 )
 
 
@@ -60,7 +63,9 @@ class Hooks:
         if self.muted:
             return self.fire_muted(plan, seen, replaced)
         plan.calls += 1
-        self.note(plan.name, *seen)
+        self.note(plan.name, self.lib.is_grad_enabled(), *seen)
+        if plan.act == "use":
+            self.use(plan, seen)
         if plan.act == "replace":
             return replaced()
         if plan.act == "wrong" and wrong is not None and plan.calls == 1 + plan.number % 2:
@@ -76,8 +81,8 @@ class Hooks:
         elif plan.act == "queue":
             # refused outside of backward
             self.attempt(f"{plan.name} queues", self.queue, plan)
-        elif plan.act == "differentiate":
-            self.differentiate(plan)
+        elif plan.act in {"differentiate", "enter"}:
+            getattr(self, plan.act)(plan)
         return None
 
     def queue(self, plan):
@@ -86,15 +91,66 @@ class Hooks:
 
     def differentiate(self, plan):
         """Run a backward pass of its own inside of a hook."""
-        if plan.calls == 1:
-            # PyTorch's multi-grad hooks of all tensors count a pass and one inside of it together; its nodes of leaves
-            # may hand `.grad` itself to posthooks, with what post-accumulate hooks have added to it
-            known = plan.number % 2 and plan.kind != "accumulate" and id(self.pool[0]) not in self.watched
-            x = self.pool[0] if known else self.leaf()
-            with self.lib.enable_grad():
+        # with gradients enabled inside of inference mode PyTorch's checkpoints and Functions save, and then raise
+        if plan.calls > 1 or self.lib.is_inference_mode_enabled():
+            return
+        # PyTorch's multi-grad hooks of all tensors count a pass and one inside of it together; its nodes of leaves
+        # may hand `.grad` itself to posthooks, with what post-accumulate hooks have added to it
+        known = plan.number % 2 and plan.kind != "accumulate" and id(self.pool[0]) not in self.watched
+        x = self.pool[0] if known else self.leaf()
+        way = plan.number // 2 % 5
+        with self.lib.enable_grad():
+            if way == 1:
+                y = self.lib.utils.checkpoint.checkpoint(
+                    # PyTorch refuses reentrant ones inside of a pass of autograd.grad, even in a pass of their own
+                    lambda x: x.sin().tanh(),
+                    x * 1.0,
+                    use_reentrant=False,
+                )
+            elif way == 2 and not self.watched:
+                y = merged(self.lib, feed(self.lib, self.parts[0], x))
+            else:
                 y = x.sin()
-            y.backward(x.detach())
-            self.note(f"{plan.name} inside", x.grad)
+            if way == 3:
+                (first,) = self.lib.autograd.grad(y.sum(), x, create_graph=True)
+                self.note(f"{plan.name} inside", self.lib.autograd.grad((first * first).sum(), x))
+                return
+            if way == 4:
+                with self.lib.autograd.graph.saved_tensors_hooks(lambda t: t.detach() * 2.0, lambda t: t * 0.5):
+                    y = y.tanh()
+        if y.requires_grad:
+            y.backward(y.detach())
+        self.note(f"{plan.name} inside", x.grad)
+
+    def use(self, plan, seen):
+        """Note what a user's code makes of the first tensor that a hook was given."""
+        found = [leaf for leaf in leaves_of(list(seen)) if isinstance(leaf, self.lib.Tensor)]
+        if not found:
+            return
+        # what a recomputation is to save again should not depend on what the operations of each side save
+        g = found[0].detach() if self.has_checkpoint else found[0]
+        uses = (
+            lambda: g.clone(), lambda: g + 1, lambda: g.detach().clone().mul_(0.5), lambda: g.detach().numpy().copy(),
+            lambda: float(g.sum()), lambda: g.expand(2, *g.shape), lambda: g.reshape(-1), lambda: 1.0 - g,
+            lambda: g.to(self.lib.float32), lambda: g.view(-1)[:1].clone().zero_(), lambda: (g == g).all(),
+            lambda: [tuple(g.shape), g.ndim, g.numel(), g.requires_grad, g.is_leaf],
+            lambda: g * g.detach().numpy().sum(),
+        )  # fmt: skip
+        self.attempt(f"{plan.name} uses", lambda: self.note(f"{plan.name} uses", uses[plan.number % len(uses)]()))
+
+    def enter(self, plan):
+        """Enter a mode and leave it to the pass to go back; forward hooks leave it themselves."""
+        graph = self.lib.autograd.graph
+        mode = (
+            lambda: graph.saved_tensors_hooks(lambda t: t.detach() * 2.0, lambda t: t * 0.5), self.lib.enable_grad,
+            self.lib.no_grad,
+        )[plan.number % 3]()  # fmt: skip
+        mode.__enter__()
+        try:
+            y = self.leaf() * self.leaf()
+            self.note(f"{plan.name} entered", y.requires_grad)
+        finally:
+            mode.__exit__(None, None, None)
 
     def fire_muted(self, plan, seen, replaced):
         """Do what a hook does in a pass through derivatives: only those of leaves act, in whatever order."""
@@ -131,9 +187,21 @@ class Hooks:
         for handle in self.globals:
             handle.remove()
 
-    def scaled(self, value):
-        """Return a structure with half of each tensor in it."""
-        return mapped(lambda leaf: leaf * 0.5 if isinstance(leaf, self.lib.Tensor) else leaf, value)
+    def scaled(self, value, number=0):
+        """Return a structure with another tensor in place of each in it: half of it, for other numbers another way."""
+        lib = self.lib
+
+        def replaced(g):
+            if not (isinstance(g, lib.Tensor) and g.is_floating_point()):
+                return g
+            return (
+                lambda: g * 0.5, lambda: g.clone(), lambda: g + 1, lambda: g.detach().clone().mul_(0.5),
+                lambda: lib.tensor(g.detach().numpy() * 0.5), lambda: lib.zeros_like(g), lambda: g,
+                lambda: g.sum().expand(tuple(g.shape)), lambda: 0.5 * g.tanh(), lambda: g.detach(),
+                lambda: lib.full(tuple(g.shape), 0.5, dtype=g.dtype), lambda: g.mean() * g,
+            )[number % 12]()  # fmt: skip
+
+        return mapped(replaced, value)
 
     # Of tensors
 
@@ -169,7 +237,7 @@ class Hooks:
 
         def hook(grad):
             return self.fire(
-                plan, [grad], lambda: None if grad is None else grad * 0.5, lambda: None if grad is None else grad[:1]
+                plan, [grad], lambda: self.scaled(grad, plan.number), lambda: None if grad is None else grad[None]
             )
 
         self.keep(plan, x.register_hook(hook), self.where(x))
@@ -190,18 +258,21 @@ class Hooks:
 
         def hook(leaf):
             if self.fire(plan, [leaf.grad], lambda: True):
-                leaf.grad = None if b % 2 else leaf.grad * 0.5
+                # PyTorch refuses to add to an expanded gradient, lucid adds
+                leaf.grad = None if b % 2 else self.scaled(leaf.grad, plan.number).contiguous()
 
         self.keep(plan, x.register_post_accumulate_grad_hook(hook), self.where(x))
 
     def node(self, a):
         """Return a node, and what it is the node of; None where lucid and PyTorch build other ones."""
         x = self.hookable(a)
-        if x is None:
+        # PyTorch finds no node of a leaf in inference mode
+        if x is None or self.lib.is_inference_mode_enabled():
             return None, None
         node = self.lib.autograd.graph.get_gradient_edge(x).node
         # at the boundary of a module PyTorch's own hooks are hooks of such a node, lucid's are what the node does
-        if self.at_boundary(node):
+        # and PyTorch's CopySlices runs the op that changed a view inside itself, which in lucid is a node of its own
+        if self.at_boundary(node) or node.name() == "CopySlices":
             return None, None
         # PyTorch's node of a leaf lives as long as somebody holds it, lucid's as long as the leaf
         self.held.append(node)
@@ -213,7 +284,7 @@ class Hooks:
         node, x = self.node(a)
 
         def hook(grads):
-            return self.fire(plan, grads, lambda: self.scaled(grads), lambda: (*grads, *grads))
+            return self.fire(plan, grads, lambda: self.scaled(grads, plan.number), lambda: (*grads, *grads))
 
         if node is not None:
             self.keep(plan, node.register_prehook(hook), f"node of {self.where(x)}")
@@ -224,15 +295,17 @@ class Hooks:
         node, x = self.node(a)
 
         def hook(into, grads):
-            return self.fire(plan, grads, lambda: self.scaled(into), lambda: (*into, None))
+            return self.fire(plan, [into, grads], lambda: self.scaled(into, plan.number), lambda: (*into, None))
 
         if node is not None:
             self.keep(plan, node.register_hook(hook), f"node of {self.where(x)}")
 
     def watchable(self, tensor, *, anyone):
         """Tell whether both sides agree on what a multi-grad hook on this tensor sees."""
-        # PyTorch's mode "any" takes the None that an unused output of a module gets for a gradient
-        return tensor.is_leaf or not (anyone and self.at_boundary(tensor.grad_fn))
+        # PyTorch's mode "any" takes the None of an unused output, or of a Function, for a gradient
+        return not anyone or not (
+            self.returns_none or id(tensor) in self.shared or (not tensor.is_leaf and self.at_boundary(tensor.grad_fn))
+        )
 
     def at_boundary(self, node):
         """Tell whether a node is one of those around a module that has backward hooks."""
@@ -240,7 +313,8 @@ class Hooks:
 
     def multi(self, a, b, c, d):
         # in the pass under way, roots would count in lucid only, and PyTorch may refuse its inputs
-        if self.registering:
+        # and PyTorch finds no node of a leaf in inference mode
+        if self.registering or self.lib.is_inference_mode_enabled():
             return
         tensors = [self.hookable(n, lambda t: self.watchable(t, anyone=d % 2 == 0)) for n in (a, c)]
         tensors = list({id(t): t for t in tensors if t is not None}.values())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch.utils.hooks import RemovableHandle
 
 from tests.parity.programs.hooks import Hooks
-from tests.parity.programs.parts import STRUCTURED, leaves_of, tensors_of
+from tests.parity.programs.parts import STRUCTURED
+from tests.parity.programs.structures import leaves_of, tensors_of
 
 
 class ModuleHooks(Hooks):
@@ -30,13 +31,19 @@ class ModuleHooks(Hooks):
 
             def hook(module, args, kwargs):
                 return self.fire(
-                    plan, [module.number, args, kwargs], lambda: self.scaled((args, kwargs)), lambda: (args,)
+                    plan,
+                    [module.number, args, kwargs],
+                    lambda: self.scaled((args, kwargs), plan.number),
+                    lambda: (args,),
                 )
         else:
 
             def hook(module, args):
-                new = self.scaled(args)
-                return self.fire(plan, [module.number, args], lambda: new[0] if len(new) == 1 else new)
+                def replaced():
+                    new = self.scaled(args, plan.number)
+                    return new[0] if len(new) == 1 else new
+
+                return self.fire(plan, [module.number, args], replaced)
 
         handle = part.register_forward_pre_hook(hook, prepend=d % 3 == 0, with_kwargs=named)
         self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0} with_kwargs={named}")
@@ -59,7 +66,7 @@ class ModuleHooks(Hooks):
                 for tensor in tensors_of(self.lib, output)[:1]:
                     if tensor.requires_grad and not tensor.is_leaf and not self.muted:
                         self.hook_tensor(tensor, c)
-            return self.fire(plan, [module.number, args, *kwargs, output], lambda: self.scaled(output))
+            return self.fire(plan, [module.number, args, *kwargs, output], lambda: self.scaled(output, plan.number))
 
         handle = part.register_forward_hook(hook, prepend=d % 3 == 0, with_kwargs=named, always_call=always)
         self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0} with_kwargs={named} always_call={always}")
@@ -70,6 +77,9 @@ class ModuleHooks(Hooks):
 
     def backward_hooked(self, number):
         """Return a part that may carry backward hooks: PyTorch fires none for lists and dictionaries."""
+        if self.blocks:
+            # a module of which no gradient is known: its hooks get None in lucid, and zeros in PyTorch
+            return None
         fitting = [part for part in self.parts if part.kind not in STRUCTURED]
         return fitting[number % len(fitting)] if fitting else None
 
@@ -81,7 +91,9 @@ class ModuleHooks(Hooks):
             return
 
         def hook(module, grads):
-            return self.fire(plan, [module.number, grads], lambda: self.scaled(grads), lambda: (*grads, *grads))
+            return self.fire(
+                plan, [module.number, grads], lambda: self.scaled(grads, plan.number), lambda: (*grads, *grads)
+            )
 
         handle = part.register_full_backward_pre_hook(hook, prepend=d % 3 == 0, **self.aligned())
         self.keep(plan, handle, f"m{part.number} prepend={d % 3 == 0}")
@@ -96,7 +108,7 @@ class ModuleHooks(Hooks):
         def hook(module, into, out):
             # structured gradients of one output are no tuple
             return self.fire(
-                plan, [module.number, into, tuple(leaves_of(out))], lambda: self.scaled(into),
+                plan, [module.number, into, tuple(leaves_of(out))], lambda: self.scaled(into, plan.number),
                 lambda: (*into, *into, None),
             )  # fmt: skip
 
@@ -144,7 +156,9 @@ class ModuleHooks(Hooks):
         """Register a hook that sees, and may replace, what is stored in any module."""
         plan = self.plan("registration_hook", b)
         # PyTorch has forgotten the old value when one raises, and stores whatever one returns
-        plan.act = plan.act if plan.act in {"replace", "remove itself", "remove another"} else "observe"
+        plan.act = "replace" if plan.act == "replace" else "observe"
+        # PyTorch walks the living table
+        plan.fixed = True
         kind = "buffer" if a % 3 == 0 else "parameter"
 
         def hook(module, name, value):
@@ -166,7 +180,7 @@ class ModuleHooks(Hooks):
         """Register a hook of all modules."""
         lib = self.lib.nn.modules.module
         kind = ("forward_pre", "forward", "full_backward_pre", "full_backward")[a % 4]
-        if a % 4 > 1 and self.structured:
+        if a % 4 > 1 and (self.structured or self.blocks):
             return
         plan = self.forward_act(self.plan(f"global_{kind}", b))
         plan.target = None
@@ -181,7 +195,7 @@ class ModuleHooks(Hooks):
             if a % 4 == 2:
                 # global pre-hooks do not see outputs that are no tensors in lucid, and see None for them in PyTorch
                 rest = [g for g in value if g is not None]
-            return self.fire(plan, [module.number, *rest], lambda: self.scaled(value))
+            return self.fire(plan, [module.number, *rest], lambda: self.scaled(value, plan.number))
 
         # as for the hooks of one module
         always = a % 4 == 1 and c % 3 == 1 and not (self.has_checkpoint or self.registering)

@@ -1,0 +1,54 @@
+"""Nested structures of tensors: what parts take and return, and what is noted of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def mapped(function, value):
+    """Return nested tuples, lists and dictionaries with `function` of each leaf."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(mapped(function, v) for v in value))
+    if isinstance(value, tuple | list):
+        return type(value)([mapped(function, v) for v in value])
+    if isinstance(value, dict):
+        return {key: mapped(function, v) for key, v in value.items()}
+    return function(value)
+
+
+def leaves_of(value):
+    """Return the leaves of a nested structure, in order."""
+    found: list[Any] = []
+    mapped(found.append, value)
+    return found
+
+
+def tensors_of(lib, value):
+    """Return the tensors in a nested structure, in order."""
+    return [leaf for leaf in leaves_of(value) if isinstance(leaf, lib.Tensor)]
+
+
+def merged(lib, value):
+    """Return the sum of the tensors in what a part returned."""
+    first, *others = tensors_of(lib, value)
+    for other in others:
+        first = first + other
+    return first
+
+
+def values_of(value):
+    """Return a copy of the elements of each tensor in a nested structure, everything else as it is."""
+    return mapped(
+        lambda leaf: np.array(leaf.numpy(force=True), copy=True) if hasattr(leaf, "requires_grad") else leaf, value
+    )
+
+
+def largest(tensor):
+    """Return the largest magnitude in a tensor, 0 for an empty one."""
+    return float(np.abs(tensor.numpy(force=True)).max(initial=0.0))
+
+
+class PlannedError(Exception):
+    """What parts and hooks of a program raise on purpose."""
