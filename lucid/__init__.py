@@ -101,6 +101,7 @@ from lucid.ops.sorting import argsort, bincount, searchsorted, sort, topk, uniqu
 from lucid.ops.special import erf, erfc, erfinv
 from lucid.ops.splitting import chunk, split, tensor_split, unbind
 from lucid.ops.statistics import median, std, std_mean, var, var_mean
+from lucid.ops.strided import as_strided
 from lucid.ops.trigonometry import acos, asin, atan, atan2, cos, sin, tan
 from lucid.serialization import load, save
 from lucid.tensor import Tensor
@@ -166,6 +167,7 @@ __all__ = [
     "argmin",
     "argsort",
     "argwhere",
+    "as_strided",
     "as_tensor",
     "asarray",
     "asin",

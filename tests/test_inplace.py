@@ -353,34 +353,6 @@ class TestRandom:
         assert x.grad.tolist() == [0.0] * 3
 
 
-class TestShapeInPlace:
-    def test_a_lone_tensor_changes_shape(self, rng):
-        """squeeze_, unsqueeze_, transpose_ and t_ change the shape, and the graph follows."""
-        array = rng.standard_normal((3, 2))
-        x = lucid.tensor(array, requires_grad=True)
-        y = x + 0
-        assert y.t_() is y
-        assert y.unsqueeze_(0) is y
-        y.transpose_(0, 2).squeeze_()
-        expected = np.swapaxes(array.T[None], 0, 2).squeeze()
-        np.testing.assert_array_equal(y.detach().cpu().numpy(), expected)
-        upstream = rng.standard_normal(expected.shape)
-        y.backward(lucid.tensor(upstream))
-        np.testing.assert_allclose(x.grad.cpu().numpy(), np.swapaxes(upstream.reshape(3, 2, 1), 0, 2)[0].T)
-
-    def test_one_with_company_refuses(self):
-        """A view, and a tensor with views, keep their shape: views know their base by it."""
-        x = lucid.zeros(2, 3)
-        row = x[0]
-        with pytest.raises(InplaceError, match="is a view, has views, or is saved"):
-            x.unsqueeze_(0)
-        with pytest.raises(InplaceError, match="is a view, has views, or is saved"):
-            row.unsqueeze_(0)
-        assert (x.shape, row.shape) == ((2, 3), (3,))
-        del row
-        assert x.unsqueeze_(0).shape == (1, 2, 3)
-
-
 def test_inference_tensors(rng):
     """What inference mode made may be changed there and nowhere else."""
     with lucid.inference_mode():

@@ -193,3 +193,78 @@ def test_view_needs_fitting_memory():
     with pytest.raises(RuntimeError, match="reshape"):
         x.view(6)
     assert x.reshape(6).shape == (6,)
+
+
+def test_one_of_several_views_after_a_change_of_its_base(rng):
+    """It has the gradient of the slice that it is; PyTorch refuses it then."""
+    x = lucid.tensor(rng.standard_normal((4, 3)), requires_grad=True)
+    for take, first in ((lambda t: t.chunk(2)[1], 2), (lambda t: t.split(1)[3], 3), (lambda t: t.unbind()[1], 1)):
+        base = x * 1.0
+        part = take(base)
+        base.mul_(x)
+        upstream = rng.standard_normal(part.shape)
+        (grad,) = lucid.autograd.grad(part, x, lucid.tensor(upstream))
+        expected = np.zeros((4, 3))
+        rows = slice(first, first + (1 if part.ndim == 1 else len(upstream)))
+        expected[rows] = 2 * x.detach().cpu().numpy()[rows] * upstream
+        np.testing.assert_allclose(grad.cpu().numpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", [lucid.no_grad, lucid.inference_mode])
+def test_a_view_taken_without_recording_stays_out_of_the_graph(mode, rng):
+    """It requires no grad, before and after its base is changed or enters a graph, and refuses recorded changes."""
+    leaf = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    for base in (leaf, leaf * 1.0, lucid.zeros(3)):
+        with mode():
+            view = base[1:]
+        with pytest.raises(InplaceError, match=r"taken in (no_grad|inference) mode"):
+            view.mul_(lucid.ones(2, requires_grad=True))
+        with mode():
+            view.mul_(2.0)
+        assert base[1:].tolist() == view.tolist()
+        if base is not leaf:
+            base.add_(leaf)
+            assert base.requires_grad
+        assert (view.requires_grad, view.is_leaf, view.grad_fn) == (False, True, None)
+        assert not (view * 2.0).requires_grad
+
+
+def test_views_of_inference_tensors():
+    """A view of an inference tensor that requires grad is one too, and requires none."""
+    with lucid.inference_mode():
+        x = lucid.ones(2, 2, requires_grad=True)
+    for view in (x.view(4), x[0], x.unbind()[0]):
+        assert view.is_inference()
+        assert (x.requires_grad, view.requires_grad, view.grad_fn, view._base) == (True, False, None, None)
+
+
+def test_a_view_that_is_looked_at_in_inference_mode():
+    """Its place in the graph follows a change of its base there, too."""
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1.0
+    view = y[1:]
+    with lucid.inference_mode():
+        y.mul_(2.0)
+        assert view.requires_grad
+    view.backward()
+    assert x.grad.tolist() == [0.0, 1.0]
+
+
+def test_a_view_that_was_made_a_leaf():
+    """It and its views refuse recorded changes as other leaves do; it was left without its gradient before."""
+    x = lucid.zeros(2, 3)[0].requires_grad_()
+    for target in (x, x[1:]):
+        with pytest.raises(InplaceError, match="a view of a leaf Variable that requires grad"):
+            target.mul_(2.0)
+        with pytest.raises(InplaceError, match="a view of a leaf Variable that requires grad"):
+            target.zero_()
+    (x * 3.0).sum().backward()
+    assert x.grad.tolist() == [3.0] * 3
+
+
+def test_a_view_cannot_be_detached_in_place():
+    """Views refuse, in a graph or not, since their base may come into one."""
+    x = lucid.ones(2, requires_grad=True)
+    for view in ((x * 1.0)[:1], (x * 1.0).unbind()[0], lucid.ones(2)[:1]):
+        with pytest.raises(InplaceError, match="cannot be detached in place"):
+            view.detach_()

@@ -6,9 +6,8 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase, version_of, wrap_on_graph
-from lucid.autograd.node import AccumulateGrad
-from lucid.autograd.saved import changed_error, freed_error, pack_saved, unpacked_array
+from lucid.autograd.base import TensorBase, version_of
+from lucid.autograd.saved import Packed, changed_error, freed_error, pack_saved, saved_tensor
 from lucid.autograd.saved_attributes import SavedTensor
 from lucid.autograd.views import live_edge
 from lucid.errors import GraphError, HookTypeError
@@ -21,16 +20,17 @@ if TYPE_CHECKING:
 class SavedEntry:
     """One tensor that a forward kept for its backward."""
 
-    __slots__ = ("count", "edge", "leaf", "output", "value", "version")
+    __slots__ = ("count", "edge", "original", "output", "value", "version")
 
     def __init__(self, tensor: Any, value: Any, edge: Edge | None, output: int | None) -> None:
         self.value = value
         self.edge = edge
         self.output = output
-        self.version = version_of(tensor)
+        # what a hook has stored does not change with the tensor
+        self.version = [0] if isinstance(value, Packed) else version_of(tensor)
         self.count = self.version[0]
-        # a leaf comes back as itself, so that it is recognised
-        self.leaf = weakref.ref(tensor) if edge is not None and type(edge[0]) is AccumulateGrad else None
+        # what is no output comes back as itself, so that it is recognised
+        self.original = weakref.ref(tensor) if output is None else None
 
     def replace(self, value: Any) -> None:
         """Keep `value` instead, which no longer shares memory that may change."""
@@ -99,14 +99,14 @@ class Call:
         """Return the tensor of one entry, joined to the graph."""
         if entry.version[0] != entry.count:
             raise changed_error(self.name, index, entry.count, entry.version[0])
-        leaf = entry.leaf() if entry.leaf is not None else None
-        if leaf is not None and leaf.array is entry.value:
-            return leaf
+        original = entry.original() if entry.original is not None else None
+        if original is not None and original.array is entry.value and original.edge == entry.edge:
+            return original
         node = None if self.node is None else self.node()
         edge = entry.edge
         if entry.output is not None and node is not None:
             edge = (node, entry.output)
-        return wrap_on_graph(unpacked_array(entry.value), edge, entry.version)
+        return saved_tensor(entry.value, edge, entry.version)
 
     def raw(self) -> tuple[SavedTensor | None, ...]:
         """Return what stands behind each of the saved tensors."""

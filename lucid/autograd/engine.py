@@ -69,6 +69,7 @@ def run(
     if state.grad_enabled != create_graph:
         state.grad_enabled = create_graph
         state.refresh()
+    this.modes = create_graph, state.inference, state.saved_hooks, state.saved_hooks_disabled, state.mutable
     state.passes.append(this)
     try:
         _run(this, roots, state, create_graph)
@@ -76,9 +77,8 @@ def run(
             _call_queued(this)
     finally:
         state.passes.pop()
-        if before != create_graph:
-            state.grad_enabled = before
-            state.refresh()
+        if this.strayed or before != create_graph:
+            state.restore((before, *this.modes[1:]))
     return this.captured
 
 
@@ -118,6 +118,8 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         newest = heappushpop(ready, (-newest.sequence, newest))[1]
     grad = grads = None
     while True:
+        if this.strayed:
+            this.regain(state)
         if leaves:
             node = leaves.pop(0)
             extra = node.extra

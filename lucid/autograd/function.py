@@ -223,7 +223,7 @@ class Function(metaclass=_FunctionMeta):
                     output = _alias(  # noqa: PLW2901
                         output, f"it is {'an input' if known else 'a leaf'} that {cls.__qualname__} returned as it is"
                     )
-                elif output.origin is not None and edge is not None:
+                elif output.origin is not None and thread.state.recording:
                     output.origin = View.fixed(
                         output.origin.parent, f"it is a view that was made inside {cls.__qualname__}"
                     )

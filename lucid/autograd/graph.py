@@ -6,7 +6,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from lucid.autograd.base import TensorBase, describe, version_of, wrap
+from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.hooks import RemovableHandle, StandIn, add_hook_note, check_callable
 from lucid.autograd.mode import thread
 from lucid.autograd.mutation import allow_mutation_on_saved_tensors
@@ -128,7 +128,12 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
     Parameters
     ----------
     tensor : Tensor or iterable of Tensor
-        What was changed.
+        What was changed. One made in inference mode has no counter, and is left as it is.
+
+    Raises
+    ------
+    GraphError
+        If one is no tensor. Nothing is counted then.
 
     Examples
     --------
@@ -138,8 +143,17 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
     >>> x._version
     1
     """
-    for t in (tensor,) if isinstance(tensor, TensorBase) else tensor:
-        version_of(t)[0] += 1
+    tensors: tuple[Any, ...]
+    try:
+        tensors = (tensor,) if isinstance(tensor, TensorBase) else tuple(tensor)
+    except TypeError:
+        tensors = (tensor,)
+    for t in tensors:
+        if not isinstance(t, TensorBase):
+            raise GraphError(f"increment_version: expected a Tensor or an iterable of them, got {type(t).__name__}")
+    for version in map(version_of, tensors):
+        if version is not INFERENCE:
+            version[0] += 1
 
 
 class _Receiver(StandIn):

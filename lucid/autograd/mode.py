@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lucid.autograd.passes import Pass
     from lucid.autograd.saved import SavedTensorHooks
 
+    Modes = tuple[bool, bool, tuple[SavedTensorHooks, ...], str | None, tuple[allow_mutation_on_saved_tensors, ...]]
+
 F = TypeVar("F", bound="Callable[..., Any]")
 
 # Values of ThreadState.recording. Only PLAIN records on the short path.
@@ -34,7 +36,8 @@ class ThreadState:
 
     `recording` folds grad mode, inference mode, saved-tensor hooks and anomaly detection into one number, so that
     an op pays one look-up; `refresh` keeps it in step with the other fields. `passes` holds the backward passes that
-    run on this thread, innermost last.
+    run on this thread, innermost last. What user code changes inside of a pass lasts until its node is done: `refresh`
+    tells the pass, which puts its `modes` back.
     """
 
     __slots__ = (
@@ -55,9 +58,9 @@ class ThreadState:
         self.inference = False
         self.anomaly = False
         self.check_nan = True
-        self.saved_hooks: list[SavedTensorHooks] = []
+        self.saved_hooks: tuple[SavedTensorHooks, ...] = ()
         self.saved_hooks_disabled: str | None = None
-        self.mutable: list[allow_mutation_on_saved_tensors] = []
+        self.mutable: tuple[allow_mutation_on_saved_tensors, ...] = ()
         self.passes: list[Pass] = []
         self.recording = PLAIN
         # A context in which NumPy reports no floating-point warnings: PyTorch gives inf and nan silently. Running one
@@ -65,8 +68,19 @@ class ThreadState:
         with np.errstate(all="ignore"):
             self.quiet = copy_context().run
 
+    def modes(self) -> Modes:
+        """Return what user code may change for this thread."""
+        return self.grad_enabled, self.inference, self.saved_hooks, self.saved_hooks_disabled, self.mutable
+
+    def restore(self, modes: Modes) -> None:
+        """Put back what `modes` gave."""
+        self.grad_enabled, self.inference, self.saved_hooks, self.saved_hooks_disabled, self.mutable = modes
+        self.refresh()
+
     def refresh(self) -> None:
-        """Recompute `recording` after one of the fields that it folds has changed."""
+        """Recompute `recording` after one of the fields has changed."""
+        if self.passes:
+            self.passes[-1].strayed = True
         if not self.grad_enabled or self.inference:
             self.recording = OFF
             unusual.add(self)

@@ -11,8 +11,6 @@ from lucid.autograd.saved import saved_tensors_hooks
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from lucid.backend.arrays import Array
 
 
@@ -89,15 +87,13 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
     def __enter__(self) -> None:
         super().__enter__()
         self.inside = True
-        thread.state.mutable.append(self)
+        thread.state.mutable += (self,)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__()
         self.inside = False
         self.kept.clear()
-        thread.state.mutable.remove(self)
-        super().__exit__(kind, error, traceback)
+        thread.state.mutable = tuple(block for block in thread.state.mutable if block is not self)
 
 
 def keep_saved(counter: list[int]) -> None:

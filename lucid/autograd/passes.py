@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from lucid.autograd.base import Edge
+    from lucid.autograd.mode import Modes, ThreadState
     from lucid.autograd.node import Node
 
 
@@ -40,6 +41,10 @@ class Pass:
         What is called at the end of the pass.
     between : dict of Node to object
         What nodes leave in this pass for others that run later; gone with the pass, however it ends.
+    modes : tuple
+        The thread's modes as each node finds them.
+    strayed : bool
+        Whether something has changed the thread's modes since.
     """
 
     __slots__ = (
@@ -50,9 +55,11 @@ class Pass:
         "captures",
         "counts",
         "keep",
+        "modes",
         "needed",
         "number",
         "roots",
+        "strayed",
     )
 
     def __init__(self, keep: bool, roots: list[Node]) -> None:
@@ -65,6 +72,8 @@ class Pass:
         self.captured: list[Any] = []
         self.callbacks: Sequence[Callable[[], Any]] = ()
         self.between: dict[Node, Any] = {}
+        self.modes: Modes
+        self.strayed = False
 
     def want(self, edges: Sequence[Edge], *, accumulate: bool) -> None:
         """Leave out everything off the way to `edges`, and capture their gradients unless leaves accumulate."""
@@ -95,6 +104,12 @@ class Pass:
             return None
         wanted = tuple([edge is not None and (edge[0] in needed or edge[0] in captures) for edge in node.edges])
         return None if wanted == tuple([edge is not None for edge in node.edges]) else wanted
+
+    def regain(self, state: ThreadState) -> None:
+        """Put the thread's modes back after user code of a node may have changed them."""
+        if state.modes() != self.modes:
+            state.restore(self.modes)
+        self.strayed = False
 
     def queue(self, callback: Callable[[], Any]) -> None:
         """Have `callback` called at the end of this pass."""

@@ -225,13 +225,17 @@ class Primitive:
         level = state.recording
         if is_tuple(out):
             return self.finish_several(operands, arrays, edges if needs_grad and level else None, out, settings)
-        tensor = wrap_on_graph(out, None, version_of(operands[0])) if self.view else wrap(out)
+        if self.view:
+            tensor = wrap_on_graph(out, None, version_of(operands[0]))
+            if tensor.version is INFERENCE:
+                return tensor
+            tensor.origin = View(operands[0], self, settings, 0)
+        else:
+            tensor = wrap(out)
         out = tensor.array
         if needs_grad and level and self.rules and out.dtype.kind in "fcV":
             node = self.record(operands, arrays, edges, (out,), (tensor,), settings)
             tensor.edge = (node, 0)
-        if self.view and tensor.version is not INFERENCE:
-            tensor.origin = View(operands[0], self, settings, 0)
         return tensor
 
     def finish_several(
@@ -249,13 +253,15 @@ class Primitive:
             if self.view:
                 tensor.version = version_of(operands[0])
             tensors.append(tensor)
+        if self.view and version_of(operands[0]) is INFERENCE:
+            return tuple(tensors)
         outs = tuple([tensor.array for tensor in tensors])
         if edges is not None and self.rules:
             node = self.record(operands, arrays, edges, outs, tensors, settings)
             for index, tensor in enumerate(tensors):
                 if tensor.array.dtype.kind in "fcV" and (not self.outputs or index in self.differentiable):
                     tensor.edge = (node, index)
-        if self.view and tensors and tensors[0].version is not INFERENCE:
+        if self.view:
             for index, tensor in enumerate(tensors):
                 tensor.origin = View(operands[0], self, settings, index, several=True)
         return tuple(tensors)
@@ -312,7 +318,13 @@ class Primitive:
         node.kept = plan, tuple(saved), tuple(versions), tuple(values)
         if thread.state.recording != PLAIN:
             if thread.state.saved_hooks and saved:
+                # hooks see an output in its place in the graph, and hold nothing that keeps the node
+                outputs = range(len(plan.saves), len(saved))
+                for k in outputs:
+                    owners[k] = wrap_on_graph(saved[k], node.edge_of_saved(k), version_of(owners[k]))
                 node.kept = plan, PackedTuple(pack_saved(tuple(saved), tuple(owners))), (), tuple(values)
+                for k in outputs:
+                    owners[k].edge = None
             if thread.state.anomaly:
                 note_forward(node)
         if type(outs[0]) is not np.ndarray:

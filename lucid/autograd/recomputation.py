@@ -51,9 +51,11 @@ class Input:
 
     def again(self, name: str, index: int) -> Any:
         """Return the tensor, or a new one at its place in the graph."""
+        if isinstance(self.held, Packed):
+            return saved_tensor(self.held, self.edge, self.version)
         if self.version[0] != self.count:
             raise changed_error(f"checkpoint of {name}, argument", index, self.count, self.version[0])
-        return saved_tensor(self.held, self.edge, self.version) if isinstance(self.held, Packed) else self.held
+        return self.held
 
 
 class Slot:
@@ -173,7 +175,8 @@ class Rerun:
         """Put a tensor that this run saves into its slot."""
         slots = self.region.slots
         index, self.count = self.count, self.count + 1
-        alias = detached(tensor)
+        # what requires no grad keeps its identity, as where nothing is recomputed
+        alias = tensor if tensor.edge is None else detached(tensor)
         if index < len(slots):
             slot = slots[index]()
             if slot is not None:

@@ -15,6 +15,8 @@ from lucid.errors import GraphError, HookError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.autograd.base import Edge
+
 
 def hooks_of(tensor: TensorBase) -> list[Callable[..., Any]]:
     """Return the list of the tensor's hooks, which lives on the node that takes its gradient.
@@ -38,6 +40,13 @@ def hooks_of(tensor: TensorBase) -> list[Callable[..., Any]]:
     if node.outputs == 1 and tensor.array.dtype.kind == "f":
         extra.settle()
     return hooks
+
+
+def expect_form(tensor: TensorBase, edge: Edge) -> None:
+    """Let the hooks at `edge` expect gradients of the form that `tensor` has now."""
+    extra = edge[0].extra
+    if extra is not None and edge[1] in extra.expected:
+        extra.expected[edge[1]] = (tensor.array.shape, tensor.array.dtype)
 
 
 def registered_hooks(tensor: TensorBase, kind: str) -> OrderedDict[int, Callable[..., Any]] | None:

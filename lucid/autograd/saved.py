@@ -11,7 +11,6 @@ from lucid.errors import GraphError, HookError, HookTypeError, InplaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
 
 class SavedTensorHooks:
@@ -106,10 +105,17 @@ def unpacked_array(value: Any) -> Any:
 
 
 def saved_tensor(value: Any, edge: Any, version: list[int]) -> Any:
-    """Return a saved array as a tensor joined to the graph at `edge`."""
-    if isinstance(value, Packed):
-        value = value.unpack().array
-    return wrap_on_graph(value, edge, version)
+    """Return what was saved of a tensor, joined to the graph at `edge`.
+
+    `version` is the tensor's counter; what an unpack hook returns has its own, and is returned itself where neither it
+    nor the tensor requires grad.
+    """
+    if not isinstance(value, Packed):
+        return wrap_on_graph(value, edge, version)
+    tensor = value.unpack()
+    if edge is None and tensor.edge is None:
+        return tensor
+    return wrap_on_graph(tensor.array, edge, version_of(tensor))
 
 
 class saved_tensors_hooks:
@@ -131,7 +137,8 @@ class saved_tensors_hooks:
 
     Notes
     -----
-    The hooks belong to the thread, and of nested pairs only the innermost is used.
+    The hooks belong to the thread, and of nested pairs only the innermost is used. Those that a hook of backward or a
+    Function's backward enters and does not leave are on until that node of the graph is done.
 
     Examples
     --------
@@ -152,13 +159,16 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if thread.state.saved_hooks_disabled is not None:
             raise HookError(thread.state.saved_hooks_disabled)
-        thread.state.saved_hooks.append(self._hooks)
+        thread.state.saved_hooks += (self._hooks,)
         thread.state.refresh()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        thread.state.saved_hooks.pop()
+    def __exit__(self, *exception: object) -> None:
+        if not thread.state.saved_hooks:
+            raise HookError(
+                "saved_tensors_hooks: left where no hooks are on: those entered inside a hook of backward, or a "
+                "Function's backward, are on until that node of the graph is done"
+            )
+        thread.state.saved_hooks = thread.state.saved_hooks[:-1]
         thread.state.refresh()
 
 
@@ -194,8 +204,8 @@ class disable_saved_tensors_hooks:
             raise HookError(self._message)
         self._before.append(thread.state.saved_hooks_disabled)
         thread.state.saved_hooks_disabled = self._message
+        thread.state.refresh()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         thread.state.saved_hooks_disabled = self._before.pop()
+        thread.state.refresh()

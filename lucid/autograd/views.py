@@ -28,8 +28,8 @@ class View:
 
     Attributes
     ----------
-    parent : TensorBase
-        The tensor that it was taken from.
+    parent : View or TensorBase
+        What it was taken from: another view, as that was then, or the base.
     base : TensorBase
         The tensor at the beginning of the chain of parents.
     primitive, settings, output
@@ -48,8 +48,10 @@ class View:
         self, parent: TensorBase, primitive: Primitive, settings: dict[str, Any], output: int, *, several: bool = False
     ) -> None:
         outer = parent.origin
-        self.parent = parent
-        self.base = parent if outer is None else outer.base
+        if outer is None:
+            self.parent = self.base = parent
+        else:
+            self.parent, self.base = outer, outer.base
         self.primitive: Primitive | None = primitive
         self.settings = settings
         self.output = output
@@ -59,28 +61,30 @@ class View:
         if several:
             self.refuses = f"it is an output of {primitive.name}, which returns several views of one tensor"
         elif not thread.state.grad_enabled:
-            self.refuses = "it is a view that was taken in no_grad mode"
+            self.refuses = f"it is a view that was taken in {'inference' if thread.state.inference else 'no_grad'} mode"
 
     @classmethod
-    def fixed(cls, parent: TensorBase, refuses: str) -> View:
+    def fixed(cls, parent: View | TensorBase, refuses: str) -> View:
         """Return the record of a view that no op can take again, and so refuses in-place changes."""
         view = cls.__new__(cls)
-        view.parent = parent
-        view.base = parent if parent.origin is None else parent.origin.base
+        view.parent = parent if isinstance(parent, View) or parent.origin is None else parent.origin
+        view.base = view.parent.base if isinstance(view.parent, View) else view.parent
         view.primitive = None
         view.settings = {}
         view.output = 0
         view.refuses = refuses
         view.detached = False
-        view.seen = version_of(parent)[0]
+        view.seen = version_of(view.base)[0]
         return view
 
     def chain(self) -> list[Step]:
         """Return the steps from the base to this view, first step first."""
-        views: list[View] = [self]
-        while views[-1].parent.origin is not None:
-            views.append(views[-1].parent.origin)
-        return [Step(view.primitive, view.settings, view.output, view.refuses) for view in reversed(views)]
+        steps: list[Step] = []
+        view: View | TensorBase = self
+        while isinstance(view, View):
+            steps.append(Step(view.primitive, view.settings, view.output, view.refuses))
+            view = view.parent
+        return steps[::-1]
 
 
 class Step(NamedTuple):
@@ -189,7 +193,8 @@ def check_change(target: TensorBase, *, recording: bool) -> None:
             f"{view.refuses}; change a clone() or use the out-of-place op"
         )
     edge = view.base.edge
-    if edge is not None and type(edge[0]) is AccumulateGrad:
+    # a base that requires no grad itself may have a view that was made a leaf
+    if (edge is None and target.edge is not None) or (edge is not None and type(edge[0]) is AccumulateGrad):
         raise InplaceError(
             f"a view of a leaf Variable that requires grad is being used in an in-place operation "
             f"({describe(target)}): change it under lucid.no_grad(), or change a clone()"
@@ -262,10 +267,21 @@ def change_in_place(target: Any, value: Any) -> Any:
 
 def writeable(array: Any) -> bool:
     """Return whether each element of an array has memory of its own, and it may be written to."""
-    if type(array) is np.ndarray:
-        return array.flags.writeable
-    # CuPy does not refuse to write to one element from many places
-    return all(stride or size == 1 for stride, size in zip(array.strides, array.shape, strict=True))
+    flags = array.flags
+    if type(array) is np.ndarray and not flags.writeable:
+        return False
+    return flags.c_contiguous or not overlapping(array)
+
+
+def overlapping(array: Any) -> bool:
+    """Return whether elements of an array share memory; also True for some in which they interleave."""
+    reach = 0
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
 
 
 def rebase(tensor: TensorBase, edge: Edge | None) -> None:

@@ -62,8 +62,10 @@ class BoundaryView(View):
 
     def __init__(self, parent: TensorBase, version: list[int]) -> None:
         outer = parent.origin
-        self.parent = parent
-        self.base = parent if outer is None else outer.base
+        if outer is None:
+            self.parent = self.base = parent
+        else:
+            self.parent, self.base = outer, outer.base
         self.seen = version[0]
 
 

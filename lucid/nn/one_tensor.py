@@ -34,8 +34,10 @@ def join(node: Frontier, tensor: Any, edge: Edge, version: list[int], view_type:
     node.sequence = next_sequence()
     outer = tensor.origin
     origin: Any = view_type.__new__(view_type)
-    origin.parent = tensor
-    origin.base = tensor if outer is None else outer.base
+    if outer is None:
+        origin.parent = origin.base = tensor
+    else:
+        origin.parent, origin.base = outer, outer.base
     view: Any = recording.Tensor()
     view.array = array
     view.edge = (node, 0)

@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.mode import thread
 from lucid.autograd.node import AccumulateGrad, accumulator_of
-from lucid.autograd.retain import registered_hooks, retains_grad
+from lucid.autograd.retain import expect_form, registered_hooks, retains_grad
 from lucid.autograd.views import live_edge
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import dtype_of
@@ -94,9 +94,10 @@ class Attributes(TensorBase):
         True
         """
         try:
-            return (self.edge if self.origin is None else live_edge(self)) is not None
+            return (self.edge if self.origin is None else live_edge(self, shown=True)) is not None
         except InplaceError:
-            return self.edge is not None
+            # its place is lost, and its base is in the graph
+            return True
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -266,8 +267,8 @@ class Attributes(TensorBase):
             )
         self.array = value.array
         self.origin = None
-        if edge is not None and edge[0].extra is not None and edge[1] in edge[0].extra.expected:
-            edge[0].extra.expected[edge[1]] = (value.array.shape, value.array.dtype)
+        if edge is not None:
+            expect_form(self, edge)
 
     @property
     def _version(self) -> int:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from lucid.autograd.base import TensorBase, describe, version_of, wrap_on_graph
-from lucid.autograd.mode import thread
+from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap_on_graph
+from lucid.autograd.mode import inference_mode, thread
+from lucid.autograd.node import AccumulateGrad
 from lucid.autograd.primitive import primitive
+from lucid.autograd.retain import expect_form
 from lucid.autograd.views import change_in_place, check_change, live_edge, rebase
 from lucid.backend import gpu
 from lucid.backend.device import device_of
@@ -61,9 +63,12 @@ def check_target(target: Tensor, operands: Iterable[Any] = ()) -> bool:
         If `target` may not be changed.
     """
     changed = target if target.origin is None else target.origin.base
-    recording = bool(thread.state.recording) and any(
-        isinstance(x, TensorBase) and (x.edge if x.origin is None else live_edge(x)) is not None
-        for x in (changed, *operands)
+    recording = bool(thread.state.recording) and (
+        target.edge is not None
+        or any(
+            isinstance(x, TensorBase) and (x.edge if x.origin is None else live_edge(x)) is not None
+            for x in (changed, *operands)
+        )
     )
     check_change(target, recording=recording)
     return recording
@@ -216,30 +221,47 @@ def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
 def reshaped_in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Concatenate[Tensor, P], Tensor]:
     """Return the in-place form of an op that gives another shape of the same memory.
 
-    Views know their base by its shape, so it may change only while nothing else is on the same memory.
+    A view becomes another view of its base, which does not change. Views know their base by its shape, so that this may
+    change only while nothing else is on the same memory.
     """
 
     def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
-        # the attribute, and the argument of getrefcount
-        if self.origin is not None or getrefcount(version_of(self)) > 2:
-            raise InplaceError(
-                f"{name}: this tensor of {describe(self)} is a view, has views, or is saved for backward: use "
-                f"{name[:-1]}(), which returns a view"
-            )
         check_target(self)
-        other: Any = function(wrap_on_graph(self.array, self.edge, [0]), *args, **kwargs)
+        view = self.origin
+        # the attribute, and the argument of getrefcount
+        if view is None and version_of(self) is not INFERENCE and getrefcount(self.version) > 2:
+            raise InplaceError(
+                f"{name}: this tensor of {describe(self)} has views or is saved for backward: use {name[:-1]}(), which "
+                "returns a view"
+            )
+        edge = live_edge(self)
+        old: Any = wrap_on_graph(self.array, edge, self.version)
+        old.origin = view
+        # the shape changes whether that is recorded or not, and so must the place in the graph
+        with inference_mode(False):
+            other: Any = function(old, *args, **kwargs)
         self.array = other.array
-        self.version[0] += 1
-        rebase(self, other.edge)
+        if self.version is not INFERENCE:
+            self.version[0] += 1
+        if view is not None:
+            self.origin = other.origin
+            other.origin.seen = self.version[0]
+        if edge is not None and type(edge[0]) is AccumulateGrad:
+            expect_form(self, edge)
+        else:
+            rebase(self, other.edge)
         return self
 
     name = f"{function.__name__}_"
     change.__name__ = change.__qualname__ = name
     change.__doc__ = f"""Return this tensor after giving it the shape of ``{name[:-1]}(self, ...)``.
 
+    The elements stay where they are: a view becomes another view of its base. It counts as an in-place change.
+
     Raises
     ------
     InplaceError
-        If it is a leaf that requires grad, a view, has views, or is saved for backward. Nothing is changed then.
+        If it has views or is saved for backward, or is a leaf that requires grad, or otherwise may not be changed while
+        gradients are recorded. Nothing is changed then.
     """
     return change

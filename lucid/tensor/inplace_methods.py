@@ -26,6 +26,7 @@ from lucid.ops import (
     sigmoid,
     slices,
     special,
+    strided,
     trigonometry,
 )
 from lucid.ops import complex as parts
@@ -136,3 +137,4 @@ class InPlaceMethods(Attributes):
     unsqueeze_ = reshaped_in_place(shape.unsqueeze)
     transpose_ = swapaxes_ = swapdims_ = reshaped_in_place(axes.transpose)
     t_ = reshaped_in_place(axes.t)
+    as_strided_ = reshaped_in_place(strided.as_strided)

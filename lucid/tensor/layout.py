@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
-
-import numpy as np
+from typing import TYPE_CHECKING, overload
 
 from lucid.autograd.base import TensorBase
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.ops.dims import dim_in
+from lucid.ops.strided import address_of, offset_of, strides_of
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -56,8 +55,7 @@ def stride(self: Tensor, dim: int | None = None) -> tuple[int, ...] | int:
     >>> lucid.zeros(2, 3).t().stride()
     (1, 3)
     """
-    array = self.array
-    strides = tuple([step // array.dtype.itemsize for step in array.strides])
+    strides = strides_of(self.array)
     return strides if dim is None else strides[dim_in(dim, len(strides))]
 
 
@@ -112,8 +110,7 @@ def is_contiguous(self: Tensor) -> bool:
 
 def data_ptr(self: Tensor) -> int:
     """Return the address of the first element."""
-    array = self.array
-    return array.ctypes.data if type(array) is np.ndarray else array.data.ptr
+    return address_of(self.array)
 
 
 def storage_offset(self: Tensor) -> int:
@@ -125,8 +122,7 @@ def storage_offset(self: Tensor) -> int:
     >>> lucid.zeros(2, 3)[1].storage_offset()
     3
     """
-    base: Any = self if self.origin is None else self.origin.base
-    return (data_ptr(self) - data_ptr(base)) // self.array.dtype.itemsize
+    return offset_of(self)
 
 
 def is_floating_point(self: Tensor) -> bool:

@@ -40,6 +40,7 @@ from lucid.ops import (
     special,
     splitting,
     statistics,
+    strided,
     trigonometry,
 )
 from lucid.ops import complex as parts
@@ -232,6 +233,7 @@ class Methods(Attributes):
     select = picking.select
     narrow = picking.narrow
     unfold = picking.unfold
+    as_strided = strided.as_strided
     index_put = indexing.index_put
     index_select = slices.index_select
     index_add = slices.index_add

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.autograd import functions, retain
-from lucid.autograd.views import detached, live_edge
+from lucid.autograd.views import detached
 from lucid.errors import InplaceError
 
 if TYPE_CHECKING:
@@ -194,7 +194,11 @@ def detach_(self: Tensor) -> Tensor:
     Raises
     ------
     InplaceError
-        If it is a view: its base would stay in the graph. Use `detach` then.
+        If it is a view: its base stays in the graph, or may come into one. Use `detach` then.
+
+    Notes
+    -----
+    What has been computed from it keeps its place in the graph, and its gradient.
 
     Examples
     --------
@@ -203,7 +207,9 @@ def detach_(self: Tensor) -> Tensor:
     >>> y.detach_().is_leaf
     True
     """
-    if self.origin is not None and live_edge(self) is not None:
-        raise InplaceError("detach_: a view cannot be detached in place, its base stays in the graph: use detach()")
+    if self.origin is not None:
+        raise InplaceError(
+            "detach_: a view cannot be detached in place, as its base is in a graph or may come into one: use detach()"
+        )
     self.edge = None
     return self

@@ -410,3 +410,16 @@ def test_gradcheck(rng):
 
     assert lucid.autograd.gradcheck(function, (leaf(rng, 3),))
     assert lucid.autograd.gradgradcheck(function, (leaf(rng, 3),))
+
+
+def test_an_argument_that_hooks_have_stored_may_change(rng):
+    """Where saved-tensor hooks keep the arguments, a later change of these is none of what they keep."""
+    x = leaf(rng, 3)
+    y = x * 2.0
+    with lucid.autograd.graph.save_on_cpu():
+        out = checkpoint(lambda y: y.exp(), y, use_reentrant=False)
+    expected = out.detach() * 2.0
+    y.mul_(5.0)
+    upstream = like(rng, out)
+    out.backward(upstream)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), (expected * upstream).cpu().numpy(), rtol=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 
 import pytest
 
@@ -10,6 +11,7 @@ import lucid
 from lucid.autograd.graph import (
     allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks,
+    increment_version,
     save_on_cpu,
     saved_tensors_hooks,
 )
@@ -153,3 +155,126 @@ def test_changes_and_freed_graphs_are_detected() -> None:
     with pytest.raises(RuntimeError, match=r"second time.*retain_graph=True"):
         z.backward()
     assert x.grad.tolist() == [4.0, 6.0]
+
+
+class Kept(lucid.autograd.Function):
+    """Its first argument times the second, which it saves; `seen` gets what backward finds, `act` may change that."""
+
+    @staticmethod
+    def forward(ctx, x, other, seen, act=None):
+        ctx.save_for_backward(other)
+        ctx.seen, ctx.act = seen, act
+        return x * other
+
+    @staticmethod
+    def backward(ctx, grad):
+        (other,) = ctx.saved_tensors
+        ctx.seen.append(other)
+        if ctx.act is not None:
+            ctx.act(other)
+        return grad * other, None, None, None
+
+
+def test_what_a_hook_stored_has_versions_of_its_own() -> None:
+    """Neither is a change of the stored tensor one of the original, nor the reverse; other nodes run."""
+    x = leaf(2.0, 3.0)
+    y = x * 1.0
+    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        z = Kept.apply(x, y.detach(), [], lambda t: t.mul_(5.0))
+    other = y * y
+    grad = lucid.tensor([1.0, -2.0], dtype=lucid.float64)
+    lucid.autograd.backward([z, other], [grad, grad])
+    assert y._version == 0
+    assert x.grad.tolist() == (grad * 5.0 * x + 2.0 * grad * x).tolist()
+    y, seen = x * 1.0, []
+    before = y.tolist()
+    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        z = Kept.apply(x, y, seen)
+    y.detach().mul_(7.0)
+    z.backward(grad)
+    assert seen[0].tolist() == before
+
+
+def test_a_stored_tensor_read_from_a_node_has_its_own_versions() -> None:
+    """So has what `_saved_self` gives, where hooks have stored it."""
+    y = leaf(2.0) * 1.0
+    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        z = y * y
+    saved = z.grad_fn._saved_self
+    saved.detach().mul_(3.0)
+    assert (saved._version, y._version) == (1, 0)
+
+
+@pytest.mark.parametrize("kind", ["plain", "leaf", "result", "view"])
+@pytest.mark.parametrize("way", ["direct", "hooks", "checkpoint"])
+def test_saved_tensors_keep_their_identity(way: str, kind: str) -> None:
+    """A Function gets back the tensor that it saved; through hooks if it needs no gradient, as in PyTorch."""
+    x, seen = leaf(2.0, 3.0), []
+    other = {
+        "plain": lambda: lucid.ones(2, dtype=lucid.float64),
+        "leaf": lambda: leaf(4.0, 5.0),
+        "result": lambda: leaf(4.0, 5.0) * 1.0,
+        "view": lambda: lucid.ones(4, dtype=lucid.float64)[1:3],
+    }[kind]()
+    if way == "checkpoint":
+        y = lucid.utils.checkpoint.checkpoint(Kept.apply, x, other, seen, use_reentrant=False)
+    elif way == "hooks":
+        with saved_tensors_hooks(lambda t: t, lambda t: t):
+            y = Kept.apply(x, other, seen)
+    else:
+        y = Kept.apply(x, other, seen)
+    y.backward(lucid.ones(2, dtype=lucid.float64))
+    assert (seen[0] is other) == (way == "direct" or not other.requires_grad)
+    assert seen[0].requires_grad == other.requires_grad
+    assert x.grad.tolist() == other.tolist()
+
+
+def test_a_tensor_that_was_detached_in_place_after_saving() -> None:
+    """What was computed from it keeps its place in the graph: the gradient is as before, also the second one."""
+    x = leaf(2.0, 3.0)
+    y = x.exp()
+    z = y * y
+    y.detach_()
+    (first,) = lucid.autograd.grad(z.sum(), x, create_graph=True)
+    (second,) = lucid.autograd.grad(first.sum(), x)
+    expected = (2.0 * x).exp().detach()
+    assert lucid.allclose(first, 2.0 * expected)
+    assert lucid.allclose(second, 4.0 * expected)
+    seen = []
+    y = x * 1.0
+    z = Kept.apply(x, y, seen)
+    y.detach_()
+    z.backward(lucid.ones(2, dtype=lucid.float64))
+    assert seen[0].requires_grad
+
+
+def test_pack_hooks_see_outputs_in_their_place() -> None:
+    """A hook on an op's saved output sees that it requires grad and which node made it, and keeps no node alive."""
+    seen = []
+
+    def pack(tensor: lucid.Tensor) -> lucid.Tensor:
+        seen.append((tensor.requires_grad, tensor.is_leaf, tensor.grad_fn.name()))
+        return tensor
+
+    x = leaf(2.0)
+    with saved_tensors_hooks(pack, lambda t: t):
+        y = x.exp()
+    assert seen == [(True, False, "ExpBackward0")]
+    node = weakref.ref(y.grad_fn)
+    del y
+    assert node() is None
+
+
+def test_increment_version() -> None:
+    """It counts for each tensor but those of inference mode, which have no counter; for none, if one is no tensor."""
+    x, y = lucid.ones(1), lucid.ones(1)
+    with lucid.inference_mode():
+        z = lucid.ones(1)
+        increment_version([x, z])
+    increment_version(z)
+    increment_version(t for t in (x, y))
+    assert (x._version, y._version) == (2, 1)
+    for wrong in ([x, 3], 3, [None]):
+        with pytest.raises(RuntimeError, match="expected a Tensor or an iterable of them"):
+            increment_version(wrong)
+    assert x._version == 2
