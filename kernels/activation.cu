@@ -5,7 +5,7 @@
 
 struct Relu {
     template <class A>
-    __device__ A operator()(A x) const { return x <= 0 ? A(0) : x; }
+    __device__ A operator()(A x) const { return x < 0 ? A(0) : x; }
 };
 
 struct ReluGrad {

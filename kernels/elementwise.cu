@@ -26,7 +26,7 @@ struct Mul {
 
 struct Mul3 {
     template <class A>
-    __device__ A operator()(A a, A b, A c) const { return product(product(a, b), c); }
+    __device__ A operator()(A a, A b, A c) const { return product(a, product(b, c)); }
 };
 
 struct Addcmul {

@@ -19,7 +19,7 @@ struct Gelu {
     template <class A>
     __device__ A operator()(A x) const {
         const A size = size_of(x);
-        return larger(x, A(0)) - size * tail(size);
+        return larger(x, A(-0.0)) - size * tail(size);
     }
 };
 

@@ -37,10 +37,10 @@ struct Acosh {
     __device__ A operator()(A x) const { return acosh(x); }
 };
 
-// In two roots: x * x would overflow.
+// 1 / sqrt(x * x - 1), also where the function is not a number; in two roots: x * x would overflow.
 struct AcoshGrad {
     template <class A>
-    __device__ A operator()(A grad, A x) const { return grad / sqrt(x - 1) / sqrt(x + 1); }
+    __device__ A operator()(A grad, A x) const { return grad / sqrt(fabs(x) - 1) / sqrt(fabs(x) + 1); }
 };
 
 struct Atanh {

@@ -23,18 +23,16 @@ struct Round {
     __device__ A operator()(A x) const { return rint(x); }
 };
 
-// To decimals: ten is 10 to their number; every step in the precision of T.
-template <class T>
+// To decimals: ten is 10 to their number.
 struct RoundDecimals {
     template <class A>
-    __device__ A operator()(A x, A ten) const { return rint(through<T>(x * ten)) / ten; }
+    __device__ A operator()(A x, A ten) const { return rint(x * ten) / ten; }
 };
 
 // To tens, hundreds and so on.
-template <class T>
 struct RoundTens {
     template <class A>
-    __device__ A operator()(A x, A ten) const { return rint(through<T>(x / ten)) * ten; }
+    __device__ A operator()(A x, A ten) const { return rint(x / ten) * ten; }
 };
 
 struct Frac {

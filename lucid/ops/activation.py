@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+HALF = np.dtype(np.float16)
+
+
 def floating(name: str, x: Any) -> Any:
     """Return `x` as a floating-point tensor.
 
@@ -44,7 +47,8 @@ def of_floating(op: Primitive) -> Primitive:
 
 @primitive
 def _relu(xp: Any, x: Array) -> Array:
-    return xp.maximum(x, 0)
+    # of equal operands NumPy gives the second, in float16 the first: -0 stays -0
+    return xp.maximum(x, 0) if x.dtype is HALF else xp.maximum(0, x)
 
 
 _relu.cuda(Elementwise("activation", "Relu", dtypes=NUMBERS))
@@ -113,16 +117,20 @@ def relu(input: Tensor) -> Tensor:
     return _relu.call(input)
 
 
-def _leaky_relu_into(xp: Any, out: Array, x: Array, below: Array, *, slope: float) -> None:
-    xp.minimum(x, 0, out=below)
-    xp.multiply(below, slope, out=below)
-    xp.maximum(x, 0, out=out)
-    xp.add(out, below, out=out)
+def _leaky_relu_into(xp: Any, out: Array, x: Array, *, slope: float) -> None:
+    if slope > 1:
+        xp.multiply(x, slope, out=out)
+        xp.minimum(x, out, out=out)
+        return
+    # a slope of zero makes NaN of infinity: what is above zero does not meet it
+    xp.minimum(0, x, out=out)
+    xp.multiply(out, slope, out=out)
+    xp.maximum(x, out, out=out)
 
 
 @primitive
 def _leaky_relu(xp: Any, x: Array, *, slope: float) -> Array:
-    return in_blocks(xp, _leaky_relu_into, 1, x, slope=slope)
+    return in_blocks(xp, _leaky_relu_into, 0, x, slope=slope)
 
 
 _LEAKY_RELU = Elementwise("activation", "LeakyRelu", "TS")
@@ -200,7 +208,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 
 def _expm1_below_into(xp: Any, out: Array, x: Array, spare: Array) -> None:
     """Write ``exp(min(x, 0)) - 1`` to `out`."""
-    xp.minimum(x, 0, out=out)
+    xp.minimum(0, x, out=out)
     if out.dtype == np.float64:
         xp.expm1(out, out=out)
         return
@@ -215,7 +223,7 @@ def _expm1_below_into(xp: Any, out: Array, x: Array, spare: Array) -> None:
 def _elu_into(xp: Any, out: Array, x: Array, spare: Array, *, alpha: float) -> None:
     _expm1_below_into(xp, out, x, spare)
     xp.multiply(out, alpha, out=out)
-    xp.maximum(x, 0, out=spare)
+    xp.maximum(0, x, out=spare)
     xp.add(out, spare, out=out)
 
 
@@ -301,7 +309,11 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 @primitive
 def _hardtanh(xp: Any, x: Array, *, low: float, high: float) -> Array:
-    return xp.minimum(xp.maximum(x, x.dtype.type(low)), x.dtype.type(high))
+    kind = x.dtype.type
+    # the bounds in the place in which -0 beats a bound of 0, as in relu
+    if x.dtype is HALF:
+        return xp.minimum(xp.maximum(x, kind(low)), kind(high))
+    return xp.minimum(kind(high), xp.maximum(kind(low), x))
 
 
 @_hardtanh.cuda

@@ -81,6 +81,8 @@ def attention(
     A row whose scores are all minus infinity has weights of zero.
     """
     dtype = accumulation_dtype(q.dtype)
+    if not k.shape[-2]:
+        return xp.zeros((*q.shape[:-1], v.shape[-1]), q.dtype), xp.zeros(q.shape[:-1], dtype)
     out = xp.empty((*q.shape[:-1], v.shape[-1]), q.dtype)
     total = xp.empty(q.shape[:-1], dtype)
     bias = spread_over(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)

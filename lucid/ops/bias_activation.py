@@ -75,7 +75,7 @@ def _kernels(functor: str, slope: str) -> tuple[Elementwise, Elementwise]:
 
 
 def _relu_into(xp: Any, out: Array, x: Array) -> None:
-    xp.maximum(x, 0, out=out)
+    xp.maximum(0, x, out=out)
 
 
 def _relu_bend(m: Any, grad: Any, g: Any, x: Any) -> Any:

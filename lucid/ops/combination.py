@@ -8,6 +8,7 @@ from lucid.autograd.primitive import primitive
 from lucid.cuda.elementwise import Elementwise
 from lucid.ops import elementwise
 from lucid.ops.elementwise import check_factor, refuse, summed
+from lucid.ops.fused import rounded_once
 from lucid.ops.promotion import number_in, promote
 
 if TYPE_CHECKING:
@@ -15,13 +16,17 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-@primitive
-def _lerp(xp: Any, start: Array, end: Array, weight: Array) -> Array:
+def _between(xp: Any, start: Array, end: Array, weight: Array) -> Array:
     step = end - start
     # from the nearer end, so that weights of 0 and 1 give the ends themselves
     near = start + weight * step
     far = end - (1 - weight) * step
     return xp.where(xp.less(xp.abs(weight), 0.5), near, far)
+
+
+@primitive
+def _lerp(xp: Any, start: Array, end: Array, weight: Array) -> Array:
+    return rounded_once(_between, xp, start, end, weight)
 
 
 _lerp.cuda(Elementwise("elementwise", "Lerp", "TTT"))
@@ -75,10 +80,14 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     return _lerp(*promote(input, end, weight))
 
 
-@primitive
-def _addcdiv(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
+def _sum_and_quotient(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
     quotient = xp.divide(a, b)
     return xp.add(x, quotient if type(value) is int and value == 1 else xp.multiply(quotient, value))
+
+
+@primitive
+def _addcdiv(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
+    return rounded_once(_sum_and_quotient, xp, x, a, b, value)
 
 
 _addcdiv.cuda(Elementwise("division", "Addcdiv", "TTTT"))

@@ -222,6 +222,8 @@ for _op in (_remainder, _fmod):
 def remainder(input: Tensor, other: Any) -> Tensor:
     """Return ``input - other * floor(input / other)``, elementwise: the remainder with the sign of the divisor.
 
+    Of zero, too, as in Python: ``-0.0`` for a divisor below zero.
+
     Parameters
     ----------
     input : Tensor

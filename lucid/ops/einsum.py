@@ -302,7 +302,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     Raises
     ------
     ShapeError
-        If the numbers or the sizes of the dimensions to sum over differ.
+        If the numbers of the dimensions to sum over differ, or their sizes and none is 1.
     IndexOutOfRangeError
         If there is no such dimension.
     DtypeError
@@ -327,13 +327,23 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
                 f"tensordot: expected dims from 0 to {min(len(x), len(y))} for shapes {x} and {y}, got {dims}"
             )
         first, second = tuple(range(len(x) - count, len(x))), tuple(range(count))
-    if [x[d] for d in first] != [y[d] for d in second]:
+    if len(first) != len(second) or any(
+        x[d] != y[e] and 1 not in (x[d], y[e]) for d, e in zip(first, second, strict=False)
+    ):
         raise ShapeError(f"tensordot: sizes differ: dimensions {first} of shape {x}, dimensions {second} of shape {y}")
+    a = summed_where(a, first, [y[e] for e in second])
+    b = summed_where(b, second, [x[d] for d in first])
     a_labels = tuple(range(len(x)))
     b_labels = tuple([first[second.index(d)] if d in second else len(x) + d for d in range(len(y))])
     out = tuple([label for label in a_labels if label not in first])
     out += tuple([label for label in b_labels if label not in first])
     return contract(a, b, a_labels=a_labels, b_labels=b_labels, out_labels=out)
+
+
+def summed_where(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """Return `x` summed over those of the dimensions that meet one of size 1."""
+    alone = [d for d, size in zip(dims, sizes, strict=True) if size == 1 != x.array.shape[d]]
+    return sum_over(x, alone, keepdim=True) if alone else x
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from lucid.backend.dtype import result_type, scalar_dtype
 from lucid.cuda.elementwise import ALL, NUMBERS, Elementwise
 from lucid.errors import DtypeError
 from lucid.ops.core import ADD
+from lucid.ops.fused import rounded_once
 from lucid.ops.promotion import OperandTypeError, as_operand, float_operand, number_in, promote, tensor_dtype
 
 if TYPE_CHECKING:
@@ -355,11 +356,15 @@ def mul(input: Tensor, other: Any) -> Tensor:
     return _mul.call(input, other)
 
 
+def _sum_and_product(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
+    product = xp.multiply(a, b)
+    return xp.add(x, product if type(value) is int and value == 1 else xp.multiply(product, value))
+
+
 @primitive
 def addcmul(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
     """Return ``x + value * a * b`` of operands of one dtype."""
-    product = xp.multiply(a, b)
-    return xp.add(x, product if type(value) is int and value == 1 else xp.multiply(product, value))
+    return rounded_once(_sum_and_product, xp, x, a, b, value)
 
 
 addcmul.cuda(Elementwise("elementwise", "Addcmul", "TTTT", dtypes=NUMBERS))
@@ -373,12 +378,12 @@ def _addcmul_x(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
 
 @addcmul.vjp("a", cuda=_PRODUCT)
 def _addcmul_a(m: Any, grad: Any, b: Any, value: Any, a_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(m.mul(m.mul(grad, b), value), shape=a_shape)
+    return m.sum_to(m.mul(grad, m.mul(b, value)), shape=a_shape)
 
 
 @addcmul.vjp("b", cuda=_PRODUCT)
 def _addcmul_b(m: Any, grad: Any, a: Any, value: Any, b_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(m.mul(m.mul(grad, a), value), shape=b_shape)
+    return m.sum_to(m.mul(grad, m.mul(a, value)), shape=b_shape)
 
 
 @primitive(cpu=np.negative)

@@ -62,6 +62,15 @@ def in_blocks(xp: Any, kernel: Callable[..., None], scratch: int, *arrays: Array
     return out
 
 
+def rounded_once(function: Callable[..., Array], xp: Any, *operands: Any, **settings: Any) -> Array:
+    """Return an elementwise function of arrays of one dtype and numbers; half types in float32, as kernels do."""
+    dtype = next(a.dtype for a in operands if hasattr(a, "dtype"))
+    if dtype.itemsize != 2 or dtype.kind not in "fV":
+        return function(xp, *operands, **settings)
+    wide = [_in(np.float32, a) if hasattr(a, "dtype") else a for a in operands]
+    return function(xp, *wide, **settings).astype(dtype)
+
+
 def _in(work: Any, array: Array) -> Array:
     return array if array.dtype == work or array.dtype.kind == "b" else array.astype(work)
 

@@ -28,10 +28,11 @@ class ApproximationError(LucidError, RuntimeError, ValueError):
 
 def gelu_into(xp: Any, out: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
     """Write gelu to `out`."""
-    # max(x, 0) - |x| * Q(|x|) with the upper tail Q: no difference of nearly equal numbers far below zero
+    # max(x, 0) - |x| * Q(|x|) with the upper tail Q: no difference of nearly equal numbers far below zero. There it is
+    # -0 less the product, so that what underflows keeps its sign; of equal operands NumPy gives the second.
     tail_into(xp, out, density, size, x, spare)
     xp.multiply(out, size, out=size)
-    xp.maximum(x, 0, out=out)
+    xp.maximum(-0.0, x, out=out)
     xp.subtract(out, size, out=out)
 
 

@@ -139,7 +139,8 @@ _acosh.cuda(Elementwise("hyperbolic", "Acosh"))
 
 @_acosh.vjp(cuda=Elementwise("hyperbolic", "AcoshGrad", "TT"))
 def _acosh_vjp(m: Any, grad: Any, x: Any) -> Any:
-    return m.div(m.div(grad, m.sqrt(m.sub(x, 1.0))), m.sqrt(m.add(x, 1.0)))
+    size = x if getattr(x, "array", x).dtype.kind == "c" else m.abs(x)
+    return m.div(m.div(grad, m.sqrt(m.sub(size, 1.0))), m.sqrt(m.add(size, 1.0)))
 
 
 of_one(_acosh)

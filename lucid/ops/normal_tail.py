@@ -125,7 +125,8 @@ def erfc_into(xp: Any, out: Array, x: Array) -> None:
 
 def erfinv_into(xp: Any, out: Array, y: Array) -> None:
     """Write the x for which erf(x) is y to `out`."""
-    y = y.astype(np.float64)
+    # in one dimension: of arrays without dimensions ufuncs make scalars, and the tails are found by their places
+    y = y.astype(np.float64).reshape(-1)
     size = xp.minimum(xp.abs(y), 1 - 2.0**-53)
     x = inverse_normal(xp, size / 2) * math.sqrt(0.5)
     for _ in range(2):
@@ -133,7 +134,7 @@ def erfinv_into(xp: Any, out: Array, y: Array) -> None:
         error = xp.where(size < 0.5, size - _erf64(xp, x), _erfc64(xp, x) - (1 - size))
         x += error * xp.exp(x * x) * (math.sqrt(math.pi) / 2)
     x = xp.where(xp.abs(y) == 1, np.inf, xp.where(xp.abs(y) > 1, np.nan, x))
-    out[...] = xp.copysign(x, y)
+    out[...] = xp.copysign(x, y).reshape(out.shape)
 
 
 def tail_into(xp: Any, out: Array, density: Array, size: Array, x: Array, spare: Array) -> None:

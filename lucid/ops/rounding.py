@@ -12,6 +12,7 @@ from lucid.cuda.elementwise import Elementwise
 from lucid.errors import DtypeError
 from lucid.ops.core import clone
 from lucid.ops.elementwise import refuse, tensor_operand, without_slope
+from lucid.ops.fused import rounded_once
 from lucid.ops.promotion import tensor_dtype
 from lucid.ops.scalars import as_int
 
@@ -149,18 +150,20 @@ def trunc(input: Tensor) -> Tensor:
     return _trunc.call(input)
 
 
-@primitive
-def _round(xp: Any, x: Array, *, decimals: int) -> Array:
-    if decimals == 0:
-        return xp.rint(x)
+def _to_decimals(xp: Any, x: Array, *, decimals: int) -> Array:
     # powers of ten with a positive exponent are exact
     ten = x.dtype.type(10.0 ** abs(decimals))
     return xp.rint(x * ten) / ten if decimals > 0 else xp.rint(x / ten) * ten
 
 
+@primitive
+def _round(xp: Any, x: Array, *, decimals: int) -> Array:
+    return xp.rint(x) if decimals == 0 else rounded_once(_to_decimals, xp, x, decimals=decimals)
+
+
 _ROUND = Elementwise("rounding", "Round")
-_ROUND_DECIMALS = Elementwise("rounding", "RoundDecimals<{T}>", "TS")
-_ROUND_TENS = Elementwise("rounding", "RoundTens<{T}>", "TS")
+_ROUND_DECIMALS = Elementwise("rounding", "RoundDecimals", "TS")
+_ROUND_TENS = Elementwise("rounding", "RoundTens", "TS")
 
 
 @_round.cuda

@@ -111,7 +111,7 @@ ROWS = [
         lambda x: shape.contiguous(turned(x, 1, 0)),
         normal(2, 3),
         np.transpose,
-        lambda t, x: x.t().contiguous(),
+        lambda t, x: x.permute(1, 0).contiguous(),
     ),
     row("clone", shape.clone, normal(2, 3), lambda x: x, lambda t, x: t.clone(x), empty=lambda rng: (np.zeros(0),)),
     row(

@@ -1,0 +1,406 @@
+"""Every row of `tests.samples` that names PyTorch's op, at special values and sizes: value, dtype, shape and gradients.
+
+Zeros of both signs, infinities, NaN, subnormal and huge numbers, arrays that are empty, of one element, of no
+dimension, backwards and strided in memory, operands of size 1 that broadcast; in four dtypes, with random upstream gradients.
+
+An element is right if it is PyTorch's or, in the narrower dtypes, what PyTorch gives in float64, rounded: there an
+intermediate result that overflows shows. NaN, infinities and, in values, the sign of zero have to be the same.
+(Not in gradients, where a zero is most often a sum or a product with a mask.) Finite numbers may differ by a few units
+in the last place, of themselves or of the terms that they are summed from. How large these are is measured: by how much
+the result moves when everything that goes in moves by a millionth, and what is usual in the row's result.
+
+What differs on purpose stands in DIFFERENCES.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+import lucid
+from tests.device import DEVICE
+from tests.gradients import flat, is_floating, numbers
+from tests.parity.special_cases import DTYPES, EPS, SMALLEST, cases, in_dtype, is_real, laid_out
+from tests.parity.test_samples import SAMPLES, flat_torch
+from tests.samples import FLOATS
+
+# In units in the last place: of one operation in the dtype that halves are computed in, and of several, in their own.
+UNITS = {"float16": 4, "bfloat16": 4, "float32": 32, "float64": 64}
+STEP = 2.0**-20
+REFUSALS = (RuntimeError, IndexError, ValueError, TypeError, AssertionError)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What lucid does otherwise than PyTorch: in rows and cases that match, differences of one kind."""
+
+    rows: str
+    cases: str
+    what: str
+    kind: str
+    reason: str
+
+    def covers(self, row, found):
+        """Tell whether it explains a difference."""
+        pairs = ((self.rows, row), (self.cases, found.case), (self.what, found.what), (self.kind, found.kind))
+        return all(re.fullmatch(pattern, word) for pattern, word in pairs)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One kind of difference in one result of one case."""
+
+    case: str
+    what: str
+    kind: str
+    text: str
+
+
+NORMS = "(layer|rms|batch|group|instance)_norm.*"
+ATTENTION = "scaled_dot_product_attention.*"
+UNBOUNDED = "-?(huge|large|inf) .*|several .*|only -inf .*"
+OVERFLOW = "(NaN|infinity) of (PyTorch|lucid)"
+DIFFERENCES = (
+    Difference(
+        "(bias_activation:)?gelu", "all pairs|-?(inf|huge) of .*", "value|gradient", "NaN of PyTorch",
+        "gelu(-inf) is 0, and the slope at both infinities 0 and 1: PyTorch multiplies infinity by zero",
+    ),
+    Difference(
+        "(bias_activation:)?gelu(:tanh|_tanh)?", "all pairs|-?large .*", "value|gradient", "number|NaN of PyTorch",
+        "far below zero PyTorch's 1 + erf and 1 + tanh lose all digits, and the square of a huge sum overflows",
+    ),
+    Difference(
+        "relu6|hardtanh.*|elu.*", "all pairs", "gradient", "number|NaN of PyTorch",
+        "at NaN the gradient passes, as on a GPU; PyTorch's vector code on the CPU gives 0, of elu NaN",
+    ),
+    Difference(
+        "bias_activation:(tanh|sigmoid)", "all pairs", "gradient", "number",
+        "1 - t * t loses its digits where tanh is nearly 1",
+    ),
+    Difference(
+        "softplus|logsigmoid", "all pairs", "gradient", "number",
+        "slopes below the smallest normal number are 0",
+    ),
+    Difference(
+        "(add|sub):alpha|addcmul.*", "all pairs|.* of no dimension", "value",
+        "(NaN|infinity) of lucid|sign of zero|number",
+        "a product is rounded before it is added, and may overflow or vanish; PyTorch's vector code does not round it",
+    ),
+    Difference(
+        "addcmul.*", "all pairs|.* of no dimension", "gradient", "(NaN|infinity) of .*|number",
+        "three factors are multiplied in another order",
+    ),
+    Difference(
+        "addcdiv", "all pairs|.* of no dimension", "gradient", OVERFLOW + "|number",
+        "PyTorch squares the divisor, which overflows or vanishes, where lucid divides twice",
+    ),
+    Difference(
+        "atan2|acosh|square", "all pairs|.* of no dimension", "gradient", "(NaN|infinity) of PyTorch|number",
+        "squares that overflow: PyTorch gives NaN, infinity or 0; lucid 0 for atan2, and else the slope",
+    ),
+    Difference(
+        "fmod|remainder", "all pairs|.* of no dimension", "value", "NaN of PyTorch",
+        "exact however large the quotient; PyTorch's vector code gives NaN",
+    ),
+    Difference(
+        "remainder", "all pairs|.* of no dimension", "value", "sign of zero",
+        "a rest of zero has the sign of the divisor, as other rests, and in Python",
+    ),
+    Difference(
+        "maximum|minimum|clamp:tensors|lerp", "all pairs|.* of no dimension", "value", "sign of zero",
+        "of 0 and -0 either is the larger; PyTorch chooses by dtype. A product of 0 has the sign of its factors",
+    ),
+    Difference(
+        "bias_activation:.*", ".*no dimension.*|size 1 .*|one element.*", "call", "refused",
+        "the bias is one number for each element of the last dimension; PyTorch has no such op, and adds",
+    ),
+    Difference(
+        NORMS, UNBOUNDED, "value|gradient", OVERFLOW + "|sign of infinity",
+        "huge values and infinite weights meet in another order: lucid centres, scales, and weighs last",
+    ),
+    Difference(
+        NORMS, "-?0 in .*|only .*|" + UNBOUNDED, "value", "sign of zero",
+        "a difference that is zero, scaled: PyTorch adds a shift of zero to it",
+    ),
+    Difference(
+        NORMS, "only subnormal .*", "gradient", "number",
+        "subnormal numbers less their mean: what is left is rounding",
+    ),
+    Difference(
+        ATTENTION, UNBOUNDED, "value|gradient", OVERFLOW + "|number",
+        "the gradient of a score is a difference of terms that cancel where one weight is 1; times a huge key it shows",
+    ),
+    Difference(
+        ATTENTION, "(first|last) size 0", "call", "refused",
+        "operands that do not broadcast are refused when they are empty, too",
+    ),
+    Difference(
+        "(b?addb?mm|einsum|linear|conv).*", UNBOUNDED, "value|gradient", "infinity of (PyTorch|lucid)",
+        "factors and sums near the largest number overflow in one order and not in the other",
+    ),
+    Difference(
+        "conv.*", "only subnormal .*", "value", "sign of zero",
+        "a sum of products that vanish",
+    ),
+)  # fmt: skip
+
+# Rows that are not compared yet.
+LEFT_OUT = (
+    "(pow|embedding|take_along_dim|getitem|index_put|index_add|mse_loss|l1_loss|smooth_l1_loss|huber_loss|binary_cross_entropy"
+    "|kl_div|nll_loss|cross_entropy|adaptive_avg_pool1d|adaptive_avg_pool2d|max_pool1d|amax|amin|std|var_mean|max|min|median|norm|prod|cumsum|cumprod"
+    "|normalize|cosine_similarity|topk)(:.*)?"
+)
+COMPARED = [sample for sample in SAMPLES if not re.fullmatch(LEFT_OUT, sample.name)]
+
+# Ops with more rows than this share the dtypes among their rows.
+MANY = 3
+
+
+def to_torch(array, requires_grad=False):
+    """Return a PyTorch tensor of the elements of an array."""
+    half = array.dtype == DTYPES["bfloat16"]
+    tensor = torch.tensor(array.astype(np.float32) if half else array.copy())
+    return (tensor.bfloat16() if half else tensor).requires_grad_(requires_grad)
+
+
+def to_lucid(array, layout, requires_grad=False):
+    """Return a tensor over an array of the given layout, where arrays of the device can have it."""
+    in_memory = DEVICE == "cpu" and array.ndim
+    tensor = lucid.from_numpy(laid_out(array, layout)) if in_memory else lucid.tensor(array)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def elements(tensor):
+    """Return the elements of a tensor of either library as an array."""
+    if isinstance(tensor, lucid.Tensor):
+        return numbers(tensor)
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    return tensor.float().numpy().astype(DTYPES["bfloat16"]) if tensor.dtype == torch.bfloat16 else tensor.numpy()
+
+
+def wide(array):
+    """Return real numbers in float64, and the parts of complex ones along a new dimension."""
+    if array.dtype.kind == "c":
+        return np.stack([array.real, array.imag]).astype(np.float64)
+    return array.astype(np.float64)
+
+
+def precision(array):
+    """Return the name of the dtype in which real numbers, or the parts of complex ones, are kept."""
+    return {"complex64": "float32", "complex128": "float64"}.get(array.dtype.name, array.dtype.name)
+
+
+def graded(sample, arrays):
+    """Tell which arguments require grad."""
+    return [
+        sample.differentiable and is_floating(array) and place not in sample.constants
+        for place, array in enumerate(arrays)
+    ]
+
+
+def by_torch(sample, arrays, upstream=None, rng=None):
+    """Return PyTorch's results, its gradients, and upstream gradients: those given, or drawn."""
+    tensors = [to_torch(array, requires) for array, requires in zip(arrays, graded(sample, arrays), strict=True)]
+    outputs = flat_torch(sample.torch(torch, *tensors))
+    roots = [out for out in outputs if out.requires_grad]
+    if upstream is None:
+        upstream = [drawn(elements(root), rng) for root in roots]
+    gradients = ()
+    if roots:
+        wanted = [tensor for tensor in tensors if tensor.requires_grad]
+        seeds = [to_torch(u) for u in upstream]
+        gradients = torch.autograd.grad(roots, wanted, seeds, allow_unused=True)
+    return outputs, gradients, upstream
+
+
+def drawn(model, rng):
+    """Return an upstream gradient for a result."""
+    noise = rng.standard_normal(model.shape)
+    if model.dtype.kind == "c":
+        noise = noise + 1j * rng.standard_normal(model.shape)
+    return np.asarray(noise).astype(model.dtype)
+
+
+def by_lucid(sample, arrays, layout, upstream):
+    """Return lucid's results and gradients."""
+    tensors = [to_lucid(array, layout, needs) for array, needs in zip(arrays, graded(sample, arrays), strict=True)]
+    outputs = flat(sample.op(*tensors))
+    roots = [out for out in outputs if out.requires_grad]
+    assert len(roots) == len(upstream), "other results require grad"
+    if not roots:
+        return outputs, ()
+    wanted = [tensor for tensor in tensors if tensor.requires_grad]
+    return outputs, lucid.autograd.grad(roots, wanted, [lucid.tensor(u) for u in upstream], allow_unused=True)
+
+
+def wrong(got, expected, allowed, *, signs):
+    """Return where elements differ by more than is allowed, and with `signs` where zeros do."""
+    g, e = wide(got), wide(expected)
+    unlike = ~((np.abs(g - e) <= allowed) | (g == e) | (np.isnan(g) & np.isnan(e)))
+    return unlike | ((g == 0) & (e == 0) & (np.signbit(g) != np.signbit(e))) if signs else unlike
+
+
+def rounding(expected, usual=0.0):
+    """Return by how much numbers may differ because they are rounded, themselves or terms of a usual size."""
+    name = precision(expected)
+    size = np.maximum(np.abs(wide(expected)), usual)
+    return UNITS[name] * EPS[name] * np.where(np.isfinite(size), size, 0) + 4 * SMALLEST[name]
+
+
+class Row:
+    """One row of the table in one dtype."""
+
+    def __init__(self, sample, dtype, rng):
+        self.sample, self.dtype, self.rng = sample, dtype, rng
+        self.arrays = [in_dtype(array, dtype) for array in sample.inputs(rng)]
+        self.elementwise = self.is_elementwise()
+        self.usual = [] if self.elementwise else [self.largest(tensor) for tensor in self.exactly(self.arrays)]
+
+    def is_elementwise(self):
+        """Tell whether PyTorch gives the elements of a vector one by one what it gives the vector."""
+        if not all(is_real(array) for array in self.arrays):
+            return False
+        vectors = [torch.tensor(np.resize(array.reshape(-1).astype(float) * 0.99, 7)) for array in self.arrays]
+        try:
+            (whole,) = flat_torch(self.sample.torch(torch, *vectors))
+            parts = [self.sample.torch(torch, *[v[i : i + 1] for v in vectors]) for i in range(7)]
+        except (*REFUSALS, AttributeError):
+            return False
+        if not all(isinstance(part, torch.Tensor) and part.shape == (1,) for part in parts):
+            return False
+        return whole.shape == (7,) and torch.allclose(whole.double(), torch.cat(parts).double(), equal_nan=True)
+
+    def exactly(self, arrays, upstream=None):
+        """Return PyTorch's results and gradients in float64."""
+        doubled = [wide(array) if is_real(array) else array for array in arrays]
+        seeds = None if upstream is None else [wide(u) if is_real(u) else u for u in upstream]
+        outputs, gradients, _ = by_torch(self.sample, doubled, seeds, self.rng)
+        return [*outputs, *gradients]
+
+    @staticmethod
+    def largest(tensor):
+        """Return the size of the largest finite element."""
+        size = np.abs(wide(elements(tensor))) if tensor is not None else np.zeros(1)
+        return size[np.isfinite(size)].max(initial=0.0)
+
+    def terms(self, arrays, upstream, exact):
+        """Return the sizes of the terms of all results and gradients, element by element."""
+        sizes = [None if tensor is None else np.zeros(wide(elements(tensor)).shape) for tensor in exact]
+        for _ in range(8):
+
+            def moved(array):
+                return array * (1 + STEP * self.rng.choice([-1.0, 1.0], array.shape)) if is_floating(array) else array
+
+            doubled, seeds = ([wide(a) if is_real(a) else a for a in some] for some in (arrays, upstream))
+            near = self.exactly(list(map(moved, doubled)), list(map(moved, seeds)))
+            for place, (tensor, at) in enumerate(zip(near, exact, strict=True)):
+                if tensor is not None and tensor.shape == at.shape:
+                    change = np.abs(wide(elements(tensor)) - wide(elements(at))) / STEP
+                    sizes[place] = np.fmax(sizes[place], change)
+        return sizes
+
+    def differences(self, case, arrays, layout):
+        """Return what lucid does otherwise in one case, nothing if PyTorch does not take the arguments."""
+        try:
+            outputs, gradients, upstream = by_torch(self.sample, arrays, None, self.rng)
+        except REFUSALS:
+            return []
+        try:
+            ours, our_gradients = by_lucid(self.sample, arrays, layout, upstream)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is what the user gets
+            try:
+                self.exactly(arrays, upstream)
+            except REFUSALS:
+                return []
+            return [Found(case, "call", "refused", f"{type(error).__name__}: {error}")]
+        if len(ours) != len(outputs):
+            return [Found(case, "call", "number of results", f"{len(ours)}, PyTorch's {len(outputs)}")]
+        found = []
+        exact, sizes = [], []
+        for place, (got, wanted) in enumerate(zip([*ours, *our_gradients], [*outputs, *gradients], strict=True)):
+            what = "value" if place < len(ours) else "gradient"
+            if got is None or wanted is None:
+                present = [tensor for tensor in (got, wanted) if tensor is not None]
+                if present and elements(present[0]).any():
+                    found.append(Found(case, what, "None", f"lucid {got}, PyTorch {wanted}"))
+                continue
+            got, wanted = elements(got), elements(wanted)
+            if (got.shape, got.dtype) != (wanted.shape, wanted.dtype):
+                text = f"lucid {got.dtype}{got.shape}, PyTorch {wanted.dtype}{wanted.shape}"
+                found.append(Found(case, what, "shape or dtype", text))
+                continue
+            if not is_floating(wanted):
+                if not np.array_equal(got, wanted):
+                    found.append(Found(case, what, "whole number", f"lucid {got}, PyTorch {wanted}"))
+                continue
+            usual = 0.0 if self.elementwise else self.usual[place]
+            signs = what == "value"
+            bad = wrong(got, wanted, rounding(wanted, usual), signs=signs)
+            if not bad.any():
+                continue
+            exact = exact or self.exactly(arrays, upstream)
+            sizes = sizes or self.terms(arrays, upstream, exact)
+            unit = 16 * UNITS[precision(wanted)] * EPS[precision(wanted)]
+            of_terms = unit * np.where(np.isfinite(sizes[place]), sizes[place], 0)
+            bad &= wrong(got, wanted, rounding(wanted, usual) + of_terms, signs=signs)
+            if precision(wanted) != "float64":
+                rounded = elements(exact[place]).astype(wanted.dtype)
+                bad &= wrong(got, rounded, rounding(rounded, usual) + of_terms, signs=signs)
+            found += described(case, what, got, wanted, bad, arrays if self.elementwise else ())
+        return found
+
+
+def described(case, what, got, wanted, bad, operands):
+    """Return a line for each kind of difference among the elements that are bad."""
+    g, w = wide(got), wide(wanted)
+    kinds = {
+        "sign of zero": (g == 0) & (w == 0),
+        "NaN of PyTorch": np.isnan(w) & ~np.isnan(g),
+        "NaN of lucid": np.isnan(g) & ~np.isnan(w),
+        "sign of infinity": np.isinf(g) & np.isinf(w),
+        "infinity of lucid": np.isinf(g) & np.isfinite(w),
+        "infinity of PyTorch": np.isinf(w) & np.isfinite(g),
+    }
+    kinds["number"] = ~np.logical_or.reduce(list(kinds.values()))
+    for kind, where in kinds.items():
+        here = bad & where
+        if here.any():
+            at = [wide(x)[here][:3] for x in operands if wide(x).shape == here.shape]
+            yield Found(
+                case, what, kind, f"{here.sum()} of {here.size}: lucid {g[here][:3]}, PyTorch {w[here][:3]} at {at}"
+            )
+
+
+def found_in(sample, dtypes, rng):
+    """Return what lucid does otherwise in a row, with the dtype and the layout."""
+    found = []
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for dtype in dtypes:
+            row = Row(sample, dtype, rng)
+            for case, arrays, layout in cases(sample, row.arrays, dtype, rng, elementwise=row.elementwise):
+                found += [(dtype, layout, each) for each in row.differences(case, arrays, layout)]
+    return found
+
+
+def tried_in(sample):
+    """Return the dtypes of a row: all, or one of them in turn if an op has many; complex numbers have their own."""
+    rows = [row.name for row in SAMPLES if row.name.split(":")[0] == sample.name.split(":")[0]]
+    allowed = [dtype for dtype in FLOATS if dtype in sample.dtypes] or ["float64"]
+    return allowed if len(rows) <= MANY else [allowed[rows.index(sample.name) % len(allowed)]]
+
+
+@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in COMPARED])
+def test_like_pytorch_at_special_values(sample, rng):
+    """Special values and sizes give PyTorch's results and gradients, but for what stands in DIFFERENCES."""
+    unexplained = [
+        f"{dtype}, {layout}, {each.case}: {each.what}, {each.kind}: {each.text}"
+        for dtype, layout, each in found_in(sample, tried_in(sample), rng)
+        if not any(difference.covers(sample.name, each) for difference in DIFFERENCES)
+    ]
+    assert not unexplained, "\n".join(unexplained)
