@@ -1,7 +1,8 @@
 """Every row of `tests.samples` that names PyTorch's op, at special values and sizes: value, dtype, shape and gradients.
 
 Zeros of both signs, infinities, NaN, subnormal and huge numbers, arrays that are empty, of one element, of no
-dimension, backwards and strided in memory, operands of size 1 that broadcast; in four dtypes, with random upstream gradients.
+dimension, backwards and strided in memory, operands of size 1 that broadcast; in four dtypes, with random upstream
+gradients.
 
 An element is right if it is PyTorch's or, in the narrower dtypes, what PyTorch gives in float64, rounded: there an
 intermediate result that overflows shows. NaN, infinities and, in values, the sign of zero have to be the same.
