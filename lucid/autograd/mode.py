@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import warnings
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+
+from lucid.autograd.decorating import Decorating
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +109,7 @@ NumPyComplaints = (RuntimeWarning, FloatingPointError)
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lucid\.(autograd|ops|tensor)\b")
 
 
-class _Mode:
+class _Mode(Decorating):
     """A setting of the thread as a context manager and as a decorator; what it replaced comes back on exit."""
 
     def __init__(self) -> None:
@@ -127,18 +128,6 @@ class _Mode:
     ) -> None:
         thread.state.grad_enabled, thread.state.inference = self._before.pop()
         thread.state.refresh()
-
-    def _fresh(self) -> _Mode:
-        """Return an equal mode for one call of a decorated function, so that threads and recursion do not mix."""
-        return type(self)()
-
-    def __call__(self, function: F) -> F:
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with self._fresh():
-                return function(*args, **kwargs)
-
-        return wrapped  # pyright: ignore[reportReturnType]
 
 
 class no_grad(_Mode):
@@ -229,19 +218,9 @@ class set_grad_enabled(_Mode):
             thread.state.refresh()
         return super().__call__(function)
 
-    def _fresh(self) -> _Mode:
-        mode = _GradMode()
-        mode.mode = self.mode
-        return mode
-
-
-class _GradMode(_Mode):
-    """The one use of a decorated function's grad mode."""
-
-    mode = True
-
-    def _enter(self) -> None:
-        thread.state.grad_enabled = self.mode
+    def clone(self) -> set_grad_enabled:
+        """Return an equal mode, which switches at once."""
+        return set_grad_enabled(self.mode)
 
 
 class inference_mode(_Mode):
@@ -277,7 +256,8 @@ class inference_mode(_Mode):
         thread.state.inference = self.mode
         thread.state.grad_enabled = not self.mode
 
-    def _fresh(self) -> _Mode:
+    def clone(self) -> inference_mode:
+        """Return an equal mode."""
         return inference_mode(self.mode)
 
 

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd import engine
+from lucid.autograd.decorating import Decorating, F
 from lucid.autograd.hooks import check_callable
 from lucid.autograd.mode import thread
 from lucid.errors import GraphError
@@ -108,7 +109,7 @@ class _Multithreading(threading.local):
 _multithreading = _Multithreading()
 
 
-class set_multithreading_enabled:
+class set_multithreading_enabled(Decorating):
     """Note whether backward may use several threads: at once as a function, and as before on exit as a context manager.
 
     Parameters
@@ -140,6 +141,15 @@ class set_multithreading_enabled:
 
     def __exit__(self, *exception: object) -> None:
         _multithreading.enabled = self.prev
+
+    def __call__(self, function: F) -> F:
+        """Decorate `function`: the setting holds during its calls only."""
+        _multithreading.enabled = self.prev
+        return super().__call__(function)
+
+    def clone(self) -> set_multithreading_enabled:
+        """Return an equal setting, which holds at once."""
+        return set_multithreading_enabled(self.mode)
 
 
 def is_multithreading_enabled() -> bool:

@@ -1,0 +1,124 @@
+"""Context managers as decorators, also of generators and coroutines: what they set holds in each step, not between."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import warnings
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Generator
+    from types import TracebackType
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+class Decorating:
+    """A context manager that decorates functions: each call runs inside a copy of it.
+
+    Of a generator, a coroutine or an asynchronous generator each step does: what runs between two steps, in the caller
+    or in another task, sees nothing of it.
+    """
+
+    def __enter__(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        raise NotImplementedError
+
+    def clone(self) -> Self:
+        """Return an equal context manager for one use, so that threads and recursion do not mix."""
+        return type(self)()
+
+    def __call__(self, function: F) -> F:
+        """Return `function` with the mode around each of its calls, or around each step of what a call returns.
+
+        Warns
+        -----
+        FutureWarning
+            If `function` is a class: what comes back is a function that makes its instances.
+        """
+        if inspect.isclass(function):
+            warnings.warn(
+                f"{type(self).__name__} decorates the class {function.__qualname__}: only making an instance runs "
+                "inside, and the name now stands for a function: decorate __init__, or the methods that are meant",
+                FutureWarning,
+                stacklevel=2,
+            )
+            return functools.wraps(function, updated=())(_inside(self.clone, function))  # pyright: ignore[reportReturnType]
+        return functools.wraps(function)(_inside(self.clone, function))  # pyright: ignore[reportReturnType]
+
+
+def _inside(mode: Callable[[], Decorating], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of the same kind as `function`, whose calls or steps each run inside a new ``mode()``."""
+    if inspect.isgeneratorfunction(function):
+
+        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            return (yield from in_steps(mode, function(*args, **kwargs)))  # pyright: ignore[reportUnknownVariableType]
+
+        return generator
+    if inspect.iscoroutinefunction(function):
+
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            return await in_steps(mode, function(*args, **kwargs))
+
+        return coroutine
+    if inspect.isasyncgenfunction(function):
+
+        async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+            inner = function(*args, **kwargs)
+            step: Any = inner.asend
+            given: Any = None
+            while True:
+                try:
+                    asked = [await in_steps(mode, step(given))]
+                except StopAsyncIteration:
+                    return
+                finally:
+                    given = None
+                try:
+                    given, step = (yield asked.pop()), inner.asend
+                except GeneratorExit:
+                    await in_steps(mode, inner.aclose())
+                    raise
+                except BaseException as error:  # noqa: BLE001  as in `_in_steps`
+                    given, step = error, inner.athrow
+
+        return async_generator
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with mode():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _in_steps(mode: Callable[[], Decorating], inner: Any) -> Generator[Any, Any, Any]:
+    """Run a generator or coroutine to its end, each step inside a new ``mode()``, and return what it returns."""
+    step: Any = inner.send
+    given: Any = None
+    while True:
+        try:
+            with mode():
+                asked = [step(given)]
+        except StopIteration as end:
+            return end.value
+        finally:
+            given = None  # an exception that was thrown in holds this frame
+        try:
+            # the list is empty while this waits: what was yielded belongs to the caller alone
+            given, step = (yield asked.pop()), inner.send
+        except GeneratorExit:
+            with mode():
+                inner.close()
+            raise
+        except BaseException as error:  # noqa: BLE001  it goes on into the step, which may raise it again
+            given, step = error, inner.throw
+
+
+# for `yield from` in a generator and for `await` in a coroutine alike
+in_steps: Any = types.coroutine(_in_steps)
