@@ -13,7 +13,8 @@ import numpy as np
 from lucid.autograd.base import TensorBase, grad_of, wrap
 from lucid.autograd.hooks import RemovableHandle, check_callable
 from lucid.autograd.mode import NumPyComplaints, thread
-from lucid.errors import GraphError
+from lucid.autograd.namespace import GRAPH
+from lucid.errors import GraphError, HookTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,6 +132,50 @@ class Node:
     def backward_to(self, wanted: tuple[bool, ...], m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Return what `backward` gives; a node that can leaves out what is not wanted, and has None there."""
         return self.backward(m, grad, quiet)
+
+    def __call__(self, *grads: TensorBase | None) -> Any:
+        """Return what backward of this node makes of the gradients of its outputs, recorded where grad mode is on.
+
+        No hook fires, and what the node keeps stays. An `AccumulateGrad` adds to the `.grad` of its leaf.
+
+        Parameters
+        ----------
+        *grads : Tensor or None
+            One for each output.
+
+        Returns
+        -------
+        Tensor or None, or tuple of these
+            The gradient of each input; by itself if there is one input.
+
+        Raises
+        ------
+        TypeError
+            For another number of gradients, or one that is neither a tensor nor None.
+        GraphError
+            If a backward pass has freed what the node kept.
+
+        Examples
+        --------
+        >>> import lucid
+        >>> x = lucid.tensor([2.0, 3.0], requires_grad=True)
+        >>> y = x * x.detach()
+        >>> with lucid.no_grad():
+        ...     y.grad_fn(lucid.tensor([1.0, 10.0]))
+        (tensor([ 2., 30.]), None)
+        """
+        if len(grads) != self.outputs:
+            raise HookTypeError(
+                f"{self.name()}: expected {self.outputs} gradients, one for each output, got {len(grads)}"
+            )
+        for index, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, TensorBase):
+                raise HookTypeError(
+                    f"{self.name()}: gradient {index}: expected a Tensor or None, got {type(grad).__name__}"
+                )
+        several = self.outputs != 1 and any(grad is not None for grad in grads)
+        given = self.backward(GRAPH, [*grads] if several else grads[0], thread.state.quiet)
+        return given[0] if len(given) == 1 else given
 
     def release(self) -> None:
         """Free what was saved for backward: the node cannot run again."""

@@ -181,3 +181,82 @@ def test_gradient_edges_stand_for_tensors() -> None:
         z.backward()
     with pytest.raises(RuntimeError, match="does not require grad"):
         get_gradient_edge(lucid.ones(1))
+
+
+def test_a_node_can_be_called(rng) -> None:
+    """It gives the gradients of its inputs, None for those that need none, by itself for one input; no hook fires."""
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    w = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    upstream = lucid.tensor(rng.standard_normal(3))
+    y = x * w
+    y.register_hook(lambda grad: pytest.fail("no pass runs"))
+    y.grad_fn.register_hook(lambda given, received: pytest.fail("no pass runs"))
+    y.grad_fn.register_prehook(lambda received: pytest.fail("no pass runs"))
+    for _ in range(2):
+        first, second = y.grad_fn(upstream)
+        assert lucid.equal(first, upstream * w.detach())
+        assert lucid.equal(second, upstream * x.detach())
+    assert y.grad_fn(None) == (None, None)
+    (product, nothing) = (x * w.detach()).grad_fn(upstream)
+    assert lucid.equal(product, upstream * w.detach())
+    assert nothing is None
+    assert lucid.allclose(x.exp().grad_fn(upstream), upstream * x.detach().exp())
+    parts = x.unbind()
+    assert lucid.equal(parts[0].grad_fn(None, upstream[1], None), upstream * lucid.tensor([0.0, 1.0, 0.0]))
+    assert parts[0].grad_fn(None, None, None) is None
+
+
+def test_what_a_called_node_gives_is_recorded_with_grad_mode(rng) -> None:
+    """Called with grad mode on the gradients can be differentiated, under no_grad they are in no graph."""
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    upstream = lucid.tensor(rng.standard_normal(3))
+    node = (x * x * x).grad_fn
+    assert lucid.autograd.gradcheck(lambda x: (x * x).grad_fn(upstream)[0] * x, x)
+    with lucid.no_grad():
+        assert not any(grad.requires_grad for grad in node(upstream))
+    assert all(grad.requires_grad for grad in node(upstream))
+
+
+def test_a_called_leaf_accumulates(rng) -> None:
+    """The end of the graph adds what it is called with to `.grad`, and gives nothing further."""
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    upstream = lucid.tensor(rng.standard_normal(3))
+    node = get_gradient_edge(x).node
+    assert node(upstream) == ()
+    assert node(upstream) == node(None) == ()
+    assert lucid.equal(x.grad, upstream + upstream)
+
+
+def test_a_called_function_node(rng) -> None:
+    """The node of a Function runs the user's backward, and checks what it gives."""
+
+    class Split(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            ctx.save_for_backward(x)
+            ctx.set_materialize_grads(False)
+            return x * scale, x + scale
+
+        @staticmethod
+        def backward(ctx, first, second):
+            assert second is None
+            return first * ctx.saved_tensors[0], None
+
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    upstream = lucid.tensor(rng.standard_normal(3))
+    node = Split.apply(x, 2.0)[0].grad_fn
+    assert lucid.equal(node(upstream, None), upstream * x)
+    with pytest.raises(TypeError, match="SplitBackward"):
+        node(upstream)
+
+
+def test_what_a_node_cannot_be_called_with(rng) -> None:
+    """Another number of gradients, what is no tensor, and a node that has run are refused with PyTorch's types."""
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    y = x * x
+    for wrong in ((), (x, x), (1.0,)):
+        with pytest.raises(TypeError, match="MulBackward0"):
+            y.grad_fn(*wrong)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.grad_fn(x)
