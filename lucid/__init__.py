@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import e, inf, nan, pi
 
+from lucid import _C as _C
 from lucid import amp, autograd, backends, cuda, errors, nn, optim, utils
 from lucid.autograd.mode import (
     enable_grad,
@@ -105,6 +106,7 @@ from lucid.ops.strided import as_strided
 from lucid.ops.trigonometry import acos, asin, atan, atan2, cos, sin, tan
 from lucid.serialization import load, save
 from lucid.tensor import Tensor
+from lucid.tensor.attributes import is_inference
 from lucid.tensor.interop import from_dlpack
 from lucid.tensor.layout import is_complex, is_floating_point, is_tensor, numel
 from lucid.tensor.printing import set_printoptions
@@ -291,6 +293,7 @@ __all__ = [
     "is_complex",
     "is_floating_point",
     "is_grad_enabled",
+    "is_inference",
     "is_inference_mode_enabled",
     "is_tensor",
     "isclose",

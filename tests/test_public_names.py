@@ -115,6 +115,53 @@ def use_current():
     return seen == [(True, True)] and G.current_node() is None and G.current_graph_task_id() == -1
 
 
+def use_execution():
+    """Read of the pass that runs what ported code reads of it."""
+    C, x = lucid._C, leaf(1.0)
+    y, other = (x * 2).exp(), x * 3
+    assert (C._current_autograd_node(), C._current_graph_task_id()) == (None, -1)
+    for outside in (C._current_graph_task_execution_order, lambda: C._will_engine_execute_node(other.grad_fn)):
+        with pytest.raises(RuntimeError, match="during a backward pass"):
+            outside()
+    seen = []
+
+    def look(grad):
+        assert C._current_autograd_node() is y.grad_fn
+        assert C._current_graph_task_id() >= 0
+        assert C._will_engine_execute_node(y.grad_fn)
+        assert not C._will_engine_execute_node(other.grad_fn)
+        with pytest.raises(RuntimeError, match="expected a node"):
+            C._will_engine_execute_node(None)
+        seen.extend(node.name() for node in C._current_graph_task_execution_order())
+
+    y.register_hook(look)
+    y.backward()
+    return seen == ["ExpBackward0", "MulBackward0", "AccumulateGrad"]
+
+
+def use_saved_tensor():
+    raw = (leaf(1.0) ** 2).grad_fn._raw_saved_self
+    with pytest.raises(TypeError):
+        A.SavedTensor()
+    return isinstance(raw, A.SavedTensor)
+
+
+def use_grad_mode():
+    modes = A.grad_mode
+    with modes.no_grad(), modes.enable_grad(), modes.set_grad_enabled(False), modes.set_multithreading_enabled(True):
+        assert not (leaf(1.0) * 2).requires_grad
+        with modes.inference_mode():
+            return lucid.is_inference(leaf(1.0).detach() * 2)
+
+
+def use_is_inference():
+    with pytest.raises(TypeError, match="expected a Tensor"):
+        lucid.is_inference([1.0])
+    with lucid.inference_mode():
+        made = lucid.ones(1)
+    return lucid.is_inference(made) and made.is_inference() and not lucid.is_inference(leaf(1.0))
+
+
 def use_once_differentiable():
     class Once(Function):
         @staticmethod
@@ -360,6 +407,13 @@ USES = {
     "autograd.graph.queue_callback": use_queue_callback,
     "autograd.graph.current_node": use_current,
     "autograd.graph.current_graph_task_id": use_current,
+    "_C._current_autograd_node": use_execution,
+    "_C._current_graph_task_id": use_execution,
+    "_C._current_graph_task_execution_order": use_execution,
+    "_C._will_engine_execute_node": use_execution,
+    "autograd.SavedTensor": use_saved_tensor,
+    "autograd.grad_mode": use_grad_mode,
+    "is_inference": use_is_inference,
     "autograd.function.once_differentiable": use_once_differentiable,
     "autograd.function.InplaceFunction": use_inplace_function,
     "autograd.function.FunctionCtx": use_function_ctx,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lucid.autograd import function, functional, graph, profiler
+from lucid.autograd import function, functional, grad_mode, graph, profiler
 from lucid.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from lucid.autograd.function import Function, FunctionCtx
 from lucid.autograd.functions import backward, grad
@@ -17,6 +17,7 @@ from lucid.autograd.mode import (
     set_grad_enabled,
 )
 from lucid.autograd.running import is_multithreading_enabled, set_multithreading_enabled
+from lucid.autograd.saved_attributes import SavedTensor
 from lucid.autograd.variable import Variable
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "FunctionCtx",
     "GradcheckError",
     "RemovableHandle",
+    "SavedTensor",
     "Variable",
     "backward",
     "detect_anomaly",
@@ -31,6 +33,7 @@ __all__ = [
     "function",
     "functional",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
     "graph",

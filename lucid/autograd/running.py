@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd import engine
 from lucid.autograd.decorating import Decorating, F
 from lucid.autograd.hooks import check_callable
 from lucid.autograd.mode import thread
+from lucid.autograd.node import AccumulateGrad, Node
+from lucid.autograd.passes import sequence_of
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from lucid.autograd.node import Node
+    from lucid.autograd.passes import Pass
 
 
 def current_graph_task_id() -> int:
@@ -64,6 +67,83 @@ def current_node() -> Node | None:
     return None
 
 
+def _current_pass(what: str) -> Pass:
+    """Return the innermost backward pass of this thread; raise `GraphError` outside of any."""
+    passes = thread.state.passes
+    if not passes:
+        raise GraphError(
+            f"{what}: no backward pass runs on this thread: call it during a backward pass, from a hook or from a "
+            "Function's backward"
+        )
+    return passes[-1]
+
+
+def current_graph_task_execution_order() -> list[Node]:
+    """Return the nodes that the innermost backward pass of this thread runs, in its order, those that ran included.
+
+    Under ``inputs=`` and in `autograd.grad` they include the nodes at which gradients are only captured.
+
+    Raises
+    ------
+    GraphError
+        If no pass runs on this thread.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(1, requires_grad=True)
+    >>> y = (x * 2).exp()
+    >>> order = lucid._C._current_graph_task_execution_order
+    >>> handle = y.register_hook(lambda grad: print([node.name() for node in order()]))
+    >>> y.backward()
+    ['ExpBackward0', 'MulBackward0', 'AccumulateGrad']
+    """
+    this = _current_pass("current_graph_task_execution_order")
+    run = [node for node in this.counts if this.will_run(node)]
+    targets = {
+        node: [edge[0] for edge in node.edges if edge is not None and this.will_run(edge[0])]
+        if this.needed is None or node in this.needed
+        else []
+        for node in run
+    }
+    left = Counter(target for below in targets.values() for target in below)
+    # a leaf runs as soon as its gradient is complete, the others newest first
+    order: list[Node] = [node for node in run if type(node) is AccumulateGrad and not left[node]]
+    for node in sorted(run, key=sequence_of, reverse=True):
+        if type(node) is AccumulateGrad:
+            continue
+        order.append(node)
+        for target in targets[node]:
+            left[target] -= 1
+            if type(target) is AccumulateGrad and not left[target]:
+                order.append(target)
+    return order
+
+
+def will_execute(node: Node) -> bool:
+    """Return whether the innermost backward pass of this thread runs `node`, or has run it.
+
+    Raises
+    ------
+    GraphError
+        If no pass runs on this thread, or `node` is no node.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(1, requires_grad=True)
+    >>> y, z = x * 2, x * 3
+    >>> will_execute = lucid._C._will_engine_execute_node
+    >>> handle = y.register_hook(lambda grad: print(will_execute(y.grad_fn), will_execute(z.grad_fn)))
+    >>> y.backward()
+    True False
+    """
+    this = _current_pass("will_engine_execute_node")
+    if not isinstance(node, Node):
+        raise GraphError(f"will_engine_execute_node: expected a node, such as a grad_fn, got {type(node).__name__}")
+    return this.will_run(node)
+
+
 def queue_callback(callback: Callable[[], Any]) -> None:
     """Call ``callback()`` once at the end of the backward pass that runs now, after all gradients are there.
 
@@ -91,13 +171,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     at the end tensor([2.])
     """
     check_callable(callback, "queue_callback")
-    passes = thread.state.passes
-    if not passes:
-        raise GraphError(
-            "queue_callback: final callbacks can only be installed during a backward pass: call it from a hook or from "
-            "a Function's backward"
-        )
-    passes[-1].queue(callback)
+    _current_pass("queue_callback").queue(callback)
 
 
 class _Multithreading(threading.local):

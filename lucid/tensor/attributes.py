@@ -117,7 +117,7 @@ class Attributes(TensorBase):
                     f"only tensors of floating-point or complex dtype can require gradients, got {describe(self)}: "
                     "convert it first, as with .float()"
                 )
-            if self.is_inference() and not thread.state.inference:
+            if is_inference(self) and not thread.state.inference:
                 raise GraphError("an inference tensor cannot require grad outside of inference mode: clone() it first")
             self.edge = (accumulator_of(self), 0)
 
@@ -286,6 +286,23 @@ class Attributes(TensorBase):
     def _base(self) -> Any:
         return None if self.origin is None else self.origin.base
 
-    def is_inference(self) -> bool:
-        """Return whether this tensor was made in inference mode, and so can never enter a graph."""
-        return version_of(self) is INFERENCE
+
+def is_inference(input: TensorBase) -> bool:
+    """Return whether this tensor was made in inference mode, and so can never enter a graph.
+
+    Raises
+    ------
+    TypeError
+        If it is no tensor.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> with lucid.inference_mode():
+    ...     x = lucid.ones(2)
+    >>> lucid.is_inference(x), lucid.is_inference(lucid.ones(2))
+    (True, False)
+    """
+    if not isinstance(input, TensorBase):
+        raise HookTypeError(f"is_inference: expected a Tensor, got {type(input).__name__}")
+    return version_of(input) is INFERENCE

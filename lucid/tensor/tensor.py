@@ -15,7 +15,7 @@ from lucid.ops import (
     power,
 )
 from lucid.ops import complex as parts
-from lucid.tensor import conversion, copying, interop, layout, numpy_calls, operators, printing, recording
+from lucid.tensor import attributes, conversion, copying, interop, layout, numpy_calls, operators, printing, recording
 from lucid.tensor.inplace import in_place
 from lucid.tensor.inplace_methods import InPlaceMethods
 from lucid.tensor.methods import Methods
@@ -157,6 +157,7 @@ class Tensor(Methods, InPlaceMethods):
     is_floating_point = layout.is_floating_point
     is_complex = layout.is_complex
     is_signed = layout.is_signed
+    is_inference = attributes.is_inference
     get_device = layout.get_device
     item = conversion.item
     tolist = conversion.tolist

@@ -22,12 +22,12 @@ def leaf(lib, *values):
 
 def task(lib):
     """Return the number of the current pass."""
-    return current_graph_task_id() if lib is lucid else torch._C._current_graph_task_id()
+    return lib._C._current_graph_task_id()
 
 
 def node(lib):
     """Return the name of the current node."""
-    found = current_node() if lib is lucid else torch._C._current_autograd_node()
+    found = lib._C._current_autograd_node()
     return None if found is None else found.name().removeprefix("torch::autograd::")
 
 
@@ -159,6 +159,59 @@ def test_callbacks_outside_of_a_pass_and_bad_ones():
             later(lib, print)
     with pytest.raises(TypeError, match="callable"):
         queue_callback(3)
+
+
+@pytest.mark.parametrize("inputs", ["all", "x", "y", "w and y"])
+def test_the_order_of_execution(inputs):
+    """Asked for at the root, as PyTorch needs it, it is the order in which the nodes then run."""
+
+    def program(lib, events):
+        x, w = leaf(lib, 1.0, 2.0), leaf(lib, 3.0, 4.0)
+        y = (x * w).exp()
+        z = y.sum() + (x * 3).sum() + w.sum()
+        # the root is left out: PyTorch knows it only under inputs=
+        below = [y.grad_fn, *(fn for fn, _ in y.grad_fn.next_functions), (x * 5).grad_fn]
+        ran = []
+
+        def watch(fn):
+            fn.register_prehook(lambda grads: ran.append(name(fn)))
+            for target, _ in fn.next_functions:
+                if target is not None:
+                    watch(target)
+
+        def look(grad):
+            order = lib._C._current_graph_task_execution_order()
+            events.append([name(fn) for fn in order])
+            events.append([lib._C._will_engine_execute_node(fn) for fn in below])
+
+        with lib.autograd.set_multithreading_enabled(False):
+            z.register_hook(look)
+            watch(z.grad_fn)
+            if inputs == "all":
+                z.backward()
+            elif inputs == "w and y":
+                lib.autograd.grad(z, [w, y])
+            else:
+                z.backward(inputs=[{"x": x, "y": y}[inputs]])
+        if inputs == "all":
+            events.append(list(dict.fromkeys(ran)))
+
+    def name(fn):
+        return fn.name().removeprefix("torch::autograd::")
+
+    theirs, ours = both(program)
+    assert theirs == ours
+    assert len(ours[0]) > 2
+
+
+def test_the_order_of_execution_needs_a_pass():
+    """Outside of a pass both libraries refuse with the same type."""
+    x = {lib: leaf(lib, 1.0) * 2 for lib in LIBRARIES.values()}
+    for lib in LIBRARIES.values():
+        with pytest.raises(RuntimeError, match="during"):
+            lib._C._current_graph_task_execution_order()
+        with pytest.raises(RuntimeError, match="during"):
+            lib._C._will_engine_execute_node(x[lib].grad_fn)
 
 
 def test_the_current_node():

@@ -1,0 +1,8 @@
+"""The modes of recording, where PyTorch has them."""
+
+from __future__ import annotations
+
+from lucid.autograd.mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from lucid.autograd.running import set_multithreading_enabled
+
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
