@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import traceback
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.mode import thread
+from lucid.autograd.running import current_node, failed_node
 from lucid.errors import AnomalyError
 
 if TYPE_CHECKING:
@@ -16,13 +18,17 @@ if TYPE_CHECKING:
     from lucid.autograd.node import Node
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
-TRACE = "traceback_"
+# the keys in a node's metadata
+TRACE, PARENT = "traceback_", "parent_"
 
 
 def note_forward(node: Node) -> None:
-    """Keep the user's part of the present call stack with `node`."""
+    """Keep with `node` the user's part of the present call stack, and the node whose backward records it, if any."""
     frames = traceback.extract_stack()
-    node.rare().metadata[TRACE] = traceback.format_list([f for f in frames if not f.filename.startswith(_PACKAGE)])
+    metadata = node.rare().metadata
+    metadata[TRACE] = traceback.format_list([f for f in frames if not f.filename.startswith(_PACKAGE)])
+    if thread.state.passes:
+        metadata[PARENT] = current_node()
 
 
 def forward_of(node: Node) -> str:
@@ -31,6 +37,27 @@ def forward_of(node: Node) -> str:
     if not trace:
         return "its forward call is not known: enable anomaly detection before the forward pass too"
     return "the forward call that made it, most recent call last:\n" + "".join(trace).rstrip()
+
+
+def explain(error: Exception) -> None:
+    """Say which node a backward pass was running when it raised `error`, and which forward call made the node.
+
+    Warns
+    -----
+    UserWarning
+        Naming both, once more for each node whose backward recorded the one before; the exception has it as a note.
+    """
+    node = failed_node(error)
+    if node is None:
+        return
+    words = [f"Error detected in {node.name()}; {forward_of(node)}"]
+    while node.extra is not None and (parent := node.extra.metadata.get(PARENT)) is not None:
+        words.append(f"{node.name()} was recorded by the backward of {parent.name()}; {forward_of(parent)}")
+        node = parent
+    for each in words[isinstance(error, AnomalyError) :]:
+        error.add_note(each)
+    for each in words:
+        warnings.warn(each, UserWarning, stacklevel=2)
 
 
 def check_grads(node: Node, grads: tuple[Any, ...]) -> None:
@@ -59,6 +86,11 @@ class detect_anomaly:
     check_nan : bool
         Whether gradients are searched for NaN; this reads every gradient and waits for the device.
 
+    Warns
+    -----
+    UserWarning
+        That it is on; in backward, with the forward call of the node that raised or gave NaN.
+
     Notes
     -----
     Slow: for debugging. It must hold during the forward pass too.
@@ -66,14 +98,20 @@ class detect_anomaly:
     Examples
     --------
     >>> import lucid
+    >>> import warnings
     >>> x = lucid.tensor([0.0], requires_grad=True)
-    >>> with lucid.autograd.detect_anomaly():
+    >>> with warnings.catch_warnings(action="ignore"), lucid.autograd.detect_anomaly():
     ...     (x / x).sum().backward()  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
     lucid.errors.AnomalyError: function 'DivBackward0' returned nan values in its gradient number 0
     """
 
     def __init__(self, check_nan: bool = True) -> None:
+        warnings.warn(
+            "anomaly detection is on, which makes every op and every backward slower: use it for debugging only",
+            UserWarning,
+            stacklevel=2,
+        )
         self._check_nan = check_nan
         self._before: list[tuple[bool, bool]] = []
 
@@ -110,8 +148,7 @@ class set_detect_anomaly(detect_anomaly):
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        super().__init__(check_nan)
-        self._before.append((thread.state.anomaly, thread.state.check_nan))
+        self._before = [(thread.state.anomaly, thread.state.check_nan)]
         thread.state.anomaly, thread.state.check_nan = bool(mode), check_nan
         thread.state.refresh()
 

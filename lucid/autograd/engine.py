@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.anomaly import check_grads, forward_of
+from lucid.autograd import running
+from lucid.autograd.anomaly import check_grads, explain
 from lucid.autograd.base import TensorBase, describe, grad_of, is_list, registered, wrap
 from lucid.autograd.contributions import Sums, contribute
 from lucid.autograd.hooks import (
@@ -25,7 +26,7 @@ from lucid.autograd.nesting import on_new_stack, stack_is_half_used
 from lucid.autograd.node import LONE_REFERENCES, SMALL_BYTES, AccumulateGrad, Extra, Node
 from lucid.autograd.passes import Pass
 from lucid.backend import gpu
-from lucid.errors import AnomalyError, HookTypeError
+from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,6 +76,10 @@ def run(
         _run(this, roots, state, create_graph)
         if this.callbacks:
             _call_queued(this)
+    except Exception as error:
+        if state.anomaly:
+            explain(error)
+        raise
     finally:
         state.passes.pop()
         if this.strayed or before != create_graph:
@@ -219,8 +224,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
 # Beside those of a buffer that nobody else holds: a node's gradients, the pair that `zip` keeps, the loop's variable.
 REFERENCES_IN_LOOP = LONE_REFERENCES + 3
 
-# By this a stack frame is recognised as one of `_run`, whose variable `node` is what runs.
-loop_code = _run.__code__
+running.loop_code = _run.__code__
 
 
 def _call_queued(this: Pass) -> None:
@@ -311,12 +315,7 @@ def _run_watched(this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[...,
     outputs = _as_tensors(grad, node) if extra is not None and extra.posthooks else ()
     wanted = this.wanted(node)
     run = node.backward if wanted is None else partial(node.backward_to, wanted)
-    try:
-        grads = run(m, grad, quiet) if m is not CUDA else _run_on_device(run, node, m, grad, quiet)
-    except Exception as error:
-        if thread.state.anomaly and not isinstance(error, AnomalyError):
-            error.add_note(f"in backward of {node.name()}; {forward_of(node)}")
-        raise
+    grads = run(m, grad, quiet) if m is not CUDA else _run_on_device(run, node, m, grad, quiet)
     if thread.state.anomaly and thread.state.check_nan:
         check_grads(node, grads)
     if extra is not None:

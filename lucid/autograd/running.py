@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.autograd import engine
 from lucid.autograd.decorating import Decorating, F
 from lucid.autograd.hooks import check_callable
 from lucid.autograd.mode import thread
@@ -17,9 +16,19 @@ from lucid.errors import GraphError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
+    from types import CodeType, FrameType
 
     from lucid.autograd.passes import Pass
+
+
+# By this a stack frame is recognised as one of the engine's loop, which sets it. The loop notes the node that runs in a
+# variable of its own and nowhere else: that costs it nothing.
+loop_code: CodeType | None = None
+
+
+def _node_of(frame: FrameType) -> Node | None:
+    """Return the node that runs, from a frame of the engine's loop."""
+    return cast("Node | None", frame.f_locals.get("node"))
 
 
 def current_graph_task_id() -> int:
@@ -58,12 +67,21 @@ def current_node() -> Node | None:
     >>> y.backward()
     MulBackward0
     """
-    # the engine's loop notes its node in a variable of its own and nowhere else: that costs it nothing
     frame: FrameType | None = sys._getframe()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
-        if frame.f_code is engine.loop_code:
-            return cast("Node | None", frame.f_locals.get("node"))
+        if frame.f_code is loop_code:
+            return _node_of(frame)
         frame = frame.f_back
+    return None
+
+
+def failed_node(error: BaseException) -> Node | None:
+    """Return what the outermost backward pass in the traceback of `error` was running; None if there is no pass."""
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code is loop_code:
+            return _node_of(step.tb_frame)
+        step = step.tb_next
     return None
 
 
