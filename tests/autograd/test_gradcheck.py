@@ -214,6 +214,81 @@ def test_undefined_gradients_count_as_zeros(rng):
         gradcheck(Two.apply, x)
 
 
+@pytest.mark.parametrize("fast", [None, False, True])
+def test_the_only_output_without_a_gradient(rng, fast):
+    """Hooks and backward get None for the gradient of an output, also of a single one, and must take it for zeros."""
+
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.append(grad)
+            return grad * 2.0
+
+    def with_hook(hook):
+        def run(x):
+            y = x.clone()
+            y.register_hook(hook)
+            return y
+
+        return run
+
+    def refuse(grad):
+        if grad is None:
+            raise RuntimeError("no gradient")
+
+    seen = []
+    x = double(rng, 3)
+    ones = lucid.ones(3, dtype=lucid.float64)
+    for wrong in (Twice.apply, with_hook(refuse), with_hook(lambda grad: ones if grad is None else grad)):
+        with pytest.raises(GradcheckError, match="must take None for zeros"):
+            gradcheck(wrong, x, fast_mode=fast)
+        assert not gradcheck(wrong, x, fast_mode=fast, raise_exception=False)
+        assert gradcheck(wrong, x, fast_mode=fast, check_undefined_grad=False)
+    assert None in seen
+    assert gradcheck(with_hook(lambda grad: None if grad is None else grad * 1.0), x, fast_mode=fast)
+
+
+@pytest.mark.parametrize("fast", [None, False, True])
+def test_outputs_that_change_their_form(fast):
+    """Where shape or dtype or number of the outputs depends on values there is no derivative: an AssertionError."""
+    x = lucid.ones(1, dtype=lucid.float64, requires_grad=True)
+    for what, func in {
+        "shape": lambda x: lucid.cat([x, x]) if x.detach().item() >= 1 else x,
+        "dtype": lambda x: x.float() if x.detach().item() >= 1 else x,
+        "as many": lambda x: (x, x) if x.detach().item() >= 1 else (x,),
+    }.items():
+        with pytest.raises(AssertionError, match=what):
+            gradcheck(func, x, fast_mode=fast)
+        with pytest.raises(AssertionError, match=what):
+            gradcheck(func, x, fast_mode=fast, raise_exception=False)
+        assert x.item() == 1
+
+
+@pytest.mark.parametrize("fast", [None, False, True])
+def test_grad_outputs_that_require_no_grad_are_constants(rng, fast):
+    """Gradgradcheck checks by those of `grad_outputs` that require grad, and takes the others as they are."""
+
+    class Detached(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * ctx.saved_tensors[0] * grad.detach()
+
+    x, upstream = double(rng, 3), double(rng, 3)
+    assert gradgradcheck(Detached.apply, x, upstream.detach(), fast_mode=fast)
+    with pytest.raises(GradcheckError, match="input 1"):
+        gradgradcheck(Detached.apply, x, upstream, fast_mode=fast)
+
+
 def test_misuse_is_refused(rng):
     """No input that requires grad and one that cannot be moved are errors; a lower precision is a warning."""
     with pytest.raises(ValueError, match="at least one input that requires grad"):
