@@ -237,3 +237,20 @@ class TestFunctions:
             np.sum(x, initial=1.0)
         with pytest.raises(TypeError, match="at most two dimensions"):
             np.dot(lucid.zeros(2, 2, 2), lucid.zeros(2, 2))
+
+
+def test_numpy_of_a_tensor_that_requires_grad_without_grad_mode():
+    """Where nothing is recorded NumPy may have the elements; where ops are recorded it is refused."""
+    x = lucid.tensor([1.0, 2.0], device="cpu", requires_grad=True)
+    y = x * 2
+    for mode in (lucid.no_grad(), lucid.inference_mode(), lucid.set_grad_enabled(False)):
+        with mode:
+            assert x.numpy().tolist() == np.asarray(x).tolist() == [1.0, 2.0]
+            assert y.numpy().tolist() == [2.0, 4.0]
+            with pytest.raises(BufferError, match="requires grad"):
+                x.__dlpack__()
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()
+    with pytest.raises(RuntimeError, match="requires grad"), lucid.no_grad(), lucid.enable_grad():
+        np.asarray(y)
+    assert np.shares_memory(x.detach().numpy(), x.numpy(force=True))

@@ -56,8 +56,8 @@ class TensorBase:
     """
 
     # `array`, `edge` and `origin` are set by whoever makes a tensor. The others may be unset, which costs an op's
-    # result nothing: read them with `version_of`, `grad_of` and `accumulator_of`.
-    __slots__ = ("__weakref__", "accumulator", "array", "edge", "origin", "stored_grad", "version")
+    # result nothing: read them with `version_of`, `grad_of` and `accumulator_of`. What users set goes to `__dict__`.
+    __slots__ = ("__dict__", "__weakref__", "accumulator", "array", "edge", "origin", "stored_grad", "version")
 
     array: Array
     edge: Edge | None

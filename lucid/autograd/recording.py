@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, broadcast_error, mark_inference, registered, version_of
 from lucid.autograd.mode import PLAIN, NumPyComplaints, thread, unusual
-from lucid.autograd.node import next_sequence
+from lucid.autograd.node import sequences
 from lucid.autograd.plan import Plan
 from lucid.autograd.views import live_edge
 
@@ -92,7 +92,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
             node.kept = plan, (array, out), (counter, counter[0], version, 0), ()
         else:
             node.kept = plan.plain
-        node.sequence = next_sequence()
+        node.sequence = next(sequences)
         tensor.edge = (node, 0)
         return tensor
 
@@ -185,7 +185,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             node.kept = plan, (y,), (two, two[0]), values
         else:
             node.kept = plan, *saved_and_versions(saves, (a, b, tensor), (x, y, tensor.array)), values
-        node.sequence = next_sequence()
+        node.sequence = next(sequences)
         tensor.edge = (node, 0)
         return tensor
 
@@ -232,7 +232,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             )
         else:
             node.kept = plan.plain
-        node.sequence = next_sequence()
+        node.sequence = next(sequences)
         tensor.edge = (node, 0)
         return tensor
 

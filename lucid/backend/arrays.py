@@ -190,8 +190,8 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
     Parameters
     ----------
     data : Array, number, or nested list, tuple or range of these
-        Sequences nest evenly. Whatever lends its buffer (``__array__``, ``__array_interface__``, a memoryview,
-        ``__cuda_array_interface__``) counts as an array.
+        Sequences nest evenly; a tensor in one is the number that it holds. Whatever lends its buffer (``__array__``,
+        ``__array_interface__``, a memoryview, ``__cuda_array_interface__``) counts as an array.
     dtype : dtype, optional
         Anything that `as_dtype` understands. If left out: arrays and NumPy scalars keep theirs, Python bools become
         bool, ints int64, floats the default dtype, complex numbers its complex type; a mixture is promoted; an empty
@@ -271,7 +271,9 @@ def _first_leaf(data: Any) -> Any:
 
 def _from_sequence(data: Any, wanted: dtype | None) -> np.ndarray[Any, Any]:
     """NumPy array made of a Python number or nested sequence."""
-    inferred = infer_dtype(data)
+    inferred, tensors = _look_through(data)
+    if tensors:
+        data = _as_numbers(data)
     target = inferred if wanted is None else wanted
     if inferred.is_complex and not target.is_complex:
         raise DtypeError(
@@ -319,10 +321,14 @@ def infer_dtype(data: Any) -> dtype:
     >>> infer_dtype([[1, 2], [3, 4]]), infer_dtype([1, 2.5]), infer_dtype([np.float64(1), 2])
     (lucid.int64, lucid.float32, lucid.float64)
     """
-    if type(data) in _NUMBERS:
-        return scalar_dtype(data)
+    return scalar_dtype(data) if type(data) in _NUMBERS else _look_through(data)[0]
+
+
+def _look_through(data: Any) -> tuple[dtype, bool]:
+    """Dtype of a number or nested sequence, and whether tensors are among its leaves."""
     level: list[Any] = [data]
     found: dtype | None = None
+    tensors = False
     while level:
         nested: list[Any] = []
         # One look per type and not per number: a list of a million floats is a list of one type.
@@ -332,11 +338,30 @@ def infer_dtype(data: Any) -> dtype:
             if _nests(first):
                 nested += (first, *members)
                 continue
+            tensors = tensors or _is_tensor(first)
             for leaf in (first, *members) if hasattr(kind, "dtype") else (first,):
                 one = _dtype_of_leaf(leaf)
                 found = one if found is None else promote_types(found, one)
         level = list(chain.from_iterable(nested))
-    return get_default_dtype() if found is None else found
+    return get_default_dtype() if found is None else found, tensors
+
+
+def _is_tensor(leaf: Any) -> bool:
+    return isinstance(getattr(leaf, "dtype", None), dtype)
+
+
+def _as_numbers(data: Any) -> Any:
+    """Nested lists with a Python number in place of each tensor, whether or not it requires grad."""
+    if _nests(data):
+        return [_as_numbers(each) for each in data]
+    if not _is_tensor(data):
+        return data
+    if data.array.size != 1:
+        raise ShapeError(
+            f"a tensor in a sequence stands for one number, got one of shape {tuple(data.array.shape)}: join tensors "
+            "with lucid.stack"
+        )
+    return data.item()
 
 
 def _nests(data: object) -> bool:

@@ -67,7 +67,7 @@ def tensor(
     Parameters
     ----------
     data : number, array, Tensor, or nested list or tuple of numbers
-        Sequences nest evenly.
+        Sequences nest evenly; a tensor in one is the number that it holds, and its gradient is left behind.
     dtype : dtype, optional
         If None: that of an array or tensor; for Python numbers bool, int64, the default dtype, or its complex type.
     device : device, optional

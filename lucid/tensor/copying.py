@@ -36,7 +36,7 @@ def rebuild(kind: type[Any], array: Any, device: str, requires_grad: bool, attri
 
 
 def shallow_copy(self: Tensor) -> Tensor:
-    """Return another leaf on the same memory, without its `.grad` and its hooks.
+    """Return another leaf on the same memory with the same attributes of the user's, without its `.grad` and hooks.
 
     Raises
     ------
@@ -45,13 +45,13 @@ def shallow_copy(self: Tensor) -> Tensor:
     """
     check_leaf(self, "the copy protocol")
     made = rebuild(type(self), self.array, str(device_of(self.array)), self.requires_grad, {})
-    for name, value in getattr(self, "__dict__", {}).items():
+    for name, value in vars(self).items():
         setattr(made, name, value)
     return made
 
 
 def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """Return a copy of a leaf with memory of its own; its `.grad` is copied too, its hooks are not.
+    """Return a copy of a leaf with memory of its own; its `.grad` and attributes are copied too, its hooks are not.
 
     Raises
     ------
@@ -66,13 +66,13 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     made = rebuild(type(self), array, str(device_of(array)), self.requires_grad, {})
     memo[id(self)] = made
     made.stored_grad = copy.deepcopy(grad_of(self), memo)
-    for name, value in getattr(self, "__dict__", {}).items():
+    for name, value in vars(self).items():
         setattr(made, name, copy.deepcopy(value, memo))
     return made
 
 
 def reduce(self: Tensor) -> tuple[Any, ...]:
-    """Return what pickle keeps of a leaf: elements, dtype, device and whether it requires grad.
+    """Return what pickle keeps of a leaf: elements, dtype, device, whether it requires grad, and the user's attributes.
 
     Raises
     ------
@@ -81,5 +81,5 @@ def reduce(self: Tensor) -> tuple[Any, ...]:
     """
     check_leaf(self, "pickling")
     array = to_device(self.array, "cpu")
-    attributes = dict(getattr(self, "__dict__", {}))
+    attributes = dict(vars(self))
     return rebuild, (type(self), array, str(device_of(self.array)), self.requires_grad, attributes)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
+from lucid.autograd.mode import thread
 from lucid.autograd.views import live_edge
 from lucid.backend import gpu
 from lucid.backend.device import device_of
@@ -28,15 +29,15 @@ class NumpyOfCudaError(DeviceError, TypeError):
     """A tensor on a CUDA device was handed to NumPy."""
 
 
-def untracked(self: Tensor, call: str) -> Any:
+def untracked(self: Tensor, call: str, *, recording: bool = True) -> Any:
     """Return the raw array for a library that does not record.
 
     Raises
     ------
     ExportError
-        If this tensor requires grad.
+        If this tensor requires grad and lucid is `recording`.
     """
-    if live_edge(self) is not None:
+    if recording and live_edge(self) is not None:
         raise ExportError(f"can't call {call} on Tensor that requires grad: use tensor.detach() first")
     return self.array
 
@@ -57,7 +58,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     Raises
     ------
     GraphError
-        If this tensor requires grad: NumPy does not record.
+        If this tensor requires grad and grad mode is on: NumPy does not record.
     DeviceError
         If it is on a CUDA device.
 
@@ -67,7 +68,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     >>> lucid.tensor([1.0, 2.0]).numpy()
     array([1., 2.], dtype=float32)
     """
-    array = self.array if force else untracked(self, "numpy()")
+    array = untracked(self, "numpy()", recording=thread.state.grad_enabled and not force)
     if type(array) is np.ndarray:
         return array
     if not force:

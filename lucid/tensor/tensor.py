@@ -33,6 +33,10 @@ class Tensor(Methods, InPlaceMethods):
     array : numpy.ndarray or cupy.ndarray
         The elements. Writing to it directly is not seen by the version counter.
 
+    Notes
+    -----
+    A tensor takes attributes of the user's. `copy` and pickle take them along, ops do not.
+
     Examples
     --------
     >>> import lucid

@@ -57,6 +57,14 @@ CALLS = {
     "tensor float64": lambda m: m.tensor(np.array([1.5])),
     "tensor scalar": lambda m: m.tensor(np.float64(1.5)),
     "tensor cast": lambda m: m.tensor([1.7, -1.7], dtype=m.int32),
+    "tensor of tensors": lambda m: m.tensor([m.tensor(2.0, requires_grad=True), m.tensor(3)]),
+    "tensor of nested tensors": lambda m: m.tensor([[m.tensor([2.0], requires_grad=True)], (1,)]),
+    "tensor of bfloat16 tensors": lambda m: m.tensor([m.tensor(1.5, dtype=m.bfloat16)] * 2),
+    "tensor of matrices of one": lambda m: m.tensor([m.tensor([[7.0]]), m.tensor([[8.0]])]),
+    "tensor of tensors cast": lambda m: m.tensor([m.tensor(2, dtype=m.uint8)], dtype=m.float64),
+    "as_tensor of tensors": lambda m: m.as_tensor([m.tensor(2.0, requires_grad=True), 1.0]),
+    "asarray of tensors": lambda m: m.asarray([m.tensor(2.0, requires_grad=True), m.tensor(True)]),
+    "new_tensor of tensors": lambda m: m.ones(1).new_tensor([m.tensor(2.0, requires_grad=True)]),
     "as_tensor": lambda m: m.as_tensor([1, 2]),
     "as_tensor cast": lambda m: m.as_tensor(m.tensor([1, 2]), dtype=m.float64),
     "asarray": lambda m: m.asarray([1.0, 2.0]),
@@ -65,6 +73,8 @@ CALLS = {
 }
 
 
+# PyTorch warns, once, that the number has no gradient
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad")
 @pytest.mark.parametrize("name", CALLS)
 def test_like_pytorch(name):
     """Each function that makes a tensor gives PyTorch's values, shape and dtype."""
