@@ -20,8 +20,10 @@ __all__ = [
     "InplaceError",
     "KernelError",
     "LucidError",
+    "NotATensorError",
     "NotDifferentiableError",
     "OutOfMemoryError",
+    "SettingError",
     "ShapeError",
     "StateDictError",
 ]
@@ -79,8 +81,16 @@ class HookError(LucidError, RuntimeError):
     """A hook broke its contract, or was registered or removed where it cannot be."""
 
 
-class HookTypeError(LucidError, TypeError):
+class HookTypeError(LucidError, RuntimeError, TypeError):
     """A hook is not callable, or returned something that is neither None nor what it may replace."""
+
+
+class NotATensorError(HookTypeError, AssertionError):
+    """What is to be differentiated is no tensor, or none that requires grad."""
+
+
+class SettingError(LucidError, RuntimeError, ValueError, AssertionError):
+    """A setting of a call has a value that it cannot have, or excludes another."""
 
 
 class CheckpointError(LucidError, RuntimeError, ValueError):

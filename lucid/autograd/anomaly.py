@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
+from lucid.autograd.decorating import check_bool
 from lucid.autograd.mode import thread
 from lucid.autograd.running import current_node, failed_node
 from lucid.errors import AnomalyError
@@ -149,7 +150,7 @@ class set_detect_anomaly(detect_anomaly):
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = [(thread.state.anomaly, thread.state.check_nan)]
-        thread.state.anomaly, thread.state.check_nan = bool(mode), check_nan
+        thread.state.anomaly, thread.state.check_nan = check_bool(mode, "set_detect_anomaly"), check_nan
         thread.state.refresh()
 
     def __enter__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -195,6 +196,12 @@ class FunctionCtx:
             If one was changed in place since.
         """
         return self.__lucid__.unpack()
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """What `saved_tensors` gives, under its old name, with a `DeprecationWarning`."""
+        warnings.warn("saved_variables is deprecated: use saved_tensors", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Say that forward changed these inputs in place; each must be returned.

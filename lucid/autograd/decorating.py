@@ -8,11 +8,20 @@ import types
 import warnings
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from lucid.errors import HookTypeError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
     from types import TracebackType
 
 F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def check_bool(value: Any, what: str) -> bool:
+    """Return `value`; raise `HookTypeError` if it is no bool: a string or a function would silently count as True."""
+    if not isinstance(value, bool):
+        raise HookTypeError(f"{what}: expected a bool, got {type(value).__name__}")
+    return value
 
 
 class Decorating:

@@ -12,7 +12,7 @@ from lucid.autograd.namespace import GRAPH
 from lucid.autograd.node import accumulator_of
 from lucid.autograd.views import detached, live_edge
 from lucid.backend.arrays import ones_beside, zeros_beside
-from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, ShapeError
+from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, SettingError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -296,6 +296,8 @@ def _rows(output: Any, inputs: Tensors, *, strict: bool, create_graph: bool) -> 
 
 
 def _check_strategy(what: str, name: str, strategy: str) -> None:
+    if strategy not in {"forward-mode", "reverse-mode"}:
+        raise SettingError(f"{what}: expected {name}='reverse-mode', got {strategy!r}")
     if strategy != "reverse-mode":
         raise NotDifferentiableError(
             f"{what}: expected {name}='reverse-mode', got {strategy!r}: lucid has no forward mode; leave {name} out to "

@@ -15,7 +15,7 @@ from lucid.autograd.node import AccumulateGrad, accumulator_of
 from lucid.autograd.retain import retain_grad
 from lucid.autograd.views import live_edge
 from lucid.backend.arrays import namespace, on, ones_beside, to_device, zeros_beside
-from lucid.errors import DtypeError, GraphError, HookTypeError, ShapeError
+from lucid.errors import DtypeError, GraphError, HookTypeError, NotATensorError, SettingError, ShapeError
 
 if TYPE_CHECKING:
     from lucid.autograd.base import Edge
@@ -35,7 +35,7 @@ def edge_of(tensor: Any, role: str) -> Edge:
     if isinstance(tensor, GradientEdge):
         return tensor.node, tensor.output_nr
     if not isinstance(tensor, TensorBase):
-        raise HookTypeError(f"{role}: expected a Tensor or a GradientEdge, got {type(tensor).__name__}")
+        raise NotATensorError(f"{role}: expected a Tensor or a GradientEdge, got {type(tensor).__name__}")
     edge = live_edge(tensor)
     if edge is None:
         raise GraphError(
@@ -47,7 +47,7 @@ def edge_of(tensor: Any, role: str) -> Edge:
 
 def _as_sequence(value: Any, role: str) -> tuple[Any, ...]:
     if value is None:
-        raise HookTypeError(f"{role}: expected a Tensor, a GradientEdge or a sequence of them, got None")
+        raise NotATensorError(f"{role}: expected a Tensor, a GradientEdge or a sequence of them, got None")
     if type(value) is dict:
         value = cast("dict[Any, Any]", value).values()
     # an array is one value of the wrong type, not a sequence of rows
@@ -250,7 +250,7 @@ def grad(
         raise GraphError("grad: inputs is empty: expected at least one tensor to differentiate by")
     if materialize_grads:
         if allow_unused is False:
-            raise ValueError("grad: materialize_grads=True needs allow_unused to be True or None, got False")
+            raise SettingError("grad: materialize_grads=True needs allow_unused to be True or None, got False")
         allow_unused = True
     if not only_inputs:
         warnings.warn(

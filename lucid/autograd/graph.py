@@ -18,7 +18,7 @@ from lucid.autograd.views import live_edge
 from lucid.backend.arrays import to_device
 from lucid.backend.device import CPU, device, device_of
 from lucid.backend.gpu import pinned_copy
-from lucid.errors import GraphError, HookError, HookTypeError
+from lucid.errors import GraphError, HookError, HookTypeError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -192,6 +192,10 @@ class _MultiHandle:
         self.remove()
 
 
+class NoGradientError(HookError, AssertionError):
+    """A hook was to wait for the gradient of a tensor that gets none."""
+
+
 def register_multi_grad_hook(
     tensors: Sequence[TensorBase], fn: Callable[..., Any], *, mode: str = "all"
 ) -> _MultiHandle:
@@ -225,7 +229,7 @@ def register_multi_grad_hook(
     [tensor([2.]), tensor([1.])]
     """
     if mode not in {"all", "any"}:
-        raise ValueError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
+        raise SettingError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
     check_callable(fn, "register_multi_grad_hook")
     if isinstance(tensors, TensorBase):
         raise HookTypeError("register_multi_grad_hook: expected a sequence of tensors, got a single Tensor")
@@ -234,7 +238,7 @@ def register_multi_grad_hook(
         if not isinstance(tensor, TensorBase):
             raise HookTypeError(f"register_multi_grad_hook: expected tensors, got {type(tensor).__name__}")
         if live_edge(tensor) is None:
-            raise HookError(f"register_multi_grad_hook: the tensor of {describe(tensor)} does not require grad")
+            raise NoGradientError(f"register_multi_grad_hook: the tensor of {describe(tensor)} does not require grad")
     # weakly: the hooks below hang on these nodes
     nodes = [weakref.ref(edge[0]) for edge in map(live_edge, tensors) if edge is not None]
     count = len(nodes)

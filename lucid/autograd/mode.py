@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from lucid.autograd.decorating import Decorating
+from lucid.autograd.decorating import Decorating, check_bool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,7 +197,7 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
-        self.mode = bool(mode)
+        self.mode = check_bool(mode, "set_grad_enabled")
         self._outer: bool | None = thread.state.grad_enabled
         self._enter()
         thread.state.refresh()

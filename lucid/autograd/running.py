@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.autograd.decorating import Decorating, F
+from lucid.autograd.decorating import Decorating, F, check_bool
 from lucid.autograd.hooks import check_callable
 from lucid.autograd.mode import thread
 from lucid.autograd.node import AccumulateGrad, Node
@@ -225,8 +225,8 @@ class set_multithreading_enabled(Decorating):
     """
 
     def __init__(self, mode: bool) -> None:
-        self.prev = _multithreading.enabled
-        self.mode = _multithreading.enabled = bool(mode)
+        self.mode = check_bool(mode, "set_multithreading_enabled")
+        self.prev, _multithreading.enabled = _multithreading.enabled, mode
 
     def __enter__(self) -> None:
         pass

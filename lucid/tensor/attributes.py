@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
+from lucid.autograd.decorating import check_bool
 from lucid.autograd.mode import thread
 from lucid.autograd.node import AccumulateGrad, accumulator_of
 from lucid.autograd.retain import expect_form, registered_hooks, retains_grad
@@ -84,6 +85,8 @@ class Attributes(TensorBase):
             On setting, for a tensor that an op made, or one made in inference mode.
         DtypeError
             On setting, for a tensor of integers or bools.
+        TypeError
+            On setting anything but a bool.
 
         Examples
         --------
@@ -101,6 +104,7 @@ class Attributes(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        check_bool(value, "requires_grad")
         edge = live_edge(self)
         if edge is not None and type(edge[0]) is not AccumulateGrad:
             if value:

@@ -260,3 +260,26 @@ def test_what_a_node_cannot_be_called_with(rng) -> None:
     y.sum().backward()
     with pytest.raises(RuntimeError, match="second time"):
         y.grad_fn(x)
+
+
+def test_saved_variables_is_the_old_name_of_saved_tensors(rng) -> None:
+    """On the context and on the node of a Function it gives the saved tensors, with a DeprecationWarning."""
+
+    class Square(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            with pytest.warns(DeprecationWarning, match="saved_tensors"):
+                (x,) = ctx.saved_variables
+            return 2 * x * grad
+
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    y = Square.apply(x)
+    with pytest.warns(DeprecationWarning, match="saved_tensors"):
+        assert y.grad_fn.saved_variables[0] is x
+    y.sum().backward()
+    assert lucid.equal(x.grad, 2 * x)
