@@ -35,7 +35,7 @@ class _Undefined(Function):
         return wrap(x.array)
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> None:
+    def backward(ctx: Any, *grad_outputs: Any) -> None:
         return None
 
 
