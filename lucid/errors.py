@@ -20,6 +20,7 @@ __all__ = [
     "InplaceError",
     "KernelError",
     "LucidError",
+    "NestingError",
     "NotATensorError",
     "NotDifferentiableError",
     "OutOfMemoryError",
@@ -63,6 +64,10 @@ class IndexOutOfRangeError(LucidError, IndexError):
 
 class GraphError(LucidError, RuntimeError):
     """The recorded graph cannot do this: it was freed, its root is not a scalar, or nothing requires a gradient."""
+
+
+class NestingError(GraphError, RecursionError):
+    """Backward passes run inside of each other without end."""
 
 
 class InplaceError(GraphError):

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.autograd import nesting
 from lucid.autograd.graph import current_graph_task_id, current_node, queue_callback, saved_tensors_hooks
 from lucid.autograd.mode import thread
+from lucid.errors import LucidError
 
 # PyTorch gets this far, and Python's recursion limit is 1,000
 DEPTH = 2000
@@ -104,3 +106,28 @@ def test_callbacks_come_at_the_end_of_their_own_pass():
     ended = []
     nested(400, lambda level: queue_callback(lambda: ended.append(level)))
     np.testing.assert_array_equal(ended, range(400, -1, -1))
+
+
+@pytest.mark.parametrize("most", [100, 300, 1000])
+def test_passes_without_end(most, monkeypatch):
+    """Endless nesting ends in an error that says how deep it went, and the next pass works."""
+    monkeypatch.setattr(nesting, "MOST_PASSES", most)
+    x = lucid.ones(1, requires_grad=True)
+
+    def again(grad):
+        with lucid.enable_grad():
+            y = x * 2
+        y.register_hook(again)
+        y.backward()
+
+    y = x * 2
+    y.register_hook(again)
+    with pytest.raises(RecursionError, match=r"[\d,]+ passes run inside of each other") as caught:
+        y.backward()
+    depth = int(str(caught.value).split()[1].replace(",", ""))
+    assert most <= depth < most + 200  # looked at where a new stack begins
+    assert isinstance(caught.value, LucidError)
+    assert lucid.is_grad_enabled()
+    assert thread.state.passes == []
+    (x * 3).backward()
+    assert x.grad.item() == 3.0

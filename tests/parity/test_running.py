@@ -355,28 +355,6 @@ def test_deep_passes_inside_of_passes(depth):
     assert current_graph_task_id() == -1
 
 
-def test_passes_without_end_leave_the_engine_usable():
-    """Endless recursion ends in Python's own error, after which modes are as before and the next pass works."""
-
-    class Endless(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            with lucid.enable_grad():
-                Endless.apply(leaf(lucid, 1.0)).backward()
-
-    x = leaf(lucid, 1.0)
-    with pytest.raises(RecursionError):
-        Endless.apply(x).backward()
-    assert lucid.is_grad_enabled()
-    assert current_graph_task_id() == -1
-    (x * 3).backward()
-    assert x.grad.tolist() == [3.0]
-
-
 def test_multithreading_is_noted():
     """As a function at once, as a context manager with the old setting back; each thread has its own."""
     for lib in LIBRARIES.values():
