@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -35,16 +34,6 @@ __all__ = [
 ]
 
 
-class _Settings(threading.local):
-    """What the two context managers of this thread have set; None leaves it to the call."""
-
-    early_stop: bool | None = None
-    debug: bool | None = None
-
-
-_settings = _Settings()
-
-
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Generator[None]:
     """Inside, calls of `checkpoint` stop their recomputation as soon as all is there that backward needs, or do not.
@@ -68,11 +57,12 @@ def set_checkpoint_early_stop(enable: bool) -> Generator[None]:
     done
     done
     """
-    before, _settings.early_stop = _settings.early_stop, bool(enable)
+    state = thread.state
+    before, state.early_stop = state.early_stop, bool(enable)
     try:
         yield
     finally:
-        _settings.early_stop = before
+        state.early_stop = before
 
 
 @contextlib.contextmanager
@@ -90,11 +80,12 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Generator[None]:
     >>> with set_checkpoint_debug_enabled(True):
     ...     pass
     """
-    before, _settings.debug = _settings.debug, enabled
+    state = thread.state
+    before, state.debug = state.debug, enabled
     try:
         yield
     finally:
-        _settings.debug = before
+        state.debug = before
 
 
 def noop_context_fn() -> tuple[Context, Context]:
@@ -278,8 +269,8 @@ def checkpoint(
         preserve=preserve_rng_state,
         context=again,  # pyright: ignore[reportUnknownArgumentType]
         check=determinism_check == "default",
-        debug=debug if _settings.debug is None else _settings.debug,
-        early_stop=early_stop if _settings.early_stop is None else _settings.early_stop,
+        debug=debug if thread.state.debug is None else thread.state.debug,
+        early_stop=early_stop if thread.state.early_stop is None else thread.state.early_stop,
     )
     output: Any = None
     with saved_tensors_hooks(region.pack, region.unpack), first:

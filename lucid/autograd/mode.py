@@ -38,14 +38,18 @@ class ThreadState:
     `recording` folds grad mode, inference mode, saved-tensor hooks and anomaly detection into one number, so that
     an op pays one look-up; `refresh` keeps it in step with the other fields. `passes` holds the backward passes that
     run on this thread, innermost last. What user code changes inside of a pass lasts until its node is done: `refresh`
-    tells the pass, which puts its `modes` back.
+    tells the pass, which puts its `modes` back. `early_stop` and `debug` replace settings of checkpoints where they are
+    not None; `multithreading` is only noted.
     """
 
     __slots__ = (
         "anomaly",
         "check_nan",
+        "debug",
+        "early_stop",
         "grad_enabled",
         "inference",
+        "multithreading",
         "mutable",
         "passes",
         "quiet",
@@ -59,6 +63,9 @@ class ThreadState:
         self.inference = False
         self.anomaly = False
         self.check_nan = True
+        self.early_stop: bool | None = None
+        self.debug: bool | None = None
+        self.multithreading = True
         self.saved_hooks: tuple[SavedTensorHooks, ...] = ()
         self.saved_hooks_disabled: str | None = None
         self.mutable: tuple[allow_mutation_on_saved_tensors, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -192,15 +191,6 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     _current_pass("queue_callback").queue(callback)
 
 
-class _Multithreading(threading.local):
-    """Whether this thread allows backward more threads."""
-
-    enabled = True
-
-
-_multithreading = _Multithreading()
-
-
 class set_multithreading_enabled(Decorating):
     """Note whether backward may use several threads: at once as a function, and as before on exit as a context manager.
 
@@ -226,17 +216,17 @@ class set_multithreading_enabled(Decorating):
 
     def __init__(self, mode: bool) -> None:
         self.mode = check_bool(mode, "set_multithreading_enabled")
-        self.prev, _multithreading.enabled = _multithreading.enabled, mode
+        self.prev, thread.state.multithreading = thread.state.multithreading, mode
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exception: object) -> None:
-        _multithreading.enabled = self.prev
+        thread.state.multithreading = self.prev
 
     def __call__(self, function: F) -> F:
         """Decorate `function`: the setting holds during its calls only."""
-        _multithreading.enabled = self.prev
+        thread.state.multithreading = self.prev
         return super().__call__(function)
 
     def clone(self) -> set_multithreading_enabled:
@@ -253,4 +243,4 @@ def is_multithreading_enabled() -> bool:
     >>> lucid.autograd.is_multithreading_enabled()
     True
     """
-    return _multithreading.enabled
+    return thread.state.multithreading
