@@ -41,7 +41,7 @@ class PrimitiveNode(Node):
         if grad is None:
             return (None,) * len(self.edges)
         if m is GRAPH:
-            return plan.run(m, grad, self.saved_tensors() + values, self.edges)
+            return plan.run(m, grad, self.saved_on_graph() + values, self.edges)
         if type(saved) is not tuple:
             saved = tuple(unpacked_array(entry) for entry in saved)
         try:
@@ -68,7 +68,7 @@ class PrimitiveNode(Node):
         plan, _, _, values = self.kept
         run = plan.narrowed(wanted).run
         if m is GRAPH:
-            grads = run(m, grad, self.saved_tensors() + values, self.edges)
+            grads = run(m, grad, self.saved_on_graph() + values, self.edges)
         else:
             grads = quiet(run, m, grad, tuple([unpacked_array(entry) for entry in saved]) + values, self.edges)
         return tuple([g if want else None for g, want in zip(grads, wanted, strict=True)])
@@ -91,7 +91,7 @@ class PrimitiveNode(Node):
                 raise changed_error(self.name(), k // 2, versions[k + 1], versions[k][0])
         return saved
 
-    def saved_tensors(self) -> tuple[Any, ...]:
+    def saved_on_graph(self) -> tuple[Any, ...]:
         """Return what was saved, each array as a tensor joined to the graph."""
         saved = self.check()
         versions = self.kept[2]

@@ -283,3 +283,26 @@ def test_saved_variables_is_the_old_name_of_saved_tensors(rng) -> None:
         assert y.grad_fn.saved_variables[0] is x
     y.sum().backward()
     assert lucid.equal(x.grad, 2 * x)
+
+
+def test_only_nodes_of_functions_have_saved_tensors(rng) -> None:
+    """Code that walks a graph asks each node whether it has ``saved_tensors``: an op's node has ``_saved_...`` only."""
+
+    class Cube(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 3 * ctx.saved_tensors[0] ** 2 * grad
+
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    product = (Cube.apply(x) * x).grad_fn
+    assert lucid.equal(product._saved_other, x)
+    assert [hasattr(node, "saved_tensors") for node, _ in (*product.next_functions, (product, 0))] == [
+        True,
+        False,
+        False,
+    ]
