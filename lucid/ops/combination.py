@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.primitive import primitive
 from lucid.cuda.elementwise import Elementwise
 from lucid.ops import elementwise
-from lucid.ops.elementwise import check_factor, refuse, summed
+from lucid.ops.elementwise import as_factor, refuse, summed
 from lucid.ops.fused import rounded_once
 from lucid.ops.promotion import number_in, promote
 
@@ -136,7 +136,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     >>> lucid.addcmul(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([3.0]), value=10)
     tensor([61.])
     """
-    dtype = check_factor("addcmul", "value", value, input, tensor1, tensor2)
+    value, dtype = as_factor("addcmul", "value", value, input, tensor1, tensor2)
     x, a, b = promote(input, tensor1, tensor2)
     return elementwise.addcmul(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))
 
@@ -172,5 +172,5 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     if all(o.array.dtype.kind in "biu" for o in (tensor1, tensor2)):
         refuse("addcdiv", "biu", tensor1, tensor2, instead="convert one to a floating-point dtype")
     x, a, b = promote(input, tensor1, tensor2, at_least_float=True)
-    dtype = check_factor("addcdiv", "value", value, x, a, b)
+    value, dtype = as_factor("addcdiv", "value", value, x, a, b)
     return _addcdiv(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))

@@ -16,6 +16,7 @@ from lucid.errors import DtypeError
 from lucid.ops.core import ADD
 from lucid.ops.fused import rounded_once
 from lucid.ops.promotion import OperandTypeError, as_operand, float_operand, number_in, promote, tensor_dtype
+from lucid.ops.scalars import as_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,14 +118,17 @@ def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
             raise DtypeError(f"{name}: got a tensor of {tensor_dtype(operand)}, which it is not defined on; {instead}")
 
 
-def check_factor(name: str, word: str, factor: Any, *operands: Any) -> Any:
-    """Return the common dtype of operands, of which some are multiplied by a factor.
+def as_factor(name: str, word: str, value: Any, *operands: Any) -> tuple[Any, Any]:
+    """Return the number by which some of the operands are multiplied, and the common dtype of all.
 
     Raises
     ------
     DtypeError
         If the factor is a fraction and the operands are integers, or a bool and they are numbers.
+    NumberError
+        If it is no number.
     """
+    factor = as_number(value, word, name)
     dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in map(as_operand, operands)])
     if isinstance(factor, bool) and dtype.category:
         raise DtypeError(f"{name}: expected {word} to be a number for operands of {dtype}, got {factor}")
@@ -133,12 +137,12 @@ def check_factor(name: str, word: str, factor: Any, *operands: Any) -> Any:
             f"{name}: expected {word} to be an integer for operands of {dtype}, got {factor!r}; "
             "convert them to a floating-point dtype first"
         )
-    return dtype
+    return factor, dtype
 
 
 def _with_scaled(op: Primitive, name: str, a: Any, b: Any, alpha: Any) -> Any:
     """Return the sum or difference of `a` and ``alpha * b``."""
-    dtype = check_factor(name, "alpha", alpha, a, b)
+    alpha, dtype = as_factor(name, "alpha", alpha, a, b)
     if not isinstance(as_operand(b), TensorBase):
         return op.call(a, b * alpha)
     if is_bool(a) and is_bool(b):

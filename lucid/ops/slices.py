@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.dims import dim_in
-from lucid.ops.elementwise import check_factor, mul
+from lucid.ops.elementwise import as_factor, mul
 from lucid.ops.picking import pick_at, put
 from lucid.ops.shape import reshape
 
@@ -109,7 +109,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     """
     axis, places = line(input, dim, index, "index_add")
     check_source(input, axis, places, source, "index_add")
-    check_factor("index_add", "alpha", alpha, source)
+    alpha, _ = as_factor("index_add", "alpha", alpha, source)
     return put(input, source if alpha == 1 else mul(source, alpha), places, dims=(axis,), accumulate=True)
 
 
