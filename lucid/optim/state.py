@@ -130,8 +130,13 @@ def _entries(entries: Any, names: tuple[str, ...] | None, place: _Place) -> dict
     if not isinstance(entries, Mapping):
         raise StateDictError(f"load_state_dict: {place.name}: expected a dict of state, got {type(entries).__name__}")
     given = cast("Mapping[str, Any]", entries)
-    values = {name: _value(name, value, place) for name, value in given.items() if value is not None}
-    if names is None or not values:
+    if names is None:
+        # a user's own optimizer, whose steps are what it makes of them
+        return {name: _value(value, place, name, as_step=False) for name, value in given.items()}
+    values = {
+        name: _value(value, place, name, as_step=name == "step") for name, value in given.items() if value is not None
+    }
+    if not values:
         return values
     missing = sorted(set(names).difference(values))
     if missing:
@@ -151,9 +156,12 @@ def _entries(entries: Any, names: tuple[str, ...] | None, place: _Place) -> dict
     return values
 
 
-def _value(name: str, value: Any, place: _Place) -> Any:
-    """Return one entry of a parameter's state: a tensor beside the parameter, or a copy of something else."""
-    if name == "step" and isinstance(value, int | float):
+def _value(value: Any, place: _Place, name: str, *, as_step: bool) -> Any:
+    """Return one entry of a parameter's state: a tensor beside the parameter, or a copy of something else.
+
+    A count of steps, where the optimizer has one, becomes a tensor of float32 on the CPU.
+    """
+    if as_step and isinstance(value, int | float):
         return wrap(np.array(value, np.float32))
     if isinstance(value, TensorBase):
         array = value.array
@@ -162,9 +170,9 @@ def _value(name: str, value: Any, place: _Place) -> Any:
     else:
         return copy.deepcopy(value)
     dtype, device = dtype_of(array), CPU
-    if name == "step":
+    if as_step:
         dtype = float32
-    else:
+    elif name != "step":
         device = device_of(place.param.array)
         if dtype.is_floating_point or dtype.is_complex:
             dtype = dtype_of(place.param.array)

@@ -152,3 +152,33 @@ def test_settings_that_choose_an_implementation(name, rng):
         getattr(optim, name)([x], foreach=True, fused=True)
     with pytest.raises(NotImplementedError, match="differentiable"):
         getattr(optim, name)([x], differentiable=True)
+
+
+def test_loading_leaves_state_of_a_users_optimizer_as_it_is(rng):
+    """What a user's own optimizer keeps has its types after a load: an int ``step`` stays one, and None stays None."""
+
+    class Counting(optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {})
+
+        def step(self, closure=None):
+            for param in self.param_groups[0]["params"]:
+                state = self.state[param]
+                state["step"] = state.get("step", 0) + 1
+                state["buffer"] = None
+                state["mean"] = param.grad.clone()
+                state["seen"] = lucid.tensor(3)
+
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    x.grad = lucid.tensor(rng.standard_normal(3))
+    saved = Counting([x])
+    saved.step()
+    saved.state[x]["ratio"] = lucid.tensor(0.5, dtype=lucid.float16)
+    again = Counting([x])
+    again.load_state_dict(saved.state_dict())
+    state = again.state[x]
+    assert (type(state["step"]), state["step"], state["buffer"]) == (int, 1, None)
+    assert (state["seen"].dtype, state["ratio"].dtype) == (lucid.int64, x.dtype)
+    assert lucid.equal(state["mean"], x.grad)
+    again.step()
+    assert again.state[x]["step"] == 2
