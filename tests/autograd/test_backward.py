@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import numpy as np
@@ -109,6 +110,26 @@ def test_several_roots_share_one_pass() -> None:
     )
     assert hooked == [2 * 12.0 + 5.0]
     assert x.grad.item() == 3 * 29.0
+
+
+def test_roots_in_any_order(rng) -> None:
+    """A root waits for what the roots downstream of it give, wherever it stands among them; so does a leaf."""
+    seeds = rng.standard_normal(3)
+    for order in itertools.permutations(range(3)):
+        x = leaf(2.0)
+        y = x * 3
+        roots = x, y, y * y
+        hooked = {}
+        for number, root in enumerate(roots):
+            root.register_hook(lambda grad, number=number: hooked.setdefault(number, []).append(grad.item()))
+        lucid.autograd.backward(
+            [roots[k] for k in order], [lucid.tensor([seeds[k]], dtype=lucid.float64) for k in order]
+        )
+        of_y = 12 * seeds[2] + seeds[1]
+        of_x = 3 * of_y + seeds[0]
+        for number, expected in enumerate((of_x, of_y, seeds[2])):
+            np.testing.assert_allclose(hooked[number], [expected], rtol=1e-12)
+        np.testing.assert_allclose(x.grad.item(), of_x, rtol=1e-12)
 
 
 def test_create_graph_gives_higher_derivatives() -> None:

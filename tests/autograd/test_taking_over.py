@@ -136,3 +136,39 @@ def test_gradients_of_inference_mode(device, size):
         y.backward()
     assert x.grad.unique().tolist() == [4]
     assert not x.grad.is_inference()
+
+
+@each_device
+@each_size
+def test_each_accumulation_counts_as_a_change(device, size, rng):
+    """What saved `.grad` for its own backward hears of every later pass that adds to it, not of the first alone."""
+    x = lucid.zeros(size, device=device, requires_grad=True)
+    given = lucid.tensor(rng.standard_normal(size), dtype=lucid.float32, device=device)
+    for passes in range(1, 4):
+        (x * 2).backward(given)
+        assert x.grad._version == passes - 1
+    w = lucid.ones(size, device=device, requires_grad=True)
+    y = w * x.grad
+    (x * 2).backward(given)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward(given)
+
+
+@each_device
+@each_size
+def test_a_gradient_in_a_graph_is_replaced(device, size, rng):
+    """A plain pass adds to a recorded `.grad` in a new tensor: the recorded one keeps its values and its derivative."""
+    numbers = rng.standard_normal((2, size))
+    x, given = (lucid.tensor(row, dtype=lucid.float32, device=device) for row in numbers)
+    x.requires_grad_()
+    (x**3).backward(given, create_graph=True)
+    recorded, values = x.grad, x.grad.tolist()
+    (x * 2).backward(given)
+    assert x.grad is not recorded
+    assert x.grad.grad_fn is None
+    assert recorded.tolist() == values
+    expected = 3 * numbers[0] ** 2 * numbers[1] + 2 * numbers[1]
+    np.testing.assert_allclose(x.grad.detach().cpu().numpy(), expected, rtol=1e-4, atol=1e-5)
+    (second,) = lucid.autograd.grad(recorded, x, given)
+    expected = 6 * numbers[0] * numbers[1] ** 2
+    np.testing.assert_allclose(second.detach().cpu().numpy(), expected, rtol=1e-4, atol=1e-5)
