@@ -262,3 +262,48 @@ def test_gradients_have_the_dtype_of_their_tensor() -> None:
     (a * b + (c * 3.0) * 0.5).sum().backward()
     assert (a.grad.dtype, b.grad.dtype, c.grad.dtype) == (lucid.float16, lucid.float64, lucid.bfloat16)
     assert seen == [lucid.bfloat16]
+
+
+def test_a_hook_may_change_the_gradient_that_a_pass_begins_with() -> None:
+    """The one that stands for a scalar root's gradient is made anew for each pass."""
+    x = leaf(2.0)
+    for _ in range(2):
+        y = (x * 3).sum()
+        handle = y.register_hook(lambda grad: grad.mul_(5.0) and None)
+        y.backward()
+        handle.remove()
+    (x * 3).sum().backward()
+    assert x.grad.item() == 15.0 + 15.0 + 3.0
+
+
+def test_inputs_of_backward_that_others_depend_on(rng) -> None:
+    """A pass limited to an intermediate ends there: the leaf behind it is not reached, nor is its graph used up."""
+    x = leaf(2.0)
+    y = x * x
+    z = y * y
+    seed = lucid.tensor(rng.standard_normal(1), dtype=lucid.float64)
+    z.backward(seed, inputs=[y])
+    np.testing.assert_allclose(y.grad.item(), 8.0 * seed.item())
+    assert x.grad is None
+    y.backward(seed)
+    np.testing.assert_allclose(x.grad.item(), 4.0 * seed.item())
+
+
+def test_zeros_of_materialized_gradients_require_grad() -> None:
+    """Under create_graph they are leaves that require grad; without it they are not."""
+    x, unused = leaf(2.0), leaf(1.0, 2.0)
+    for graph in (False, True):
+        grad = lucid.autograd.grad(x * x, (x, unused), create_graph=graph, materialize_grads=True)[1]
+        assert (grad.tolist(), grad.requires_grad, grad.is_leaf) == ([0.0, 0.0], graph, True)
+
+
+def test_changed_operand_of_a_narrowed_pass() -> None:
+    """Also a pass that leaves out some operands refuses one that was changed since, whichever it was."""
+    for changed in range(2):
+        x, y = leaf(2.0), leaf(3.0)
+        a, b = x * 1, y * 1
+        z = a * b
+        (a, b)[changed].mul_(2.0)
+        for run in (lambda: lucid.autograd.grad(z, x, retain_graph=True), lambda: z.backward(retain_graph=True)):
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                run()

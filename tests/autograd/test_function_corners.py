@@ -456,3 +456,58 @@ def test_what_grad_refuses(leaf):
         lucid.autograd.grad(y, x, [])
     with pytest.raises(ValueError, match="materialize_grads"):
         lucid.autograd.grad(y, x, allow_unused=False, materialize_grads=True)
+
+
+def test_defaults_of_a_forward_without_context(leaf):
+    """Where some arguments are left out, the last defaults are filled in, and none where all are given."""
+    seen = []
+    two_steps = function(
+        lambda x, a=2.0, b=5.0: x * a + b,
+        lambda ctx, grad: (grad * ctx.a, None, None),
+        setup_context=lambda ctx, inputs, output: (seen.append(inputs[1:]), setattr(ctx, "a", inputs[1])),
+    )
+    x = leaf(3)
+    for given in ((), (7.0,), (7.0, 8.0)):
+        two_steps.apply(x, *given)
+    assert seen == [(2.0, 5.0), (7.0, 5.0), (7.0, 8.0)]
+
+
+def test_needs_input_grad_without_grad_mode(leaf, constant):
+    """It says which arguments require grad, also where nothing is recorded."""
+    seen = []
+    given = function(lambda ctx, x, y: seen.append(ctx.needs_input_grad) or x + y)
+    with lucid.no_grad():
+        given.apply(leaf(2), constant(2))
+    assert seen == [(True, False)]
+
+
+def test_a_parameter_that_forward_sees_and_returns(leaf):
+    """It stays the leaf that it is; what comes back is another tensor in the graph."""
+    x, parameter = leaf(2), leaf(2)
+    out = function(lambda ctx, x: parameter).apply(x)
+    assert out is not parameter
+    assert parameter.is_leaf
+    assert not out.is_leaf
+
+
+def test_what_stands_behind_a_freed_saved_tensor(leaf):
+    """It cannot be read, nor packed by hooks, once the pass has freed it."""
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    x = leaf(2)
+    out = function(forward).apply(x)
+    (saved,) = out.grad_fn._raw_saved_tensors
+    out.sum().backward()
+    with pytest.raises(RuntimeError, match="freed"):
+        saved.register_hooks(lambda t: t, lambda t: t)
+
+
+def test_bfloat16_outputs_are_differentiable():
+    """A Function's output of the half type that NumPy does not know carries its gradient."""
+    x = lucid.ones(2, dtype=lucid.bfloat16, requires_grad=True)
+    given = function(lambda ctx, x: x * 2, lambda ctx, grad: grad * 2)
+    given.apply(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]

@@ -88,3 +88,31 @@ def test_multiplied_sequential():
         with pytest.raises(kind):
             layers *= factor
     assert len(layers) == 3
+
+
+def test_what_containers_leave_as_it_is():
+    """A buffer stays one; a list keeps its length where what extends it fails, or an index is too small."""
+    kept = nn.Buffer(lucid.ones(1))
+    listed = nn.ParameterList([kept])
+    assert listed[0] is kept
+    assert not list(listed.parameters())
+
+    def failing():
+        yield lucid.ones(1)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        listed.extend(failing())
+    for index in (-2, 1):
+        with pytest.raises(IndexError):
+            listed[index]
+    assert len(listed) == 1
+
+
+def test_a_key_that_cannot_be_taken():
+    """It is not listed, and no attribute of the module is lost to it."""
+    given = nn.ParameterDict({"a": 1})
+    for key in ("training", "x.y", ""):
+        with pytest.raises(KeyError):
+            given[key] = lucid.ones(1)
+    assert (list(given), given.training) == (["a"], True)

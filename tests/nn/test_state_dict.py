@@ -366,3 +366,21 @@ def test_own_loading_method():
         module.load_state_dict(state)
     assert unchanged(module, before)
     assert copy.copy(state).keys() == state.keys()
+
+
+@contract("7.2")
+def test_post_hooks_add_unexpected_keys_under_their_path():
+    """What a hook of a submodule calls unexpected is reported with the module's path before it."""
+    module = net()
+    module[1][1].register_load_state_dict_post_hook(lambda m, missing, unexpected, strict: unexpected.append("odd"))
+    assert module.load_state_dict(net().state_dict(), strict=False).unexpected_keys == ["1.1.odd"]
+
+
+def test_arguments_of_state_dict_by_position():
+    """Those left out keep what is given by name."""
+    module = nn.Linear(1, 1)
+    given = {}
+    with pytest.warns(FutureWarning, match="by name"):
+        state = module.state_dict(given, prefix="p.", keep_vars=True)
+    assert state is given
+    assert state["p.weight"] is module.weight

@@ -98,3 +98,14 @@ def test_a_hook_added_while_hooks_fire_waits():
     finally:
         for handle in (first, *handles):
             handle.remove()
+
+
+def test_hooks_fire_again_after_a_step_that_raised():
+    """A step that fails inside leaves the optimiser able to fire its hooks at the next."""
+    x, optimizer = optimizer_of()
+    calls = []
+    optimizer.register_step_pre_hook(lambda *_: calls.append("pre"))
+    with pytest.raises(ZeroDivisionError):
+        optimizer.step(lambda: 1 / 0)
+    optimizer.step()
+    assert (calls, x.tolist()) == (["pre", "pre"], [0.5])

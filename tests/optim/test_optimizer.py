@@ -474,3 +474,36 @@ def test_deepcopy_of_model_and_optimizer():
     assert picture(params, optimizer) == before
     assert [param.tolist() for param in copies] != before[0]
     assert set(map(id, other.state)) == set(map(id, copies))
+
+
+def test_a_rate_in_a_tensor_of_any_shape_of_one_element():
+    """The learning rate may be a tensor of shape () or (1,), and is the same number."""
+    for shape in ((), (1,), (1, 1)):
+        x = lucid.tensor([1.0], requires_grad=True)
+        x.grad = lucid.tensor([2.0])
+        optim.SGD([x], lr=lucid.full(shape, 0.25)).step()
+        assert x.tolist() == [0.5]
+
+
+def test_names_of_a_loaded_state_win():
+    """Parameter names in a state dict replace the optimiser's own, which stay where it has none."""
+    x = lucid.tensor([1.0], requires_grad=True)
+    optimizer = optim.SGD([("own", x)])
+    state = optimizer.state_dict()
+    state["param_groups"][0]["param_names"] = ["loaded"]
+    optimizer.load_state_dict(state)
+    assert optimizer.param_groups[0]["param_names"] == ["loaded"]
+    del state["param_groups"][0]["param_names"]
+    optimizer.load_state_dict(state)
+    assert optimizer.param_groups[0]["param_names"] == ["loaded"]
+
+
+def test_dampening_begins_at_the_second_step(rng):
+    """The first direction becomes the momentum buffer whole; later ones are dampened."""
+    first, second = rng.standard_normal(2)
+    x = lucid.tensor([0.0], dtype=lucid.float64, requires_grad=True)
+    optimizer = optim.SGD([x], lr=1.0, momentum=0.5, dampening=0.25)
+    for grad in (first, second):
+        x.grad = lucid.tensor([grad], dtype=lucid.float64)
+        optimizer.step()
+    assert x.item() == pytest.approx(-first - (0.5 * first + 0.75 * second))
