@@ -119,6 +119,19 @@ class TestRequiresGrad:
         with pytest.raises(GraphError, match="inference"):
             x._version
 
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+    def test_a_copy_made_in_inference_mode_is_an_inference_tensor(self, copied):
+        """Copies are what any tensor is that is made in their mode, whatever the original."""
+        x = lucid.ones(2, requires_grad=True)
+        with lucid.inference_mode():
+            y = copied(x)
+        assert y.is_inference()
+        assert y.requires_grad
+        with pytest.raises(GraphError, match="inference tensor"):
+            lucid.ones(2, requires_grad=True) * y
+        with lucid.inference_mode(False):
+            assert not copied(y).is_inference()
+
 
 class TestGrad:
     def test_reading_it_from_a_result_warns(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import grad_of
+from lucid.autograd.base import grad_of, mark_inference
 from lucid.autograd.node import accumulator_of
 from lucid.backend.arrays import on, to_device
 from lucid.backend.device import device_of
@@ -29,6 +29,7 @@ def rebuild(kind: type[Any], array: Any, device: str, requires_grad: bool, attri
     tensor: Any = object.__new__(kind)
     tensor.array = to_device(array, device)
     tensor.origin = None
+    mark_inference(tensor)
     tensor.edge = (accumulator_of(tensor), 0) if requires_grad else None
     for name, value in attributes.items():
         setattr(tensor, name, value)
