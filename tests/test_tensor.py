@@ -119,6 +119,16 @@ class TestRequiresGrad:
         with pytest.raises(GraphError, match="inference"):
             x._version
 
+    def test_an_inference_tensor_is_asked_to_require_grad(self):
+        """It cannot be, outside of the mode, also where it requires grad already; that it no longer does is allowed."""
+        with lucid.inference_mode():
+            x = lucid.ones(2, requires_grad=True)
+            x.requires_grad_()
+        with pytest.raises(GraphError, match="inference tensor"):
+            x.requires_grad_()
+        assert x.requires_grad
+        assert not x.requires_grad_(False).requires_grad
+
     @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
     def test_a_copy_made_in_inference_mode_is_an_inference_tensor(self, copied):
         """Copies are what any tensor is that is made in their mode, whatever the original."""

@@ -115,14 +115,15 @@ class Attributes(TensorBase):
             )
         if not value:
             self.edge = None
-        elif edge is None:
+            return
+        if is_inference(self) and not thread.state.inference:
+            raise GraphError("an inference tensor cannot require grad outside of inference mode: clone() it first")
+        if edge is None:
             if self.array.dtype.kind not in "fcV":
                 raise DtypeError(
                     f"only tensors of floating-point or complex dtype can require gradients, got {describe(self)}: "
                     "convert it first, as with .float()"
                 )
-            if is_inference(self) and not thread.state.inference:
-                raise GraphError("an inference tensor cannot require grad outside of inference mode: clone() it first")
             self.edge = (accumulator_of(self), 0)
 
     @property
