@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tests.parity.programs.functions import DIRTY
-from tests.parity.programs.structures import PlannedError, largest, merged
+from tests.parity.programs.functions import DIRTY, UNREPEATABLE, VIEWS
+from tests.parity.programs.structures import PlannedError, largest, merged, refused
 
 LARGE = 10.0
 
@@ -110,9 +110,8 @@ def inplace(self, x):
 
 
 def change_input(self, x):
-    # which use of an argument that a checkpoint has changed is refused differs, in reentrant ones and in one in another
-    kept = self.in_checkpoints or (self.in_reentrant and not self.lib.is_grad_enabled())
-    return x * 0.5 if kept else x.mul_(0.5)
+    # PyTorch sees no change of what a checkpoint has saved, and which use of its arguments is refused differs
+    return x * 0.5 if self.in_checkpoint or refused(self.lib, [x]) else x.mul_(0.5)
 
 
 def pair(self, x):
@@ -166,7 +165,8 @@ def views(self, x):
         y = x.unsqueeze(0).expand(2, *x.shape)
         return (y[0] + y[1].sin(), y.view(-1)[:1].sum() * x, y.sum(0), x.reshape(-1).view(x.shape) * 0.5)[self.a % 4]
     if self.a % 4 == 0:
-        return x - x[0]
+        # PyTorch subtracts no bools
+        return x - x[0] if x.is_floating_point() else x
     if self.a % 4 == 1:
         return x + x[:, :1].expand(*x.shape)
     if self.a % 4 == 2:
@@ -179,14 +179,23 @@ def mean(self, x):
 
 
 def function(self, x):
-    name = self.function
-    given = x
+    name, given, weight = self.function, x, self.weight
+    if self.in_checkpoint and name in UNREPEATABLE:
+        name = "Plain"
+    if name in VIEWS and not self.lib.is_grad_enabled():
+        # PyTorch's views taken under no_grad claim to require grad
+        given, weight = x.detach(), weight.detach()
     if name in DIRTY:
         # a copy, as leaves cannot be changed; or a view of one, beside which PyTorch allows no other output
         given = x * 1.0
         if name == "Dirty" and x.ndim and self.a % 3 == 0:
             given = given[:1]
-    return self.functions[name].apply(given, self.weight, self)
+    return self.functions[name].apply(given, weight, self)
+
+
+def correction(count):
+    """Return the setting of a variance of `count` elements that has derivatives: of one, PyTorch's are constant."""
+    return {"correction": 0} if count < 2 else {}
 
 
 def outputs(self, x):
@@ -196,8 +205,8 @@ def outputs(self, x):
     several = (
         lambda: x.unbind(0),
         lambda: x.split(1),
-        lambda: self.lib.var_mean(x * 1.0),
-        lambda: self.lib.std_mean(x + self.weight.sum() * 3.0, 0),
+        lambda: self.lib.var_mean(x * 1.0, **correction(x.numel())),
+        lambda: self.lib.std_mean(x + self.weight.sum() * 3.0, 0, **correction(len(x))),
         lambda: x.chunk(2, -1),
         lambda: (x.max(0).values, x.min(0).values),
     )[self.a % 6]()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.parity.programs.bodies import LARGE, fed, feed
-from tests.parity.programs.structures import largest, tensors_of
+from tests.parity.programs.bodies import LARGE, correction, fed, feed
+from tests.parity.programs.structures import largest, refused, tensors_of
 
 
 class Forwards:
@@ -79,10 +79,11 @@ class Forwards:
         """Add all outputs of an operation that has several."""
         x = self.whole(self.pick(a))
         given = x * 1.0 if d % 3 else x
+        rows = correction(x.shape[0] if x.ndim else 1)
         ways = (
             lambda: given.unbind(0), lambda: given.split(1), lambda: given.chunk(2, -1),
-            lambda: self.lib.var_mean(given), lambda: self.lib.std_mean(given, 0), lambda: given.max(0),
-            lambda: given.sort(-1), lambda: self.lib.var_mean(given, 0, keepdim=True),
+            lambda: self.lib.var_mean(given, **correction(x.numel())), lambda: given.max(0), lambda: given.sort(-1),
+            lambda: self.lib.std_mean(given, 0, **rows), lambda: self.lib.var_mean(given, 0, keepdim=True, **rows),
         )  # fmt: skip
         outputs = list(ways[b % 8]())
         if b % 8 < 3:
@@ -95,7 +96,10 @@ class Forwards:
 
     def binary(self, a, b, c, d):
         x, y = self.pick(a), self.pick(b)
-        z = (x * y, x + y, x - y, x / (y * y + 1.0))[c % 4]
+        if c % 4 == 2 and not (x.is_floating_point() and y.is_floating_point()):
+            # PyTorch subtracts no bools
+            return
+        z = (lambda: x * y, lambda: x + y, lambda: x - y, lambda: x / (y * y + 1.0))[c % 4]()
         self.say(f"{self.put(z, 'b')} = {self.name(x)} {'*+-/'[c % 4]} {self.name(y)}")
 
     # Changes in place
@@ -105,8 +109,8 @@ class Forwards:
         # PyTorch takes a view of a changed base for a leaf unless its node was brought up to date
         _ = x.grad_fn
         # a change of a view: PyTorch forgets hooks of what it was
-        hooked = x._base is not None and (self.output_hooked or id(x) in self.hooked)
-        return not hooked and self.owner(x) not in self.frozen
+        hooked = self.owner(x) != id(x) and (self.output_hooked or id(x) in self.hooked)
+        return not hooked and self.owner(x) not in self.frozen and not refused(self.lib, [x])
 
     def changed(self, x, way, y):
         """Change x in place."""
@@ -118,7 +122,7 @@ class Forwards:
         (
             lambda: x.mul_(0.5), lambda: x.add_(y), lambda: x.mul_(y), lambda: x[:1].neg_(), lambda: x.copy_(y), item,
             lambda: x.zero_(), lambda: x.detach().mul_(2.0), lambda: x.sub_(y), lambda: x.transpose(0, -1).mul_(y),
-            lambda: x.unsqueeze(0)[0].mul_(3.0), lambda: x.tanh_(),
+            lambda: x.unsqueeze(0)[0].mul_(3.0), lambda: x.sin_(),
         )[way % 12]()  # fmt: skip
 
     def change_copy(self, a, b, c, d):

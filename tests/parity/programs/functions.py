@@ -310,6 +310,11 @@ def functions(lib):
 
 # those that change x in place
 DIRTY = frozenset({"Dirty", "DirtyAndMore", "DirtyTwice"})
+# those that return an input or a view of it
+VIEWS = frozenset({"Unchanged", "View"})
+# those that a checkpoint runs again in another way: PyTorch's gives what is saved only once, and runs again even where
+# None arrives
+UNREPEATABLE = frozenset({"ReadsTwice", "Blocked", "Unfilled", "Short"})
 NAMES = (
     *("Plain", "StraightThrough", "Several", "Unfilled", "Marked", "Dirty", "DirtyAndMore", "DirtyTwice", "Unchanged"),
     *("View", "SetUp", "Once", "SavesOutput", "SavesBetween", "Nested", "ToScalar", "Needs", "AsNumPy", "Blocked"),

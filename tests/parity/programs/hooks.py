@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.parity.programs.bodies import feed
+from tests.parity.programs.functions import NAMES
 from tests.parity.programs.structures import PlannedError, leaves_of, mapped, merged, values_of
 
 # What a hook does beside noting that it was called; by their weights
@@ -130,11 +131,12 @@ class Hooks:
         # what a recomputation is to save again should not depend on what the operations of each side save
         g = found[0].detach() if self.has_checkpoint else found[0]
         uses = (
-            lambda: g.clone(), lambda: g + 1, lambda: g.detach().clone().mul_(0.5), lambda: g.detach().numpy().copy(),
-            lambda: float(g.sum()), lambda: g.expand(2, *g.shape), lambda: g.reshape(-1), lambda: 1.0 - g,
+            lambda: g.clone(), lambda: g + 1, lambda: g.detach().clone().mul_(0.5),
+            lambda: g.detach().cpu().numpy().copy(), lambda: float(g.sum()),
+            lambda: g.expand(2, *g.shape), lambda: g.reshape(-1), lambda: 1.0 - g * 1.0,
             lambda: g.to(self.lib.float32), lambda: g.view(-1)[:1].clone().zero_(), lambda: (g == g).all(),
             lambda: [tuple(g.shape), g.ndim, g.numel(), g.requires_grad, g.is_leaf],
-            lambda: g * g.detach().numpy().sum(),
+            lambda: g * g.detach().cpu().numpy().sum(),
         )  # fmt: skip
         self.attempt(f"{plan.name} uses", lambda: self.note(f"{plan.name} uses", uses[plan.number % len(uses)]()))
 
@@ -196,7 +198,7 @@ class Hooks:
                 return g
             return (
                 lambda: g * 0.5, lambda: g.clone(), lambda: g + 1, lambda: g.detach().clone().mul_(0.5),
-                lambda: lib.tensor(g.detach().numpy() * 0.5), lambda: lib.zeros_like(g), lambda: g,
+                lambda: lib.tensor(g.detach().cpu().numpy() * 0.5), lambda: lib.zeros_like(g), lambda: g,
                 lambda: g.sum().expand(tuple(g.shape)), lambda: 0.5 * g.tanh(), lambda: g.detach(),
                 lambda: lib.full(tuple(g.shape), 0.5, dtype=g.dtype), lambda: g.mean() * g,
             )[number % 12]()  # fmt: skip
@@ -265,14 +267,14 @@ class Hooks:
 
     def node(self, a):
         """Return a node, and what it is the node of; None where lucid and PyTorch build other ones."""
-        x = self.hookable(a)
-        # PyTorch finds no node of a leaf in inference mode
+        # PyTorch finds no node of a leaf in inference mode, and none of a leaf made there
+        x = self.hookable(a, lambda t: not t.is_inference())
         if x is None or self.lib.is_inference_mode_enabled():
             return None, None
         node = self.lib.autograd.graph.get_gradient_edge(x).node
         # at the boundary of a module PyTorch's own hooks are hooks of such a node, lucid's are what the node does
         # and PyTorch's CopySlices runs the op that changed a view inside itself, which in lucid is a node of its own
-        if self.at_boundary(node) or node.name() == "CopySlices":
+        if self.at_boundary(node) or node.name().endswith("CopySlices"):
             return None, None
         # PyTorch's node of a leaf lives as long as somebody holds it, lucid's as long as the leaf
         self.held.append(node)
@@ -297,12 +299,21 @@ class Hooks:
         def hook(into, grads):
             return self.fire(plan, [into, grads], lambda: self.scaled(into, plan.number), lambda: (*into, None))
 
-        if node is not None:
+        # what goes on from the node differs: a cast is a node of its own in lucid, a linear layer several in PyTorch,
+        # and what a Function returns for an input that requires no grad is None in lucid
+        if (
+            node is not None
+            and not (self.program.mixed or (self.has_linear and not x.is_leaf))
+            and not (node.name().removesuffix("Backward") in NAMES and any(f is None for f, _ in node.next_functions))
+        ):
             self.keep(plan, node.register_hook(hook), f"node of {self.where(x)}")
 
     def watchable(self, tensor, *, anyone):
         """Tell whether both sides agree on what a multi-grad hook on this tensor sees."""
-        # PyTorch's mode "any" takes the None of an unused output, or of a Function, for a gradient
+        # PyTorch finds no node of a leaf made in inference mode
+        if tensor.is_inference():
+            return False
+        # its mode "any" takes the None of an unused output, or of a Function, for a gradient
         return not anyone or not (
             self.returns_none or id(tensor) in self.shared or (not tensor.is_leaf and self.at_boundary(tensor.grad_fn))
         )

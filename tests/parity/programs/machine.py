@@ -69,6 +69,7 @@ class Machine(Forwards, Passes, Training, Modes, ModuleHooks):
         self.structured = bool(kinds & STRUCTURED)
         self.has_reentrant = "reentrant" in kinds
         self.has_checkpoint = bool(kinds & CHECKPOINTS)
+        self.has_linear = "linear" in kinds
         self.changes_input = "change_input" in kinds
         self.returns_none = "function" in kinds
         self.blocks = any(blocks(spec) for spec in program.specs)

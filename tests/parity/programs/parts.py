@@ -69,7 +69,7 @@ def parts(lib, program, rng, note):
     # of the class, so that copies share them
     Part.lib, Part.functions, Part.note = lib, functions(lib), staticmethod(note)
     Part.in_reentrant = any(spec.kind == "reentrant" for spec in specs)
-    Part.in_checkpoints = sum(spec.kind in CHECKPOINTS for spec in specs) > 1
+    Part.in_checkpoint = any(spec.kind in CHECKPOINTS for spec in specs)
     Part.differentiates = any(spec.kind == "inner" for spec in specs)
     made = []
     for number, spec in enumerate(specs):

@@ -6,6 +6,10 @@ from __future__ import annotations
 class Passes:
     """The acts that run backward. `Machine` gives the pool and the notes."""
 
+    def cannot_repeat(self):
+        """Tell whether PyTorch refuses to run a checkpoint again: in inference mode it saves nothing there."""
+        return self.has_checkpoint and self.lib.is_inference_mode_enabled()
+
     def is_watched(self, t):
         """Tell whether a multi-grad hook waits for a tensor, or for another output of its node."""
         return id(t) in self.watched or (not t.is_leaf and any(t.grad_fn is node for node in self.watched_nodes))
@@ -31,8 +35,8 @@ class Passes:
 
     def edges(self, tensors, number):
         """Return tensors, or the places in the graph where their gradients arrive."""
-        # PyTorch finds none of a leaf in inference mode
-        if number % 5 or self.lib.is_inference_mode_enabled():
+        # PyTorch finds none of a leaf in inference mode, and none of a leaf made there
+        if number % 5 or self.lib.is_inference_mode_enabled() or any(t.is_inference() for t in tensors):
             return tensors
         return [self.lib.autograd.graph.get_gradient_edge(t) for t in tensors]
 
@@ -41,6 +45,8 @@ class Passes:
         return None if number % 4 == 0 and all(root.numel() == 1 for root in roots) else grads
 
     def backward(self, a, b, c, d):
+        if self.cannot_repeat():
+            return
         roots, grads = self.roots((a, b) if c % 2 else (a,))
         times = 1 + (d % 3 == 0)
         # second derivatives that reentrant checkpoints refuse, and PyTorch gets wrong
@@ -48,8 +54,10 @@ class Passes:
         self.say(f"backward({[self.name(t) for t in roots]}, create_graph={create}) x {times}")
         try:
             for time in range(times):
+                # PyTorch's .grad may be a view of these, which the second pass changes
+                given = self.given(roots, [g.clone() for g in grads], b)
                 self.lib.autograd.backward(
-                    self.edges(roots, b), self.given(roots, grads, b), create_graph=create,
+                    self.edges(roots, b), given, create_graph=create,
                     retain_graph=time + 1 < times or d % 4 == 0,
                 )  # fmt: skip
                 self.note("gradients", [t.grad for t in self.leaves()])
@@ -78,6 +86,8 @@ class Passes:
         return [t for t in found if t.requires_grad and id(t) not in self.watched]
 
     def backward_to_inputs(self, a, b, c, d):
+        if self.cannot_repeat():
+            return
         roots, grads = self.fresh_roots((a,))
         inputs = self.inputs((b, c))
         self.say(f"backward({[self.name(t) for t in roots]}, inputs={[self.name(t) for t in inputs]})")
@@ -89,6 +99,8 @@ class Passes:
         self.note("gradients", [t.grad for t in self.leaves()])
 
     def grad(self, a, b, c, d):
+        if self.cannot_repeat():
+            return
         roots, grads = self.fresh_roots((a,))
         inputs = self.inputs((b, c))
         if d % 2 and not self.has_reentrant:
@@ -112,8 +124,8 @@ class Passes:
         The second pass goes through the recorded derivatives, and how these use intermediate tensors is each side's own
         affair: only hooks of leaves act there, and only what reaches leaves is compared.
         """
-        if self.has_reentrant:
-            # refused by lucid, wrong in PyTorch
+        if self.has_reentrant or self.cannot_repeat():
+            # second derivatives through reentrant ones are refused by lucid, wrong in PyTorch
             return
         # as in `inputs`
         leaves = [t for t in self.leaves() if t.requires_grad and id(t) not in self.watched] or [self.leaf()]

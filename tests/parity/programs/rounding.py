@@ -47,14 +47,23 @@ def close(got, expected, room, tolerance):
 
 
 def spread(expected, runs):
-    """Return how far the values of perturbed runs lie from the expected ones, in the same structure."""
-    if isinstance(expected, np.ndarray | float):
+    """Return how far the values of perturbed runs lie from the expected ones, in the same structure.
+
+    None where there are no values, or some run has others.
+    """
+    if isinstance(expected, np.ndarray) and expected.dtype.kind == "f":
+        if any(not isinstance(run, np.ndarray) or run.shape != expected.shape for run in runs):
+            return None
         with np.errstate(invalid="ignore"):
-            return FACTOR * np.max([np.abs(np.subtract(run, expected)) for run in runs], axis=0)
-    if isinstance(expected, tuple | list):
-        return [spread(value, [run[n] for run in runs]) for n, value in enumerate(expected)]
-    if isinstance(expected, dict):
-        return {key: spread(value, [run[key] for run in runs]) for key, value in expected.items()}
+            return FACTOR * np.max([np.abs(run - expected) for run in runs], axis=0)
+    if isinstance(expected, float) and all(isinstance(run, float) for run in runs):
+        return spread(np.array(expected), [np.array(run) for run in runs])
+    if isinstance(expected, tuple | list | dict):
+        if any(type(run) is not type(expected) or len(run) != len(expected) for run in runs):
+            return None
+        keys = expected if isinstance(expected, dict) else range(len(expected))
+        rooms = {key: spread(expected[key], [run[key] for run in runs]) for key in keys}
+        return rooms if isinstance(expected, dict) else list(rooms.values())
     return None
 
 

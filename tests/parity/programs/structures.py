@@ -45,6 +45,11 @@ def values_of(value):
     )
 
 
+def refused(lib, tensors):
+    """Tell whether a change of these in place is refused: PyTorch changes the values of inference tensors first."""
+    return not lib.is_inference_mode_enabled() and any(t.is_inference() for t in tensors)
+
+
 def largest(tensor):
     """Return the largest magnitude in a tensor, 0 for an empty one."""
     return float(np.abs(tensor.numpy(force=True)).max(initial=0.0))

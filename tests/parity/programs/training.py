@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 
+from tests.parity.programs.structures import refused
+
 
 class Training:
     """The acts of training. `Machine` gives the net and the notes."""
@@ -18,7 +20,7 @@ class Training:
         self.note("zeroed", [p.grad for p in self.parameters()])
 
     def optimizer_step(self, a, b, c, d):
-        if self.optimizer:
+        if self.optimizer and not refused(self.lib, self.parameters()):
             self.say("optimizer.step()")
             self.optimizer.step()
             self.forget_graph()
@@ -70,6 +72,8 @@ class Training:
 
     def state_dict(self, a, b, c, d):
         part = self.parts[b % len(self.parts)] if a % 2 else self.net
+        if refused(self.lib, [*part.parameters(), *part.buffers()]):
+            return
         self.say(f"m{part.number}.load_state_dict(m{part.number}.state_dict())")
         state = part.state_dict()
         self.note("state", dict(state))
