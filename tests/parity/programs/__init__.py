@@ -38,6 +38,7 @@ Of graphs, views and Functions:
   layer is one node where PyTorch has up to three, and a Function's posthook gets None for what requires no grad. Hooks
   that would see it hang elsewhere.
 - Views taken where nothing is recorded do not require grad, PyTorch's claim to: they are taken of detached tensors.
+  What a Function returns as a view of an inference tensor has a node; PyTorch's has none.
 - Parts made by `chunk`, `split` and `unbind` stay usable after a change of their base, and expanded tensors are changed
   nowhere: such memory is not changed. Nor is the result of an op in place that saves its output, which lucid keeps.
 - A Function changes a view beside other outputs; PyTorch allows one output.

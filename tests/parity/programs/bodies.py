@@ -182,8 +182,8 @@ def function(self, x):
     name, given, weight = self.function, x, self.weight
     if self.in_checkpoint and name in UNREPEATABLE:
         name = "Plain"
-    if name in VIEWS and not self.lib.is_grad_enabled():
-        # PyTorch's views taken under no_grad claim to require grad
+    if name in VIEWS and (not self.lib.is_grad_enabled() or x.is_inference()):
+        # PyTorch's views taken under no_grad claim to require grad; those of inference tensors never do
         given, weight = x.detach(), weight.detach()
     if name in DIRTY:
         # a copy, as leaves cannot be changed; or a view of one, beside which PyTorch allows no other output

@@ -51,7 +51,7 @@ class Forwards:
         y = (
             x.sin, x.tanh, x.clone, lambda: x * 2.0, lambda: x[0].expand(2, 3).clone(), lambda: x.sum(),
             lambda: x.mean(),
-            lambda: x - 0.25, lambda: x.to(self.lib.float32 if self.program.mixed else self.lib.float64),
+            lambda: x + -0.25, lambda: x.to(self.lib.float32 if self.program.mixed else self.lib.float64),
             lambda: x * x, lambda: (x * x).sum(0, keepdim=True),
         )[b % 11]()  # fmt: skip
         self.say(f"{self.put(y, 'u', of=x)} = unary {b % 11} of {self.name(x)}")

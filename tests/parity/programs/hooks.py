@@ -216,6 +216,8 @@ class Hooks:
         # PyTorch crashes where a hook is registered on a view of a changed base whose node it has not replaced yet
         _ = chosen.grad_fn
         self.hooked.add(id(chosen))
+        # so that no other tensor gets its id
+        self.held.append(chosen)
         return chosen
 
     def where(self, tensor):
