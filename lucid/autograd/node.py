@@ -327,8 +327,8 @@ class AccumulateGrad(Node):
                     total = add(into, grad)
                 except NumPyComplaints:
                     total = quiet(add, into, grad)
-                if getrefcount(into) == UNSHARED_REFERENCES and type(total) is ndarray:
-                    # nobody but `.grad` holds the array, so that nobody sees it replaced
+                if getrefcount(into) == UNSHARED_REFERENCES and into.base is None and type(total) is ndarray:
+                    # nobody but `.grad` holds the array or shows its memory, so that nobody sees it replaced
                     old.array = total
                 else:
                     into[...] = total

@@ -156,6 +156,23 @@ def test_each_accumulation_counts_as_a_change(device, size, rng):
 
 @each_device
 @each_size
+@pytest.mark.parametrize(
+    "part", [lambda flat: flat[2:-2].reshape(2, -1), lambda flat: flat[2:-2].reshape(-1, 2).t()], ids=["slice", "t"]
+)
+def test_a_gradient_that_is_part_of_other_memory_is_added_to_there(device, size, part):
+    """Code that keeps all gradients in one flat buffer sees every pass in it, whatever its size and layout."""
+    flat = lucid.ones(size + 4, device=device)
+    x = lucid.zeros(2, size // 2, device=device, requires_grad=True)
+    x.grad = part(flat)
+    upstream = lucid.arange(size, dtype=lucid.float32, device=device).reshape(2, -1)
+    for _ in range(2):
+        (x * 1.0).backward(upstream)
+    assert part(flat).tolist() == x.grad.tolist() == (1 + 2 * upstream).tolist()
+    assert flat[:2].tolist() == flat[-2:].tolist() == [1, 1]
+
+
+@each_device
+@each_size
 def test_a_gradient_in_a_graph_is_replaced(device, size, rng):
     """A plain pass adds to a recorded `.grad` in a new tensor: the recorded one keeps its values and its derivative."""
     numbers = rng.standard_normal((2, size))
