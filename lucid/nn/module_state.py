@@ -234,8 +234,8 @@ class StateMethods(Tree, HookMethods):
         if strict:
             for key in state_dict:
                 if key.startswith(prefix) and key != extra:
-                    name, _, rest = key[len(prefix) :].partition(".")
-                    if (name not in self._modules) if rest else (name not in local):
+                    name, dot, _ = key[len(prefix) :].partition(".")
+                    if (name not in self._modules) if dot else (name not in local):
                         unexpected_keys.append(key)
         if loading is None:
             changes.make_changes()

@@ -102,6 +102,16 @@ def test_one_error_lists_everything():
     assert "stray" in state
 
 
+@pytest.mark.parametrize("key", ["weight.", ".weight", "0.", "0.weight."])
+def test_a_key_with_a_dot_too_many_is_unexpected(key):
+    """A key is a path: what ends or begins in a dot names no entry."""
+    module = nn.Sequential(nn.Linear(2, 2))
+    with pytest.raises(StateDictError, match="Unexpected"):
+        module.load_state_dict({**module.state_dict(), key: lucid.ones(2, 2)})
+    with pytest.raises(StateDictError, match="Unexpected"):
+        module[0].load_state_dict({**module[0].state_dict(), key: lucid.ones(2, 2)})
+
+
 def test_not_strict():
     """Missing and unexpected keys are returned; a wrong shape is an error all the same."""
     module = net()
