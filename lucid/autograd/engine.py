@@ -132,8 +132,12 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 # the same as below, for the many leaves on which nothing or only hooks of the tensor hang
                 if extra is None:
                     node.backward(CPU, buffers.pop(node), quiet)
+                    continue
+                grad = fire_light(node, extra, buffers.pop(node))
+                if extra.light is not None:
+                    node.backward(CPU, grad, quiet, LONE_REFERENCES + 1)
                 else:
-                    node.backward(CPU, fire_light(node, extra, buffers.pop(node)), quiet)
+                    _run_watched(this, node, CPU, grad, quiet, fired=True)
                 continue
             if plain and extra is None and gpu.is_gpu_array(buffers.get(node)):
                 _accumulate_on_device(node, buffers, sums, quiet)
@@ -160,7 +164,12 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             grads = node.backward(CPU, grad, quiet)
         elif extra.light is not None:
             grad = fire_light(node, extra, grad)
-            grads = node.backward(CPU, grad, quiet)
+            if extra.light is not None:
+                grads = node.backward(CPU, grad, quiet)
+            else:
+                grads = _run_watched(this, node, CPU, grad, quiet, fired=True)
+                if grads is None:
+                    continue
         else:
             grads = _run_watched(this, node, CPU, grad, quiet)
             if grads is None:
@@ -292,8 +301,12 @@ def _accumulate_on_device(node: Node, buffers: dict[Node, Any], sums: Sums, quie
         node.backward(CUDA, buffers.pop(node), quiet)
 
 
-def _run_watched(this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...] | None:
+def _run_watched(
+    this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[..., Any], *, fired: bool = False
+) -> tuple[Any, ...] | None:
     """Run a node that has hooks, is captured, or is searched for anomalies; None if it is only captured.
+
+    With `fired` its tensor hooks have been called, and have just hung others of their kinds on it.
 
     The order is the contract's: tensor hooks of its outputs, retained gradients, capture, prehooks, the node (at a
     leaf the accumulation and its hooks), posthooks.
@@ -301,7 +314,7 @@ def _run_watched(this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[...,
     extra = node.extra
     if extra is not None:
         if extra.tensor_hooks or extra.retained:
-            grad = _fire_output_hooks(node, extra, grad, graph=m is GRAPH)
+            grad = _fire_output_hooks(node, extra, grad, graph=m is GRAPH, fired=fired)
     places = this.captures.get(node)
     if places is not None:
         for output, place in places.items():
@@ -328,7 +341,7 @@ def _run_watched(this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[...,
     return grads
 
 
-def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool) -> Any:
+def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fired: bool) -> Any:
     """Return what a node has received after the tensor hooks of its outputs, and set retained gradients."""
     buffer: list[Any] = list(grad) if is_list(grad) else [grad]
     if len(buffer) != node.outputs:
@@ -339,7 +352,7 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool) -> A
         if tensor is not None and expected is not None and tensor.array.dtype != expected[1]:
             tensor = GRAPH.cast(tensor, dtype=expected[1]) if graph else wrap(tensor.array.astype(expected[1]))
         hooks = extra.tensor_hooks.get(output)
-        if hooks:
+        if hooks and not fired:
             tensor = fire_tensor_hooks(hooks, tensor, expected, partial(_owner, node, output))
         kept = extra.retained.get(output)
         keeper = kept() if kept is not None else None

@@ -306,3 +306,34 @@ def test_only_nodes_of_functions_have_saved_tensors(rng) -> None:
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize("at", ["leaf", "intermediate"])
+@pytest.mark.parametrize("others", [False, True])
+def test_hooks_of_other_kinds_hung_on_by_a_tensor_hook_fire_in_the_same_pass(at, others, rng) -> None:
+    """The lists of a node are read when their turn comes, whether or not anything else hung on the node before."""
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    y = x * 2.0
+    tensor = x if at == "leaf" else y
+    node = lucid.autograd.graph.get_gradient_edge(tensor).node
+    fired = []
+    if others:
+        node.register_hook(lambda *_: fired.append("first"))
+
+    def hook(grad):
+        node.register_prehook(lambda grads: fired.append("prehook"))
+        node.register_hook(lambda *_: fired.append("posthook"))
+        if at == "leaf":
+            x.register_post_accumulate_grad_hook(lambda leaf: fired.append("accumulated"))
+        else:
+            y.retain_grad()
+        return 3.0 * grad
+
+    tensor.register_hook(hook)
+    upstream = lucid.tensor(rng.standard_normal(3))
+    y.backward(upstream)
+    accumulated = ["accumulated"] if at == "leaf" else []
+    assert fired == ["prehook", *accumulated, *(["first"] if others else []), "posthook"]
+    assert lucid.allclose(x.grad, 6.0 * upstream)
+    if at == "intermediate":
+        assert lucid.equal(y.grad, 3.0 * upstream)

@@ -54,6 +54,26 @@ def test_a_gradient_that_nobody_holds_is_taken_over(device, size):
         assert address(leaf.grad) == given
 
 
+@each_size
+def test_a_gradient_that_a_hook_has_given_is_taken_over(size):
+    """What a leaf's tensor hook returns, unless the hook keeps it."""
+    given, kept = [], []
+
+    def hook(grad, keep=False):
+        made = grad * 2
+        given.append(address(made))
+        if keep:
+            kept.append(made)
+        return made
+
+    for keep in (False, True):
+        x = lucid.zeros(size, requires_grad=True)
+        x.register_hook(lambda grad, keep=keep: hook(grad, keep))
+        (x * 1.0).backward(lucid.ones(size))
+        assert (address(x.grad) == given[-1]) is not keep
+        assert x.grad.tolist()[:2] == [2, 2]
+
+
 @each_device
 @each_size
 def test_memory_that_somebody_holds_is_copied(device, size):
