@@ -95,7 +95,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     plain = not (graph or watched)
     buffers: dict[Node, Any] = {}
     sums = Sums()
-    leaves: list[Node] = []
+    leaves: list[AccumulateGrad] = []
     # The newest pending node, and the others as a heap: in a chain the heap stays empty. Inputs are older than what
     # uses them, so the newest pending node has received all that it will; only leaves, which do not wait for their
     # turn, need a count.
@@ -132,12 +132,8 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 # the same as below, for the many leaves on which nothing or only hooks of the tensor hang
                 if extra is None:
                     node.backward(CPU, buffers.pop(node), quiet)
-                    continue
-                grad = fire_light(node, extra, buffers.pop(node))
-                if extra.light is not None:
-                    node.backward(CPU, grad, quiet, LONE_REFERENCES + 1)
                 else:
-                    _run_watched(this, node, CPU, grad, quiet, fired=True)
+                    _run_light_leaf(this, node, extra, buffers, quiet)
                 continue
             if plain and extra is None and gpu.is_gpu_array(buffers.get(node)):
                 _accumulate_on_device(node, buffers, sums, quiet)
@@ -266,6 +262,17 @@ def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
         add_hook_note(error, hook, "tensor hook", _owner(node, 0), place_of(hook, hooks))
         raise
     return tensor.array
+
+
+def _run_light_leaf(
+    this: Pass, leaf: AccumulateGrad, extra: Extra, buffers: dict[Node, Any], quiet: Callable[..., Any]
+) -> None:
+    """Run a leaf on which only tensor hooks hang, as long as these hang nothing else on it."""
+    grad = fire_light(leaf, extra, buffers.pop(leaf))
+    if extra.light is not None:
+        leaf.backward(CPU, grad, quiet, LONE_REFERENCES + 1)
+    else:
+        _run_watched(this, leaf, CPU, grad, quiet, fired=True)
 
 
 def namespace_of_buffer(grad: Any) -> Any:
