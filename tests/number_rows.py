@@ -58,6 +58,7 @@ ROWS: dict[str, Any] = {
         x.cube, x.cube, x.cube, scale=n(0.5)
     ),
     "as_strided.storage_offset": lambda m, F, x, n: m.as_strided(x.vector, (2,), (1,), n(1)),
+    "pad.value": lambda m, F, x, n: F.pad(x.matrix, (1, 2), value=n(0.5)),
     "flip.dims": lambda m, F, x, n: m.flip(x.matrix, (n(1),)),
     "permute.dims": lambda m, F, x, n: m.permute(x.cube, (n(2), n(0), n(1))),
     "roll.shifts": lambda m, F, x, n: m.roll(x.matrix, n(1), 0),

@@ -11,6 +11,7 @@ from lucid.ops.core import clone
 from lucid.ops.dims import sizes_in
 from lucid.ops.picking import view_at
 from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.scalars import as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -83,7 +84,7 @@ def _pad_edges_grad_vjp(m: Any, grad: Any, dim: int, before: int, after: int, mo
     return m.pad_edges(grad, dim=dim, before=before, after=after, mode=mode)
 
 
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """Return `input` with elements added at the edges of its last dimensions.
 
     Parameters
@@ -134,6 +135,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     for dim, (size, (before, after)) in enumerate(zip(shape, pads, strict=True)):
         if before + size + after < 0 or before < -size or after < -size:
             raise ShapeError(f"pad: ({before}, {after}) cuts off more than the size {size} of dimension {dim}")
+    value = None if value is None else as_number(value, "value", "pad")
     if mode == "constant":
         if any(edge < 0 for pair in pads for edge in pair):
             kept = [
