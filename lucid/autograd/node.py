@@ -306,9 +306,6 @@ class AccumulateGrad(Node):
                     grad = grad.copy()
                 leaf.stored_grad = wrap(grad)
                 return ()
-            if old.edge is not None:
-                leaf.stored_grad = wrap(m.add(old.array, grad))
-                return ()
             try:
                 old.version[0] += 1
             except AttributeError:
