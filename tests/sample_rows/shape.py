@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops import axes, broadcasting, diagonal, padding, repeating, shape
+from lucid.ops import axes, broadcasting, diagonal, padding, repeating, shape, strided
 from tests.samples import Sample
 
 
@@ -51,6 +51,20 @@ ROWS = [
         normal(2, 6),
         reshaped(6, 2),
         lambda t, x: x.contiguous().view(-1, 2),
+    ),
+    row(
+        "as_strided",
+        lambda x: strided.as_strided(shape.contiguous(x), (2, 3), (1, 3), 1),
+        normal(2, 6),
+        lambda x: x.reshape(-1)[1:10].reshape(3, 3)[:, :2].T,
+        lambda t, x: x.contiguous().as_strided((2, 3), (1, 3), 1),
+    ),
+    row(
+        "as_strided:overlapping",
+        lambda x: strided.as_strided(shape.contiguous(x), (4, 3), (2, 1)),
+        normal(3, 4),
+        lambda x: np.lib.stride_tricks.sliding_window_view(x.reshape(-1), 3)[:8:2],
+        lambda t, x: x.contiguous().as_strided((4, 3), (2, 1)),
     ),
     row(
         "view:merged",
