@@ -115,9 +115,10 @@ __global__ void cross_entropy_grad(const T* dy_n, long long dy_step, double fact
     const long long t = target_n[n];
     const Counted<T> own(t, weight_c, classes, ignore_index);
     const R dy = dy_n ? (R)dy_n[n * dy_step] : (R)factor;
-    const R share = (mean ? 1 / *total : 1) * dy;
+    // a row that does not count has no gradient, even where none counts
+    const R share = own.valid ? (mean ? 1 / *total : 1) * dy : 0;
     const R hard = own.weight * (R)(1 - smoothing) * share;
-    const R smooth = own.valid ? (R)(smoothing / classes) * share : 0;
+    const R smooth = (R)(smoothing / classes) * share;
     const R every = hard + smooth * (smoothing != 0 && weights ? *weights : (R)classes);
     const R peak = peak_n[n], scale = every / mass_n[n];
     const T* x_c = x_nc + n * row_step;
@@ -165,7 +166,7 @@ __global__ void nll_grad(const T* dy_n, long long dy_step, const long long* targ
     R value = 0;
     if (index % classes == (t == ignore_index ? 0 : t)) {
         const Counted<T> own(t, weight_c, classes, ignore_index);
-        value = -own.weight * (mean ? 1 / *total : 1) * (R)dy_n[n * dy_step];
+        if (own.valid) value = -own.weight * (mean ? 1 / *total : 1) * (R)dy_n[n * dy_step];
     }
     dx_nc[index] = (T)value;
 }

@@ -68,7 +68,7 @@ def _cross_entropy(
     peak, mass = _peak_and_mass(xp, x, work)
     valid, _, weights = weights_of(xp, target, weight, ignore_index, work)
     total = xp.asarray(xp.sum(weights))
-    known, hard, smooth, _ = row_factors(xp, target, weight, total, classes, ignore_index, label_smoothing, reduction)
+    known, hard, smooth, _ = row_factors(xp, target, weight, total, classes, ignore_index, label_smoothing, "sum")
     log_mass = xp.log(mass)
     rows = hard * xp.where(valid, log_mass + (peak - x[xp.arange(len(x)), known]), work.type(0))
     if smooth is not None:
@@ -77,8 +77,8 @@ def _cross_entropy(
             valid, (log_mass + peak) * xp.sum(each) - x.astype(work, copy=False) @ each, work.type(0)
         )
     loss = rows if reduction == "none" else xp.asarray(xp.sum(rows))
-    if reduction == "mean" and not len(rows):
-        loss = xp.full((), np.nan, work)  # as every mean of nothing
+    if reduction == "mean":
+        loss = xp.asarray(loss / total)
     return loss.astype(x.dtype, copy=False), peak, mass, total
 
 

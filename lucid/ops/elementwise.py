@@ -225,9 +225,17 @@ def _sub_b(m: Any, grad: Any, b_shape: tuple[int, ...]) -> Any:
     return m.neg(m.sum_to(grad, shape=b_shape))
 
 
+def _refuse_bools(a: Any, b: Any) -> None:
+    """Refuse to subtract bools, as PyTorch does: a mask would be inverted into numbers in silence."""
+    if is_bool(a) or is_bool(b):
+        raise DtypeError(
+            "sub: got a bool, which it is not defined on; use ~ or logical_not to invert a mask, ^ or logical_xor for "
+            "the difference of two, and to() for numbers"
+        )
+
+
 def _sub_general(a: Any, b: Any) -> Any:
-    if is_bool(a) and is_bool(b):
-        refuse("sub", "b", a, b, instead="use ^ or logical_xor")
+    _refuse_bools(a, b)
     return _sub(*promote(a, b))
 
 
@@ -256,7 +264,7 @@ def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     ShapeError
         If the shapes cannot be broadcast.
     DtypeError
-        If both operands are bools, or `alpha` does not fit their dtype.
+        If an operand is a bool, or `alpha` does not fit their dtype.
     DeviceError
         If the operands are on different devices.
 
@@ -268,6 +276,7 @@ def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """
     if type(alpha) is int and alpha == 1:
         return _sub.call(input, other)
+    _refuse_bools(input, other)
     return _with_scaled(_sub, "sub", input, other, alpha)
 
 
@@ -293,7 +302,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     ShapeError
         If the shapes cannot be broadcast.
     DtypeError
-        If both operands are bools, or `alpha` does not fit their dtype.
+        If an operand is a bool, or `alpha` does not fit their dtype.
 
     Examples
     --------
@@ -303,6 +312,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """
     if type(alpha) is int and alpha == 1:
         return _sub.call(other, input)
+    _refuse_bools(input, other)
     return _with_scaled(_sub, "rsub", other, input, alpha)
 
 

@@ -46,13 +46,14 @@ def row_factors(
     work = total.dtype
     valid, known, hard = weights_of(xp, target, weight, ignore_index, work)
     if reduction == "mean":
-        hard = hard / total
+        # a row that does not count has no gradient, even where none counts
+        hard = xp.where(valid, hard / total, work.type(0))
     if not smoothing:
         return known, hard, None, hard
     hard = hard * (1 - smoothing)
     smooth = valid.astype(work) * (smoothing / classes)
     if reduction == "mean":
-        smooth = smooth / total
+        smooth = xp.where(valid, smooth / total, work.type(0))
     return known, hard, smooth, hard + smooth * (classes if weight is None else weight.sum(dtype=work))
 
 

@@ -36,6 +36,14 @@ ERRORS = {
     "add: a bool of numbers": (
         lambda: lucid.add(lucid.ones(1), lucid.ones(1), alpha=True), DtypeError, "alpha to be a number"),
     "sub: bools": (lambda: lucid.tensor([True]) - lucid.tensor([True]), DtypeError, "logical_xor"),
+    "sub: a mask from a number": (lambda: 1.0 - lucid.tensor([True]), DtypeError, "logical_not"),
+    "sub: a number from a mask": (lambda: lucid.tensor([True]) - 1, DtypeError, "logical_not"),
+    "sub: a mask from numbers": (lambda: lucid.ones(1) - lucid.tensor([True]), DtypeError, "logical_not"),
+    "sub: True": (lambda: lucid.ones(1) - True, DtypeError, "logical_not"),
+    "sub: scaled": (lambda: lucid.sub(lucid.ones(1), lucid.tensor([True]), alpha=2), DtypeError, "logical_not"),
+    "sub: reflected": (lambda: lucid.rsub(lucid.tensor([True]), 1, alpha=2), DtypeError, "logical_not"),
+    "sub: in place": (lambda: lucid.ones(1).sub_(lucid.tensor([True])), DtypeError, "logical_not"),
+    "sub: in place, bools": (lambda: lucid.tensor([True]).sub_(lucid.tensor([True])), DtypeError, "logical_xor"),
     "neg: bools": (lambda: -lucid.tensor([True]), DtypeError, "logical_not"),
     "abs: bools": (lambda: lucid.abs(lucid.tensor([True])), DtypeError, "integers"),
     "floor_divide: zero": (lambda: lucid.tensor([1]) // 0, DivisionByZeroError, "floor_divide"),
@@ -160,7 +168,7 @@ def test_integers_wrap():
     x = lucid.tensor([5], dtype=lucid.uint8)
     np.testing.assert_array_equal(numbers(x + 300), [49])
     np.testing.assert_array_equal(numbers(x * -1), [251])
-    np.testing.assert_array_equal(numbers(True - lucid.tensor([3])), [-2])
+    np.testing.assert_array_equal(numbers(True + lucid.tensor([3])), [4])
 
 
 def test_integers_to_negative_powers_of_tensors():

@@ -126,6 +126,28 @@ def test_tensordot_repeats_what_has_size_1(rng):
     np.testing.assert_allclose(numbers(grads[1]), np.repeat(x, 3, 1).T @ upstream)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.25])
+@pytest.mark.parametrize("weight", [None, [1.0, 2.0, 3.0]])
+def test_where_no_target_counts_the_mean_is_nan_and_the_gradient_zero(weight, smoothing):
+    """A row of ignore_index has no gradient, also where the sum of the weights is zero."""
+    weight = weight and lucid.tensor(weight)
+    losses = [
+        lambda x, t: F.cross_entropy(x, t, weight, label_smoothing=smoothing),
+        lambda x, t: F.nll_loss(x, t, weight),
+    ]
+    for loss in losses:
+        x = lucid.tensor([[0.5, -1.0, 2.0], [1.0, 3.0, -2.0]], requires_grad=True)
+        none = loss(x, lucid.tensor([-100, -100]))
+        assert math.isnan(none.item())
+        assert lucid.autograd.grad(none, x)[0].tolist() == [[0.0] * 3] * 2
+    weight = lucid.tensor([0.0, 1.0, 1.0])
+    for loss in losses:
+        x = lucid.tensor([[0.5, -1.0, 2.0], [1.0, 3.0, -2.0]], requires_grad=True)
+        (grad,) = lucid.autograd.grad(loss(x, lucid.tensor([-100, 0])), x)
+        assert grad.tolist()[0] == [0.0] * 3
+        assert math.isnan(grad.tolist()[1][0])
+
+
 def test_attention_to_no_keys():
     """Queries without keys get zeros, as those that may look at nothing do, and gradients of zero."""
     query, key, value = (lucid.ones(*shape, requires_grad=True) for shape in ((2, 3), (0, 3), (0, 4)))
