@@ -108,9 +108,9 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     tensor([0., 0., 5.])
     """
     axis, places = line(input, dim, index, "index_add")
-    check_source(input, axis, places, source, "index_add")
+    source = fitting_source(input, axis, places, source, "index_add")
     alpha, _ = as_factor("index_add", "alpha", alpha, source)
-    return put(input, source if alpha == 1 else mul(source, alpha), places, dims=(axis,), accumulate=True)
+    return _written(input, axis, places, source if alpha == 1 else mul(source, alpha), accumulate=True)
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -144,20 +144,33 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     tensor([4., 0., 1.])
     """
     axis, places = line(input, dim, index, "index_copy")
-    check_source(input, axis, places, source, "index_copy")
-    return put(input, source, places, dims=(axis,), accumulate=False)
+    source = fitting_source(input, axis, places, source, "index_copy")
+    return _written(input, axis, places, source, accumulate=False)
 
 
-def check_source(input: Any, dim: int, index: Any, source: Any, name: str) -> None:
-    """Raise unless `source` has the dtype of `input`, and its shape but for the length of `index` along `dim`."""
+def _written(input: Any, dim: int, places: Any, source: Any, *, accumulate: bool) -> Any:
+    """Return a copy of `input` with slices of `source` in it, a tensor of no dimension as a vector of one element."""
+    if not input.array.ndim:
+        return reshape(put(reshape(input, 1), source, places, dims=(0,), accumulate=accumulate), ())
+    return put(input, source, places, dims=(dim,), accumulate=accumulate)
+
+
+def fitting_source(input: Any, dim: int, index: Any, source: Any, name: str) -> Any:
+    """Return `source` if it has the dtype of `input`, and its shape but for the length of `index` along `dim`.
+
+    A source of no dimension stands for a vector of one element.
+    """
     shape = input.array.shape
     wanted = (*shape[:dim], index.array.size, *shape[dim + 1 :]) if shape else (index.array.size,)
     if source.array.dtype != input.array.dtype:
         raise DtypeError(
             f"{name}: expected source of {input.array.dtype.name} like input, got {source.array.dtype.name}; cast it"
         )
-    if source.array.shape != wanted:
-        raise ShapeError(f"{name}: expected source of shape {list(wanted)}, got {list(source.array.shape)}")
+    if source.array.shape == wanted:
+        return source
+    if wanted == (1,) and not source.array.ndim:
+        return reshape(source, 1)
+    raise ShapeError(f"{name}: expected source of shape {list(wanted)}, got {list(source.array.shape)}")
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:

@@ -148,6 +148,18 @@ def test_where_no_target_counts_the_mean_is_nan_and_the_gradient_zero(weight, sm
         assert math.isnan(grad.tolist()[1][0])
 
 
+@pytest.mark.parametrize(("op", "kept"), [(lucid.index_add, 1.0), (lucid.index_copy, 0.0)])
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_a_source_of_no_dimension_is_one_slice(op, kept, shape):
+    """A number is added or copied to one place, and both gradients have their shapes."""
+    x, source = lucid.ones(*shape, requires_grad=True), lucid.tensor(2.0, requires_grad=True)
+    out = op(x, 0, lucid.tensor([0]), source)
+    assert out.reshape(-1)[0].item() == kept + 2
+    of_x, of_source = lucid.autograd.grad(out, [x, source], [lucid.full(shape, 3.0)])
+    assert (of_x.shape, of_x.reshape(-1)[0].item()) == (shape, 3 * kept)
+    assert (of_source.shape, of_source.item()) == ((), 3.0)
+
+
 def test_attention_to_no_keys():
     """Queries without keys get zeros, as those that may look at nothing do, and gradients of zero."""
     query, key, value = (lucid.ones(*shape, requires_grad=True) for shape in ((2, 3), (0, 3), (0, 4)))

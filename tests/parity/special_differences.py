@@ -1,0 +1,191 @@
+"""What lucid does otherwise than PyTorch at special values, on purpose, and why; docs/values.md has it in short."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What lucid does otherwise than PyTorch: in rows and cases that match, differences of one kind."""
+
+    rows: str
+    cases: str
+    what: str
+    kind: str
+    reason: str
+
+    def covers(self, row, found):
+        """Tell whether it explains a difference."""
+        pairs = ((self.rows, row), (self.cases, found.case), (self.what, found.what), (self.kind, found.kind))
+        return all(re.fullmatch(pattern, word) for pattern, word in pairs)
+
+
+NORMS = "(layer|rms|batch|group|instance)_norm.*"
+ATTENTION = "scaled_dot_product_attention.*"
+UNBOUNDED = "-?(huge|large|inf) .*|several .*|only -inf .*"
+OVERFLOW = "(NaN|infinity) of (PyTorch|lucid)"
+DIFFERENCES = (
+    Difference(
+        "(bias_activation:)?gelu", "all pairs|-?(inf|huge) of .*", "value|gradient", "NaN of PyTorch",
+        "gelu(-inf) is 0, and the slope at both infinities 0 and 1: PyTorch multiplies infinity by zero",
+    ),
+    Difference(
+        "(bias_activation:)?gelu(:tanh|_tanh)?", "all pairs|-?large .*", "value|gradient", "number|NaN of PyTorch",
+        "far below zero PyTorch's 1 + erf and 1 + tanh lose all digits, and the square of a huge sum overflows",
+    ),
+    Difference(
+        "relu6|hardtanh.*|elu.*", "all pairs", "gradient", "number|NaN of PyTorch",
+        "at NaN the gradient passes, as on a GPU; PyTorch's vector code on the CPU gives 0, of elu NaN",
+    ),
+    Difference(
+        "softplus|logsigmoid", "all pairs", "gradient", "number",
+        "slopes below the smallest normal number are 0",
+    ),
+    Difference(
+        "(add|sub):alpha|addcmul.*", "all pairs|.* of no dimension", "value",
+        "(NaN|infinity) of lucid|sign of zero|number",
+        "a product is rounded before it is added, and may overflow or vanish; PyTorch's vector code does not round it",
+    ),
+    Difference(
+        "addcdiv", "all pairs|.* of no dimension", "gradient", OVERFLOW + "|number",
+        "PyTorch squares the divisor, which overflows or vanishes, where lucid divides twice",
+    ),
+    Difference(
+        "atan2|acosh|square", "all pairs|.* of no dimension", "gradient", "(NaN|infinity) of PyTorch|number",
+        "squares that overflow: PyTorch gives NaN, infinity or 0; lucid 0 for atan2, and else the slope",
+    ),
+    Difference(
+        "fmod|remainder", "all pairs|.* of no dimension", "value", "NaN of PyTorch",
+        "exact however large the quotient; PyTorch's vector code gives NaN",
+    ),
+    Difference(
+        "remainder", "all pairs|.* of no dimension", "value", "sign of zero",
+        "a rest of zero has the sign of the divisor, as other rests, and in Python",
+    ),
+    Difference(
+        "maximum|minimum|clamp:tensors|lerp|(a?max|a?min|max_pool1d)(:.*)?",
+        "all pairs|.* of no dimension|(several|-?0) .*", "value", "sign of zero",
+        "of 0 and -0 either is the larger; PyTorch chooses by dtype. A product of 0 has the sign of its factors",
+    ),
+    Difference(
+        "bias_activation:.*", ".*no dimension.*|size 1 .*|one element.*", "call", "refused",
+        "the bias is one number for each element of the last dimension; PyTorch has no such op, and adds",
+    ),
+    Difference(
+        NORMS, UNBOUNDED, "value|gradient", OVERFLOW + "|sign of infinity",
+        "huge values and infinite weights meet in another order: lucid centres, scales, and weighs last",
+    ),
+    Difference(
+        NORMS, "-?0 in .*|only .*|" + UNBOUNDED, "value", "sign of zero",
+        "a difference that is zero, scaled: PyTorch adds a shift of zero to it",
+    ),
+    Difference(
+        ATTENTION, UNBOUNDED, "value|gradient", OVERFLOW + "|number",
+        "the gradient of a score is a difference of terms that cancel where one weight is 1; times a huge key it shows",
+    ),
+    Difference(
+        ATTENTION, "(first|last) size 0", "call", "refused",
+        "operands that do not broadcast are refused when they are empty, too",
+    ),
+    Difference(
+        "(b?addb?mm|einsum|linear|conv).*", UNBOUNDED, "value|gradient", OVERFLOW,
+        "factors and sums near the largest number overflow in one order and not in the other",
+    ),
+    Difference(
+        "conv.*", "only subnormal .*", "value", "sign of zero",
+        "a sum of products that vanish",
+    ),
+    Difference(
+        "take_along_dim|getitem:mixed", "one element|size 1 of .*", "call", "refused",
+        "an index beyond a dimension of size 1 is out of range; PyTorch does not look at it where it broadcasts",
+    ),
+    Difference(
+        "index_put", "(size 1|no dimension) of .*", "value", "number",
+        "which of several values for one place stays is not said",
+    ),
+    Difference(
+        "(mse_loss|binary_cross_entropy(_with_logits)?|kl_div).*", "all pairs|-?huge in .*|.* of no dimension",
+        "gradient", "infinity of .*",
+        "factors of the gradient near the largest number are multiplied in another order",
+    ),
+    Difference(
+        "binary_cross_entropy_with_logits:none", "all pairs", "value", "number",
+        "a difference of terms as large as the logit, in float32 for halves; PyTorch rounds the terms",
+    ),
+    Difference(
+        "binary_cross_entropy(:.*)?", "all pairs|(several|(only )?-?(0|subnormal)) .*", "gradient", "number",
+        "what is divided by is at least 1e-12, which is float32's next number in PyTorch's float64",
+    ),
+    Difference(
+        "kl_div.*", "all pairs|.* of no dimension|(several|(only )?-?(0|inf)) .*", "value|gradient",
+        "NaN of PyTorch|sign of zero",
+        "the logarithm of 0 and of infinity is taken, and its limits, where PyTorch multiplies them by zero",
+    ),
+    Difference(
+        "(nll_loss|cross_entropy).*", "one element of one dimension", "call", "refused",
+        "logits of no rows take a target of no dimension",
+    ),
+    Difference(
+        "(nll_loss|cross_entropy).*", ".*", "value", "sign of zero",
+        "a loss of nothing is 0 or -0 by its reduction",
+    ),
+    Difference(
+        "cross_entropy:weight:.*", ".* in 2", "value|gradient", OVERFLOW + "|sign of infinity|number",
+        "weights that are infinite, or whose sum overflows or vanishes: the loss is divided by the sum last",
+    ),
+    Difference(
+        "nll_loss:weight:.*mean", "(nan|several|only .*) in 2", "gradient", OVERFLOW,
+        "the same of the gradient, which PyTorch divides first",
+    ),
+    Difference(
+        "cross_entropy:weight:smoothing.*", "-?huge in 0", "value", "NaN of lucid",
+        "the sum of weights times logits overflows, where PyTorch adds one by one",
+    ),
+    Difference(
+        "cross_entropy:probabilities.*", "last size 0", "value", "NaN of PyTorch",
+        "a sum over no class is 0",
+    ),
+    Difference(
+        "adaptive_avg_pool[12]d.*", "last size 0", "call", "refused",
+        "there is no part of an empty plane",
+    ),
+    Difference(
+        "am(ax|in).*", "(nan|several) .*", "gradient", "NaN of PyTorch",
+        "the gradient goes to the NaNs, as that of max() and min()",
+    ),
+    Difference(
+        "(var|std)_mean", "(several|(only )?-?inf) .*", "value", "NaN of PyTorch",
+        "the mean of numbers of which one is infinite is infinite",
+    ),
+    Difference(
+        "norm:p=0.5.*", "-?(huge|inf|subnormal) .*|several .*|only .*", "gradient", "(NaN|infinity) of .*|number",
+        "the share of an element in the norm overflows or vanishes before its power; of an infinite norm it is 0",
+    ),
+    Difference(
+        "norm:(p=1.5|p=2|p=3|fro).*", "only subnormal .*", "gradient", "(NaN|infinity) of .*|number",
+        "1 / norm, of halves also kept in 16 bits, overflows below the smallest normal number",
+    ),
+    Difference(
+        "norm:p=3.*", "-?(huge|large) .*", "gradient", "NaN of PyTorch",
+        "powers of the shares do not overflow, as powers of the elements do",
+    ),
+    Difference(
+        "(cum)?prod:.*", "(nan|-?huge|several|(only )?-?(inf|subnormal)) .*", "value|gradient",
+        "(NaN|infinity) of .*|number",
+        "gradients are products of the other elements; PyTorch divides by the element, and treats zeros on their own",
+    ),
+    Difference(
+        "cumsum:.*|adaptive_avg_pool.*", "several .*|(only )?-0 .*", "value", "sign of zero",
+        "sums begin with the first element, PyTorch's with 0",
+    ),
+    Difference(
+        "cosine_similarity", "one element.*|(size 1|no dimension) of .*", "gradient", "number|infinity of lucid",
+        "terms that cancel where the vectors are parallel; of halves they are rounded before, and 1 / norm overflows",
+    ),
+    Difference(
+        "topk.*", "(several|only|-?0) .*", "value|gradient", "whole number|sign of zero|number",
+        "of equal elements the first ones are taken; PyTorch does not say which",
+    ),
+)  # fmt: skip
