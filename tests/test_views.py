@@ -165,7 +165,7 @@ def test_a_view_finds_its_place_again_in_every_mode(mode, rng):
     with mode():
         assert row.requires_grad
         row.backward(lucid.tensor(upstream))
-    np.testing.assert_array_equal(x.grad.numpy(), [2.0 * upstream, np.zeros(3)])
+    np.testing.assert_array_equal(x.grad.cpu().numpy(), [2.0 * upstream, np.zeros(3)])
 
 
 def test_copies_are_no_views(rng):

@@ -392,7 +392,8 @@ def _addcmul_x(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
 
 @addcmul.vjp("a", cuda=_PRODUCT)
 def _addcmul_a(m: Any, grad: Any, b: Any, value: Any, a_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(m.mul(grad, m.mul(b, value)), shape=a_shape)
+    # of two numbers `m` would make a tensor of no device
+    return m.sum_to(m.mul(grad, m.mul(b, value) if hasattr(b, "dtype") else b * value), shape=a_shape)
 
 
 @addcmul.vjp("b", cuda=_PRODUCT)

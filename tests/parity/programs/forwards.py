@@ -121,7 +121,7 @@ class Forwards:
         y = self.lib.tensor(0.5, dtype=x.dtype) if y is None else y
         (
             lambda: x.mul_(0.5), lambda: x.add_(y), lambda: x.mul_(y), lambda: x[:1].neg_(), lambda: x.copy_(y), item,
-            lambda: x.zero_(), lambda: x.detach().mul_(2.0), lambda: x.sub_(y), lambda: x.transpose(0, -1).mul_(y),
+            lambda: x.mul_(0.0), lambda: x.detach().mul_(2.0), lambda: x.sub_(y), lambda: x.transpose(0, -1).mul_(y),
             lambda: x.unsqueeze(0)[0].mul_(3.0), lambda: x.sin_(),
         )[way % 12]()  # fmt: skip
 
