@@ -63,8 +63,12 @@ def in_blocks(xp: Any, kernel: Callable[..., None], scratch: int, *arrays: Array
 
 
 def rounded_once(function: Callable[..., Array], xp: Any, *operands: Any, **settings: Any) -> Array:
-    """Return an elementwise function of arrays of one dtype and numbers; half types in float32, as kernels do."""
-    dtype = next(a.dtype for a in operands if hasattr(a, "dtype"))
+    """Return an elementwise function of arrays of one dtype and numbers; half types in float32, as kernels do.
+
+    One of the first two operands is an array.
+    """
+    first = operands[0]
+    dtype = first.dtype if hasattr(first, "dtype") else operands[1].dtype
     if dtype.itemsize != 2 or dtype.kind not in "fV":
         return function(xp, *operands, **settings)
     wide = [_in(np.float32, a) if hasattr(a, "dtype") else a for a in operands]

@@ -56,7 +56,7 @@ def is_repeated_half(a: Array, b: Array) -> bool:
     """Whether NumPy may meet 0.5 as the exponent of several real elements."""
     if a.dtype.kind not in "fV" or (b.ndim and b.shape == a.shape and 0 not in b.strides):
         return False
-    return bool((b == 0.5).any() if b.ndim else b == 0.5)
+    return bool((b == 0.5).any()) if b.ndim else b.item() == 0.5
 
 
 def _integer_power(xp: Any, a: Any, b: Array) -> Array:
