@@ -35,8 +35,6 @@ def _freedom(shape: tuple[int, ...], dim: tuple[int, ...], correction: float) ->
 
 # Of sums of squares from here on, what squares below the range of float32 would add makes no difference.
 LEAST_SQUARES = 1e-30
-# Of so few elements float64 takes less time than a look at the range.
-FEW = 2048
 
 
 def _variance(xp: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
@@ -44,9 +42,8 @@ def _variance(xp: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim:
     work = accumulation_dtype(x.dtype)
     axis = axis_of(x, dim)
     centred = xp.subtract(x, xp.sum(x, axis, work, None, True) / count_of(x.shape, dim), dtype=work)
-    wide = work == np.float32 and (xp is not np or x.size <= FEW)
-    squares = xp.sum(xp.square(centred, dtype=np.float64 if wide else work), axis, None, None, keepdim)
-    if work == np.float32 and not wide and out_of_range(squares):
+    squares = xp.sum(xp.square(centred), axis, None, None, keepdim)
+    if work == np.float32 and (xp is not np or out_of_range(squares)):
         squares = xp.sum(xp.square(centred, dtype=np.float64), axis, None, None, keepdim)
     return squares / _freedom(x.shape, dim, correction)
 
