@@ -2,7 +2,7 @@
 #   docker build --target cpu  -t lucid:cpu  . && docker run --rm lucid:cpu
 #   docker build --target cuda -t lucid:cuda . && docker run --rm --gpus all lucid:cuda
 
-# CuPy's ctk extra brings the CUDA libraries as wheels, so the small base image is enough.
+# The extra brings CUDA's libraries and cuDNN as wheels, so the small base image is enough.
 FROM nvidia/cuda:12.9.1-base-ubuntu24.04 AS cuda
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -25,6 +25,6 @@ RUN apt-get update \
 USER 10001
 WORKDIR /home/lucid/app
 COPY --chown=10001 . .
-RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --editable '.[test,examples]'
+RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --editable '.[test,examples,simulator]'
 ENV PATH=/home/lucid/app/.venv/bin:$PATH
 CMD ["sh", "-c", "pytest --numprocesses=auto --ignore=tests/parity && python examples/train_digits.py --device cpu"]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LENGTH = 1000
 SIDE = 512
+OPERANDS = 8000
 
 
 def smallest(peer: Peer) -> Sampler:
@@ -57,9 +58,15 @@ def one_factor(peer: Peer) -> Sampler:
     return looped(peer, lambda: peer.lib.autograd.grad(y, x, retain_graph=True))
 
 
+def many_operands(peer: Peer) -> Sampler:
+    xs = [peer.tensor(np.ones(1, np.float32), requires_grad=True) for _ in range(OPERANDS)]
+    return looped(peer, lambda: peer.lib.cat(xs), per=OPERANDS)
+
+
 ROWS = [
     Row("smallest forward and backward (x * w + b), per op", 0.3, smallest),
     Row("chain of 1000 adds, forward and backward, per node", 0.6, chain),
     Row("one tensor used 1001 times, backward, per use", 0.6, many_uses),
+    Row(f"cat of {OPERANDS} tensors recorded, per tensor", 3, many_operands),
     Row(f"gradient of a product by one of two factors, {SIDE} x {SIDE}", 1.2, one_factor),
 ]

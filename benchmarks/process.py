@@ -18,6 +18,7 @@ from benchmarks.measure import Peer, Row
 if TYPE_CHECKING:
     from benchmarks.measure import Sampler
 
+GROWN = 1600
 STEPS = 5  # the first steps make the gradients and the optimizer's state; nothing new is allocated after them
 
 
@@ -52,6 +53,21 @@ def memory(name: str, device: str, model: str) -> float:
     return peak_resident() - before if device == "cpu" else peer.lib.cuda.max_memory_allocated() / 2**20
 
 
+def growing(name: str) -> float:
+    """Return what joining lists that grow by one, forward and backward, adds to the peak memory, in MiB."""
+    peer = Peer(name)
+    x = peer.lib.ones(1, requires_grad=True)
+
+    def join(most: int) -> None:
+        for n in range(1, most):
+            peer.lib.cat([x] * n).sum().backward()
+
+    join(GROWN // 10)
+    before = peak_resident()
+    join(GROWN)
+    return peak_resident() - before
+
+
 def import_time(name: str) -> float:
     """Return the time of the first import, in milliseconds."""
     start = time.perf_counter()
@@ -84,6 +100,13 @@ def memory_row(name: str, budget: float, model: str) -> Row:
     return Row(name, budget, build, unit="MiB", most_rounds=5)
 
 
+def growing_row() -> Row:
+    def build(peer: Peer) -> Sampler:
+        return sampler(peer, "growing", peer.name)
+
+    return Row(f"peak memory of cat of 1, 2, ..., {GROWN} tensors", 10, build, unit="MiB", most_rounds=5)
+
+
 def import_row() -> Row:
     def build(peer: Peer) -> Sampler:
         return sampler(peer, "import", peer.name)
@@ -94,8 +117,9 @@ def import_row() -> Row:
 ROWS = [
     memory_row("peak memory of the MLP step over the import", 0.4, "mlp"),
     memory_row("peak memory of the GPT step over the import", 0.5, "gpt"),
+    growing_row(),
     import_row(),
 ]
 
 if __name__ == "__main__":
-    print({"memory": memory, "import": import_time}[sys.argv[1]](*sys.argv[2:]))
+    print({"memory": memory, "growing": growing, "import": import_time}[sys.argv[1]](*sys.argv[2:]))

@@ -2,12 +2,13 @@
 
     python examples/custom_kernel.py
 
-runs on the GPU if there is one, else on lucid's simulated device, which builds the same source with g++ and checks
-every load and store.
+runs on the GPU if there is one, else on lucid's simulated device (pip install '.[simulator]'), which builds the same
+source with g++ and checks every load and store.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 
@@ -75,6 +76,7 @@ class SiluAdd(lucid.autograd.Function):
 
 def main():
     """Compare with the operation made of lucid's own, and the derivative with finite differences."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False).parse_args()
     lucid.manual_seed(0)
     x, residual = (lucid.randn(37, 11, device="cuda", requires_grad=True) for _ in range(2))
     y = SiluAdd.apply(x, residual)

@@ -11,6 +11,7 @@ what hook-based packages do with PyTorch's modules. They use what such packages 
 from __future__ import annotations
 
 # ruff: noqa: ARG001 - hooks take what they are given
+import argparse
 import contextlib
 import functools
 from typing import TYPE_CHECKING, Any, Self
@@ -207,6 +208,7 @@ def make_model() -> Any:
 
 def main() -> None:
     """Use all four on one model, and print what they saw."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False).parse_args()
     model = make_model()
     x = torch.linspace(-1.0, 1.0, 12).reshape(3, 4).requires_grad_()
     with ActivationRecorder(model, nn.Linear) as recorder:

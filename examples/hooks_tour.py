@@ -9,6 +9,7 @@ dict holds. Each returns None to leave things as they are, or what shall take th
 from __future__ import annotations
 
 # ruff: noqa: ARG001, ARG005, D401 - hooks take what they are given; docstrings are titles
+import argparse
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -302,6 +303,7 @@ def hook_object_is_weak() -> None:
 
 def main() -> None:
     """Print every stop of the tour."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False).parse_args()
     console = Console(highlight=False)
     for number, function in enumerate(STOPS, 1):
         if number > 1:

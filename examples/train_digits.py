@@ -145,7 +145,7 @@ class Run:
         self.model.train()
         for group in self.optimizer.param_groups:
             group["lr"] = LEARNING_RATE * DECAY ** len(self.history)
-        permutation = lucid.randperm(len(labels), generator=self.order).to(self.device)
+        permutation = lucid.randperm(len(labels), generator=self.order, device="cpu").to(self.device)
         batches = permutation.split(BATCH)
         total = lucid.zeros((), device=self.device)
         for batch in batches:

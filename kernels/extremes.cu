@@ -66,7 +66,7 @@ __global__ void element_at(const T* x, const long long* place_r, T* out_r, Axes 
                            long long stride) {
     const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
-    const long long place = place_r[row] < 0 ? place_r[row] + size : place_r[row];
+    const long long place = place_r[row];
     out_r[row] = (unsigned long long)place < (unsigned long long)size ? x[kept.offset(row) + place * stride] : (T)0.f;
 }
 

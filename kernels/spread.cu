@@ -29,10 +29,10 @@ struct VarianceGrad {
     __device__ A operator()(A grad, A x, A mean, A slope) const { return grad * slope * (x - mean); }
 };
 
-// what VarianceGrad takes as the gradient for the root of the variance, which is out; 0 where that is 0
+// of sqrt(sum((x - mean)^2)), which is out; 0 where that is 0
 struct DeviationGrad {
     template <class A>
-    __device__ A operator()(A grad, A out) const { return out == A(0) ? grad * out : grad / out; }
+    __device__ A operator()(A grad, A x, A mean, A out) const { return grad * (out == A(0) ? out : (x - mean) / out); }
 };
 
 struct ReciprocalOrZero {

@@ -6,6 +6,7 @@ from math import e, inf, nan, pi
 
 from lucid import _C as _C
 from lucid import amp, autograd, backends, cuda, errors, nn, optim, utils
+from lucid.autograd.anomaly import is_anomaly_enabled
 from lucid.autograd.mode import (
     enable_grad,
     inference_mode,
@@ -290,6 +291,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_anomaly_enabled",
     "is_complex",
     "is_floating_point",
     "is_grad_enabled",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, grad_of
 from lucid.autograd.mode import no_grad
 from lucid.backend.dtype import float16, float32
 from lucid.cuda import multi_tensor
-from lucid.errors import DtypeError, LucidError
+from lucid.errors import ArgumentError, DtypeError, LucidError, SettingError
 from lucid.nn.utils import changed_on_device
 from lucid.ops.filling import zeros
 from lucid.ops.nonfinite import isfinite
@@ -64,6 +65,7 @@ class GradScaler:
     (tensor([0.5000]), 1024.0)
     """
 
+    @checked
     def __init__(
         self,
         device: str = "cuda",
@@ -88,13 +90,13 @@ class GradScaler:
     @staticmethod
     def _check(scale: float, growth_factor: float, backoff_factor: float, growth_interval: int) -> None:
         if not scale > 0:
-            raise ValueError(f"GradScaler: expected a scale above 0, got {scale}")
+            raise SettingError(f"GradScaler: expected a scale above 0, got {scale}")
         if not growth_factor > 1:
-            raise ValueError(f"GradScaler: expected a growth factor above 1, got {growth_factor}")
+            raise SettingError(f"GradScaler: expected a growth factor above 1, got {growth_factor}")
         if not 0 < backoff_factor < 1:
-            raise ValueError(f"GradScaler: expected a backoff factor between 0 and 1, got {backoff_factor}")
+            raise SettingError(f"GradScaler: expected a backoff factor between 0 and 1, got {backoff_factor}")
         if not growth_interval >= 1:
-            raise ValueError(f"GradScaler: expected a growth interval of at least 1, got {growth_interval}")
+            raise SettingError(f"GradScaler: expected a growth interval of at least 1, got {growth_interval}")
 
     def scale(self, outputs: Any) -> Any:
         """Return a loss, or a tuple or list of losses, times the factor."""
@@ -106,7 +108,7 @@ class GradScaler:
         if isinstance(outputs, tuple | list):
             scaled = [self.scale(loss) for loss in cast("list[Any]", outputs)]
             return scaled if isinstance(outputs, list) else tuple(scaled)
-        raise TypeError(f"scale: expected a Tensor, or a tuple or list of them, got {type(outputs).__name__}")
+        raise ArgumentError(f"scale: expected a Tensor, or a tuple or list of them, got {type(outputs).__name__}")
 
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the factor, in place, before they are clipped.

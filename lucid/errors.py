@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = [
     "AnomalyError",
+    "ArgumentError",
     "CheckpointError",
     "CudaUnavailableError",
     "DeviceError",
@@ -32,6 +33,10 @@ __all__ = [
 
 class LucidError(Exception):
     """The base of every error that lucid raises on purpose."""
+
+
+class ArgumentError(LucidError, RuntimeError, TypeError):
+    """An argument is of a type that its parameter does not take."""
 
 
 class ShapeError(LucidError, RuntimeError, ValueError):
@@ -106,7 +111,7 @@ class CheckpointError(LucidError, RuntimeError, ValueError):
     """
 
 
-class StateDictError(LucidError, RuntimeError, KeyError):
+class StateDictError(LucidError, RuntimeError, ValueError, KeyError):
     """A state dict does not match what it is loaded into: keys are missing, unexpected, or of another shape."""
 
     def __str__(self) -> str:

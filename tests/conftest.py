@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.backend import gpu
 from tests import contract
 from tests.device import DEVICE
 
@@ -120,3 +121,13 @@ def pytest_sessionfinish(session):
 
         Path(folder).mkdir(parents=True, exist_ok=True)
         Path(folder, f"{os.getpid()}.txt").write_text("".join(f"{name}\n" for name in launched_names()))
+
+
+@pytest.fixture(autouse=True)
+def nothing_under_way():
+    """Let all work of a test end with it: what it frees without waiting is given to another test, on any stream."""
+    yield
+    if gpu.is_simulated():
+        for index in range(gpu.device_count()):
+            with gpu.use_device(index):
+                gpu.cupy().cuda.runtime.deviceSynchronize()

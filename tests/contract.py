@@ -14,7 +14,7 @@ LINES = {
     "0.4": "handles: call, remove, with",
     "0.5": "a hook that raises: type, note, nothing half done",
     "0.6": "bad registrations are refused and register nothing",
-    "0.7": "thread and stream of backward; no synchronisation",
+    "0.7": "thread of backward, stream of the node's forward; no synchronisation",
     "0.8": "no reference cycles",
     "0.9": "grad mode inside hooks",
     "0.10": "without hooks, one truth test",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -10,6 +12,7 @@ import lucid
 import lucid.nn.functional as F
 from lucid import nn, optim
 from lucid.errors import (
+    ArgumentError,
     CheckpointError,
     DeviceError,
     DtypeError,
@@ -18,6 +21,7 @@ from lucid.errors import (
     HookTypeError,
     IndexOutOfRangeError,
     InplaceError,
+    SettingError,
     ShapeError,
     StateDictError,
 )
@@ -54,7 +58,11 @@ REFUSED = {
     "reshape": (lambda: ones(6).reshape(4, 2), ShapeError, r"shape '\[4, 2\]' is invalid for input of size 6"),
     "dim": (lambda: ones(2).sum(dim=3), IndexOutOfRangeError, r"expected to be in range of \[-1, 0\], but got 3"),
     "negative size": (lambda: nn.Linear(2, -2), ShapeError, r"negative dimension: \[-2, 2\]; expected sizes >= 0"),
-    "size no integer": (lambda: lucid.randn(2.5), TypeError, "expected sizes to be integers, got 2.5"),
+    "size no integer": (
+        lambda: lucid.randn(2.5),
+        ArgumentError,
+        r"randn: size\[0\]: expected an int .*, got float 2.5",
+    ),
     "linear input": (
         lambda: nn.Linear(4, 2)(ones(1, 3)),
         ShapeError,
@@ -64,7 +72,7 @@ REFUSED = {
     "convolution of an array": (
         lambda: nn.Conv1d(1, 1, 1)(np.ones((1, 1, 2))),
         DtypeError,
-        "conv1d: expected a Tensor, got ndarray",
+        "Conv1d.forward: input: expected a Tensor, got ndarray",
     ),
     "pooling of an array": (lambda: F.max_pool2d(np.ones((1, 2, 2)), 2), DtypeError, "expected a Tensor, got ndarray"),
     "adaptive pooling of an array": (
@@ -102,14 +110,22 @@ REFUSED = {
         DtypeError,
         "expected operands of one dtype, got lucid.float64, lucid.float32",
     ),
-    "unknown dtype": (lambda: ones(2, dtype="float33"), DtypeError, "expected a dtype of lucid .*, got 'float33'"),
+    "unknown dtype": (
+        lambda: ones(2, dtype="float33"),
+        DtypeError,
+        "ones: dtype: expected a dtype of lucid .*, got str 'float33'",
+    ),
     "integers that require grad": (
         lambda: lucid.tensor([1], requires_grad=True),
         DtypeError,
         "floating point and complex dtype can require gradients, got int64",
     ),
-    "unknown device": (lambda: ones(2, device="tpu"), DeviceError, "expected a device such as 'cpu'.*, got 'tpu'"),
-    "module to an unknown device": (lambda: nn.Linear(1, 1).to("tpu"), DeviceError, "expected a device .*, got 'tpu'"),
+    "unknown device": (lambda: ones(2, device="tpu"), DeviceError, "expected a device such as 'cpu'.*, got str 'tpu'"),
+    "module to an unknown device": (
+        lambda: nn.Linear(1, 1).to("tpu"),
+        DeviceError,
+        "expected a device .*, got str 'tpu'",
+    ),
     "second CPU": (lambda: ones(2, device="cpu:1"), DeviceError, "no device cpu:1: there is one CPU"),
     "several elements as a number": (
         lambda: ones(3).item(),
@@ -122,6 +138,29 @@ REFUSED = {
         lambda: optim.Adam([nn.Parameter(ones(2))], lr=-1.0),
         ValueError,
         "learning rate: -1.0: expected a number of at least 0",
+    ),
+    "number among tensors": (lambda: lucid.cat([ones(2), 3]), ArgumentError, r"cat: tensors\[1\]: .*Tensor, got int 3"),
+    "nonzero of a text": (lambda: lucid.nonzero("a"), ArgumentError, "nonzero: input: expected a Tensor, got str 'a'"),
+    "init of a number": (lambda: nn.init.normal_(3), ArgumentError, "normal_: tensor: expected a Tensor, got int 3"),
+    "generator": (
+        lambda: lucid.randn(2, generator=3),
+        ArgumentError,
+        "randn: generator: expected a Generator or None, got int 3",
+    ),
+    "dropout probability": (
+        lambda: F.dropout(ones(2), "a"),
+        ArgumentError,
+        "dropout: p: expected a number .*, got str",
+    ),
+    "negative class": (
+        lambda: F.one_hot(lucid.tensor([-1])),
+        IndexOutOfRangeError,
+        "one_hot: expected classes of at least 0, got -1",
+    ),
+    "einsum of a number": (
+        lambda: lucid.einsum(3, ones(2)),
+        ArgumentError,
+        r"einsum: args\[0\]: expected the equation as a string, or each operand and its labels, got int 3",
     ),
     "one tensor for a list": (
         lambda: optim.AdamW(nn.Parameter(ones(2))),
@@ -150,6 +189,102 @@ def test_a_cuda_device_that_is_not_there_leaves_the_module_where_it_is():
         with pytest.raises(DeviceError, match=r"CUDA|cuda:99"):
             call()
     assert all(p.device == lucid.get_default_device() for p in layer.parameters())
+
+
+def parameter():
+    """Return a parameter with a gradient of length 5."""
+    p = nn.Parameter(ones(2))
+    p.grad = lucid.tensor([3.0, 4.0])
+    return p
+
+
+OPTIMISERS = {
+    "betas no pair": (
+        lambda p: optim.Adam([p], betas=3),
+        ArgumentError,
+        "Adam: betas: .*sequence of numbers, got int 3",
+    ),
+    "betas of texts": (lambda p: optim.Adam([p], betas=("a", "b")), ArgumentError, "Adam: betas: .*, got tuple"),
+    "betas of a group": (
+        lambda p: optim.Adam([{"params": [p], "betas": "ab"}]),
+        SettingError,
+        "Invalid betas: expected two numbers, got ab",
+    ),
+    "no parameters at all": (
+        lambda p: optim.SGD(None, lr=0.1),
+        ArgumentError,
+        "params: expected an iterable of Tensors or dicts, got NoneType",
+    ),
+    "names and parameters": (
+        lambda p: optim.Adam({"a": p}),
+        ArgumentError,
+        r"params: .*, got dict: a dict of names goes as its items\(\)",
+    ),
+    "infinite rate": (
+        lambda p: optim.SGD([p], lr=math.inf),
+        SettingError,
+        "learning rate: inf: expected a number .*finite",
+    ),
+    "flag for a rate": (
+        lambda p: optim.SGD([p], lr=True),
+        ArgumentError,
+        "SGD: lr: expected a number .*, got bool True",
+    ),
+    "flag of a group": (
+        lambda p: optim.SGD([{"params": [p], "lr": True}]),
+        ArgumentError,
+        "learning rate: .*got bool True",
+    ),
+    "word for a flag": (
+        lambda p: optim.Adam([p], amsgrad="maybe"),
+        ArgumentError,
+        "Adam: amsgrad: expected a bool, got str 'maybe'",
+    ),
+    "word for a group's flag": (
+        lambda p: optim.Adam([{"params": [p], "amsgrad": "maybe"}]),
+        ArgumentError,
+        "Invalid amsgrad: expected a bool, got str 'maybe'",
+    ),
+    "state": (
+        lambda p: optim.Adam([p]).load_state_dict(3),
+        ArgumentError,
+        "load_state_dict: state_dict: expected a dict .*, got int 3",
+    ),
+    "closure": (
+        lambda p: optim.Adam([p]).step(3),
+        ArgumentError,
+        "step: closure: expected a callable or None, got int 3",
+    ),
+    "clipping a number": (
+        lambda p: nn.utils.clip_grad_norm_(3, 1.0),
+        ArgumentError,
+        "clip_grad_norm_: parameters: expected a Tensor or an iterable, got int 3",
+    ),
+    "clipping numbers": (
+        lambda p: nn.utils.clip_grad_norm_([p, 3], 1.0),
+        ArgumentError,
+        r"clip_grad_norm_: parameters\[1\]: expected a Tensor, got int 3",
+    ),
+    "negative norm": (lambda p: nn.utils.clip_grad_norm_(p, -1), SettingError, "max_norm: .*at least 0.*, got -1"),
+    "norm that is NaN": (lambda p: nn.utils.clip_grad_norm_(p, math.nan), SettingError, "max_norm: .*, got nan"),
+    "negative limit": (lambda p: nn.utils.clip_grad_value_(p, -1), SettingError, "clip_value: .*at least 0.*, got -1"),
+    "norm of no gradients": (
+        lambda p: nn.utils.clip_grad_norm_(nn.Parameter(ones(2)), "a"),
+        ArgumentError,
+        "clip_grad_norm_: max_norm: expected a number, got str 'a'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OPTIMISERS)
+def test_a_bad_setting_of_a_step_changes_no_parameter(case):
+    """Optimisers and clipping name the setting that is wrong; parameter and gradient stay as they are."""
+    call, error, message = OPTIMISERS[case]
+    p = parameter()
+    with pytest.raises(error, match=message):
+        call(p)
+    assert p.tolist() == [1.0, 1.0]
+    assert p.grad.tolist() == [3.0, 4.0]
 
 
 BACKWARDS = {
@@ -333,3 +468,17 @@ def test_a_batch_that_is_refused_is_not_counted():
         assert contents(layer.state_dict()) == before
         layer(lucid.randn(2, 3, 2, 2))
         assert layer.num_batches_tracked.item() == 1
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        lucid.zeros_like, lucid.ones_like, lucid.empty_like, lambda x: lucid.full_like(x, 1), lucid.rand_like,
+        lucid.randn_like, lambda x: lucid.randint_like(x, 3),
+    ],
+)  # fmt: skip
+def test_what_is_no_tensor_has_no_like(op):
+    """A shape, a number or an array in the place of the tensor is named."""
+    for value in ((1,), 3, np.ones(2)):
+        with pytest.raises(TypeError, match=f"expected a Tensor, got {type(value).__name__}"):
+            op(value)

@@ -12,6 +12,7 @@ from lucid import errors
 @pytest.mark.parametrize(
     ("name", "builtins"),
     [
+        ("ArgumentError", (RuntimeError, TypeError)),
         ("ShapeError", (RuntimeError, ValueError)),
         ("DtypeError", (RuntimeError, TypeError)),
         ("DeviceError", (RuntimeError,)),
@@ -25,7 +26,7 @@ from lucid import errors
         ("HookError", (RuntimeError,)),
         ("HookTypeError", (TypeError,)),
         ("CheckpointError", (RuntimeError, ValueError)),
-        ("StateDictError", (RuntimeError, KeyError)),
+        ("StateDictError", (RuntimeError, ValueError, KeyError)),
     ],
 )
 def test_errors_are_the_builtins_that_callers_catch(name, builtins):

@@ -15,6 +15,7 @@ PACKAGE = Path(lucid.__file__).parent
 # Lowest first. A module imports from lower layers and from its own part of its layer.
 LAYERS = (
     {"errors"},
+    {"arguments"},
     {"backend", "backends"},
     {"cuda"},
     {"autograd"},
@@ -25,9 +26,11 @@ LAYERS = (
     {"lucid"},
 )
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
-# Heavy or optional packages, loaded where they are first needed so that `import lucid` stays light.
+# Heavy or optional packages, loaded where they are first needed so that `import lucid` stays light; what only Unix has.
 LAZY = {
     "concurrent",
+    "grp",
+    "pwd",
     "multiprocessing",
     "tempfile",
     "cupy",
@@ -140,10 +143,10 @@ def test_no_import_inside_a_function(name, source, is_package):
 
 @pytest.mark.parametrize(("path", "name", "source", "is_package"), MODULES, ids=[m[0] for m in MODULES])
 def test_cupy_has_one_door_and_torch_none(path, name, source, is_package):
-    """Only the CuPy backend imports CuPy, so that everything else runs without it; nothing imports PyTorch."""
+    """Only the CuPy backend and the simulator import CuPy: everything else runs without it; nothing imports PyTorch."""
     tops = {found.name.split(".")[0] for found in imports(source, name, is_package=is_package)}
     assert "torch" not in tops
-    if path != ONLY_IMPORTER_OF_CUPY:
+    if path != ONLY_IMPORTER_OF_CUPY and not path.startswith("cuda/simulator/"):
         assert not tops & {"cupy", "cupyx", "cupy_backends"}
 
 

@@ -11,7 +11,7 @@ import lucid
 from lucid.errors import DtypeError
 
 
-@pytest.mark.cpu("what NumPy and tensors share is the host's memory; the device's is in tests/cuda/test_stand_in.py")
+@pytest.mark.cpu("what NumPy and tensors share is the host's memory")
 class TestMemory:
     def test_numpy_shares(self, rng):
         """`numpy` and `asarray` give the tensor's own memory, in both directions."""

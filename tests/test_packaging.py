@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -11,6 +12,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import lucid
 
@@ -68,6 +70,16 @@ def test_the_sdist_can_be_built_again(built):
     assert {"LICENSE", "pyproject.toml", "README.md", "lucid/__init__.py"} <= inner
 
 
+def test_the_simulator_needs_nothing_but_cupy():
+    """Its extra has CuPy in the versions that cuda12 allows, without CUDA's libraries; on other machines nothing."""
+    extras = PROJECT["optional-dependencies"]
+    (simulator,), cuda12 = map(Requirement, extras["simulator"]), Requirement(extras["cuda12"][0])
+    assert (simulator.name, simulator.specifier, simulator.extras) == (cuda12.name, cuda12.specifier, set())
+    machines = [("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64"), ("win32", "AMD64")]
+    wanted = [simulator.marker.evaluate({"sys_platform": a, "platform_machine": b}) for a, b in machines]
+    assert wanted == [True, False, False, False]
+
+
 def test_the_metadata_says_what_the_project_says(wheel):
     """Version, supported Pythons and licence come from pyproject.toml."""
     (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
@@ -90,6 +102,24 @@ def test_no_more_than_one_cupy():
     for needs in PROJECT["optional-dependencies"].values():
         assert sum(need.startswith("cupy") for need in needs) <= 1
     assert not [need for need in PROJECT["dependencies"] if need.startswith("cupy")]
+
+
+@pytest.mark.parametrize("version", ["12", "13"])
+def test_cudnn_comes_with_cuda(version):
+    """A CUDA extra brings the cuDNN of its CUDA, and the frontend below 1.29, which needs nothing beside it."""
+    needs = [requirement(need) for need in PROJECT["optional-dependencies"][f"cuda{version}"]]
+    names = {name for name, _ in needs}
+    assert names == {f"cupy-cuda{version}x", f"nvidia-cudnn-cu{version}", "nvidia-cudnn-frontend"}
+    bounds = dict(needs)
+    assert "<1.29" in bounds["nvidia-cudnn-frontend"]
+    assert "<10" in bounds[f"nvidia-cudnn-cu{version}"]
+    assert not any("cudnn" in need for need in PROJECT["dependencies"])
+
+
+def requirement(text):
+    """Return the name of a requirement and its bounds."""
+    name, bounds = re.fullmatch(r"([\w-]+)(?:\[\w+\])?(.*)", text).groups()
+    return name, bounds.split(",")
 
 
 def test_import_is_light():

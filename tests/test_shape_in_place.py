@@ -108,6 +108,22 @@ def test_such_a_view_follows_and_writes(name, rng):
 
 
 @named
+def test_hooks_of_a_view_stay_with_its_old_shape(name, rng):
+    """A hook from before the change of shape fires with the gradient of that shape, one from after it with the new."""
+    act, expected = CHANGES[name]
+    view = (leaf(rng, 3, 4) * 2.0)[1:]
+    seen = []
+    view.register_hook(seen.append)
+    act(view)
+    view.register_hook(seen.append)
+    upstream = like(rng, view)
+    view.backward(upstream)
+    new, old = map(values, seen)
+    np.testing.assert_array_equal(new, values(upstream))
+    np.testing.assert_array_equal(expected(old), values(upstream))
+
+
+@named
 def test_its_own_views_stay(name, rng):
     """A view that was taken of a view before its change of shape shows what it showed, with the right gradient."""
     act, _ = CHANGES[name]

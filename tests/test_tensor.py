@@ -45,6 +45,15 @@ class TestAttributes:
         assert (x.storage_offset(), view.storage_offset()) == (0, 5)
         assert view.data_ptr() == x.data_ptr() + 5 * 8
 
+    def test_strides_of_new_dimensions(self):
+        """A step along a new dimension of size 1 goes over what lies in the next one, as in PyTorch."""
+        x = lucid.zeros(2, 3)
+        assert [x.unsqueeze(dim).stride() for dim in range(3)] == [(6, 3, 1), (3, 3, 1), (3, 1, 1)]
+        assert [x.t().unsqueeze(dim).stride() for dim in range(3)] == [(3, 1, 3), (1, 6, 3), (1, 3, 1)]
+        assert lucid.zeros(()).unsqueeze(0).stride() == (1,)
+        assert x.unsqueeze(1).expand(2, 4, 3).stride() == (3, 0, 1)
+        assert lucid.zeros(0, 3).unsqueeze(1).stride() == (3, 3, 1)
+
     def test_transposed_properties(self, rng):
         """T reverses all dimensions, mT the last two; H and mH conjugate too."""
         z = rng.standard_normal((2, 3, 4)) + 1j * rng.standard_normal((2, 3, 4))

@@ -217,6 +217,7 @@ def test_a_view_taken_without_recording_stays_out_of_the_graph(mode, rng):
     for base in (leaf, leaf * 1.0, lucid.zeros(3)):
         with mode():
             view = base[1:]
+        inner = view[:1]
         with pytest.raises(InplaceError, match=r"taken in (no_grad|inference) mode"):
             view.mul_(lucid.ones(2, requires_grad=True))
         with mode():
@@ -227,6 +228,7 @@ def test_a_view_taken_without_recording_stays_out_of_the_graph(mode, rng):
             assert base.requires_grad
         assert (view.requires_grad, view.is_leaf, view.grad_fn) == (False, True, None)
         assert not (view * 2.0).requires_grad
+        assert (inner.requires_grad, inner.grad_fn, inner.tolist()) == (False, None, base[1:2].tolist())
 
 
 def test_views_of_inference_tensors():
@@ -248,6 +250,16 @@ def test_a_view_that_is_looked_at_in_inference_mode():
         assert view.requires_grad
     view.backward()
     assert x.grad.tolist() == [0.0, 1.0]
+
+
+def test_a_view_as_root_after_a_change_of_its_base(rng):
+    """The pass begins at the new values, though nobody has asked for the view's place since."""
+    x = lucid.tensor(rng.standard_normal(2), requires_grad=True)
+    base = x * 1.0
+    view = base[1]
+    base.mul_(3.0)
+    view.backward()
+    assert x.grad.tolist() == [0.0, 3.0]
 
 
 def test_a_view_that_was_made_a_leaf():

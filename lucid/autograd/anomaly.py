@@ -7,15 +7,14 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
-from lucid.autograd.decorating import check_bool
+from lucid.autograd.leaving import Context
 from lucid.autograd.mode import thread
 from lucid.autograd.running import current_node, failed_node
 from lucid.errors import AnomalyError
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from lucid.autograd.node import Node
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
@@ -79,7 +78,7 @@ def check_grads(node: Node, grads: tuple[Any, ...]) -> None:
             )
 
 
-class detect_anomaly:
+class detect_anomaly(Context):
     """Inside, each recorded op remembers its forward call, and a backward that gives NaN or raises names it.
 
     Parameters
@@ -107,25 +106,21 @@ class detect_anomaly:
     lucid.errors.AnomalyError: function 'DivBackward0' returned nan values in its gradient number 0
     """
 
+    @checked
     def __init__(self, check_nan: bool = True) -> None:
+        super().__init__()
         warnings.warn(
             "anomaly detection is on, which makes every op and every backward slower: use it for debugging only",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,  # the caller of what checks the arguments
         )
-        self._check_nan = check_nan
-        self._before: list[tuple[bool, bool]] = []
+        self._anomaly: bool | None = check_nan
 
     def __enter__(self) -> None:
-        self._before.append((thread.state.anomaly, thread.state.check_nan))
-        thread.state.anomaly, thread.state.check_nan = True, self._check_nan
-        thread.state.refresh()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        thread.state.anomaly, thread.state.check_nan = self._before.pop()
-        thread.state.refresh()
+        state = thread.state
+        self.undo.append(state.putting_back("anomaly", ordinary=state.anomaly is None))
+        state.before_change()
+        state.anomaly = self._anomaly
 
 
 class set_detect_anomaly(detect_anomaly):
@@ -148,13 +143,20 @@ class set_detect_anomaly(detect_anomaly):
     False
     """
 
+    @checked
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._before = [(thread.state.anomaly, thread.state.check_nan)]
-        thread.state.anomaly, thread.state.check_nan = check_bool(mode, "set_detect_anomaly"), check_nan
-        thread.state.refresh()
+        Context.__init__(self)
+        self._anomaly = check_nan if mode else None
+        state = thread.state
+        self._outer = [state.anomaly]
+        state.before_change()
+        state.anomaly = self._anomaly
 
     def __enter__(self) -> None:
-        pass
+        # what comes back on exit is what stood before the constructor
+        if self._outer:
+            thread.state.anomaly = self._outer.pop()
+        super().__enter__()
 
 
 def is_anomaly_enabled() -> bool:
@@ -166,4 +168,4 @@ def is_anomaly_enabled() -> bool:
     >>> lucid.autograd.is_anomaly_enabled()
     False
     """
-    return thread.state.anomaly
+    return thread.state.anomaly is not None

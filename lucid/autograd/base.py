@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from lucid.autograd.mode import thread, unusual
+from lucid.autograd.mode import NO_GRAD, thread, unusual
 from lucid.errors import GraphError, ShapeError
 
 if TYPE_CHECKING:
@@ -122,8 +122,13 @@ def grad_of(tensor: TensorBase) -> Any:
 
 def mark_inference(tensor: TensorBase) -> None:
     """Leave `tensor` without a version counter if this thread is in inference mode."""
-    if thread.state.inference:
+    mode = thread.state.grad_mode
+    if mode is NO_GRAD:
+        return
+    if mode.inference:
         tensor.version = INFERENCE
+    else:
+        thread.state.settle()
 
 
 def is_numpy(value: Any) -> bool:

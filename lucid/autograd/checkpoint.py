@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
 
+from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, grad_of, is_tuple
 from lucid.autograd.function import Function
 from lucid.autograd.functions import backward
 from lucid.autograd.hooks import check_callable, hook_name
+from lucid.autograd.leaving import Context
 from lucid.autograd.mode import enable_grad, thread
 from lucid.autograd.node import accumulator_of
 from lucid.autograd.recomputation import Region, random_numbers
@@ -19,9 +22,9 @@ from lucid.backend.generator import get_rng_states
 from lucid.errors import CheckpointError, HookTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
-    Context = contextlib.AbstractContextManager[Any]
+    ContextManager = contextlib.AbstractContextManager[Any]
 
 __all__ = [
     "CheckpointError",
@@ -34,8 +37,7 @@ __all__ = [
 ]
 
 
-@contextlib.contextmanager
-def set_checkpoint_early_stop(enable: bool) -> Generator[None]:
+class set_checkpoint_early_stop(Context):
     """Inside, calls of `checkpoint` stop their recomputation as soon as all is there that backward needs, or do not.
 
     Parameters
@@ -57,16 +59,19 @@ def set_checkpoint_early_stop(enable: bool) -> Generator[None]:
     done
     done
     """
-    state = thread.state
-    before, state.early_stop = state.early_stop, bool(enable)
-    try:
-        yield
-    finally:
-        state.early_stop = before
+
+    @checked
+    def __init__(self, enable: bool) -> None:
+        super().__init__()
+        self._enable = enable
+
+    def __enter__(self) -> None:
+        state = thread.state
+        self.undo.append((setattr, state, "early_stop", state.early_stop))
+        state.early_stop = self._enable
 
 
-@contextlib.contextmanager
-def set_checkpoint_debug_enabled(enabled: bool | None) -> Generator[None]:
+class set_checkpoint_debug_enabled(Context):
     """Inside, errors of `checkpoint` say which line of code saved each tensor, or do not.
 
     Parameters
@@ -80,15 +85,19 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Generator[None]:
     >>> with set_checkpoint_debug_enabled(True):
     ...     pass
     """
-    state = thread.state
-    before, state.debug = state.debug, enabled
-    try:
-        yield
-    finally:
-        state.debug = before
+
+    @checked
+    def __init__(self, enabled: bool | None) -> None:
+        super().__init__()
+        self._enabled = enabled
+
+    def __enter__(self) -> None:
+        state = thread.state
+        self.undo.append((setattr, state, "debug", state.debug))
+        state.debug = self._enabled
 
 
-def noop_context_fn() -> tuple[Context, Context]:
+def noop_context_fn() -> tuple[ContextManager, ContextManager]:
     """Return two context managers that do nothing: what `context_fn` is by default.
 
     Examples
@@ -132,7 +141,7 @@ class CheckpointFunction(Function):
                 "checkpoint with use_reentrant=True cannot be differentiated by autograd.grad or backward(inputs=...), "
                 "as it fills the .grad of all leaves: pass use_reentrant=False"
             )
-        if thread.state.grad_enabled:
+        if thread.state.grad_mode.enabled:
             raise CheckpointError(
                 "checkpoint with use_reentrant=True has no second derivatives, so that create_graph=True would leave "
                 "its part of them out: pass use_reentrant=False"
@@ -160,12 +169,13 @@ class CheckpointFunction(Function):
         return None, None, *(grad_of(a) if isinstance(a, TensorBase) else None for a in args)
 
 
+@checked
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
-    context_fn: Callable[[], tuple[Context, Context]] = noop_context_fn,
+    context_fn: Callable[[], tuple[ContextManager, ContextManager]] = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
@@ -229,13 +239,13 @@ def checkpoint(
     >>> x.grad
     tensor([  5.4366, 218.3926])
     """
-    check_callable(function, "checkpoint")
+    check_callable(function, "checkpoint: function")
     if use_reentrant is None:
         warnings.warn(
             "checkpoint: use_reentrant was not given and is taken as True: pass use_reentrant=False, which supports "
             "every way of differentiating, or True",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         use_reentrant = True
     if use_reentrant:
@@ -251,11 +261,12 @@ def checkpoint(
                 "checkpoint: none of the arguments requires grad, so that with use_reentrant=True no gradient comes "
                 "out of it: pass use_reentrant=False",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if determinism_check not in {"default", "none"}:
         raise CheckpointError(f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}")
+    check_callable(context_fn, "checkpoint: context_fn")
     contexts: Any = context_fn()
     if not isinstance(contexts, tuple) or len(contexts) != 2:  # pyright: ignore[reportUnknownArgumentType]
         raise HookTypeError(f"checkpoint: expected context_fn to return two context managers, got {contexts!r}")
@@ -284,6 +295,7 @@ def checkpoint(
     return output
 
 
+@checked
 def checkpoint_sequential(
     functions: Any,
     segments: int,
@@ -321,14 +333,16 @@ def checkpoint_sequential(
     >>> x.grad
     tensor([0.0961])
     """
-    steps: list[Any] = list(functions)
+    if not isinstance(functions, Iterable):
+        raise unfit(functions, "a Sequential or a list of functions", "functions")
+    steps: list[Any] = list(cast("Iterable[Any]", functions))
     if not 1 <= segments <= len(steps):
         raise CheckpointError(f"checkpoint_sequential: expected 1 to {len(steps)} segments, got {segments}")
     if use_reentrant is None:
         warnings.warn(
             "checkpoint_sequential: use_reentrant was not given and is taken as True: pass True or False",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         use_reentrant = True
     size = len(steps) // segments

@@ -51,6 +51,8 @@ class Decorating:
         FutureWarning
             If `function` is a class: what comes back is a function that makes its instances.
         """
+        if not callable(function):
+            raise HookTypeError(f"{type(self).__name__}: function: expected a callable, got {type(function).__name__}")
         if inspect.isclass(function):
             warnings.warn(
                 f"{type(self).__name__} decorates the class {function.__qualname__}: only making an instance runs "

@@ -20,11 +20,12 @@ from lucid.autograd.hooks import (
     hook_name,
     place_of,
 )
-from lucid.autograd.mode import NumPyComplaints, thread
+from lucid.autograd.mode import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, thread, unusual
 from lucid.autograd.namespace import CPU, CUDA, GRAPH, namespace_of
 from lucid.autograd.nesting import on_new_stack, stack_is_half_used
 from lucid.autograd.node import LONE_REFERENCES, SMALL_BYTES, AccumulateGrad, Extra, Node
 from lucid.autograd.passes import Pass
+from lucid.autograd.streams import follow
 from lucid.backend import gpu
 from lucid.errors import HookTypeError
 
@@ -59,38 +60,52 @@ def run(
         Whether leaves add to their `.grad`; without it the gradients of `wanted` are returned.
     """
     state = thread.state
-    if state.passes and stack_is_half_used():
+    passes = state.passes
+    depth = len(passes)
+    if depth and stack_is_half_used():
         return on_new_stack(
             partial(run, roots, keep_graph=keep_graph, create_graph=create_graph, wanted=wanted, accumulate=accumulate)
         )
     this = Pass(keep_graph, [roots[0][0][0]] if len(roots) == 1 else [*dict.fromkeys(root[0][0] for root in roots)])
     if wanted is not None:
         this.want(wanted, accumulate=accumulate)
-    before = state.grad_enabled
-    if state.grad_enabled != create_graph:
-        state.grad_enabled = create_graph
-        state.refresh()
-    this.modes = create_graph, state.inference, state.saved_hooks, state.saved_hooks_disabled, state.mutable
-    state.passes.append(this)
+    this.before = before = state.modes() if unusual else ORDINARY
+    this.changes = changes = state.changes
+    unusual.add(state)
     try:
-        _run(this, roots, state, create_graph)
+        state.grad_mode = (
+            NO_GRAD if before is ORDINARY and not create_graph else GRAD_MODES[bool(create_graph), before[0].inference]
+        )
+        passes.append(this)
+        try:
+            _run(this, roots, state, create_graph)
+        finally:
+            if this.streams is not None:
+                this.streams.end()
         if this.callbacks:
             _call_queued(this)
     except Exception as error:
-        if state.anomaly:
+        if state.anomaly is not None:
             explain(error)
         raise
     finally:
-        state.passes.pop()
-        if this.strayed or before != create_graph:
-            state.restore((before, *this.modes[1:]))
+        # stores alone, no calls: no interrupt falls between them
+        state.grad_mode = before[0]
+        del passes[depth:]
+        if state.changes != changes:
+            state.saved_hooks[:] = before[1]
+            state.saved_hooks_disabled = before[2]
+        if before is not ORDINARY:
+            unusual.add(state)
+        elif state.changes == changes:
+            unusual.discard(state)
     return this.captured
 
 
 def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, graph: bool) -> None:
     """Run the nodes of a pass whose gradients are tensors with `graph` and raw arrays without."""
     keep, needed, captures, counts = this.keep, this.needed, this.captures, this.counts
-    watched = bool(captures) or needed is not None or state.anomaly
+    watched = bool(captures) or needed is not None or state.anomaly is not None
     ndarray, quiet, add = np.ndarray, state.quiet, np.add
     plain = not (graph or watched)
     buffers: dict[Node, Any] = {}
@@ -123,8 +138,8 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         newest = heappushpop(ready, (-newest.sequence, newest))[1]
     grad = grads = None
     while True:
-        if this.strayed:
-            this.regain(state)
+        if state.changes != this.changes:
+            this.regain(state, graph)
         if leaves:
             node = leaves.pop(0)
             extra = node.extra
@@ -149,13 +164,13 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             if sums:
                 grad = sums.settled(node, grad)
             m = GRAPH if graph else namespace_of_buffer(grad)
+            index: int | None = None if m is CPU else follow(this, node, grad)
             if watched or extra is not None:
-                grads = _run_watched(this, node, m, grad, quiet)
+                grads = _run_watched(this, node, m, grad, quiet, index)
                 if grads is None:
                     continue
             else:
-                run = node.backward
-                grads = run(m, grad, quiet) if m is not CUDA else _run_on_device(run, node, m, grad, quiet)
+                grads = _run_on_device(index, node.backward, m, grad, quiet)
         elif extra is None:
             grads = node.backward(CPU, grad, quiet)
         elif extra.light is not None:
@@ -283,21 +298,13 @@ def namespace_of_buffer(grad: Any) -> Any:
 
 
 def _run_on_device(
-    run: Callable[..., tuple[Any, ...]], node: Node, m: Any, grad: Any, quiet: Callable[..., Any]
+    index: int | None, run: Callable[..., tuple[Any, ...]], m: Any, grad: Any, quiet: Callable[..., Any]
 ) -> tuple[Any, ...]:
-    """Return ``run(m, grad, quiet)``, a node's, on the device of its gradient and on the stream of its forward."""
-    extra = node.extra
-    stream = extra.stream if extra is not None else None
-    array = next(g for g in (grad if is_list(grad) else [grad]) if g is not None)
-    with gpu.use_device(gpu.device_index(array)):
-        if stream is None:
-            return run(m, grad, quiet)
-        current = gpu.current_stream()
-        stream.wait_event(current.record())
-        with stream:
-            grads = run(m, grad, quiet)
-        current.wait_event(stream.record())
-        return grads
+    """Return ``run(m, grad, quiet)``, a node's, on a CUDA device; None stands for the CPU."""
+    if index is None:
+        return run(m, grad, quiet)
+    with gpu.use_device(index):
+        return run(m, grad, quiet)
 
 
 def _accumulate_on_device(node: Node, buffers: dict[Node, Any], sums: Sums, quiet: Callable[..., Any]) -> None:
@@ -309,11 +316,19 @@ def _accumulate_on_device(node: Node, buffers: dict[Node, Any], sums: Sums, quie
 
 
 def _run_watched(
-    this: Pass, node: Node, m: Any, grad: Any, quiet: Callable[..., Any], *, fired: bool = False
+    this: Pass,
+    node: Node,
+    m: Any,
+    grad: Any,
+    quiet: Callable[..., Any],
+    index: int | None = None,
+    *,
+    fired: bool = False,
 ) -> tuple[Any, ...] | None:
     """Run a node that has hooks, is captured, or is searched for anomalies; None if it is only captured.
 
-    With `fired` its tensor hooks have been called, and have just hung others of their kinds on it.
+    `index` is that of the CUDA device of its gradient. With `fired` its tensor hooks have been called, and have just
+    hung others of their kinds on it.
 
     The order is the contract's: tensor hooks of its outputs, retained gradients, capture, prehooks, the node (at a
     leaf the accumulation and its hooks), posthooks.
@@ -332,19 +347,20 @@ def _run_watched(
     if extra is not None and extra.prehooks:
         given = fire_node_hooks(extra.prehooks, _as_tensors(grad, node), (), "node prehook", node.name())
         grad = _as_buffer(given, node, graph=m is GRAPH)
-    outputs = _as_tensors(grad, node) if extra is not None and extra.posthooks else ()
+    posthooks = tuple(extra.posthooks) if extra is not None else ()
+    outputs = _as_tensors(grad, node) if posthooks else ()
     wanted = this.wanted(node)
     run = node.backward if wanted is None else partial(node.backward_to, wanted)
-    grads = run(m, grad, quiet) if m is not CUDA else _run_on_device(run, node, m, grad, quiet)
-    if thread.state.anomaly and thread.state.check_nan:
+    grads = _run_on_device(index, run, m, grad, quiet)
+    if thread.state.anomaly:
         check_grads(node, grads)
-    if extra is not None:
-        if extra.accumulated:
-            _fire_accumulated(node, extra)
-        if extra.posthooks:
-            given = tuple(None if edge is None else _as_tensor(g) for edge, g in zip(node.edges, grads, strict=True))
-            given = fire_node_hooks(extra.posthooks, given, (outputs,), "node posthook", node.name())
-            grads = given if m is GRAPH else tuple(None if g is None else g.array for g in given)
+    if extra is not None and extra.accumulated:
+        _fire_accumulated(node, extra)
+    if posthooks and extra is not None:
+        posthooks = [hook for hook in posthooks if hook in extra.posthooks]
+        given = tuple(None if edge is None else _as_tensor(g) for edge, g in zip(node.edges, grads, strict=True))
+        given = fire_node_hooks(posthooks, given, (outputs,), "node posthook", node.name())
+        grads = given if m is GRAPH else tuple(None if g is None else g.array for g in given)
     return grads
 
 

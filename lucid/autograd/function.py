@@ -9,9 +9,10 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from lucid.autograd.anomaly import note_forward
-from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap_on_graph
+from lucid.autograd.base import INFERENCE, TensorBase, is_numpy, version_of, wrap_on_graph
 from lucid.autograd.context import FunctionCtx
 from lucid.autograd.function_node import BackwardCFunction, FunctionNode
+from lucid.autograd.hooks import check_callable
 from lucid.autograd.mode import no_grad, thread
 from lucid.autograd.node import AccumulateGrad, Node, next_sequence
 from lucid.autograd.views import CopySlices, View, check_change, detached, live_edge, rebase
@@ -224,16 +225,14 @@ class Function(metaclass=_FunctionMeta):
                         output, f"it is {'an input' if known else 'a leaf'} that {cls.__qualname__} returned as it is"
                     )
                 elif output.origin is not None and thread.state.recording:
-                    output.origin = View.fixed(
-                        output.origin.parent, f"it is a view that was made inside {cls.__qualname__}"
-                    )
+                    output.origin = View.fixed(output, f"it is a view that was made inside {cls.__qualname__}")
                 output.edge = edge
             final.append(output)
         if node is None:
             call.to_save = ()
             return final
         call.keep(node, inputs, joined)
-        if thread.state.anomaly:
+        if thread.state.anomaly is not None:
             note_forward(node)
         return final
 
@@ -295,6 +294,9 @@ class Function(metaclass=_FunctionMeta):
             (namespace(o.array), o.array.shape, o.array.dtype) if isinstance(o, TensorBase) else None for o in outputs
         )
         node.kept = (None, True, (), ())
+        on_device = next((o.array for o in outputs if isinstance(o, TensorBase) and not is_numpy(o.array)), None)
+        if on_device is not None:
+            node.keep_stream(on_device)
         return node
 
 
@@ -367,14 +369,15 @@ def once_differentiable(function: F) -> F:
     ...     def backward(ctx, grad_output):
     ...         return grad_output * 2
     """
+    check_callable(function, "once_differentiable: function")
 
     @functools.wraps(function)
     def backward(ctx: Any, *grads: Any) -> Any:
         with no_grad():
             results = function(ctx, *grads)
-        if not thread.state.recording or not any(isinstance(g, TensorBase) and g.edge is not None for g in grads):
-            return results
         edges = tuple(live_edge(g) if isinstance(g, TensorBase) else None for g in grads)
+        if not thread.state.recording or not any(edges):
+            return results
         entries: tuple[Any, ...] = results if isinstance(results, tuple) else (results,)  # pyright: ignore[reportUnknownVariableType]
         node = _OnlyOnce(function.__qualname__, edges, len(entries))
         barred = tuple(

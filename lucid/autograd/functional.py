@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, describe, is_tuple, wrap
 from lucid.autograd.functions import grad
 from lucid.autograd.mode import enable_grad, thread
@@ -84,6 +85,8 @@ def _filled(grads: Tensors, like: Tensors, what: str, *, strict: bool, create_gr
 
 def _outputs(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: bool) -> tuple[bool, Tensors]:
     """Return what `func` gives for `inputs`."""
+    if not callable(func):
+        raise unfit(func, "a callable", "func")
     several, outputs = _as_tuple(func(*inputs), f"{what}: what func returned")
     for index, output in enumerate(outputs):
         if strict and live_edge(output) is None:
@@ -137,9 +140,10 @@ def _given(values: Tensors, several: bool, *, create_graph: bool) -> Any:
 
 
 def _recorded(create_graph: bool) -> Any:
-    return grad_mode(create_graph or thread.state.grad_enabled)
+    return grad_mode(create_graph or thread.state.grad_mode.enabled)
 
 
+@checked
 def vjp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -183,6 +187,7 @@ def vjp(
     return _given(outputs, several, create_graph=create_graph), _given(grads, several_inputs, create_graph=create_graph)
 
 
+@checked
 def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -226,6 +231,7 @@ def jvp(
     return _given(outputs, several, create_graph=create_graph), _given(products, several, create_graph=create_graph)
 
 
+@checked
 def jacobian(
     func: Callable[..., Any],
     inputs: Any,
@@ -305,6 +311,7 @@ def _check_strategy(what: str, name: str, strategy: str) -> None:
         )
 
 
+@checked
 def hessian(
     func: Callable[..., Any],
     inputs: Any,
@@ -355,6 +362,7 @@ def hessian(
     return jacobian(slope, inputs, create_graph=create_graph, strict=strict)
 
 
+@checked
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -389,6 +397,7 @@ def vhp(
     return _given(outputs, False, create_graph=create_graph), _given(products, several, create_graph=create_graph)
 
 
+@checked
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from lucid.arguments import named
 from lucid.autograd import engine
 from lucid.autograd.base import TensorBase, describe, wrap
+from lucid.autograd.decorating import check_bool
 from lucid.autograd.graph import GradientEdge
 from lucid.autograd.namespace import GRAPH
 from lucid.autograd.node import AccumulateGrad, accumulator_of
@@ -35,7 +37,9 @@ def edge_of(tensor: Any, role: str) -> Edge:
     if isinstance(tensor, GradientEdge):
         return tensor.node, tensor.output_nr
     if not isinstance(tensor, TensorBase):
-        raise NotATensorError(f"{role}: expected a Tensor or a GradientEdge, got {type(tensor).__name__}")
+        raise NotATensorError(
+            f"{named(tensor)}: {role}: expected a Tensor or a GradientEdge, got {type(tensor).__name__}"
+        )
     edge = live_edge(tensor)
     if edge is None:
         raise GraphError(
@@ -83,7 +87,8 @@ def _seeds(roots: tuple[Any, ...], gradients: Any, *, create_graph: bool) -> lis
                 raise GraphError("grad can be implicitly created only for real outputs: pass a complex gradient")
             grad = wrap(one_like(array))
         elif not isinstance(grad, TensorBase):
-            raise HookTypeError(f"gradient {index}: expected a Tensor or None, got {type(grad).__name__}")
+            got = type(grad).__name__
+            raise HookTypeError(f"{named(grad)}: gradient {index}: expected a Tensor or None, got {got}")
         elif array is not None and grad.array.shape != array.shape:
             raise ShapeError(
                 f"mismatch in shape: gradient {index} has shape {tuple(grad.array.shape)} and its tensor has shape "
@@ -127,6 +132,13 @@ def one_like(array: Array) -> Array:
     return one.copy()
 
 
+def check_flags(name: str, **flags: Any) -> None:
+    """Refuse flags of a pass that are no bools; None is one that was left out."""
+    for flag, value in flags.items():
+        if value is not None:
+            check_bool(value, f"{name}: {flag}")
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -166,6 +178,8 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
+    if retain_graph is not None or create_graph:
+        check_flags("backward", retain_graph=retain_graph, create_graph=create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     if grad_tensors is None and inputs is None and isinstance(tensors, TensorBase):
         # what nearly every training step does: one scalar root, all leaves
@@ -245,6 +259,11 @@ def grad(
     >>> lucid.autograd.grad((x**3).sum(), x)
     (tensor([ 3., 12.]),)
     """
+    if retain_graph is not None or create_graph or is_grads_batched or materialize_grads or allow_unused is not None:
+        check_flags(
+            "grad", retain_graph=retain_graph, create_graph=create_graph, is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads, allow_unused=allow_unused,
+        )  # fmt: skip
     targets = _as_sequence(inputs, "inputs")
     if not targets:
         raise GraphError("grad: inputs is empty: expected at least one tensor to differentiate by")

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.differences import GradcheckError, Point, differentiable, like, random, sequence
 from lucid.autograd.functions import grad
 from lucid.autograd.mode import enable_grad
 from lucid.autograd.node import accumulator_of
-from lucid.errors import ShapeError
+from lucid.errors import SettingError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +24,7 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 SMALL_JACOBIAN = 10_000
 
 
+@checked
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -82,6 +84,8 @@ def gradcheck(
     >>> lucid.autograd.gradcheck(lambda x: x * x.detach(), x, raise_exception=False)
     False
     """
+    if not callable(func):
+        raise unfit(func, "a callable", "func")
     arguments = sequence(inputs)
     moved = _checked_inputs(arguments)
     try:
@@ -102,6 +106,7 @@ def gradcheck(
     return True
 
 
+@checked
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -148,6 +153,8 @@ def gradgradcheck(
     >>> lucid.autograd.gradgradcheck(lambda x: x * x * x, x)
     True
     """
+    if not callable(func):
+        raise unfit(func, "a callable", "func")
     arguments = sequence(inputs)
     moved = _checked_inputs(arguments)
     with enable_grad():
@@ -182,7 +189,7 @@ def _checked_inputs(arguments: tuple[Any, ...]) -> list[tuple[int, TensorBase]]:
     """Return the inputs that require grad, each with its place."""
     moved = differentiable(arguments)
     if not moved:
-        raise ValueError("gradcheck expects at least one input that requires grad, and got none")
+        raise SettingError("inputs: gradcheck expects at least one input that requires grad, and got none")
     for place, x in moved:
         array = x.array
         if array.dtype not in (np.float64, np.complex128):
@@ -190,7 +197,7 @@ def _checked_inputs(arguments: tuple[Any, ...]) -> list[tuple[int, TensorBase]]:
                 f"gradcheck: input {place} has {describe(x)}; finite differences need float64 or complex128, and will "
                 "likely fail in lower precision",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         repeated = any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
         if repeated or not getattr(array.flags, "writeable", True):

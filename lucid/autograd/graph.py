@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from lucid.arguments import checked
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.hooks import RemovableHandle, StandIn, add_hook_note, check_callable
 from lucid.autograd.mode import thread
@@ -18,10 +19,11 @@ from lucid.autograd.views import live_edge
 from lucid.backend.arrays import to_device
 from lucid.backend.device import CPU, device, device_of
 from lucid.backend.gpu import pinned_copy
+from lucid.backend.locks import new_lock
 from lucid.errors import GraphError, HookError, HookTypeError, SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.autograd.passes import Pass
 
@@ -80,6 +82,7 @@ class save_on_cpu(saved_tensors_hooks):
     tensor([2., 2.])
     """
 
+    @checked
     def __init__(self, pin_memory: bool = False) -> None:
         def pack(tensor: TensorBase) -> tuple[Any, Any]:
             array = tensor.array
@@ -115,6 +118,8 @@ def get_gradient_edge(tensor: TensorBase) -> GradientEdge:
     >>> lucid.autograd.graph.get_gradient_edge(x * 2).node.name()
     'MulBackward0'
     """
+    if not isinstance(tensor, TensorBase):
+        raise HookTypeError(f"get_gradient_edge: tensor: expected a Tensor, got {type(tensor).__name__}")
     edge = live_edge(tensor)
     if edge is None:
         raise GraphError(f"get_gradient_edge: the tensor of {describe(tensor)} does not require grad")
@@ -150,7 +155,9 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
         tensors = (tensor,)
     for t in tensors:
         if not isinstance(t, TensorBase):
-            raise GraphError(f"increment_version: expected a Tensor or an iterable of them, got {type(t).__name__}")
+            raise GraphError(
+                f"increment_version: tensor: expected a Tensor or an iterable of them, got {type(t).__name__}"
+            )
     for version in map(version_of, tensors):
         if version is not INFERENCE:
             version[0] += 1
@@ -230,19 +237,20 @@ def register_multi_grad_hook(
     """
     if mode not in {"all", "any"}:
         raise SettingError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
-    check_callable(fn, "register_multi_grad_hook")
-    if isinstance(tensors, TensorBase):
-        raise HookTypeError("register_multi_grad_hook: expected a sequence of tensors, got a single Tensor")
+    check_callable(fn, "register_multi_grad_hook: fn")
+    if isinstance(tensors, TensorBase) or not isinstance(tensors, Iterable):
+        got = "a single Tensor" if isinstance(tensors, TensorBase) else type(tensors).__name__
+        raise HookTypeError(f"register_multi_grad_hook: tensors: expected a sequence of tensors, got {got}")
     tensors = tuple(tensors)
     for tensor in tensors:
         if not isinstance(tensor, TensorBase):
-            raise HookTypeError(f"register_multi_grad_hook: expected tensors, got {type(tensor).__name__}")
+            raise HookTypeError(f"register_multi_grad_hook: tensors: expected Tensors, got {type(tensor).__name__}")
         if live_edge(tensor) is None:
             raise NoGradientError(f"register_multi_grad_hook: the tensor of {describe(tensor)} does not require grad")
     # weakly: the hooks below hang on these nodes
     nodes = [weakref.ref(edge[0]) for edge in map(live_edge, tensors) if edge is not None]
     count = len(nodes)
-    lock = threading.Lock()
+    lock = new_lock()
     # by pass, with which it goes, however that ends: the gradients so far and how many are still to come
     waiting: weakref.WeakKeyDictionary[Pass, tuple[list[Any], int]] = weakref.WeakKeyDictionary()
     fired: weakref.WeakSet[Pass] = weakref.WeakSet()

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from lucid.autograd.base import TensorBase, describe
+from lucid.backend.locks import new_rlock
 from lucid.errors import HookError, HookTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
-# Finding a hook in its list and taking it out are two steps, between which another thread may take out an earlier one.
+# What moves hooks to other places of their list holds it: finding a hook and taking it out are two steps.
 # Reentrant: what goes with the hook may remove others as it goes.
-_removal = threading.RLock()
+moving = new_rlock()
 
 
 class RemovableHandle:
@@ -51,15 +52,17 @@ class RemovableHandle:
 
     def remove(self) -> None:
         """Take the hook off its list; a second call does nothing."""
-        with _removal:
+        with moving:
             if self._removed:
                 return
-            self._removed = True
             hooks = self._hooks_list
-            for index, hook in enumerate(hooks):
-                if hook is self._hook:
+            count = len(hooks)
+            # from both ends: hooks go in the order in which they came, or newest first
+            for index in chain.from_iterable(zip(range((count + 1) // 2), range(count - 1, -1, -1), strict=False)):
+                if hooks[index] is self._hook:
                     del hooks[index]
-                    return
+                    break
+            self._removed = True
 
     def __call__(self) -> None:
         """Take the hook off, as `remove` does."""
@@ -103,7 +106,7 @@ def hook_name(hook: object) -> str:
 
 def place_of(hook: object, hooks: Sequence[object]) -> int:
     """Return the place of `hook` among `hooks`."""
-    return next((index for index, other in enumerate(hooks) if other is hook), 0)
+    return next(index for index, other in enumerate(hooks) if other is hook)
 
 
 def add_hook_note(error: BaseException, hook: object, kind: str, owner: str, index: int) -> None:

@@ -2,102 +2,144 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import product, starmap
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from lucid.autograd.decorating import Decorating, check_bool
+from lucid.autograd.leaving import Context, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
-    from lucid.autograd.mutation import allow_mutation_on_saved_tensors
     from lucid.autograd.passes import Pass
     from lucid.autograd.saved import SavedTensorHooks
 
-    Modes = tuple[bool, bool, tuple[SavedTensorHooks, ...], str | None, tuple[allow_mutation_on_saved_tensors, ...]]
+    Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None]
 
 F = TypeVar("F", bound="Callable[..., Any]")
+
+
+class GradMode(NamedTuple):
+    """Whether ops are recorded, and whether their results can be."""
+
+    enabled: bool
+    inference: bool
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a copy be the one that is there."""
+        return _grad_mode, (self.enabled, self.inference)
+
+
+def _grad_mode(enabled: bool, inference: bool) -> GradMode:
+    return GRAD_MODES[enabled, inference]
+
+
+# Each exists once: they are told apart by identity.
+GRAD_MODES = {(mode.enabled, mode.inference): mode for mode in starmap(GradMode, product((True, False), repeat=2))}
+GRAD, NO_GRAD = GRAD_MODES[True, False], GRAD_MODES[False, False]
+# What user code may change for its thread, as it is in the beginning.
+ORDINARY: Modes = (GRAD, (), None)
 
 # Values of ThreadState.recording. Only PLAIN records on the short path.
 OFF, PLAIN, SPECIAL = 0, 1, 2
 
 
-# The states whose recording is not PLAIN. Empty, it tells an op what it needs to know of its thread for a quarter of
-# what the thread's own state costs.
+# The states whose recording may not be PLAIN, and those whose modes may not be ORDINARY. Empty, it tells an op what it
+# needs to know of its thread for a quarter of what the thread's own state costs.
 unusual: set[ThreadState] = set()
 
 
 class ThreadState:
     """What one thread does when an op is applied.
 
-    `recording` folds grad mode, inference mode, saved-tensor hooks and anomaly detection into one number, so that
-    an op pays one look-up; `refresh` keeps it in step with the other fields. `passes` holds the backward passes that
-    run on this thread, innermost last. What user code changes inside of a pass lasts until its node is done: `refresh`
-    tells the pass, which puts its `modes` back. `early_stop` and `debug` replace settings of checkpoints where they are
-    not None; `multithreading` is only noted.
+    `anomaly` is None, or whether gradients are searched for NaN. `passes` holds the backward passes that run on this
+    thread, innermost last. What user code changes inside of a pass lasts until its node is done: by `changes`, which
+    counts, the pass sees that it has to put back its modes. `early_stop` and `debug` replace settings of checkpoints
+    where they are not None; `multithreading` is only noted.
     """
 
     __slots__ = (
         "anomaly",
-        "check_nan",
+        "changes",
         "debug",
         "early_stop",
-        "grad_enabled",
-        "inference",
+        "grad_mode",
         "multithreading",
-        "mutable",
         "passes",
         "quiet",
-        "recording",
         "saved_hooks",
         "saved_hooks_disabled",
     )
 
     def __init__(self) -> None:
-        self.grad_enabled = True
-        self.inference = False
-        self.anomaly = False
-        self.check_nan = True
+        self.grad_mode = GRAD
+        self.anomaly: bool | None = None
         self.early_stop: bool | None = None
         self.debug: bool | None = None
         self.multithreading = True
-        self.saved_hooks: tuple[SavedTensorHooks, ...] = ()
+        self.saved_hooks: list[SavedTensorHooks] = []  # innermost first, as `list.remove` takes the first of equals
         self.saved_hooks_disabled: str | None = None
-        self.mutable: tuple[allow_mutation_on_saved_tensors, ...] = ()
         self.passes: list[Pass] = []
-        self.recording = PLAIN
+        self.changes = 0
         # A context in which NumPy reports no floating-point warnings: PyTorch gives inf and nan silently. Running one
         # call inside it costs 40 ns, `np.errstate` 1,400, and the user's own error state stays untouched.
         with np.errstate(all="ignore"):
             self.quiet = copy_context().run
 
+    @property
+    def recording(self) -> int:
+        """What an op has to do beside its computation; PLAIN in every state that is not in `unusual`."""
+        if self.grad_mode is not GRAD:
+            return OFF
+        if self.saved_hooks or self.anomaly is not None:
+            return SPECIAL
+        self.settle()
+        return PLAIN
+
+    def settle(self) -> None:
+        """Leave `unusual` if nothing is unusual any more: the end of a block does not do it."""
+        if (
+            self.grad_mode is GRAD
+            and not self.saved_hooks
+            and self.anomaly is None
+            and self.saved_hooks_disabled is None
+        ):
+            unusual.discard(self)
+
+    def before_change(self) -> None:
+        """Note that one of the fields is about to change."""
+        self.changes += 1
+        unusual.add(self)
+
+    def putting_back(self, field: str, *, ordinary: bool) -> tuple[Any, ...]:
+        """Return the call that gives a field the value that it has now, function first; see `Context.undo`.
+
+        Where that is not the `ordinary` one it enters the state in `unusual`, which `settle` may have taken off.
+        """
+        step = setattr, self, field, getattr(self, field)
+        return step if ordinary else together((unusual.add, self), step)
+
     def modes(self) -> Modes:
         """Return what user code may change for this thread."""
-        return self.grad_enabled, self.inference, self.saved_hooks, self.saved_hooks_disabled, self.mutable
+        return self.grad_mode, (*self.saved_hooks,), self.saved_hooks_disabled
 
-    def restore(self, modes: Modes) -> None:
-        """Put back what `modes` gave."""
-        self.grad_enabled, self.inference, self.saved_hooks, self.saved_hooks_disabled, self.mutable = modes
-        self.refresh()
 
-    def refresh(self) -> None:
-        """Recompute `recording` after one of the fields has changed."""
-        if self.passes:
-            self.passes[-1].strayed = True
-        if not self.grad_enabled or self.inference:
-            self.recording = OFF
-            unusual.add(self)
-        elif self.saved_hooks or self.anomaly:
-            self.recording = SPECIAL
-            unusual.add(self)
-        else:
-            self.recording = PLAIN
-            unusual.discard(self)
+class _End:
+    """Goes with its thread, and takes the thread's state off `unusual`, where nothing else would any more."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: ThreadState) -> None:
+        self._state = state
+
+    def __del__(self, states: set[ThreadState] = unusual) -> None:
+        states.discard(self._state)
 
 
 class _Thread(threading.local):
@@ -105,6 +147,16 @@ class _Thread(threading.local):
 
     def __init__(self) -> None:
         self.state = ThreadState()
+        self._end = _End(self.state)
+
+
+def _only_this_thread() -> None:
+    """Forget the states of threads that a fork has left behind."""
+    unusual.intersection_update({thread.state})
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_only_this_thread)
 
 
 thread = _Thread()
@@ -116,25 +168,20 @@ NumPyComplaints = (RuntimeWarning, FloatingPointError)
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lucid\.(autograd|ops|tensor)\b")
 
 
-class _Mode(Decorating):
-    """A setting of the thread as a context manager and as a decorator; what it replaced comes back on exit."""
+class _Mode(Context, Decorating):
+    """A grad mode as a context manager and as a decorator; what it replaced comes back on exit."""
 
-    def __init__(self) -> None:
-        self._before: list[tuple[bool, bool]] = []
-
-    def _enter(self) -> None:
+    def _mode(self, before: GradMode) -> GradMode:
+        """Return what replaces `before`."""
         raise NotImplementedError
 
     def __enter__(self) -> None:
-        self._before.append((thread.state.grad_enabled, thread.state.inference))
-        self._enter()
-        thread.state.refresh()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        thread.state.grad_enabled, thread.state.inference = self._before.pop()
-        thread.state.refresh()
+        state = thread.state
+        before = state.grad_mode
+        mode = self._mode(before)
+        self.undo.append(state.putting_back("grad_mode", ordinary=before is GRAD))
+        state.before_change()
+        state.grad_mode = mode
 
 
 class no_grad(_Mode):
@@ -155,8 +202,8 @@ class no_grad(_Mode):
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         super().__init__()
 
-    def _enter(self) -> None:
-        thread.state.grad_enabled = False
+    def _mode(self, before: GradMode) -> GradMode:
+        return GRAD_MODES[False, before.inference]
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         """Decorate `function` at once when written without parentheses, as in ``@lucid.no_grad``."""
@@ -180,8 +227,8 @@ class enable_grad(no_grad):
     True
     """
 
-    def _enter(self) -> None:
-        thread.state.grad_enabled = True
+    def _mode(self, before: GradMode) -> GradMode:
+        return GRAD_MODES[True, before.inference]
 
 
 class set_grad_enabled(_Mode):
@@ -204,25 +251,29 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
-        self.mode = check_bool(mode, "set_grad_enabled")
-        self._outer: bool | None = thread.state.grad_enabled
-        self._enter()
-        thread.state.refresh()
+        self.mode = check_bool(mode, "set_grad_enabled: mode")
+        state = thread.state
+        self._outer: GradMode | None = state.grad_mode
+        state.before_change()
+        state.grad_mode = self._mode(self._outer)
 
-    def _enter(self) -> None:
-        thread.state.grad_enabled = self.mode
+    def _mode(self, before: GradMode) -> GradMode:
+        return GRAD_MODES[self.mode, before.inference]
+
+    def _put_back(self) -> None:
+        """Undo what the constructor did, unless that has been done."""
+        if self._outer is not None:
+            thread.state.before_change()
+            thread.state.grad_mode, self._outer = self._outer, None
 
     def __enter__(self) -> None:
-        # the constructor has switched already: what comes back on exit is what stood before it
-        if self._outer is not None:
-            thread.state.grad_enabled, self._outer = self._outer, None
+        # what comes back on exit is what stood before the constructor
+        self._put_back()
         super().__enter__()
 
     def __call__(self, function: F) -> F:
         """Decorate `function`: the mode holds during its calls only."""
-        if self._outer is not None:
-            thread.state.grad_enabled, self._outer = self._outer, None
-            thread.state.refresh()
+        self._put_back()
         return super().__call__(function)
 
     def clone(self) -> set_grad_enabled:
@@ -257,11 +308,10 @@ class inference_mode(_Mode):
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
-        self.mode = bool(mode)
+        self.mode = check_bool(mode, "inference_mode: mode")
 
-    def _enter(self) -> None:
-        thread.state.inference = self.mode
-        thread.state.grad_enabled = not self.mode
+    def _mode(self, before: GradMode) -> GradMode:
+        return GRAD_MODES[not self.mode, self.mode]
 
     def clone(self) -> inference_mode:
         """Return an equal mode."""
@@ -277,7 +327,7 @@ def is_grad_enabled() -> bool:
     >>> lucid.is_grad_enabled()
     True
     """
-    return thread.state.grad_enabled
+    return thread.state.grad_mode.enabled
 
 
 def is_inference_mode_enabled() -> bool:
@@ -289,4 +339,4 @@ def is_inference_mode_enabled() -> bool:
     >>> lucid.is_inference_mode_enabled()
     False
     """
-    return thread.state.inference
+    return thread.state.grad_mode.inference

@@ -23,6 +23,39 @@ class _Kept:
         self.array = array
 
 
+class _Block:
+    """The hooks of one :class:`allow_mutation_on_saved_tensors`, and what was saved under them."""
+
+    def __init__(self) -> None:
+        # by identity of a version counter, which stands for the memory: the counter itself and what shares its memory
+        self._kept: dict[int, tuple[list[int], list[weakref.ref[_Kept]]]] = {}
+        self.state = thread.state
+
+    def pack(self, tensor: TensorBase) -> _Kept:
+        """Return what stands for a tensor that is saved."""
+        kept = _Kept(tensor.array)
+        counter = version_of(tensor)
+        self._kept.setdefault(id(counter), (counter, []))[1].append(weakref.ref(kept))
+        return kept
+
+    def unpack(self, kept: _Kept) -> Any:
+        """Return the values at saving as a tensor; raise `GraphError` after the block."""
+        if not any(hooks.before_change == self.keep for hooks in self.state.saved_hooks):
+            raise GraphError(
+                "backward needs a tensor saved under allow_mutation_on_saved_tensors, but that block was left: "
+                "call backward inside of it"
+            )
+        return wrap(kept.array)
+
+    def keep(self, counter: list[int]) -> None:
+        """Copy what is saved of the memory that `counter` stands for, before it changes."""
+        _, references = self._kept.pop(id(counter), (counter, []))
+        for reference in references:
+            kept = reference()
+            if kept is not None:
+                kept.array = kept.array.copy()
+
+
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
     """Inside, a tensor that was saved for backward may be changed in place: backward uses its values at saving.
 
@@ -51,52 +84,17 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
     """
 
     def __init__(self) -> None:
-        # the hooks outlive the block in the nodes; through a weak reference they do not keep it alive
-        block = weakref.ref(self)
-
-        def pack(tensor: TensorBase) -> _Kept:
-            kept = _Kept(tensor.array)
-            counter = version_of(tensor)
-            inside = block()
-            if inside is not None:
-                inside.kept.setdefault(id(counter), (counter, []))[1].append(weakref.ref(kept))
-            return kept
-
-        def unpack(kept: _Kept) -> Any:
-            inside = block()
-            if inside is None or not inside.inside:
-                raise GraphError(
-                    "backward needs a tensor saved under allow_mutation_on_saved_tensors, but that block was left: "
-                    "call backward inside of it"
-                )
-            return wrap(kept.array)
-
-        super().__init__(pack, unpack)
-        # by identity of a version counter, which stands for the memory: the counter itself and what shares its memory
-        self.kept: dict[int, tuple[list[int], list[weakref.ref[_Kept]]]] = {}
-        self.inside = False
-
-    def keep(self, counter: list[int]) -> None:
-        """Copy what is saved of the memory that `counter` stands for, before it changes."""
-        _, references = self.kept.pop(id(counter), (counter, []))
-        for reference in references:
-            kept = reference()
-            if kept is not None:
-                kept.array = kept.array.copy()
+        self._block = _Block()
+        super().__init__(self._block.pack, self._block.unpack)
+        self._hooks.before_change = self._block.keep
 
     def __enter__(self) -> None:
+        self._block.state = thread.state
         super().__enter__()
-        self.inside = True
-        thread.state.mutable += (self,)
-
-    def __exit__(self, *exception: object) -> None:
-        super().__exit__()
-        self.inside = False
-        self.kept.clear()
-        thread.state.mutable = tuple(block for block in thread.state.mutable if block is not self)
 
 
 def keep_saved(counter: list[int]) -> None:
     """Let every :class:`allow_mutation_on_saved_tensors` of this thread keep what is about to change."""
-    for block in thread.state.mutable:
-        block.keep(counter)
+    for hooks in thread.state.saved_hooks:
+        if hooks.before_change is not None:
+            hooks.before_change(counter)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,9 @@ from lucid.autograd.base import TensorBase, grad_of, wrap
 from lucid.autograd.hooks import RemovableHandle, check_callable
 from lucid.autograd.mode import NumPyComplaints, thread
 from lucid.autograd.namespace import GRAPH
+from lucid.backend import gpu
+from lucid.backend.locks import new_lock, new_rlock
+from lucid.backend.memory import writeable
 from lucid.errors import GraphError, HookTypeError
 
 if TYPE_CHECKING:
@@ -32,11 +34,11 @@ next_sequence = sequences.__next__
 SMALL_BYTES = 16384
 
 # Two backward passes on two threads may reach one leaf at once; the sum must not lose either's share.
-_accumulation = threading.Lock()
+_accumulation = new_lock()
 
 # Two threads may register the first hooks of a node at once; neither's may get lost. Reentrant: a garbage collection
 # may run finalizers here.
-_registration = threading.RLock()
+_registration = new_rlock()
 
 
 class Extra:
@@ -55,7 +57,7 @@ class Extra:
     metadata : dict
         Free for users; anomaly detection keeps the forward trace there.
     stream : object
-        The CUDA stream on which the op ran, where it was not the default one.
+        The CuPy stream on which the op ran, where it was not the default one.
     light : list or None
         The tensor hooks, where a node of one output has nothing else here: the engine's short way.
     """
@@ -192,6 +194,12 @@ class Node:
                     extra = self.extra = Extra()
         return extra
 
+    def keep_stream(self, array: Array) -> None:
+        """Note the stream on which the op has made an array on a device: its backward runs there too."""
+        stream = gpu.current_stream(gpu.device_index(array))
+        if not gpu.is_default(stream):
+            self.rare().stream = stream
+
     def name(self) -> str:
         """Return the name of the node's class, such as ``MulBackward0``."""
         return type(self).__name__
@@ -312,13 +320,17 @@ class AccumulateGrad(Node):
                 old.version = [1]
             except GraphError:
                 # in inference mode its tensors may be changed
-                if not thread.state.inference:
+                if not thread.state.grad_mode.inference:
                     raise
             into = old.array
-            if type(into) is not ndarray:
-                m.add_into(into, grad)
-            elif into.nbytes >= SMALL_BYTES:
-                quiet(add, into, grad, into)
+            if type(into) is not ndarray or into.nbytes >= SMALL_BYTES:
+                if not writeable(into):
+                    # expanded: the sum gets memory of its own
+                    leaf.stored_grad = wrap(m.add(into, grad))
+                elif type(into) is ndarray:
+                    quiet(add, into, grad, into)
+                else:
+                    m.add_into(into, grad)
             else:
                 try:
                     total = add(into, grad)
@@ -327,8 +339,10 @@ class AccumulateGrad(Node):
                 if getrefcount(into) == UNSHARED_REFERENCES and into.base is None and type(total) is ndarray:
                     # nobody but `.grad` holds the array or shows its memory, so that nobody sees it replaced
                     old.array = total
-                else:
+                elif writeable(into):
                     into[...] = total
+                else:
+                    leaf.stored_grad = wrap(total)
         return ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.mode import GRAD_MODES, unusual
 from lucid.autograd.node import AccumulateGrad
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from lucid.autograd.base import Edge
     from lucid.autograd.mode import Modes, ThreadState
     from lucid.autograd.node import Node
+    from lucid.autograd.streams import PassStreams
 
 
 NOTHING: Any = {}
@@ -41,25 +43,28 @@ class Pass:
         What is called at the end of the pass.
     between : dict of Node to object
         What nodes leave in this pass for others that run later; gone with the pass, however it ends.
-    modes : tuple
-        The thread's modes as each node finds them.
-    strayed : bool
-        Whether something has changed the thread's modes since.
+    streams : PassStreams or None
+        The streams of its nodes, once one of them is not the current one.
+    before : tuple
+        The thread's modes as the pass found them.
+    changes : int
+        The thread's count of changes when its modes were last as the pass has them.
     """
 
     __slots__ = (
         "__weakref__",
+        "before",
         "between",
         "callbacks",
         "captured",
         "captures",
+        "changes",
         "counts",
         "keep",
-        "modes",
         "needed",
         "number",
         "roots",
-        "strayed",
+        "streams",
     )
 
     def __init__(self, keep: bool, roots: list[Node]) -> None:
@@ -72,8 +77,9 @@ class Pass:
         self.captured: list[Any] = []
         self.callbacks: Sequence[Callable[[], Any]] = ()
         self.between: dict[Node, Any] = {}
-        self.modes: Modes
-        self.strayed = False
+        self.streams: PassStreams | None = None
+        self.before: Modes
+        self.changes: int
 
     def want(self, edges: Sequence[Edge], *, accumulate: bool) -> None:
         """Leave out everything off the way to `edges`, and capture their gradients unless leaves accumulate."""
@@ -105,11 +111,12 @@ class Pass:
         wanted = tuple([edge is not None and (edge[0] in needed or edge[0] in captures) for edge in node.edges])
         return None if wanted == tuple([edge is not None for edge in node.edges]) else wanted
 
-    def regain(self, state: ThreadState) -> None:
+    def regain(self, state: ThreadState, graph: bool) -> None:
         """Put the thread's modes back after user code of a node may have changed them."""
-        if state.modes() != self.modes:
-            state.restore(self.modes)
-        self.strayed = False
+        unusual.add(state)
+        mode, state.saved_hooks[:], state.saved_hooks_disabled = self.before
+        state.grad_mode = GRAD_MODES[graph, mode.inference]
+        self.changes = state.changes
 
     def queue(self, callback: Callable[[], Any]) -> None:
         """Have `callback` called at the end of this pass."""

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from lucid.autograd.primitive import Primitive
 
 
+# How many plans are kept for one primitive, and for one plan: patterns of operands are as many as a program likes.
+MOST_PLANS = 32
+# Plans of more operands are made anew each time, which costs a fraction of their op.
+MOST_OPERANDS = 32
+
+
 class Rule:
     """One derivative formula: the gradients of some inputs, from what its parameters name.
 
@@ -115,13 +121,14 @@ class Plan:
             for rule in primitive.rules
             if any(needed[p] for name in rule.covers for p in covered[name])
         ]
-        missing = [i for i in range(count) if needed[i] and not any(i in targets for _, targets in rules)]
-        if missing:
+        given = {p for _, targets in rules for p in targets}
+        missing = next((i for i in range(count) if needed[i] and i not in given), None)
+        if missing is not None:
             raise NotDifferentiableError(
-                f"{primitive.name}: no derivative with respect to operand {missing[0]} is known; detach() it, "
+                f"{primitive.name}: no derivative with respect to operand {missing} is known; detach() it, "
                 "or run the op under lucid.no_grad()"
             )
-        saves: list[int] = []
+        saved: set[int] = set()
         outs: list[int] = []
         values: list[tuple[str, Any]] = []
         places: list[list[tuple[str, Any]]] = []
@@ -134,27 +141,27 @@ class Plan:
                 kind: str = source[0]
                 what: Any = source[1]
                 if kind == "input":
-                    saves.extend(p for p in what if p not in saves)
+                    saved.update(what)
                 elif kind == "out":
                     outs.extend([what] if what not in outs else [])
                 elif source not in values:
                     values.append(source)
                 taken.append(source)
             places.append(taken)
-        saves.sort()
         values.sort(key=str)
-        self.saves, self.saves_outs, self.values = tuple(saves), tuple(outs), tuple(values)
+        self.saves, self.saves_outs, self.values = tuple(sorted(saved)), tuple(outs), tuple(values)
+        place_of = {p: place for place, p in enumerate(self.saves)}
         self.node_type = primitive.node_type
         self.plain_values = (None,) * len(values)
         self.plain = (self, (), (), self.plain_values)
 
         def place(kind: str, what: Any) -> Any:
             if kind == "input":
-                spots = tuple(saves.index(p) for p in what)
+                spots = tuple([place_of[p] for p in what])
                 return spots if primitive.variadic else spots[0]
             if kind == "out":
-                return len(saves) + outs.index(what)
-            return len(saves) + len(outs) + values.index((kind, what))
+                return len(saved) + outs.index(what)
+            return len(saved) + len(outs) + values.index((kind, what))
 
         takes = [tuple(place(kind, what) for kind, what in taken) for taken in places]
         self.steps = tuple(
@@ -171,10 +178,12 @@ class Plan:
         self.pair = None
         if not of_all:
             return
-        self.narrowed = functools.cache(functools.partial(Plan, primitive, needed, conjugate=conjugate, cuda=cuda))
+        self.narrowed = functools.lru_cache(MOST_PLANS)(
+            functools.partial(Plan, primitive, needed, conjugate=conjugate, cuda=cuda)
+        )
         if count == 2 and [step[2] for step in self.steps] == [0, 1]:
             self.pair = (*self.steps[0][:2], *self.steps[1][:2])
-        if len(takes) == 1 and takes[0] == tuple(range(len(saves) + len(outs) + len(values))):
+        if len(takes) == 1 and takes[0] == tuple(range(len(saved) + len(outs) + len(values))):
             targets = self.steps[0][2]
             self.joint = targets == tuple(range(count))
             if self.joint or (count <= 2 and type(targets) is int):

@@ -19,15 +19,16 @@ from lucid.autograd.base import (
     wrap,
     wrap_on_graph,
 )
-from lucid.autograd.mode import PLAIN, thread
+from lucid.autograd.mode import PLAIN, thread, unusual
 from lucid.autograd.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.node import next_sequence
-from lucid.autograd.plan import Plan, Rule
+from lucid.autograd.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule
 from lucid.autograd.primitive_node import PrimitiveNode
 from lucid.autograd.saved import PackedTuple, pack_saved
 from lucid.autograd.saved_attributes import expose
 from lucid.autograd.views import View, live_edge
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions, with_weak_numbers
 from lucid.errors import DeviceError, LucidError
 
 if TYPE_CHECKING:
@@ -133,7 +134,9 @@ class Primitive:
     @functools.cached_property
     def gpu(self) -> Callable[..., Any]:
         """The raw form on CUDA arrays: the kernel where it can, the reference on CuPy elsewhere."""
-        general = functools.partial(self.reference, gpu.cupy())
+        general = functools.partial(self.reference, cupy_functions())
+        if not self.view:
+            general = with_weak_numbers(general)
         kernel = self.kernel
         if kernel is None:
             return general
@@ -167,7 +170,11 @@ class Primitive:
         """Return the plan for one pattern of operands that require grad, of real or complex arrays on one device."""
         plan = self.plans.get((needed, conjugate, cuda))
         if plan is None:
-            plan = self.plans[needed, conjugate, cuda] = Plan(self, needed, conjugate=conjugate, cuda=cuda)
+            plan = Plan(self, needed, conjugate=conjugate, cuda=cuda)
+            if len(needed) <= MOST_OPERANDS:
+                if len(self.plans) >= MOST_PLANS:
+                    self.plans.clear()
+                self.plans[needed, conjugate, cuda] = plan
         return plan
 
     def raw(self, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
@@ -222,7 +229,7 @@ class Primitive:
                 raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
         else:
             out = self.raw(arrays, settings)
-        level = state.recording
+        level = state.recording if unusual else PLAIN
         if is_tuple(out):
             return self.finish_several(operands, arrays, edges if needs_grad and level else None, out, settings)
         if self.view:
@@ -316,7 +323,7 @@ class Primitive:
             else:
                 values.append([arrays[p].dtype for p in what])
         node.kept = plan, tuple(saved), tuple(versions), tuple(values)
-        if thread.state.recording != PLAIN:
+        if unusual and thread.state.recording != PLAIN:
             if thread.state.saved_hooks and saved:
                 # hooks see an output in its place in the graph, and hold nothing that keeps the node
                 outputs = range(len(plan.saves), len(saved))
@@ -325,12 +332,10 @@ class Primitive:
                 node.kept = plan, PackedTuple(pack_saved(tuple(saved), tuple(owners))), (), tuple(values)
                 for k in outputs:
                     owners[k].edge = None
-            if thread.state.anomaly:
+            if thread.state.anomaly is not None:
                 note_forward(node)
         if type(outs[0]) is not np.ndarray:
-            stream = gpu.current_stream()
-            if stream.ptr:
-                node.rare().stream = stream
+            node.keep_stream(outs[0])
         node.sequence = next_sequence()
         return node
 

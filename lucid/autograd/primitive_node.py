@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.mode import NumPyComplaints
 from lucid.autograd.namespace import GRAPH
 from lucid.autograd.node import Node
@@ -98,7 +96,7 @@ class PrimitiveNode(Node):
         counters = iter(versions[::2])
         tensors: list[Any] = []
         for k, entry in enumerate(saved):
-            if entry is None or isinstance(entry, int | float | complex | np.generic):
+            if entry is None or isinstance(entry, int | float | complex):
                 tensors.append(entry)
                 continue
             tensors.append(saved_tensor(entry, self.edge_of_saved(k), next(counters, None) or [0]))

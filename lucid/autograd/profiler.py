@@ -7,6 +7,8 @@ import functools
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from lucid.arguments import checked
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -42,6 +44,7 @@ class record_function:
     tensor([2., 2.])
     """
 
+    @checked
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name if args is None else f"{name} {args}"
 

@@ -47,7 +47,7 @@ class Input:
         self.count = self.version[0]
         leaf = self.edge is not None and type(self.edge[0]) is AccumulateGrad
         # an intermediate of an outer checkpoint must not be kept alive by an inner one
-        self.held: Any = Packed(hooks[-1], tensor) if hooks and not leaf else tensor
+        self.held: Any = Packed(hooks[0], tensor) if hooks and not leaf else tensor
 
     def again(self, name: str, index: int) -> Any:
         """Return the tensor, or a new one at its place in the graph."""
@@ -185,6 +185,9 @@ class Rerun:
                     trace = f", saved at\n{slot.trace}and now at\n{_user_frames()}" if self.region.debug else ""
                     self.wrong.append(f"tensor {index}: expected {slot.form}, got {form}{trace}")
                 self.found[slot] = alias, version_of(alias)[0]
+        elif not self.stops:
+            # at once: the traceback shows what saves more, and no later hook fires
+            self.fail(f"a different number of tensors was saved: expected {len(slots)} as in the first run, got more")
         if self.stops and self.count >= len(slots):
             self.count = len(slots)
             raise _Stop(self)

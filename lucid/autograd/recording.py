@@ -63,7 +63,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
             return general(x)
         state = thread.state
         edge = x.edge if x.origin is None else live_edge(x)
-        recording = edge is not None and differentiable and state.recording
+        recording = edge is not None and differentiable and (state.recording if unusual else PLAIN)
         if recording and recording != PLAIN:
             return general(x)
         out = state.quiet(cpu, array)
@@ -206,7 +206,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             return general(a, b)
         edge = operand.edge if operand.origin is None else live_edge(operand)
         state = thread.state
-        recording = edge is not None and differentiable and state.recording
+        recording = edge is not None and differentiable and (state.recording if unusual else PLAIN)
         if recording and recording != PLAIN:
             return general(a, b)
         out = state.quiet(cpu, x, y)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.decorating import Decorating, F, check_bool
 from lucid.autograd.hooks import check_callable
+from lucid.autograd.leaving import Context
 from lucid.autograd.mode import thread
 from lucid.autograd.node import AccumulateGrad, Node
 from lucid.autograd.passes import sequence_of
@@ -191,7 +192,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     _current_pass("queue_callback").queue(callback)
 
 
-class set_multithreading_enabled(Decorating):
+class set_multithreading_enabled(Context, Decorating):
     """Note whether backward may use several threads: at once as a function, and as before on exit as a context manager.
 
     Parameters
@@ -215,18 +216,24 @@ class set_multithreading_enabled(Decorating):
     """
 
     def __init__(self, mode: bool) -> None:
-        self.mode = check_bool(mode, "set_multithreading_enabled")
-        self.prev, thread.state.multithreading = thread.state.multithreading, mode
+        self.mode = check_bool(mode, "set_multithreading_enabled: mode")
+        super().__init__()
+        self._outer = [thread.state.multithreading]
+        thread.state.multithreading = mode
+
+    def _put_back(self) -> None:
+        """Undo what the constructor did, unless that has been done."""
+        if self._outer:
+            thread.state.multithreading = self._outer.pop()
 
     def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exception: object) -> None:
-        thread.state.multithreading = self.prev
+        self._put_back()
+        self.undo.append((setattr, thread.state, "multithreading", thread.state.multithreading))
+        thread.state.multithreading = self.mode
 
     def __call__(self, function: F) -> F:
         """Decorate `function`: the setting holds during its calls only."""
-        thread.state.multithreading = self.prev
+        self._put_back()
         return super().__call__(function)
 
     def clone(self) -> set_multithreading_enabled:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, describe, version_of, wrap_on_graph
 from lucid.autograd.hooks import add_hook_note, check_callable, hook_name
+from lucid.autograd.leaving import Context
 from lucid.autograd.mode import no_grad, thread
 from lucid.errors import GraphError, HookError, HookTypeError, InplaceError
 
@@ -14,19 +16,25 @@ if TYPE_CHECKING:
 
 
 class SavedTensorHooks:
-    """One pair of pack and unpack hooks."""
+    """One pair of pack and unpack hooks, and what is called with a version counter before its tensor changes."""
 
-    __slots__ = ("pack", "unpack")
+    __slots__ = ("before_change", "pack", "unpack")
 
-    def __init__(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        pack: Callable[[Any], Any],
+        unpack: Callable[[Any], Any],
+        before_change: Callable[[list[int]], None] | None = None,
+    ) -> None:
         self.pack = pack
         self.unpack = unpack
+        self.before_change = before_change
 
 
 class Packed:
     """One saved tensor, in the form that its pack hook gave it."""
 
-    __slots__ = ("hooks", "payload")
+    __slots__ = ("hooks", "payload", "shape")
 
     def __init__(self, hooks: SavedTensorHooks, tensor: Any) -> None:
         version = version_of(tensor)[0]
@@ -37,6 +45,7 @@ class Packed:
                 add_hook_note(error, hooks.pack, "pack hook", f"a saved tensor of {describe(tensor)}", 0)
                 raise
         self.hooks = hooks
+        self.shape = tensor.array.shape
         if tensor.version[0] != version:
             raise HookError(
                 f"pack hook {hook_name(hooks.pack)} changed its input in place: return a changed copy instead"
@@ -51,6 +60,11 @@ class Packed:
                 if not isinstance(tensor, TensorBase):
                     raise HookTypeError(
                         f"unpack hook {hook_name(hook)}: expected a Tensor to be returned, got {type(tensor).__name__}"
+                    )
+                if tensor.array.shape != self.shape:
+                    raise HookError(
+                        f"unpack hook {hook_name(hook)}: expected a tensor of shape {self.shape}, as was packed, got "
+                        f"{describe(tensor)}"
                     )
             except Exception as error:
                 add_hook_note(error, hook, "unpack hook", "a saved tensor", 0)
@@ -93,7 +107,7 @@ def pack_saved(values: tuple[Any, ...], tensors: tuple[Any, ...]) -> tuple[Any, 
     """
     if not thread.state.saved_hooks:
         return values
-    hooks = thread.state.saved_hooks[-1]
+    hooks = thread.state.saved_hooks[0]
     return tuple(
         value if tensor is None else Packed(hooks, tensor) for value, tensor in zip(values, tensors, strict=True)
     )
@@ -118,7 +132,7 @@ def saved_tensor(value: Any, edge: Any, version: list[int]) -> Any:
     return wrap_on_graph(tensor.array, edge, version_of(tensor))
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(Context):
     """Inside, every tensor saved for backward goes through `pack_hook`, and through `unpack_hook` when it is needed.
 
     Parameters
@@ -155,24 +169,35 @@ class saved_tensors_hooks:
         check_callable(pack_hook, "saved_tensors_hooks: pack_hook")
         check_callable(unpack_hook, "saved_tensors_hooks: unpack_hook")
         self._hooks = SavedTensorHooks(pack_hook, unpack_hook)
+        super().__init__((_take_off, self._hooks))
 
     def __enter__(self) -> None:
-        if thread.state.saved_hooks_disabled is not None:
-            raise HookError(thread.state.saved_hooks_disabled)
-        thread.state.saved_hooks += (self._hooks,)
-        thread.state.refresh()
+        state = thread.state
+        if state.saved_hooks_disabled is not None:
+            raise HookError(state.saved_hooks_disabled)
+        hooks = state.saved_hooks
+        self.undo.append((hooks.remove, self._hooks))
+        state.before_change()
+        hooks[:0] = (self._hooks,)
 
-    def __exit__(self, *exception: object) -> None:
-        if not thread.state.saved_hooks:
-            raise HookError(
-                "saved_tensors_hooks: left where no hooks are on: those entered inside a hook of backward, or a "
-                "Function's backward, are on until that node of the graph is done"
-            )
-        thread.state.saved_hooks = thread.state.saved_hooks[:-1]
-        thread.state.refresh()
+    def leave(self) -> Any:
+        """Return what takes the hooks off again."""
+        if self._hooks not in thread.state.saved_hooks:
+            del self.undo[1:]  # the end of a node has taken them off
+        return super().leave()
 
 
-class disable_saved_tensors_hooks:
+def _take_off(hooks: SavedTensorHooks) -> None:
+    """Take off hooks that were left before: a backward pass has put them back on, or they are not on."""
+    if hooks not in thread.state.saved_hooks:
+        raise HookError(
+            "saved_tensors_hooks: left where its hooks are not on: those entered inside a hook of backward, or a "
+            "Function's backward, are on until that node of the graph is done"
+        )
+    thread.state.saved_hooks.remove(hooks)
+
+
+class disable_saved_tensors_hooks(Context):
     """Inside, entering :class:`saved_tensors_hooks` raises an error with `message`.
 
     Parameters
@@ -182,6 +207,8 @@ class disable_saved_tensors_hooks:
 
     Raises
     ------
+    TypeError
+        If `message` is no str.
     RuntimeError
         On entry, with `message`, if saved-tensor hooks are active already.
 
@@ -195,17 +222,15 @@ class disable_saved_tensors_hooks:
     lucid.errors.HookError: no packing here
     """
 
+    @checked
     def __init__(self, message: str) -> None:
+        super().__init__()
         self._message = message
-        self._before: list[str | None] = []
 
     def __enter__(self) -> None:
-        if thread.state.saved_hooks:
+        state = thread.state
+        if state.saved_hooks:
             raise HookError(self._message)
-        self._before.append(thread.state.saved_hooks_disabled)
-        thread.state.saved_hooks_disabled = self._message
-        thread.state.refresh()
-
-    def __exit__(self, *exception: object) -> None:
-        thread.state.saved_hooks_disabled = self._before.pop()
-        thread.state.refresh()
+        self.undo.append(state.putting_back("saved_hooks_disabled", ordinary=state.saved_hooks_disabled is None))
+        state.before_change()
+        state.saved_hooks_disabled = self._message

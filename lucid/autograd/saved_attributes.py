@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.base import is_tuple
 from lucid.autograd.hooks import check_callable
 from lucid.autograd.saved import Packed, PackedTuple, SavedTensorHooks, saved_tensor
@@ -111,7 +109,7 @@ class SavedTensor:
 
 def is_number(value: Any) -> bool:
     """Return whether what is kept in a tensor's place is a number, or nothing."""
-    return value is None or isinstance(value, int | float | complex | np.generic)
+    return value is None or isinstance(value, int | float | complex)
 
 
 class _Attribute:

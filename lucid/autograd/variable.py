@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lucid.autograd.base import TensorBase
+from lucid.autograd.decorating import check_bool
 from lucid.autograd.node import accumulator_of
 from lucid.autograd.running import queue_callback
 from lucid.autograd.views import detached
@@ -53,8 +54,10 @@ class Variable(metaclass=_VariableMeta):
     def __new__(cls, data: TensorBase, requires_grad: bool = False) -> Any:
         """Return the tensor."""
         if not isinstance(data, TensorBase):
-            raise HookTypeError(f"Variable: expected a Tensor, got {type(data).__name__}: make one with lucid.tensor")
+            raise HookTypeError(
+                f"Variable: data: expected a Tensor, got {type(data).__name__}: make one with lucid.tensor"
+            )
         made = detached(data)
-        if requires_grad:
+        if requires_grad and check_bool(requires_grad, "requires_grad"):
             made.edge = (accumulator_of(made), 0)
         return made

@@ -13,6 +13,7 @@ from lucid.autograd.namespace import CUDA
 from lucid.autograd.node import AccumulateGrad, Node, next_sequence
 from lucid.backend import gpu
 from lucid.backend.dtype import can_cast, dtype_of
+from lucid.backend.memory import writeable
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
 
 if TYPE_CHECKING:
@@ -57,18 +58,19 @@ class View:
         self.output = output
         self.seen = version_of(parent)[0]
         self.refuses: str | None = outer.refuses if outer is not None else None
-        self.detached = not thread.state.grad_enabled or (outer is not None and outer.detached)
+        self.detached = not thread.state.grad_mode.enabled or (outer is not None and outer.detached)
         if several:
             self.refuses = f"it is an output of {primitive.name}, which returns several views of one tensor"
-        elif not thread.state.grad_enabled:
-            self.refuses = f"it is a view that was taken in {'inference' if thread.state.inference else 'no_grad'} mode"
+        elif not thread.state.grad_mode.enabled:
+            mode = "inference" if thread.state.grad_mode.inference else "no_grad"
+            self.refuses = f"it is a view that was taken in {mode} mode"
 
     @classmethod
-    def fixed(cls, parent: View | TensorBase, refuses: str) -> View:
+    def fixed(cls, parent: TensorBase, refuses: str) -> View:
         """Return the record of a view that no op can take again, and so refuses in-place changes."""
         view = cls.__new__(cls)
-        view.parent = parent if isinstance(parent, View) or parent.origin is None else parent.origin
-        view.base = view.parent.base if isinstance(view.parent, View) else view.parent
+        # the views between it and the base do not matter
+        view.parent = view.base = parent if parent.origin is None else parent.origin.base
         view.primitive = None
         view.settings = {}
         view.output = 0
@@ -130,7 +132,7 @@ def live_edge(tensor: TensorBase, *, shown: bool = False) -> Edge | None:
     if (base.edge is not None or tensor.edge is not None) and not view.detached:
         steps = view.chain()
         lost = any(step.primitive is None for step in steps)
-        if lost and not shown and not thread.state.grad_enabled:
+        if lost and not shown and not thread.state.grad_mode.enabled:
             # nothing is recorded that would hang on this edge
             return tensor.edge
         if lost or base.edge is not None:
@@ -152,6 +154,8 @@ class CopySlices(Node):
         self.steps = steps
         self.extra = None
         self.sequence = next_sequence()
+        if type(base.array) is not np.ndarray:
+            self.keep_stream(base.array)
 
     def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Return the gradient outside of the view for the old base, inside of it for the new values."""
@@ -176,7 +180,7 @@ def check_change(target: TensorBase, *, recording: bool) -> None:
         For a leaf that requires grad, a view of one, and a view whose kind refuses, while the change is recorded.
     """
     view = target.origin
-    if version_of(target) is INFERENCE and not thread.state.inference:
+    if version_of(target) is INFERENCE and not thread.state.grad_mode.inference:
         INFERENCE[0]
     if not recording:
         return
@@ -199,6 +203,13 @@ def check_change(target: TensorBase, *, recording: bool) -> None:
             f"a view of a leaf Variable that requires grad is being used in an in-place operation "
             f"({describe(target)}): change it under lucid.no_grad(), or change a clone()"
         )
+
+
+def memory_error(target: TensorBase) -> InplaceError:
+    """Return the error of a tensor whose memory cannot be written."""
+    return InplaceError(
+        f"this tensor of {describe(target)} shares read-only or broadcast memory (expand): clone() it first"
+    )
 
 
 def change_in_place(target: Any, value: Any) -> Any:
@@ -243,9 +254,7 @@ def change_in_place(target: Any, value: Any) -> Any:
     if not array.size:
         pass
     elif not writeable(array):
-        raise InplaceError(
-            f"this tensor of {describe(target)} shares read-only or broadcast memory (expand): clone() it first"
-        )
+        raise memory_error(target)
     elif type(array) is np.ndarray:
         thread.state.quiet(np.copyto, array, source, "unsafe")
     else:
@@ -265,25 +274,6 @@ def change_in_place(target: Any, value: Any) -> Any:
     return target
 
 
-def writeable(array: Any) -> bool:
-    """Return whether each element of an array has memory of its own, and it may be written to."""
-    flags = array.flags
-    if type(array) is np.ndarray and not flags.writeable:
-        return False
-    return flags.c_contiguous or not overlapping(array)
-
-
-def overlapping(array: Any) -> bool:
-    """Return whether elements of an array share memory; also True for some in which they interleave."""
-    reach = 0
-    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
-        if size > 1:
-            if stride <= reach:
-                return True
-            reach += stride * (size - 1)
-    return False
-
-
 def rebase(tensor: TensorBase, edge: Edge | None) -> None:
     """Give `tensor` a new place in the graph; a retained gradient follows it."""
     old = tensor.edge
@@ -293,7 +283,6 @@ def rebase(tensor: TensorBase, edge: Edge | None) -> None:
         if kept is not None and kept() is tensor:
             del old[0].extra.retained[old[1]]
             edge[0].rare().retained[edge[1]] = kept
-            edge[0].rare().settle()
 
 
 def detached(tensor: TensorBase) -> Any:

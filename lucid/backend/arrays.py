@@ -22,6 +22,7 @@ from lucid.backend.dtype import (
     promote_types,
     scalar_dtype,
 )
+from lucid.backend.functions import cupy_functions
 from lucid.errors import DeviceError, DtypeError, ShapeError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def is_array(x: object) -> bool:
 
 
 def namespace(array: Array) -> Any:
-    """``numpy`` for NumPy's arrays and scalars, ``cupy`` for CuPy's: the module whose functions work on ``array``.
+    """``numpy`` for NumPy's arrays and scalars, ``cupy`` for CuPy's: what holds the functions that work on ``array``.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def namespace(array: Array) -> Any:
     if type(array) is np.ndarray or isinstance(array, (np.ndarray, np.generic)):
         return np
     if gpu.is_gpu_array(array):
-        return gpu.cupy()
+        return cupy_functions()
     raise DeviceError(f"expected a NumPy or CuPy array, got {type(array).__name__}")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lucid.arguments import unfit
 from lucid.backend import gpu
 from lucid.errors import DeviceError
 
@@ -51,14 +52,16 @@ class device:
         elif isinstance(type, str):
             match = _SPELLING.fullmatch(type)
             if match is None:
-                raise DeviceError(f"expected a device such as 'cpu', 'cuda' or 'cuda:1', got {type!r}")
+                raise unfit(type, "a device such as 'cpu', 'cuda' or 'cuda:1'", "device", DeviceError)
             kind, own = match[1], None if match[2] is None else int(match[2])
         elif isinstance(type, int) and not isinstance(type, bool):
             kind, own = "cuda", type
         else:
-            raise DeviceError(f"expected a device, its name or a CUDA index, got {type!r}")
+            raise unfit(type, "a device, its name or a CUDA index", "device", DeviceError)
         if index is not None and own is not None:
             raise DeviceError(f"device: the index is given twice, in {type!r} and as index={index}; leave one out")
+        if index is not None and not isinstance(index, int):
+            raise unfit(index, "an int or None", "index", DeviceError)
         number = own if index is None else index
         if number is not None and number < 0:
             raise DeviceError(f"device: expected an index of 0 or more, got {number}")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import ml_dtypes
 import numpy as np
 
+from lucid.arguments import unfit
 from lucid.errors import DtypeError
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def as_dtype(spec: Any) -> dtype:
     else:
         found = None
     if found is None:
-        raise DtypeError(f"expected a dtype of lucid ({_SUPPORTED}), got {spec!r}")
+        raise unfit(spec, f"a dtype of lucid ({_SUPPORTED})", "dtype", DtypeError)
     return found
 
 
@@ -413,9 +414,7 @@ def scalar_dtype(value: Any) -> dtype:
         return _default
     if isinstance(value, complex):
         return _default.to_complex()
-    raise DtypeError(
-        f"expected an array or a Python number (bool, int, float, complex), got {type(value).__name__}: {value!r}"
-    )
+    raise unfit(value, "an array or a Python number (bool, int, float, complex)", kind=DtypeError)
 
 
 def can_cast(from_: Any, to: Any) -> bool:

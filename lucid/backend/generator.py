@@ -5,10 +5,12 @@ from __future__ import annotations
 import operator
 import os
 import re
-import threading
 from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
+
+from lucid.backend.locks import new_lock
+from lucid.errors import ArgumentError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +75,7 @@ class Generator:
         self.device = _canonical_device(device)
         self._seed = int.from_bytes(os.urandom(8), "little") if seed is None else _as_seed(seed)
         self._offset = 0
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def manual_seed(self, seed: int) -> Generator:
         """Itself, restarted at offset 0 of the stream of ``seed``, an integer in [-2**63, 2**64)."""
@@ -119,7 +121,7 @@ class Generator:
             If ``count`` is negative.
         """
         if count < 0:
-            raise ValueError(f"reserve: expected a count of blocks >= 0, got {count}")
+            raise SettingError(f"reserve: expected a count of blocks >= 0, got {count}")
         with self._lock:
             seed, offset = self._seed, self._offset
             self._offset = (offset + count) % 2**64
@@ -136,7 +138,7 @@ class Generator:
 
 def _canonical_device(device: str) -> str:
     if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        raise ValueError(f"expected a device 'cpu', 'cuda' or 'cuda:N', got {device!r}")
+        raise SettingError(f"expected a device 'cpu', 'cuda' or 'cuda:N', got {device!r}")
     return "cuda:0" if device == "cuda" else device
 
 
@@ -144,9 +146,9 @@ def _as_seed(seed: SupportsIndex) -> int:
     try:
         value = operator.index(seed)
     except TypeError:
-        raise TypeError(f"expected the seed to be an integer, got {type(seed).__name__}: {seed!r}") from None
+        raise ArgumentError(f"expected the seed to be an integer, got {type(seed).__name__}: {seed!r}") from None
     if not -(2**63) <= value < 2**64:
-        raise ValueError(f"expected a seed in [-2**63, 2**64), got {value}")
+        raise SettingError(f"expected a seed in [-2**63, 2**64), got {value}")
     return value % 2**64
 
 
@@ -159,12 +161,12 @@ def _unpack_state(state: Array) -> tuple[int, int]:
     dtype = getattr(state, "dtype", None)
     if dtype != np.uint8:
         got = type(state).__name__ if dtype is None else f"dtype {dtype}"
-        raise TypeError(f"expected a generator state as a uint8 array from get_state(), got {got}")
+        raise ArgumentError(f"expected a generator state as a uint8 array from get_state(), got {got}")
     if state.shape != (_STATE_BYTES,):
-        raise ValueError(f"expected a generator state of shape ({_STATE_BYTES},), got {tuple(state.shape)}")
+        raise SettingError(f"expected a generator state of shape ({_STATE_BYTES},), got {tuple(state.shape)}")
     packed = np.asarray(state).tobytes()
     if packed[:8] != _STATE_TAG:
-        raise ValueError(
+        raise SettingError(
             f"expected a generator state that begins with the tag {_STATE_TAG!r}, got {packed[:8]!r}; "
             "pass an array that get_state() of a lucid generator returned"
         )
@@ -173,7 +175,7 @@ def _unpack_state(state: Array) -> tuple[int, int]:
 
 # ---- the process's generators: one per device, all started from one seed ----
 
-_registry_lock = threading.Lock()
+_registry_lock = new_lock()
 default_generator = Generator("cpu")
 _generators: dict[str, Generator] = {"cpu": default_generator}
 _process_seed = default_generator.initial_seed()
@@ -201,7 +203,8 @@ def default_generator_for(device: str) -> Generator:
 def manual_seed(seed: int) -> Generator:
     """CPU default generator, after the default generators of all devices were restarted with ``seed``.
 
-    Devices that are first used later start from ``seed`` too.
+    Devices that are first used later start from ``seed`` too. Forked processes all go on with the numbers of their
+    parent: seed each with a number of its own.
 
     Raises
     ------
@@ -250,7 +253,7 @@ def set_rng_states(states: Mapping[str, Array]) -> None:
     global _process_seed
     unpacked = {_canonical_device(device): _unpack_state(state) for device, state in states.items()}
     if "cpu" not in unpacked:
-        raise ValueError(f"expected the states to hold the device 'cpu', got {sorted(unpacked)}")
+        raise SettingError(f"expected the states to hold the device 'cpu', got {sorted(unpacked)}")
     with _registry_lock:
         _process_seed = unpacked["cpu"][0]
         for device in sorted({*_generators, *unpacked}):

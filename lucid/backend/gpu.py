@@ -5,10 +5,15 @@ CuPy is imported when a CUDA device is first asked for, never by ``import lucid`
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
+from contextlib import ExitStack, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lucid.backend.trust import distrusted
 from lucid.errors import CudaUnavailableError, OutOfMemoryError
 
 if TYPE_CHECKING:
@@ -21,38 +26,48 @@ __all__ = [
     "cupy",
     "current_device",
     "current_stream",
+    "default_stream",
     "device_count",
     "device_index",
     "is_available",
+    "is_default",
     "is_gpu_array",
     "is_simulated",
+    "mark",
     "on_this_threads_streams",
     "part",
-    "stand_in",
+    "simulate",
     "transfer",
     "use_device",
+    "use_stream",
 ]
 
 _INSTALL = "install it with: pip install 'lucid-cupy[cuda12]' (or [cuda13], by the CUDA version of the driver)"
 
+# CUDA's names for the default stream of all threads and for that of whichever thread asks; CuPy reads the same setting.
+_LEGACY, _PER_THREAD = 0, 2
+_DEFAULT = _LEGACY if os.environ.get("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "0") in {"", "0"} else _PER_THREAD
+
+_log = logging.getLogger("lucid.cuda")
+
 _module: Any = None
-_stand_in: Callable[[str], Any] | None = None
+_simulated = False
 
 
-def stand_in(load: Callable[[str], Any]) -> None:
-    """Let ``load`` give the modules of CuPy, by their dotted names: the simulator's, in place of the real ones."""
-    global _stand_in
-    _stand_in = load
+def simulate() -> None:
+    """Take note that CUDA devices are the simulator's."""
+    global _simulated
+    _simulated = True
 
 
 def is_simulated() -> bool:
     """Whether CUDA devices are the simulator's."""
-    return _stand_in is not None
+    return _simulated
 
 
 def part(name: str) -> Any:
     """Return a module of CuPy's distribution that `cupy` does not hold, by its dotted name, such as ``"cupyx"``."""
-    return import_module(name) if _stand_in is None else _stand_in(name)
+    return import_module(name)
 
 
 def cupy() -> Any:
@@ -87,8 +102,25 @@ def cupy() -> Any:
         raise CudaUnavailableError(
             "CuPy found no CUDA device; check nvidia-smi and CUDA_VISIBLE_DEVICES, or use device='cpu'"
         )
+    if not _simulated:
+        _distrust_cache()
     _module = module
     return module
+
+
+def _distrust_cache() -> None:
+    """Have CuPy keep kernels in memory if another user could have put some into the folder from which it takes them."""
+    path = Path(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache"))
+    with suppress(RuntimeError):  # a user without a home
+        path = path.expanduser().absolute()
+    if path.is_dir() and (reason := distrusted(path, ours=False)):
+        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
+        _log.warning(
+            "CuPy's compiled kernels are neither taken from %s nor kept there: %s; each process compiles its own. "
+            "Delete that folder, or name one of your own in CUPY_CACHE_DIR",
+            path,
+            reason,
+        )
 
 
 def device_count() -> int:
@@ -159,9 +191,9 @@ def _out_of_memory(error: BaseException) -> OutOfMemoryError:
     pool = cupy().get_default_memory_pool()
     used, total = pool.used_bytes(), pool.total_bytes()
     return OutOfMemoryError(
-        f"cuda:{current_device()} has no room left: {error} Tensors hold {used:,} bytes, and {total - used:,} more are "
-        "kept for reuse. Use smaller batches, free tensors and graphs that are no longer needed, or run parts of the "
-        "model under lucid.no_grad()"
+        f"cuda:{current_device()} has no room left: {error} Tensors hold {used:,} bytes, and {total - used:,} more "
+        "lie in pieces between them, too small or of other streams. Use smaller batches, free tensors and graphs that "
+        "are no longer needed, or run parts of the model under lucid.no_grad()"
     )
 
 
@@ -188,19 +220,68 @@ def current_stream(index: int | None = None) -> Any:
     return module.cuda.get_current_stream() if index is None else module.cuda.get_current_stream(index)
 
 
+def default_stream() -> Any:
+    """CuPy stream on which this thread queues work for any device unless another is chosen."""
+    kinds = cupy().cuda.Stream
+    return kinds.null if _DEFAULT == _LEGACY else kinds.ptds
+
+
+def is_default(stream: Any) -> bool:
+    """Whether a CuPy stream is `default_stream`."""
+    return stream.ptr == _DEFAULT
+
+
+def mark(stream: Any) -> Any:
+    """CuPy event at the end of what is queued on a stream of the current device so far."""
+    return stream.record(cupy().cuda.Event(disable_timing=True))
+
+
+class use_stream:
+    """Context in which this thread queues work for CUDA device ``index``, current or not, on a CuPy stream.
+
+    It is the one way to change streams.
+    """
+
+    __slots__ = ("_before", "_index", "_stream")
+
+    def __init__(self, stream: Any, index: int) -> None:
+        self._stream = stream
+        self._index = index
+
+    def __enter__(self) -> None:
+        self._before = current_stream(self._index)
+        with use_device(self._index):
+            # a block of CuPy's inside of this one ends on the stream that was entered last, whatever `use` has chosen
+            self._stream.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        with use_device(self._index):
+            self._stream.__exit__()
+            # for the same reason: the stream before may be one that `use` has chosen
+            self._before.use()
+
+
 def on_this_threads_streams(function: Callable[[], T]) -> Callable[[], T]:
     """Return `function` for another thread to call: with the current device and streams of this one."""
     if _module is None:
         return function
     device, streams = current_device(), [current_stream(index) for index in range(device_count())]
+    # what goes by one name is another stream there: neither can be told to wait for the other
+    own = [stream for stream in streams if stream.ptr == _PER_THREAD]
+
+    def wait() -> None:
+        for stream in own:
+            stream.synchronize()
 
     def run() -> T:
-        for index, stream in enumerate(streams):
-            with use_device(index):
-                stream.use()
-        with use_device(device):
+        with ExitStack() as stack:
+            stack.callback(wait)
+            for index, stream in enumerate(streams):
+                stack.enter_context(use_stream(stream, index))
+            stack.enter_context(use_device(device))
             return function()
 
+    wait()
     return run
 
 
@@ -231,6 +312,9 @@ def transfer(array: Any, source: int | None, target: int | None, *, blocking: bo
             return array.get(order="A", blocking=blocking)
     if source is None:
         with use_device(target):
+            if not array.ndim and not array:
+                # CuPy fills an array of no dimension, and writes 0 for -0
+                return module.asarray(array.reshape(1), blocking=blocking).reshape(())
             return module.asarray(array, blocking=blocking)
     return _between(module, array, source, target)
 
@@ -241,12 +325,12 @@ def _between(module: Any, array: Any, source: int, target: int) -> Any:
         # CuPy gives an array of no dimension one
         array = module.ascontiguousarray(array).reshape(array.shape)
         giver = current_stream(source)
-        written = giver.record(module.cuda.Event(disable_timing=True))
+        written = mark(giver)
     with use_device(target):
         taker = current_stream(target)
         taker.wait_event(written)
         moved = array.copy()
-        taken = taker.record(module.cuda.Event(disable_timing=True))
+        taken = mark(taker)
     with use_device(source):
         # Without this the source could be freed and overwritten while the copy still reads it.
         giver.wait_event(taken)

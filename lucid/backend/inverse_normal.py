@@ -69,7 +69,8 @@ def minus_log(xp: Any, x: Array) -> Array:
     """-log(x) for normal positive float64: x = 2**k * z, z in [sqrt(1/2), sqrt(2)), log z = 2 atanh((z-1) / (z+1))."""
     bits = x.view(np.int64)
     exponent = (bits - _SQRT_HALF_BITS) >> 52
-    z = (bits - (exponent << 52)).view(np.float64)
+    # by a product, as C++17 shifts no negative numbers
+    z = (bits - exponent * 2**52).view(np.float64)
     k = exponent.astype(np.float64)
     z -= 1.0
     s = z / (z + 2.0)

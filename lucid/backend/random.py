@@ -29,6 +29,7 @@ from lucid.backend.generator import (
 )
 from lucid.backend.inverse_normal import inverse_normal, minus_log
 from lucid.backend.philox import random_bits, word_chunks
+from lucid.errors import ArgumentError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ def _draw(
 def _float_dtype(name: str, dtype: Any) -> np.dtype[Any]:
     checked = np.dtype(dtype)
     if checked.name not in _UNIFORM_BITS:
-        raise TypeError(f"{name}: expected a floating dtype out of {', '.join(_UNIFORM_BITS)}, got {checked.name}")
+        raise ArgumentError(f"{name}: expected a floating dtype out of {', '.join(_UNIFORM_BITS)}, got {checked.name}")
     return checked
 
 
@@ -155,7 +156,7 @@ def _uniform_bounds(dtype: np.dtype[Any], low: float, high: float) -> tuple[floa
         start, stop = float(dtype.type(low)), float(dtype.type(high))
         span = float(working(stop - start))
     if not (low <= high and math.isfinite(start) and math.isfinite(stop) and math.isfinite(span)):
-        raise ValueError(
+        raise SettingError(
             f"uniform: expected low <= high, both and their difference finite in {dtype.name}, "
             f"got low={low}, high={high}"
         )
@@ -228,7 +229,7 @@ def normal(
     """
     dtype = _float_dtype("normal", dtype)
     if not std >= 0:
-        raise ValueError(f"normal: expected a standard deviation >= 0, got {std}")
+        raise SettingError(f"normal: expected a standard deviation >= 0, got {std}")
 
     def values_of(words: Array) -> Array:
         values = inverse_normal(xp, _centred(words, dtype))
@@ -254,7 +255,7 @@ def exponential(generator: Generator, shape: tuple[int, ...], dtype: Any, rate: 
     """
     dtype = _float_dtype("exponential", dtype)
     if not rate > 0:
-        raise ValueError(f"exponential: expected a rate > 0, got {rate}")
+        raise SettingError(f"exponential: expected a rate > 0, got {rate}")
 
     def values_of(words: Array) -> Array:
         values = _centred(words, dtype)
@@ -304,13 +305,13 @@ def randint(
     """
     dtype = np.dtype(dtype)
     if dtype.kind not in "iu":
-        raise TypeError(f"randint: expected an integer dtype, got {dtype.name}")
+        raise ArgumentError(f"randint: expected an integer dtype, got {dtype.name}")
     low, high = operator.index(low), operator.index(high)
     if low >= high:
-        raise ValueError(f"randint: expected low < high, got low={low}, high={high}")
+        raise SettingError(f"randint: expected low < high, got low={low}, high={high}")
     limits = np.iinfo(dtype)
     if low < limits.min or high - 1 > limits.max:
-        raise ValueError(
+        raise SettingError(
             f"randint: {dtype.name} holds {limits.min} to {limits.max}, got low={low}, high={high}; "
             "choose a wider dtype or narrower bounds"
         )
@@ -360,7 +361,7 @@ def bernoulli(generator: Generator, p: float, shape: tuple[int, ...], xp: Any = 
     True
     """
     if not 0 <= p <= 1:
-        raise ValueError(f"bernoulli: expected a probability in [0, 1], got {p}")
+        raise SettingError(f"bernoulli: expected a probability in [0, 1], got {p}")
     threshold = threshold_of(p)
 
     def values_of(words: Array) -> Array:
@@ -395,7 +396,7 @@ def permutation(generator: Generator, n: int, xp: Any = np) -> Array:
     [0, 1, 2, 3, 4]
     """
     if n < 0:
-        raise ValueError(f"permutation: expected a length n >= 0, got {n}")
+        raise SettingError(f"permutation: expected a length n >= 0, got {n}")
     word = np.dtype(np.uint64)
     keys = _draw(xp, generator, (n,), word, 2, lambda words: words.view(np.uint64), "integers", 0, 2**64)
     return xp.argsort(keys, kind="stable").astype(np.int64, copy=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = ["MatmulSettings", "matmul"]
 
+from lucid.errors import ArgumentError
+
 
 class MatmulSettings:
     """How matrix products of float32 are computed; `lucid.backends.cuda.matmul` is the one of the process.
@@ -36,7 +38,7 @@ class MatmulSettings:
     @allow_tf32.setter
     def allow_tf32(self, value: bool) -> None:
         if not isinstance(value, bool):
-            raise TypeError(f"allow_tf32: expected True or False, got {value!r}")
+            raise ArgumentError(f"allow_tf32: expected True or False, got {value!r}")
         self._allow_tf32 = value
 
     def __repr__(self) -> str:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 
-from lucid.backend import gpu
 from lucid.backend.gpu import device_count, is_available
-from lucid.cuda import kernels
 from lucid.cuda.compiler import compile
 from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
 from lucid.cuda.memory import (
@@ -25,12 +23,10 @@ from lucid.cuda.switches import is_debug, set_debug
 from lucid.cuda.warmup import warmup
 from lucid.errors import OutOfMemoryError
 
-if os.environ.get("LUCID_CUDA_SIMULATOR", "0") != "0":
-    from lucid.cuda.simulator.driver import SimulatedDriver
-    from lucid.cuda.simulator.modules import load
+if os.environ.get("LUCID_CUDA_SIMULATOR", "0") not in {"", "0"}:
+    from lucid.cuda.simulator.bootstrap import start
 
-    gpu.stand_in(load)
-    kernels.drive(SimulatedDriver)
+    start()
 
 __all__ = [
     "Event",

@@ -38,6 +38,8 @@ FORMS: dict[np.dtype[Any], tuple[int, int, type[np.floating[Any]]]] = {
     np.dtype(np.float64): (1, COMPUTE_64F, np.float64),
 }
 DEFAULT_ALGORITHM = -1
+# A flag of the math mode: parts of a sum are added in the compute type, not in that of the output.
+FULL_SUMS = 16
 LARGEST = 2**31 - 1
 
 
@@ -174,17 +176,25 @@ def _multiply(
     handle = gpu.cupy().cuda.device.get_cublas_handle()
     alpha_at, beta_at = _factor(alpha, factor), _factor(beta, factor)
     a_at, b_at, out_at = a.data.ptr, b.data.ptr, out.data.ptr
-    for places in itertools.product(*[range(loop[0]) for loop in loops]):
-        a_skip, b_skip, out_skip = (
-            x.itemsize * sum(place * loop[k] for place, loop in zip(places, loops, strict=True))
-            for k, x in enumerate((a, b, out), 1)
-        )
-        # cuBLAS counts by columns: its matrices are the transposes of ours, and the product's is b.T @ a.T
-        cublas.gemmStridedBatchedEx(
-            handle, int(b_by_columns), int(a_by_columns), columns, rows, inner,
-            alpha_at.address, b_at + b_skip, number, b_line, b_step, a_at + a_skip, number, a_line, a_step,
-            beta_at.address, out_at + out_skip, made, columns, out_step, count, compute, DEFAULT_ALGORITHM,
-        )  # fmt: skip
+    mode = cublas.getMathMode(handle) if out.itemsize == 2 else FULL_SUMS
+    if not mode & FULL_SUMS:
+        cublas.setMathMode(handle, mode | FULL_SUMS)
+    try:
+        for places in itertools.product(*[range(loop[0]) for loop in loops]):
+            a_skip, b_skip, out_skip = (
+                x.itemsize * sum(place * loop[k] for place, loop in zip(places, loops, strict=True))
+                for k, x in enumerate((a, b, out), 1)
+            )
+            # cuBLAS counts by columns: its matrices are the transposes of ours, and the product's is b.T @ a.T
+            cublas.gemmStridedBatchedEx(
+                handle, int(b_by_columns), int(a_by_columns), columns, rows, inner,
+                alpha_at.address, b_at + b_skip, number, b_line, b_step, a_at + a_skip, number, a_line, a_step,
+                beta_at.address, out_at + out_skip, made, columns, out_step, count, compute, DEFAULT_ALGORITHM,
+            )  # fmt: skip
+    finally:
+        # the handle is CuPy's, too
+        if not mode & FULL_SUMS:
+            cublas.setMathMode(handle, mode)
 
 
 def _loops(a: Array, b: Array, stack: tuple[int, ...], size: int) -> list[product.Loop]:

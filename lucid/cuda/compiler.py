@@ -6,8 +6,10 @@ error in Python and not a wrong result on the device.
 
 from __future__ import annotations
 
+import operator
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import ml_dtypes
 import numpy as np
@@ -59,15 +61,18 @@ _SYNONYMS = {
     **{f"int{bits}_t": name for bits, name in ((8, "signed char"), (16, "short"), (32, "int"), (64, "long long"))},
     **{f"uint{bits}_t": f"unsigned {n}" for bits, n in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))},
 }
+# A NUL would end the text for NVRTC, and half a character has no bytes.
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _INTEGERS: Any = (int, np.integer, np.bool_)
 _REALS: Any = (*_INTEGERS, float, np.floating, ml_dtypes.bfloat16)
 _BFLOAT16 = _NUMBERS["__nv_bfloat16"].dtype
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
+# Patterns that match to the end of a text what is never closed in it, so that none is sought there once more.
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_BOUNDS = r"(?:__launch_bounds__\s*\([^()]*\)\s*)?"
 _KERNEL = re.compile(
-    rf"(?:template\s*<(?P<template>[^>]*)>\s*)?(?:extern\s+\"C\"\s+)?__global__\s+(?:static\s+)?{_BOUNDS}void\s+{_BOUNDS}"
-    r"(?P<name>\w+)\s*\((?P<parameters>[^)]*)\)"
+    r"(?:template\s*<(?P<template>(?:(?!template)[^>])*)>\s*)?(?:extern\s+\"C\"\s+)?"
+    rf"__global__\s+(?:static\s+)?{_BOUNDS}void\s+{_BOUNDS}(?P<name>\w+)\s*\((?P<parameters>[^)]*)(?P<closed>\)?)"
 )
 
 
@@ -184,12 +189,26 @@ class Function:
         DeviceError
             If an array is on another device.
         """
+        grid, block = self._extent("grid", grid), self._extent("block", block)
+        if not isinstance(shared_mem, int) or shared_mem < 0:
+            raise KernelError(f"{self.name}: shared_mem is a number of bytes, got {shared_mem!r}")
         if len(args) != len(self.parameters):
             wanted = ", ".join(map(str, self.parameters))
             raise KernelError(f"{self.name} takes {len(self.parameters)} arguments ({wanted}), got {len(args)}")
         device = gpu.current_device()
         values = [p.packed(value, self.name, device) for p, value in zip(self.parameters, args, strict=True)]
         self._launcher(grid, block, *values, shared=shared_mem)
+
+    def _extent(self, parameter: str, value: Any) -> tuple[int, ...]:
+        try:
+            extent = tuple(
+                operator.index(each) for each in cast("Any", value if isinstance(value, Iterable) else [value])
+            )
+        except TypeError:
+            extent = ()
+        if not 1 <= len(extent) <= 3:
+            raise KernelError(f"{self.name}: {parameter} is an int or up to three of them, got {value!r}")
+        return extent
 
     def __repr__(self) -> str:
         return f"Function({self.name}({', '.join(map(str, self.parameters))}))"
@@ -202,9 +221,15 @@ class Module:
     """
 
     def __init__(self, source: str, name: str) -> None:
+        for parameter, value in (("source", source), ("name", name)):
+            if not isinstance(value, str):
+                raise TypeError(f"compile: {parameter} is a str, got {type(value).__name__}")
+            if found := _NOT_TEXT.search(value):
+                raise KernelError(f"compile: {parameter} holds the character {found[0]!r}, at {found.start():,}")
         self._name = name
         self._source = paste(source, name)
-        declared = {found["name"]: found for found in _KERNEL.finditer(_COMMENT.sub(" ", source))}
+        kernels_found = _KERNEL.finditer(_COMMENT.sub(" ", source))
+        declared = {found["name"]: found for found in kernels_found if found["closed"]}
         if not declared:
             raise KernelError(f"{name} declares no kernel: none of its functions is a __global__ void")
         self._templates = {
@@ -227,7 +252,9 @@ class Module:
             # Those that are no templates are compiled together, an instance of a template when it is asked for.
             names = self._plain if name in self._plain else (name,)
             signatures = {each: self._functions[each].signature for each in names}
-            found = kernels.load(Unit(self._name, re.sub(r"\W", "_", self._name), self._source, signatures))
+            found = kernels.load(
+                Unit(self._name, re.sub(r"\W", "_", self._name, flags=re.ASCII), self._source, signatures)
+            )
             self._handles.update({(key[0], each): handle for each, handle in found.items()})
         return self._handles[key]
 
@@ -254,12 +281,12 @@ class Module:
             known = ", ".join([*self._plain, *(f"{kernel}<{t}>" for kernel, (t, _) in self._templates.items())])
             raise KernelError(f"{self._name} has no kernel {name!r}; it has {known}")
         template, parameters = self._templates[found[1]]
-        names = [each.split("=")[0].split()[-1] for each in template.split(",")]
+        names = [(each.partition("=")[0].split() or [""])[-1] for each in template.split(",")]
         arguments = [each.strip() for each in found[2].split(",")]
         if len(names) != len(arguments):
             raise KernelError(f"{found[1]} is a template <{template}>, got {name!r}")
         for formal, actual in zip(names, arguments, strict=True):
-            parameters = re.sub(rf"\b{formal}\b", actual, parameters)
+            parameters = re.sub(rf"\b{re.escape(formal)}\b", lambda _, actual=actual: actual, parameters)
         return Function(name, _parameters(name, parameters), self)
 
     def __iter__(self) -> Iterator[str]:
@@ -274,16 +301,18 @@ def _parameters(kernel: str, text: str) -> list[Parameter]:
     parameters: list[Parameter] = []
     for declaration in text.split(",") if text.strip() not in {"", "void"} else []:
         words = re.sub(r"\b(const|volatile|__restrict__|__restrict|restrict|__grid_constant__)\b", " ", declaration)
-        found = re.fullmatch(r"\s*([\w\s]+?)\s*(\*?)\s*(\w+)\s*", words)
-        if found is None:
-            raise KernelError(f"{kernel}: the parameter {declaration.strip()!r} is no number and no pointer to numbers")
-        spelled, pointer, name = found.groups()
-        kind = " ".join(spelled.split())
+        *spelled, name = words.replace("*", " * ").split() or [""]
+        if pointer := spelled[-1:] == ["*"]:
+            spelled.pop()
+        if not spelled or not all(re.fullmatch(r"\w+", word) for word in (*spelled, name)):
+            shown = declaration.strip()[:80]
+            raise KernelError(f"{kernel}: the parameter {shown!r} is no number and no pointer to numbers")
+        kind = " ".join(spelled)
         kind = re.sub(r"^(unsigned |)(short|long long|long) int$", r"\1\2", kind)
         kind = _SYNONYMS.get(kind, kind)
         if not pointer and kind not in _NUMBERS:
             raise KernelError(f"{kernel}: {kind} {name} is passed by value, and only numbers and pointers can be")
-        parameters.append(Parameter(name, kind, bool(pointer)))
+        parameters.append(Parameter(name, kind, pointer))
     return parameters
 
 
@@ -292,7 +321,8 @@ def compile(source: str, *, name: str = "custom.cu") -> Module:
 
     The source may include lucid's headers, such as ``#include "lucid.cuh"``. On a device it is compiled by NVRTC as
     C++17. Kernels write into memory that autograd does not watch: let them fill fresh tensors (`lucid.empty`), and give
-    them a derivative with `lucid.autograd.Function`.
+    them a derivative with `lucid.autograd.Function`. A source from strangers is a program from strangers: on the
+    simulated device it runs on the host, with all rights of the process.
 
     Parameters
     ----------
@@ -310,6 +340,8 @@ def compile(source: str, *, name: str = "custom.cu") -> Module:
     ------
     KernelError
         If it does not compile, or declares no kernel.
+    TypeError
+        If source or name is no str.
     CudaUnavailableError
         If there is no CUDA device.
 

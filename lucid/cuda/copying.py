@@ -63,6 +63,10 @@ class Row(NamedTuple):
     numbers: tuple[int, ...]
 
 
+# How more parts are joined is not remembered: lists that grow would fill the memory.
+MOST_PARTS = 32
+
+
 @lru_cache(REMEMBERED)
 def _rows_of(lengths: tuple[int, ...], outer: int, itemsize: int, aligned: bool) -> tuple[str, list[Row]]:
     """Return the unit of copies and the launches that join parts of these lengths."""
@@ -91,7 +95,8 @@ def _joined(parts: Sequence[Array | None], lengths: tuple[int, ...], outer: int,
     addresses = 0
     for pointer in pointers:
         addresses |= pointer
-    unit, rows = _rows_of(lengths, outer, out.dtype.itemsize, addresses % 16 == 0)
+    rows_of = _rows_of if len(parts) <= MOST_PARTS else _rows_of.__wrapped__
+    unit, rows = rows_of(lengths, outer, out.dtype.itemsize, addresses % 16 == 0)
     launch = _join[unit]
     for place, (grid, block, numbers) in enumerate(rows):
         some = pointers[place * MAX_PARTS : (place + 1) * MAX_PARTS]
@@ -113,7 +118,8 @@ def _cat_of(dim: int, *shapes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[
 def cat(*tensors: Array, dim: int) -> Any:
     """Return arrays joined along a dimension."""
     dtype = tensors[0].dtype
-    plan = _cat_of(dim, *[t.shape for t in tensors])
+    cat_of = _cat_of if len(tensors) <= MOST_PARTS else _cat_of.__wrapped__
+    plan = cat_of(dim, *[t.shape for t in tensors])
     if plan is None or any(t.dtype != dtype for t in tensors):
         return NotImplemented
     whole, lengths, outer = plan

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.backend import gpu
+from lucid.backend.locks import new_lock
 from lucid.backends import cudnn as switch
 from lucid.backends.cuda import matmul
 from lucid.cuda.kernels import C_TYPES
@@ -87,7 +88,7 @@ def _package() -> Any:
 
 _handles: dict[tuple[int, int], Any] = {}
 _plans: dict[Key, Plan | None] = {}
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def _handle(package: Any, device: int, stream: int) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lucid.backend import device as places
 from lucid.backend import gpu
+from lucid.cuda.held import release
 from lucid.errors import DeviceError
 
 if TYPE_CHECKING:
@@ -127,3 +128,4 @@ def synchronize(device: CudaDevice = None) -> None:
     """
     with gpu.use_device(cuda_index(device)):
         gpu.cupy().cuda.runtime.deviceSynchronize()
+    release()

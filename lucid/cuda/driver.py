@@ -40,13 +40,16 @@ class CudaDriver:
         self.device: Callable[[], int] = cuda.runtime.getDevice
         self._current_stream: Callable[[], Any] = cuda.get_current_stream
         self._streams: dict[int, ctypes.c_void_p] = {}
+        # Bytes of dynamic shared memory that a kernel has been allowed, by its handle.
+        self._allowed: dict[int | None, int] = {}
         # A kernel stays loaded for as long as CuPy's object of it lives.
         self._loaded: list[dict[str, Any]] = []
 
     def stream(self) -> ctypes.c_void_p:
         """Return the handle of CuPy's current stream."""
         address = self._current_stream().ptr
-        return self._streams.get(address) or self._streams.setdefault(address, ctypes.c_void_p(address))
+        found = self._streams.get(address)
+        return self._streams.setdefault(address, ctypes.c_void_p(address)) if found is None else found
 
     def load(self, unit: Unit) -> dict[str, ctypes.c_void_p]:
         """Compile, or take from CuPy's disk cache, and load on the current device."""
@@ -66,10 +69,16 @@ class CudaDriver:
         return {name: ctypes.c_void_p(function.ptr) for name, function in functions.items()}
 
     def allow_shared(self, handle: ctypes.c_void_p, nbytes: int) -> None:
-        """Raise the kernel's limit of dynamic shared memory."""
-        code = self._library.cuFuncSetAttribute(handle, _MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes)
+        """Raise the kernel's limit of dynamic shared memory, unless it is high enough."""
+        if self._allowed.get(handle.value, 0) >= nbytes:
+            return
+        request = handle, _MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes
+        code = self._library.cuFuncSetAttribute(*request)
+        if code and self.recovers(code):
+            code = self._library.cuFuncSetAttribute(*request)
         if code:
             raise KernelError(f"{nbytes:,} bytes of shared memory are refused: {self.failure(code)}")
+        self._allowed[handle.value] = nbytes
 
     def recovers(self, code: int) -> bool:
         """Make the device's context current in a thread that has not used the device yet."""

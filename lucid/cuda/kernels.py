@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import ml_dtypes
 import numpy as np
 
+from lucid.backend.locks import new_lock, new_rlock
 from lucid.cuda.driver import CudaDriver
 from lucid.cuda.sources import joined
 from lucid.errors import KernelError
@@ -93,7 +93,7 @@ class Driver(Protocol):
 
 _make_driver: Callable[[], Driver] = CudaDriver
 _driver: Driver | None = None
-_lock = threading.RLock()
+_lock = new_rlock()
 _units: dict[tuple[int, str, str | None], dict[str, c_void_p]] = {}
 
 
@@ -140,7 +140,7 @@ class Launcher:
             _BUFFER_POINTER, ctypes.addressof(self._buffer), _BUFFER_SIZE, ctypes.addressof(self._size), _END
         )
         # One buffer for all threads: it is read before the launch returns.
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def __call__(self, grid: Extent, block: Extent, *values: Any, shared: int = 0) -> None:
         """Queue the kernel on the current stream.

@@ -6,10 +6,13 @@ The figures are of CuPy's default memory pool, which rounds every allocation up 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
+from lucid.backend.locks import new_rlock
 from lucid.cuda.devices import cuda_index
+from lucid.cuda.held import release
 
 if TYPE_CHECKING:
     from lucid.cuda.devices import CudaDevice
@@ -23,16 +26,21 @@ class PeakMemory:
     def __init__(self) -> None:
         self._allocated: dict[int, int] = {}
         self._peak: dict[int, int] = {}
-        # Reentrant: the garbage collector may free an array, and so call a hook, while this thread holds the lock.
-        self._lock = threading.RLock()
+        # What is still to be counted, oldest first. A collection of garbage may free an array, and so call a hook, at
+        # any moment of the counting: it adds to this queue, which is being counted.
+        self._events: deque[tuple[int, int]] = deque()
+        self._counting = False
+        self._lock = new_rlock()
 
     def restart(self, index: int, allocated: int) -> None:
         """Forget the peak of one device; ``allocated`` bytes are in use there now."""
+        self._count()
         with self._lock:
             self._allocated[index] = self._peak[index] = allocated
 
     def peak(self, index: int, allocated: int) -> int:
         """Highest number of bytes since `restart`; ``allocated`` bytes are in use on that device now."""
+        self._count()
         with self._lock:
             self._peak[index] = max(self._peak.get(index, 0), allocated)
             return self._peak[index]
@@ -47,11 +55,25 @@ class PeakMemory:
         self._add(event["device_id"], -event["mem_size"])
 
     def _add(self, index: int, size: int) -> None:
+        self._events.append((index, size))
+        self._count()
+
+    def _count(self) -> None:
         with self._lock:
-            allocated = self._allocated.get(index, 0) + size
-            self._allocated[index] = allocated
-            if allocated > self._peak.get(index, 0):
-                self._peak[index] = allocated
+            if self._counting:
+                return
+            self._counting = True
+            try:
+                while self._events:
+                    index, size = self._events[0]
+                    allocated = self._allocated.get(index, 0) + size
+                    peak = max(self._peak.get(index, 0), allocated)
+                    # stores alone, no calls: an interrupt counts an event neither half nor twice
+                    self._allocated[index] = allocated
+                    self._peak[index] = peak
+                    del self._events[0]
+            finally:
+                self._counting = False
 
 
 _watch = PeakMemory()
@@ -103,6 +125,9 @@ def memory_allocated(device: CudaDevice = None) -> int:
 
 def memory_reserved(device: CudaDevice = None) -> int:
     """Bytes of a CUDA device that the memory pool holds, in use or kept for reuse; 0 where there is no CUDA device.
+
+    The pool gets pieces from the driver and splits them: what lies beside an array in its piece counts too, also after
+    `empty_cache`.
 
     Parameters
     ----------
@@ -175,7 +200,12 @@ def reset_peak_memory_stats(device: CudaDevice = None) -> None:
 
 
 def empty_cache() -> None:
-    """Give memory that the pool keeps for reuse back to the driver, on every device; nothing where there is none."""
+    """Give memory that the pool keeps for reuse back to the driver, on every device; nothing where there is none.
+
+    A piece that the driver gave goes back as a whole, when no array has a part of it. What `Tensor.record_stream` keeps
+    for streams that are not done is waited for.
+    """
+    release(wait=True)
     for index in range(gpu.device_count()):
         with gpu.use_device(index):
             _pool().free_all_blocks()

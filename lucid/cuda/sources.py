@@ -10,7 +10,10 @@ from lucid.errors import KernelError
 
 __all__ = ["folder", "joined", "paste"]
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"(?P<ours>[^"]+)"|<(?P<theirs>[^>]+)>).*$', re.MULTILINE)
+_INCLUDE = re.compile(
+    r'^[ \t]*#[ \t]*(?:include|import|embed)(?:_next)?\b[ \t]*(?:"(?P<ours>[^"\n]+)"|<(?P<theirs>[^>\n]+)>)?.*$',
+    re.MULTILINE,
+)
 _MARK = "lucid.cuh"
 
 
@@ -56,7 +59,7 @@ def paste(text: str, name: str) -> str:
     Raises
     ------
     KernelError
-        If it includes a header in quotes that is not one of lucid's.
+        If it includes a header in quotes that is not one of lucid's, or by a path that leads elsewhere.
 
     Examples
     --------
@@ -72,17 +75,22 @@ def paste(text: str, name: str) -> str:
     def expand(text: str, name: str) -> str:
         def include(match: re.Match[str]) -> str:
             if theirs := match["theirs"]:
+                if theirs.startswith("/") or ".." in theirs.split("/"):
+                    raise KernelError(f"{name} includes <{theirs}>, which is none of the compiler's headers")
                 system[theirs] = None
                 return ""
             ours = match["ours"]
+            if ours is None:
+                raise KernelError(f"{name} has the line {match[0].strip()[:80]!r}, which names no header")
             if ours in pasted:
                 return ""
             pasted.add(ours)
-            path = folder() / ours
-            if not path.is_file():
+            # Told by the list of names, so that no path leads out of the folder.
+            if ours not in {path.name for path in folder().iterdir() if path.is_file()}:
                 raise KernelError(f'{name} includes "{ours}", which is none of the headers in {folder()}')
             line = text.count("\n", 0, match.start()) + 2
-            return f'{expand(path.read_text(encoding="utf-8"), f"kernels/{ours}")}\n#line {line} "{name}"'
+            header = (folder() / ours).read_text(encoding="utf-8")
+            return f'{expand(header, f"kernels/{ours}")}\n#line {line} "{name}"'
 
         return f'#line 1 "{name}"\n{_INCLUDE.sub(include, text)}'
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
 from lucid.backend import gpu
 from lucid.backend.device import as_device, device
 from lucid.cuda.devices import cuda_index
-from lucid.errors import DeviceError
+from lucid.errors import DeviceError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -21,8 +22,9 @@ __all__ = ["Event", "Stream", "current_stream", "default_stream", "stream"]
 class Stream:
     """A queue of work on one CUDA device: what is queued runs in order, and beside the work of other streams.
 
-    A new stream does not wait for the default stream; order the two with `wait_stream` or events. CuPy keeps freed
-    memory for the stream on which it was allocated, so keep an array alive until other streams are done with it.
+    A new stream does not wait for the default stream; order the two with `wait_stream` or events. CuPy gives freed
+    memory to the stream on which it was allocated: keep a tensor that another stream uses until that is done, or call
+    `Tensor.record_stream`.
 
     Parameters
     ----------
@@ -44,6 +46,7 @@ class Stream:
     device: device
     raw: Any
 
+    @checked
     def __init__(self, device: CudaDevice = None, priority: int = 0) -> None:
         index = cuda_index(device)
         with gpu.use_device(index):
@@ -135,9 +138,10 @@ class Event:
     raw: Any
     timing: bool
 
+    @checked
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         if enable_timing and interprocess:
-            raise ValueError(
+            raise SettingError(
                 "Event: an event for other processes takes no times; leave out enable_timing or interprocess"
             )
         gpu.cupy()
@@ -222,7 +226,10 @@ def current_stream(device: CudaDevice = None) -> Stream:
 
 
 def default_stream(device: CudaDevice = None) -> Stream:
-    """Stream on which work for a CUDA device is queued unless another is chosen; CUDA's legacy default stream.
+    """Stream on which work for a CUDA device is queued unless another is chosen.
+
+    It is CUDA's legacy default stream or, under CUPY_CUDA_PER_THREAD_DEFAULT_STREAM=1, a stream of each thread's own:
+    synchronise it before another thread goes on with what is queued there, be it by backward.
 
     Parameters
     ----------
@@ -241,7 +248,7 @@ def default_stream(device: CudaDevice = None) -> Stream:
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
     index = cuda_index(device)
-    return Stream.of(gpu.cupy().cuda.Stream.null, index)
+    return Stream.of(gpu.default_stream(), index)
 
 
 @contextmanager
@@ -257,12 +264,5 @@ def stream(stream: Stream | None) -> Generator[None]:
         yield
         return
     index = cuda_index(stream.device)
-    with gpu.use_device(index):
-        previous = gpu.current_stream(index)
-        stream.raw.use()
-        try:
-            yield
-        finally:
-            # The body may have changed the device, and CuPy accepts a stream only on its own.
-            with gpu.use_device(index):
-                previous.use()
+    with gpu.use_device(index), gpu.use_stream(stream.raw, index):
+        yield

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lucid.arguments import checked
+
 __all__ = [
     "are_deterministic_algorithms_enabled",
     "is_debug",
@@ -19,6 +21,7 @@ _deterministic = False
 _debug = os.environ.get("LUCID_CUDA_DEBUG", "0") not in {"", "0"}
 
 
+@checked
 def use_deterministic_algorithms(mode: bool) -> None:
     """Choose whether sums by index on a CUDA device are added in a fixed order; on the CPU they always are.
 
@@ -57,6 +60,7 @@ def are_deterministic_algorithms_enabled() -> bool:
     return _deterministic
 
 
+@checked
 def set_debug(mode: bool) -> None:
     """Choose whether the values of indices on a CUDA device are looked at, as they are on the CPU.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
 from lucid.backend.generator import get_rng_states, set_rng_states
+from lucid.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +52,9 @@ def warmup(model: Any, *inputs: Any, loss: Callable[[Any], Any] | None = None) -
     """
     gpu.cupy()
     if not hasattr(model, "modules"):
-        raise TypeError(f"warmup: expected a module, got {type(model).__name__}")
+        raise ArgumentError(f"warmup: model: expected a module, got {type(model).__name__}")
+    if loss is not None and not callable(loss):
+        raise ArgumentError(f"warmup: loss: expected a callable or None, got {type(loss).__name__}")
     states = get_rng_states()
     try:
         twin, arguments = copy.deepcopy(model), copy.deepcopy([_detached(each) for each in inputs])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
+from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.creation import empty_parameter
 from lucid.nn.module import Module
@@ -25,6 +27,7 @@ class MaybeInPlace(Module):
 
     inplace: bool
 
+    @checked
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -70,6 +73,7 @@ class LeakyReLU(MaybeInPlace):
         Whether to change the input and return it.
     """
 
+    @checked
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.negative_slope = negative_slope
@@ -94,6 +98,7 @@ class ELU(MaybeInPlace):
         Whether to change the input and return it.
     """
 
+    @checked
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.alpha = alpha
@@ -165,10 +170,11 @@ class Hardtanh(MaybeInPlace):
         If they are not in order.
     """
 
+    @checked
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         if not min_val < max_val:
-            raise ValueError(f"expected min_val < max_val, got {min_val} and {max_val}")
+            raise SettingError(f"expected min_val < max_val, got {min_val} and {max_val}")
         self.min_val = min_val
         self.max_val = max_val
 
@@ -190,6 +196,7 @@ class GELU(Module):
         Whether to approximate Phi by a hyperbolic tangent.
     """
 
+    @checked
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
@@ -214,6 +221,7 @@ class Softplus(Module):
         From where on the line is taken.
     """
 
+    @checked
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta = beta
@@ -267,6 +275,7 @@ class PReLU(Module):
 
     weight: Parameter
 
+    @checked
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.num_parameters = num_parameters
@@ -296,6 +305,7 @@ class AlongDim(Module):
 
     dim: int | None
 
+    @checked
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim

@@ -24,6 +24,7 @@ from lucid.nn.structure import StructureError, map_leaves, paired
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from lucid.autograd.base import Edge
     from lucid.nn.module import Module
 
 
@@ -61,11 +62,8 @@ class BoundaryView(View):
     detached: Any = False
 
     def __init__(self, parent: TensorBase, version: list[int]) -> None:
-        outer = parent.origin
-        if outer is None:
-            self.parent = self.base = parent
-        else:
-            self.parent, self.base = outer, outer.base
+        # no op takes it again, so that the views between it and the base do not matter
+        self.parent = self.base = parent if parent.origin is None else parent.origin.base
         self.seen = version[0]
 
 
@@ -83,6 +81,15 @@ class OutputView(BoundaryView):
     __slots__ = ()
 
     refuses: Any = "it is an output of a module with full backward hooks"
+
+
+def view_at(tensor: TensorBase, edge: Edge | None, view_type: type[BoundaryView]) -> Any:
+    """Return a view of `tensor` at `edge`, which refuses in-place changes, as an inference tensor does by itself."""
+    version = version_of(tensor)
+    view = wrap_on_graph(tensor.array, edge, version)
+    if version is not INFERENCE:
+        view.origin = view_type(tensor, version)
+    return view
 
 
 class Frontier(Node):
@@ -113,17 +120,12 @@ class Frontier(Node):
         for number, tensor in enumerate(tensors):
             array = tensor.array
             expected.append((array.shape, array.dtype))
-            version = version_of(tensor)
-            if version is not INFERENCE:
-                edge = None if edges[number] is None else (self, number)
-                parent, tensor = tensor, wrap_on_graph(array, edge, version)  # noqa: PLW2901
-                tensor.origin = view_type(parent, version)
-            views.append(tensor)
+            views.append(view_at(tensor, None if edges[number] is None else (self, number), view_type))
         self.expected = expected
         self.edges = tuple(edges)
         self.outputs = len(edges)
         self.extra = None
-        if thread.state.anomaly:
+        if thread.state.anomaly is not None:
             note_forward(self)
         self.sequence = next_sequence()
         return views
@@ -138,13 +140,10 @@ class Frontier(Node):
         self.edges = (edge,)
         self.outputs = 1
         self.extra = None
-        if thread.state.anomaly:
+        if thread.state.anomaly is not None:
             note_forward(self)
         self.sequence = next_sequence()
-        version = version_of(tensor)
-        view = wrap_on_graph(array, (self, 0), version)
-        view.origin = view_type(tensor, version)
-        return view
+        return view_at(tensor, (self, 0), view_type)
 
     def fire(self, grads: list[Any]) -> list[Any]:
         """Return the gradients after the hooks."""

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase
+from lucid.autograd.base import INFERENCE, TensorBase, version_of
 from lucid.autograd.hooks import StandIn, add_hook_note, hook_name
 from lucid.autograd.mode import thread
 from lucid.autograd.node import AccumulateGrad
@@ -18,7 +18,7 @@ from lucid.nn.boundary import ModuleInputBackward
 from lucid.nn.one_tensor import call_with_hooks
 from lucid.nn.paths import module_path
 from lucid.nn.tables import changing, everywhere, global_tables
-from lucid.ops.core import expand
+from lucid.ops.core import clone, expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,12 +102,12 @@ def _call(
     module: Any, own: ActiveHooks, args: tuple[Any, ...], kwargs: dict[str, Any], progress: Progress | None
 ) -> Any:
     call = None
-    if thread.state.recording and (
+    if (
         "_backward_hooks" in own
         or "_backward_pre_hooks" in own
         or "_backward_hooks" in everywhere
         or "_backward_pre_hooks" in everywhere
-    ):
+    ) and thread.state.recording:
         # the hooks as they are before any hook of this call has run
         pre_hooks = module._backward_pre_hooks.snapshot() if "_backward_pre_hooks" in own else ()  # noqa: SLF001
         hooks = module._backward_hooks.snapshot() if "_backward_hooks" in own else ()  # noqa: SLF001
@@ -244,8 +244,9 @@ def _hook_output(
     if edge is None:
         return output
     if type(edge[0]) is AccumulateGrad or any(output is a for a in args):
-        # a leaf or an argument that is handed through: the hooks belong to this call, not to that tensor
-        output = expand(output, shape=output.array.shape)
+        # a leaf or an argument that is handed through: the hooks belong to this call, not to that tensor;
+        # of an inference tensor a copy, as its views are not recorded
+        output = clone(output) if version_of(output) is INFERENCE else expand(output, shape=output.array.shape)
     # the node holds its hooks: a strong reference to the tensor would be a cycle
     ref = weakref.ref(output)
     for index, (_, hook, _) in enumerate(hooks):

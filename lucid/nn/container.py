@@ -6,6 +6,8 @@ import operator
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from lucid.arguments import checked
+from lucid.errors import ArgumentError, SettingError
 from lucid.nn.module import Module, indented
 from lucid.nn.paths import adopt
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 def positive(number: int) -> int:
     """Return a number of repetitions, if it is one."""
     if number <= 0:
-        raise ValueError(f"expected a positive number of repetitions, got {number}")
+        raise SettingError(f"expected a positive number of repetitions, got {number}")
     return number
 
 
@@ -93,7 +95,7 @@ class Numbered(Module):
             If there is no such position.
         """
         if not isinstance(module, Module):
-            raise TypeError(f"module should be of type: {Module}, got {type(module).__name__}")
+            raise ArgumentError(f"module should be of type: {Module}, got {type(module).__name__}")
         size = len(self)
         if not -size <= index <= size:
             raise IndexError(f"index {index} is out of range: expected one from {-size} to {size}")
@@ -182,6 +184,7 @@ class ModuleList(Numbered):
     )
     """
 
+    @checked
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
         if modules is not None:
@@ -227,6 +230,8 @@ class ModuleDict(Module):
     ['act']
     """
 
+    @checked
+    @checked
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
         if modules is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.errors import ShapeError
+from lucid.arguments import checked
+from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
 from lucid.nn.creation import empty_parameter
@@ -65,14 +66,15 @@ class Convolution(Module):
     weight: Parameter
     bias: Parameter | None
 
+    @checked
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: str | int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
@@ -81,12 +83,12 @@ class Convolution(Module):
     ) -> None:
         super().__init__()
         if groups <= 0:
-            raise ValueError(f"groups must be a positive integer, got {groups}")
+            raise SettingError(f"groups must be a positive integer, got {groups}")
         for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
             if channels % groups:
-                raise ValueError(f"{name} must be divisible by groups: got {channels} and {groups}")
+                raise SettingError(f"{name} must be divisible by groups: got {channels} and {groups}")
         if padding_mode not in PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {PADDING_MODES}, but got padding_mode={padding_mode!r}")
+            raise SettingError(f"padding_mode must be one of {PADDING_MODES}, but got padding_mode={padding_mode!r}")
         axes = self.axes
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -94,9 +96,9 @@ class Convolution(Module):
         self.stride = per_axis(stride, axes)
         if isinstance(padding, str):
             if padding not in {"same", "valid"}:
-                raise ValueError(f"invalid padding string {padding!r}, should be one of 'valid', 'same'")
+                raise SettingError(f"invalid padding string {padding!r}, should be one of 'valid', 'same'")
             if padding == "same" and any(step != 1 for step in self.stride):
-                raise ValueError("padding='same' is not supported for strided convolutions: use padding=int")
+                raise SettingError("padding='same' is not supported for strided convolutions: use padding=int")
         self.padding: Any = padding if isinstance(padding, str) else per_axis(padding, axes)
         self.dilation = per_axis(dilation, axes)
         self.output_padding = (0,) * axes
@@ -200,23 +202,26 @@ class TransposedConvolution(Convolution):
 
     transposed = True
 
+    @checked
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: str | int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: Any = 1,
+        dilation: int | Sequence[int] = 1,
         padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,
     ) -> None:
         if padding_mode != "zeros":
-            raise ValueError(f"only 'zeros' padding mode is supported for {type(self).__name__}, got {padding_mode!r}")
+            raise SettingError(
+                f"only 'zeros' padding mode is supported for {type(self).__name__}, got {padding_mode!r}"
+            )
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )

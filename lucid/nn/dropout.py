@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucid.arguments import checked
+from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.module import Module
 
@@ -34,10 +36,11 @@ class Dropout(Module):
     tensor([1., 1.])
     """
 
+    @checked
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+            raise SettingError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
         self.inplace = inplace
 

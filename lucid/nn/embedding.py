@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
 from lucid.autograd.mode import no_grad
 from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.nn import functional as F
@@ -58,6 +59,7 @@ class Embedding(Module):
 
     weight: Parameter
 
+    @checked
     def __init__(
         self,
         num_embeddings: int,

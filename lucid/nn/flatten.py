@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lucid.arguments import checked
 from lucid.nn.module import Module
 from lucid.ops.shape import flatten, unflatten
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.tensor import Tensor
 
 
@@ -27,6 +30,7 @@ class Flatten(Module):
     (2, 12)
     """
 
+    @checked
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = start_dim
@@ -52,7 +56,8 @@ class Unflatten(Module):
         The sizes of the new ones; one may be -1.
     """
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
+    @checked
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
         self.dim = dim
         self.unflattened_size = tuple(unflattened_size)

@@ -6,6 +6,7 @@ import weakref
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
 from lucid.autograd.hooks import StandIn, check_callable
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.module import Module
@@ -22,6 +23,7 @@ class _Entry(Fleeting):
 
     __slots__ = ("owner", "which")
 
+    @checked
     def __init__(self, owner: Hook, which: str) -> None:
         self.owner = weakref.ref(owner)
         self.which = which
@@ -81,6 +83,7 @@ class Hook:
     (tensor([0.]), tensor([1.]))
     """
 
+    @checked
     def __init__(
         self,
         prehook: Callable[..., Any] | None = None,
@@ -203,6 +206,7 @@ class ContextualHook(Hook):
     1
     """
 
+    @checked
     def __init__(
         self,
         prehook: str | None = None,
@@ -234,6 +238,7 @@ class _Method(StandIn):
 
     __slots__ = ("func", "owner")
 
+    @checked
     def __init__(self, owner: Any, name: str) -> None:
         self.owner = weakref.ref(owner)
         self.func: Any = getattr(owner.__class__, name)
@@ -276,6 +281,7 @@ class StateHook(ContextualHook, ABC):
         If `module` is no module.
     """
 
+    @checked
     def __init__(
         self,
         module: Module,

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import checked
 from lucid.autograd.base import describe, wrap
 from lucid.autograd.mode import no_grad
 from lucid.backend import random
-from lucid.errors import ShapeError
+from lucid.errors import SettingError, ShapeError
 
 if TYPE_CHECKING:
     from lucid.backend.generator import Generator
@@ -37,6 +38,7 @@ def _working(tensor: Tensor) -> Any:
     return tensor.array.dtype
 
 
+@checked
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill `tensor` with values uniform in [a, b).
 
@@ -59,11 +61,13 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     return _fill(tensor, random.uniform(_generator(generator), tensor.shape, _working(tensor), a, b))
 
 
+@checked
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill `tensor` with values from the normal distribution of `mean` and standard deviation `std`."""
     return _fill(tensor, random.normal(_generator(generator), tensor.shape, _working(tensor), mean, std))
 
 
+@checked
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -93,10 +97,10 @@ def trunc_normal_(
         If the interval is empty, or so far out that almost nothing falls into it.
     """
     if not a < b:
-        raise ValueError(f"trunc_normal_: expected a < b, got a={a}, b={b}")
+        raise SettingError(f"trunc_normal_: expected a < b, got a={a}, b={b}")
     share = 0.5 * (math.erf((b - mean) / (std * math.sqrt(2))) - math.erf((a - mean) / (std * math.sqrt(2))))
     if share < 1e-3:
-        raise ValueError(
+        raise SettingError(
             f"trunc_normal_: of the normal distribution with mean {mean} and std {std} a share of {share:.1e} lies in "
             f"[{a}, {b}]: expected at least 1e-3; choose an interval nearer to the mean"
         )
@@ -111,22 +115,26 @@ def trunc_normal_(
     return _fill(tensor, values.reshape(tensor.shape))
 
 
+@checked
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill `tensor` with the value `val`."""
     with no_grad():
         return tensor.fill_(val)
 
 
+@checked
 def ones_(tensor: Tensor) -> Tensor:
     """Fill `tensor` with ones."""
     return constant_(tensor, 1.0)
 
 
+@checked
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill `tensor` with zeros."""
     return constant_(tensor, 0.0)
 
 
+@checked
 def eye_(tensor: Tensor) -> Tensor:
     """Fill a matrix with ones on the diagonal and zeros elsewhere.
 
@@ -140,6 +148,7 @@ def eye_(tensor: Tensor) -> Tensor:
     return _fill(tensor, np.eye(*tensor.shape, dtype=np.float32))
 
 
+@checked
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Fill a convolution's weight such that each group passes its input channels on unchanged.
 
@@ -168,6 +177,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _fill(tensor, values)
 
 
+@checked
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Fill a matrix with normal values of standard deviation `std`, a share `sparsity` of each column with zeros.
 
@@ -187,6 +197,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return _fill(tensor, values)
 
 
+@checked
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the factor by which a nonlinearity asks the weights before it to be larger.
 
@@ -217,12 +228,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         if param is None:
             param = 0.01
         if isinstance(param, bool) or not isinstance(param, int | float):
-            raise ValueError(f"calculate_gain: negative_slope {param!r} is not a valid number")
+            raise SettingError(f"calculate_gain: negative_slope {param!r} is not a valid number")
         return math.sqrt(2.0 / (1.0 + param**2))
-    raise ValueError(f"calculate_gain: unsupported nonlinearity {nonlinearity!r}: expected one of "
+    raise SettingError(f"calculate_gain: unsupported nonlinearity {nonlinearity!r}: expected one of "
                      f"{', '.join((*LINEAR, *GAINS, 'leaky_relu'))}")  # fmt: skip
 
 
+@checked
 def fans(tensor: Tensor) -> tuple[int, int]:
     """Return how many inputs each output of a weight sums, and how many outputs each input reaches.
 
@@ -239,6 +251,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
+@checked
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a weight with values uniform in [-a, a), a = gain * sqrt(6 / (fan_in + fan_out)).
 
@@ -255,6 +268,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
     return uniform_(tensor, -bound, bound, generator)
 
 
+@checked
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a weight with normal values of standard deviation gain * sqrt(2 / (fan_in + fan_out)).
 
@@ -269,10 +283,11 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     mode = mode.lower()
     if mode not in {"fan_in", "fan_out"}:
-        raise ValueError(f"mode {mode!r} not supported: expected 'fan_in' or 'fan_out'")
+        raise SettingError(f"mode {mode!r} not supported: expected 'fan_in' or 'fan_out'")
     return calculate_gain(nonlinearity, a) / math.sqrt(fans(tensor)[mode == "fan_out"])
 
 
+@checked
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -307,12 +322,13 @@ def kaiming_uniform_(
     He et al., Delving deep into rectifiers, ICCV 2015.
     """
     if 0 in tensor.shape:
-        warnings.warn("initializing zero-element tensors is a no-op", UserWarning, stacklevel=2)
+        warnings.warn("initializing zero-element tensors is a no-op", UserWarning, stacklevel=3)
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
 
+@checked
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -330,11 +346,12 @@ def kaiming_normal_(
         If `mode` or `nonlinearity` is unknown.
     """
     if 0 in tensor.shape:
-        warnings.warn("initializing zero-element tensors is a no-op", UserWarning, stacklevel=2)
+        warnings.warn("initializing zero-element tensors is a no-op", UserWarning, stacklevel=3)
         return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
+@checked
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """Fill a weight, seen as a matrix of shape[0] rows, with a random (semi-)orthogonal matrix times `gain`.
 

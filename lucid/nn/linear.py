@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
 from lucid.nn import init
 from lucid.nn.creation import empty_parameter
 from lucid.nn.module import Module
@@ -64,6 +65,7 @@ class Linear(Module):
     weight: Parameter
     bias: Parameter | None
 
+    @checked
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.mode import no_grad
+from lucid.autograd.views import check_change, memory_error
+from lucid.backend.interrupts import uninterrupted
+from lucid.backend.memory import writeable
 from lucid.errors import StateDictError
 
 if TYPE_CHECKING:
@@ -60,7 +64,17 @@ class Loading:
         self._hooked: list[tuple[Any, str]] = []
 
     def copy_into(self, target: Any, value: Any) -> None:
-        """Note that `value` is to be copied into the tensor `target`."""
+        """Note that `value` is to be copied into the tensor `target`.
+
+        Raises
+        ------
+        GraphError
+            If `target` may not be changed: an InplaceError where its memory cannot be written.
+        """
+        # before anything is changed
+        check_change(target, recording=False)
+        if target.array.size and not writeable(target.array):
+            raise memory_error(target)
 
         def copy(source: Any) -> None:
             # only here: hooks, and what modules of users do for a load, run in the caller's grad mode
@@ -68,8 +82,15 @@ class Loading:
                 target.copy_(source)
 
         def keep() -> Callable[[], Any]:
-            old = target.detach().clone()
-            return lambda: copy(old)
+            memory = target.detach()
+            old = memory.clone()
+
+            def restore() -> None:
+                if target.array is not memory.array:  # a hook has set `data`
+                    target.data = memory
+                copy(old)
+
+            return restore
 
         self._changes.append(Change(lambda: copy(value), keep))
 
@@ -89,15 +110,14 @@ class Loading:
         """
         self.make_changes(careful=True)
         old = [module.get_extra_state()] if readable else []
-        attributes: dict[str, Any] = {**vars(module)}
-        tables = [(table, dict(table)) for table in (module._parameters, module._buffers, module._modules)]  # noqa: SLF001
+        own: list[dict[str, Any]] = [vars(module), module._parameters, module._buffers, module._modules]  # noqa: SLF001
+        tables = [(table, dict(table)) for table in own]
 
         def restore() -> None:
             for each in old:
                 # the attributes come back in any case, and what made the load fail is the error to report
                 with contextlib.suppress(Exception):
                     module.set_extra_state(each)
-            module.__dict__.update(attributes)
             for table, entries in tables:
                 table.clear()
                 table.update(entries)
@@ -108,11 +128,16 @@ class Loading:
     def load(self, module: Any, entries: dict[str, Any]) -> None:
         """Load `entries`, which may be edited, into `module` and all below it, or leave them as they are.
 
+        A Ctrl-C meanwhile takes effect when it is done, a second one at once: it undoes what old values are kept of.
+
         Raises
         ------
         StateDictError
             If something does not fit after the hooks have had their say.
         """
+        uninterrupted(partial(self._load, module, entries))
+
+    def _load(self, module: Any, entries: dict[str, Any]) -> None:
         try:
             self._look_at(module, entries, "")
             error = self._misfit(module)

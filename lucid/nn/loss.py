@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucid.arguments import checked
 from lucid.nn import functional as F
 from lucid.nn.module import Module
 
@@ -33,6 +34,7 @@ class Loss(Module):
 
     reduction: str
 
+    @checked
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = reduction_of(size_average, reduce, reduction)
@@ -51,6 +53,7 @@ class WeightedLoss(Loss):
 
     weight: Tensor | None
 
+    @checked
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -89,6 +92,7 @@ class SmoothL1Loss(Loss):
         Where the parabola ends.
     """
 
+    @checked
     def __init__(
         self,
         size_average: bool | None = None,
@@ -115,6 +119,7 @@ class HuberLoss(Loss):
         Where the parabola ends.
     """
 
+    @checked
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
         self.delta = delta
@@ -137,6 +142,7 @@ class NLLLoss(WeightedLoss):
         A target that counts nothing.
     """
 
+    @checked
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -175,6 +181,7 @@ class CrossEntropyLoss(WeightedLoss):
     tensor(1.3863)
     """
 
+    @checked
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -223,6 +230,7 @@ class BCEWithLogitsLoss(WeightedLoss):
 
     pos_weight: Tensor | None
 
+    @checked
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -254,6 +262,7 @@ class KLDivLoss(Loss):
         Whether `target` holds logarithms too.
     """
 
+    @checked
     def __init__(
         self,
         size_average: bool | None = None,

@@ -6,7 +6,9 @@ import contextlib
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
+from lucid.errors import ArgumentError, SettingError
 from lucid.nn.calling import call
 from lucid.nn.module_conversion import Conversion
 from lucid.nn.module_state import StateMethods
@@ -65,8 +67,8 @@ class Module(Conversion, StateMethods):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
-            raise TypeError(
-                f"{type(self).__name__}.__init__() takes no arguments, got {len(args)} positional and the names "
+            raise ArgumentError(
+                f"{type(self).__name__}.__init__() takes no arguments, got {len(args)} args and the names "
                 f"{[*kwargs]}: call super().__init__() without, or set call_super_init = True in the class"
             )
         # past __setattr__, which looks all of these up
@@ -122,11 +124,11 @@ class Module(Conversion, StateMethods):
         """
         self._check_name(name, "parameter", self._parameters_or_error())
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
+            raise ArgumentError(
                 f"cannot assign '{type(param).__name__}' object to parameter '{name}': expected nn.Parameter or None"
             )
         if param is not None and param.grad_fn is not None:
-            raise ValueError(
+            raise SettingError(
                 f"cannot assign non-leaf Tensor to parameter '{name}': model parameters must be created explicitly; to "
                 f"express '{name}' as a function of another Tensor, compute the value in forward()"
             )
@@ -157,7 +159,7 @@ class Module(Conversion, StateMethods):
         self._parameters_or_error()
         self._check_name(name, "buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, TensorBase):
-            raise TypeError(
+            raise ArgumentError(
                 f"cannot assign '{type(tensor).__name__}' object to buffer '{name}': expected a Tensor or None"
             )
         hooks = global_tables.buffer_registration
@@ -186,7 +188,7 @@ class Module(Conversion, StateMethods):
         """
         self._parameters_or_error()
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{type(module).__name__} is not a Module subclass: expected a Module or None")
+            raise unfit(module, "a Module or None", "module")
         self._check_name(name, "module", self._modules)
         module = registered_value(global_tables.module_registration, self, name, module, "module", Module)
         self._modules[name] = module
@@ -207,7 +209,7 @@ class Module(Conversion, StateMethods):
     def _check_name(self, name: Any, what: str, table: dict[str, Any]) -> None:
         """Raise unless `name` can be given to a new entry of `table`."""
         if not isinstance(name, str):
-            raise TypeError(f"{what} name should be a string, got {type(name).__name__}")
+            raise ArgumentError(f"{what} name should be a string, got {type(name).__name__}")
         if "." in name:
             raise KeyError(f'{what} name can\'t contain ".", got {name!r}')
         if not name:
@@ -247,21 +249,21 @@ class Module(Conversion, StateMethods):
         parameters = state.get("_parameters")
         if parameters is not None and name in parameters:
             if value is not None:
-                raise TypeError(
+                raise ArgumentError(
                     f"cannot assign '{type(value).__name__}' as parameter '{name}' (nn.Parameter or None expected): to "
                     "change its values use .data or copy_() under lucid.no_grad()"
                 )
             self.register_parameter(name, None)
         elif parameters is not None and name in state["_modules"]:
             if value is not None:
-                raise TypeError(
+                raise ArgumentError(
                     f"cannot assign '{type(value).__name__}' as child module '{name}' (nn.Module or None expected)"
                 )
             self.add_module(name, None)
         elif isinstance(value, Buffer) or (parameters is not None and name in state["_buffers"]):
             self._parameters_or_error()
             if value is not None and not isinstance(value, TensorBase):
-                raise TypeError(
+                raise ArgumentError(
                     f"cannot assign '{type(value).__name__}' as buffer '{name}' (Buffer, Tensor or None expected)"
                 )
             persistent = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase, describe, grad_of
+from lucid.autograd.base import TensorBase, describe, grad_of, wrap
 from lucid.autograd.mode import no_grad
 from lucid.backend.device import as_device
 from lucid.backend.dtype import as_dtype
+from lucid.backend.sharing import shared
 from lucid.errors import DtypeError
 from lucid.nn.module_tree import Tree
-from lucid.nn.sharing import shared
 from lucid.ops.filling import empty_like
 from lucid.ops.promotion import cast_to
 from lucid.tensor.conversion import is_dtype, move, target_of
@@ -137,7 +137,7 @@ class Conversion(Tree):
         >>> nn.Linear(2, 3).share_memory()
         Linear(in_features=2, out_features=3, bias=True)
         """
-        return self._apply(shared)
+        return self._apply(lambda tensor: wrap(shared(tensor.array)))
 
     def cpu(self) -> Self:
         """Return this module after moving it to the CPU."""

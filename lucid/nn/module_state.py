@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks import add_hook_note, hook_name
-from lucid.errors import HookTypeError, StateDictError
+from lucid.errors import ArgumentError, GraphError, HookTypeError, StateDictError
 from lucid.nn.loading import Loading
 from lucid.nn.module_hooks import HookMethods
 from lucid.nn.module_tree import Tree
@@ -118,7 +118,9 @@ class StateMethods(Tree, HookMethods):
         """
         if args:
             if len(args) > 3:
-                raise TypeError(f"state_dict: expected destination, prefix and keep_vars, got {len(args)} arguments")
+                raise ArgumentError(
+                    f"state_dict: expected destination, prefix and keep_vars, got {len(args)} arguments"
+                )
             warnings.warn("state_dict: pass destination, prefix and keep_vars by name", FutureWarning, stacklevel=2)
             named: Any = destination, prefix, keep_vars
             destination, prefix, keep_vars = (*args, *named[len(args) :])
@@ -222,7 +224,10 @@ class StateMethods(Tree, HookMethods):
                 table: dict[str, Any] = self._parameters if name in self._parameters else self._buffers
                 changes.assign_entry(table, name, value)
             else:
-                changes.copy_into(target, value)
+                try:
+                    changes.copy_into(target, value)
+                except GraphError as error:
+                    error_msgs.append(f'While copying the parameter named "{key}", an exception occurred: {error}.')
         extra = prefix + EXTRA_STATE
         if type(self).set_extra_state is not StateMethods.set_extra_state:
             if extra in state_dict:
@@ -275,10 +280,10 @@ class StateMethods(Tree, HookMethods):
         <All keys matched successfully>
         """
         if not hasattr(state_dict, "keys"):
-            raise TypeError(f"expected state_dict to be dict-like, got {type(state_dict).__name__}")
+            raise ArgumentError(f"expected state_dict to be dict-like, got {type(state_dict).__name__}")
         for key in state_dict:
             if not isinstance(key, str):
-                raise TypeError(f"expected the keys of state_dict to be strings, got {type(key).__name__}: {key!r}")
+                raise ArgumentError(f"expected the keys of state_dict to be strings, got {type(key).__name__}: {key!r}")
         loading = Loading(assign=assign, metadata=getattr(state_dict, "_metadata", None), strict=strict)
         loading.load(self, dict(state_dict))
         return IncompatibleKeys(loading.missing, loading.unexpected)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.errors import SettingError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Self
@@ -182,12 +184,10 @@ class Tree:
         Tanh()
         """
         if not target:
-            raise ValueError("set_submodule: expected the path of a submodule, got an empty one")
+            raise SettingError("set_submodule: expected the path of a submodule, got an empty one")
         known: Any = Tree
         if not isinstance(module, known):
-            raise ValueError(  # noqa: TRY004  PyTorch's error
-                f"set_submodule: expected an nn.Module for {target!r}, got {type(module).__name__}"
-            )
+            raise SettingError(f"set_submodule: expected an nn.Module for {target!r}, got {type(module).__name__}")
         path, _, name = target.rpartition(".")
         parent: Any = self.get_submodule(path)
         if strict or hasattr(parent, name):
@@ -237,9 +237,7 @@ class Tree:
             If `mode` is no bool.
         """
         if not isinstance(mode, bool):
-            raise ValueError(  # noqa: TRY004  PyTorch's error
-                f"training mode is expected to be boolean, got {type(mode).__name__}"
-            )
+            raise SettingError(f"training mode is expected to be boolean, got {type(mode).__name__}")
         self.training = mode
         for module in self.children():
             module.train(mode)

@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import checked
 from lucid.autograd.base import describe, wrap
 from lucid.autograd.mode import no_grad
 from lucid.backend.arrays import to_device
 from lucid.backend.device import as_device, get_default_device
-from lucid.errors import ShapeError
+from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
 from lucid.nn.creation import empty_parameter, empty_tensor
 from lucid.nn.module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 
@@ -88,6 +91,7 @@ class BatchNorm(Affine):
     running_var: Tensor | None
     num_batches_tracked: Any
 
+    @checked
     def __init__(
         self,
         num_features: int,
@@ -232,9 +236,10 @@ class LayerNorm(Affine):
     Ba, Kiros and Hinton, Layer normalization, 2016.
     """
 
+    @checked
     def __init__(
         self,
-        normalized_shape: Any,
+        normalized_shape: int | Sequence[int],
         eps: float = 1e-05,
         elementwise_affine: bool = True,
         bias: bool = True,
@@ -285,9 +290,10 @@ class RMSNorm(Module):
 
     weight: Parameter | None
 
+    @checked
     def __init__(
         self,
-        normalized_shape: Any,
+        normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
         device: Any = None,
@@ -345,6 +351,7 @@ class GroupNorm(Affine):
     Wu and He, Group normalization, ECCV 2018.
     """
 
+    @checked
     def __init__(
         self,
         num_groups: int,
@@ -358,7 +365,7 @@ class GroupNorm(Affine):
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+            raise SettingError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups = num_groups
         self.num_channels = num_channels
         self.eps = eps

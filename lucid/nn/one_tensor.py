@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd import recording
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
-from lucid.autograd.mode import PLAIN, thread
+from lucid.autograd.mode import PLAIN, thread, unusual
 from lucid.autograd.namespace import GRAPH
 from lucid.autograd.node import next_sequence
 from lucid.autograd.views import live_edge
@@ -32,12 +32,8 @@ def join(node: Frontier, tensor: Any, edge: Edge, version: list[int], view_type:
     node.edges = (edge,)
     node.extra = None
     node.sequence = next_sequence()
-    outer = tensor.origin
     origin: Any = view_type.__new__(view_type)
-    if outer is None:
-        origin.parent = origin.base = tensor
-    else:
-        origin.parent, origin.base = outer, outer.base
+    origin.parent = origin.base = tensor if tensor.origin is None else tensor.origin.base
     view: Any = recording.Tensor()
     view.array = array
     view.edge = (node, 0)
@@ -74,7 +70,7 @@ class OneTensorCall(ModuleInputBackward):
         edge = result.edge if result.origin is None else live_edge(result)
         version = version_of(result)
         if edge is None or version is INFERENCE:
-            return result
+            return super().leave(result)
         end = OneTensorEnd()
         end.call = self
         return join(end, result, edge, version, OutputView)
@@ -136,7 +132,7 @@ def call_with_hooks(module: Any, x: Any, fire_forward_hooks: Callable[..., Any])
     The general form looks at the rest: no tensor, no gradient, anomaly detection, hooks for saved tensors, hooks that
     ask for structure or keyword arguments.
     """
-    if not isinstance(x, TensorBase) or thread.state.recording != PLAIN:
+    if not isinstance(x, TensorBase) or (unusual and thread.state.recording != PLAIN):
         return NotImplemented
     table = module._backward_hooks  # noqa: SLF001  the module's own call
     edge = x.edge if x.origin is None else live_edge(x)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, describe, version_of
+from lucid.autograd.decorating import check_bool
 from lucid.autograd.node import accumulator_of
 from lucid.backend.device import device_of
+from lucid.backend.sharing import tensor_classes
 from lucid.errors import DtypeError
 from lucid.tensor import Tensor
 from lucid.tensor.copying import rebuild
@@ -24,8 +26,10 @@ def share(kind: type[Any], data: Any, requires_grad: bool) -> Any:
         data = Tensor.__new__(Tensor)
         data.array, data.edge, data.origin = np.empty((0,), np.float32), None, None
     if not isinstance(data, TensorBase):
-        raise DtypeError(f"{kind.__name__}: expected a Tensor, got {type(data).__name__}: make one with lucid.tensor()")
-    if requires_grad and data.array.dtype.kind not in "fcV":
+        raise DtypeError(
+            f"{kind.__name__}: data: expected a Tensor, got {type(data).__name__}: make one with lucid.tensor()"
+        )
+    if requires_grad and check_bool(requires_grad, "requires_grad") and data.array.dtype.kind not in "fcV":
         raise DtypeError(
             f"{kind.__name__}: only tensors of floating-point or complex dtype can require gradients, got "
             f"{describe(data)}: pass requires_grad=False, or convert it"
@@ -106,7 +110,10 @@ class Buffer(Tensor):
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Self:
         """Return a tensor on the memory of `data` that does not require grad."""
         made = share(cls, data, requires_grad=False)
-        made.persistent = persistent
+        made.persistent = check_bool(persistent, "persistent")
         return made
 
     def __init__(self, data: Any = None, *, persistent: bool = True) -> None: ...
+
+
+tensor_classes += [Parameter, Buffer]

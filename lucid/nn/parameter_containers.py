@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
+from lucid.errors import ArgumentError
 from lucid.nn.module import Module, ModuleAttributeError
 from lucid.nn.parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Self
 
 
@@ -59,6 +61,7 @@ class ParameterList(Module):
     2
     """
 
+    @checked
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
@@ -100,7 +103,7 @@ class ParameterList(Module):
             If `values` cannot be iterated, or is a tensor: put one into a list, or `append` it.
         """
         if isinstance(values, TensorBase):
-            raise TypeError(
+            raise ArgumentError(
                 "ParameterList.extend should be called with an iterable of values, but got "
                 f"{type(values).__name__}: append it, or put it into a list"
             )
@@ -255,7 +258,15 @@ class ParameterDict(Module):
         >>> list(nn.ParameterDict({"b": 1, "a": 2})), list(nn.ParameterDict([("b", 1), ("a", 2)]))
         (['a', 'b'], ['b', 'a'])
         """
-        entries: dict[str, Any] = dict(parameters)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        if isinstance(parameters, str) or not isinstance(parameters, Iterable):
+            raise unfit(parameters, "a dict or pairs of names and values", "parameters")
+        given: Any = parameters
+        if not hasattr(given, "keys"):
+            given = list(given)
+            for pair in given:
+                if not isinstance(pair, tuple | list):
+                    raise unfit(pair, "a pair of a name and a value", "parameters")
+        entries: dict[str, Any] = dict(given)
         sort = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
         for key in sorted(entries) if sort else entries:
             self[key] = entries[key]

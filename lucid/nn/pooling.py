@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
 from lucid.nn import functional as F
 from lucid.nn.module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.tensor import Tensor
 
 
@@ -30,12 +33,13 @@ class MaxPool(Module):
         Whether windows may reach over the edge.
     """
 
+    @checked
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -100,11 +104,12 @@ class AvgPool1d(Module):
         Whether the zeros count in the means.
     """
 
+    @checked
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -143,11 +148,12 @@ class AvgPool2d(Module):
         What to divide the sums by instead.
     """
 
+    @checked
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -181,7 +187,8 @@ class AdaptiveAvgPool1d(Module):
         How many.
     """
 
-    def __init__(self, output_size: Any) -> None:
+    @checked
+    def __init__(self, output_size: int | Sequence[Any] | None) -> None:
         super().__init__()
         self.output_size = output_size
 
@@ -203,7 +210,8 @@ class AdaptiveAvgPool2d(Module):
         Height and width of the grid; None keeps that of the input.
     """
 
-    def __init__(self, output_size: Any) -> None:
+    @checked
+    def __init__(self, output_size: int | Sequence[Any] | None) -> None:
         super().__init__()
         self.output_size = output_size
 

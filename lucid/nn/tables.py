@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import threading
 import types
 import weakref
 from collections import OrderedDict
@@ -12,6 +11,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.hooks import StandIn, add_hook_note, check_callable, hook_name
+from lucid.backend.locks import new_rlock
 from lucid.errors import HookTypeError
 from lucid.nn.paths import module_path
 
@@ -64,7 +64,7 @@ PLAIN = {"_forward_hooks", "_forward_pre_hooks"}
 
 # A table, its marks and what the module knows of them change together, whichever threads register and remove.
 # Reentrant: what goes with a hook may remove others as it goes.
-changing = threading.RLock()
+changing = new_rlock()
 
 
 class HookTable(OrderedDict[int, Any]):

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, grad_of, version_of, wrap
 from lucid.autograd.mode import no_grad
 from lucid.cuda import multi_tensor
-from lucid.errors import ShapeError
+from lucid.errors import SettingError, ShapeError
 from lucid.ops.joining import cat, stack
 from lucid.ops.norms import norm
+from lucid.ops.promotion import only_tensors
 from lucid.ops.selection import clamp
 
 if TYPE_CHECKING:
@@ -27,7 +29,14 @@ __all__ = [
 
 
 def _tensors(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
-    return [parameters] if isinstance(parameters, TensorBase) else list(parameters)
+    given = [parameters] if isinstance(parameters, TensorBase) else list(parameters)
+    only_tensors(*given)
+    return given
+
+
+def _check_bound(bound: float, name: str) -> None:
+    if not bound >= 0:
+        raise SettingError(f"{name}: expected a number of at least 0, which gradients are limited to, got {bound}")
 
 
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
@@ -55,6 +64,7 @@ def changed_on_device(grads: list[Any], kernel: Callable[[list[Any]], list[Any]]
     return others
 
 
+@checked
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
     norm_type: float = 2.0,
@@ -96,13 +106,21 @@ def get_total_norm(
     return total
 
 
+@checked
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
     total_norm: Tensor,
     foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
 ) -> None:
-    """Scale the gradients by ``max_norm / (total_norm + 1e-6)`` where that is below 1."""
+    """Scale the gradients by ``max_norm / (total_norm + 1e-6)`` where that is below 1.
+
+    Raises
+    ------
+    SettingError
+        If `max_norm` is below 0.
+    """
+    _check_bound(max_norm, "max_norm")
     with no_grad():
         grads = _grads(parameters)
         if total_norm.is_cuda:
@@ -115,6 +133,7 @@ def clip_grads_with_norm_(
                 grad.mul_(scale.to(grad.device))
 
 
+@checked
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
@@ -144,6 +163,8 @@ def clip_grad_norm_(
 
     Raises
     ------
+    SettingError
+        If `max_norm` is below 0.
     RuntimeError
         If the norm is not finite, and that is an error. The gradients are not changed then.
 
@@ -158,12 +179,14 @@ def clip_grad_norm_(
     >>> weight.grad
     tensor([0.6000, 0.8000])
     """
+    _check_bound(max_norm, "max_norm")
     parameters = _tensors(parameters)
     total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total
 
 
+@checked
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor],
     clip_value: float,
@@ -179,7 +202,13 @@ def clip_grad_value_(
         The largest magnitude that is left.
     foreach : bool, optional
         Accepted for PyTorch's sake.
+
+    Raises
+    ------
+    SettingError
+        If `clip_value` is below 0.
     """
+    _check_bound(clip_value, "clip_value")
     with no_grad():
         for grad in changed_on_device(
             _grads(parameters), lambda arrays: multi_tensor.clip_by_value(arrays, clip_value)
@@ -187,11 +216,13 @@ def clip_grad_value_(
             grad.copy_(clamp(grad, -clip_value, clip_value))
 
 
+@checked
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Return the elements of all parameters as one vector, joined to them in the graph."""
-    return cat([parameter.reshape(-1) for parameter in parameters])
+    return cat([parameter.reshape(-1) for parameter in _tensors(parameters)])
 
 
+@checked
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Set the elements of all parameters from one vector, as `parameters_to_vector` gives it.
 
@@ -202,9 +233,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     ShapeError
         If it has another number of elements. Nothing is changed then.
     """
-    if not isinstance(vec, TensorBase):
-        raise TypeError(f"expected a Tensor, got {type(vec).__name__}")
-    targets: list[Any] = list(parameters)
+    targets = _tensors(parameters)
     wanted = sum(target.array.size for target in targets)
     if vec.array.size != wanted:
         raise ShapeError(

@@ -201,9 +201,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     >>> lucid.nn.functional.leaky_relu(lucid.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    return _leaky_relu(
-        floating("leaky_relu", input), slope=float(as_number(negative_slope, "negative_slope", "leaky_relu"))
-    )
+    return _leaky_relu(floating("leaky_relu", input), slope=float(as_number(negative_slope, "negative_slope")))
 
 
 def _expm1_below_into(xp: Any, out: Array, x: Array, spare: Array) -> None:
@@ -304,7 +302,7 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     >>> lucid.nn.functional.elu(lucid.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    return _elu(floating("elu", input), alpha=float(as_number(alpha, "alpha", "elu")))
+    return _elu(floating("elu", input), alpha=float(as_number(alpha, "alpha")))
 
 
 @primitive
@@ -380,7 +378,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
     tensor([-1.0000,  0.5000])
     """
     refuse("hardtanh", "bc", input, instead="convert to a number type, or apply it to the parts")
-    low, high = as_number(min_val, "min_val", "hardtanh"), as_number(max_val, "max_val", "hardtanh")
+    low, high = as_number(min_val, "min_val"), as_number(max_val, "max_val")
     return _hardtanh(tensor_operand(input), low=float(low), high=float(high))
 
 

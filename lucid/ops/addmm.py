@@ -129,7 +129,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 def added_product(name: str, input: Any, a: Any, b: Any, beta: float, alpha: float) -> Any:
     """Return ``beta * input + alpha * (a @ b)`` of operands that have the right number of dimensions."""
-    beta, alpha = as_number(beta, "beta", name), as_number(alpha, "alpha", name)
+    beta, alpha = as_number(beta, "beta"), as_number(alpha, "alpha")
     same_dtype(name, input, a, b)
     if a.array.dtype.kind in "iu" and not (isinstance(beta, int) and isinstance(alpha, int)):
         raise DtypeError(f"{name}: expected beta and alpha to be integers for integer operands, got {beta} and {alpha}")

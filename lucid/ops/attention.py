@@ -18,8 +18,8 @@ from lucid.errors import DtypeError, ShapeError
 from lucid.ops.core import sum_to_array
 from lucid.ops.matrices import broadcast_to_shape, product, same_dtype
 from lucid.ops.places import on_one_device
-from lucid.ops.promotion import accumulation_dtype
-from lucid.ops.scalars import as_number
+from lucid.ops.promotion import accumulation_dtype, array_of
+from lucid.ops.scalars import as_bool, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # Weights of one block of heads, in bytes: on the CPU what stays in the cache, on a GPU what is worth a launch.
 CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20
+LARGE = 32
 
 
 def blocks(xp: Any, q: Array, k: Array, itemsize: int) -> Iterator[tuple[int, ...]]:
@@ -63,6 +64,26 @@ def scores(xp: Any, q: Array, k: Array, bias: Array | None, block: tuple[int, ..
     return s
 
 
+def moderate(x: Array) -> bool:
+    """Return whether x has digits enough behind the point, everywhere."""
+    return bool(np.abs(x).max(initial=0) < LARGE)
+
+
+def weights_of(
+    xp: Any, q: Array, k: Array, bias: Array | None, block: tuple[int, ...], scale: float, dtype: Any
+) -> tuple[Array, Array]:
+    """Return the softmax of the scaled and masked products of a block, and the logarithms of its denominators."""
+    s = scores(xp, q, k, bias, block, scale, dtype)
+    top = s.max(-1, keepdims=True) if s.shape[-1] else xp.zeros((*s.shape[:-1], 1), dtype)
+    top = xp.where(top == -math.inf, dtype.type(0), top)
+    s -= top
+    xp.exp(s, out=s)
+    sums = s.sum(-1, keepdims=True)
+    sums = xp.where(sums == 0, dtype.type(1), sums)
+    s /= sums
+    return s, (top + xp.log(sums))[..., 0]
+
+
 @primitive(outputs=("out", "total"))
 def attention(
     xp: Any,
@@ -88,19 +109,11 @@ def attention(
     bias = spread_over(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
     keep = spread_over(xp, keep, q, k)
     for block in blocks(xp, q, k, dtype.itemsize):
-        s = scores(xp, q, k, bias, block, scale, dtype)
-        top = s.max(-1, keepdims=True)
-        top = xp.where(top == -math.inf, dtype.type(0), top)
-        s -= top
-        xp.exp(s, out=s)
-        sums = s.sum(-1, keepdims=True)
-        sums = xp.where(sums == 0, dtype.type(1), sums)
-        s /= sums
+        s, total[block] = weights_of(xp, q, k, bias, block, scale, dtype)
         if keep is not None:
             s *= keep[block]
             s *= dtype.type(1 / (1 - drop))
         out[block] = product(xp, s, v[block].astype(dtype, copy=False))
-        total[block] = (top + xp.log(sums))[..., 0]
     return out, total
 
 
@@ -156,9 +169,14 @@ def attention_grad(
     keep = spread_over(xp, keep, q, k)
     factor = dtype.type(scale)
     for block in blocks(xp, q, k, dtype.itemsize):
-        weights = scores(xp, q, k, spread, block, scale, dtype)
-        weights -= total[block][..., None]
-        xp.exp(weights, out=weights)
+        # a large `total` has few digits behind the point, and so has a rounded `out`, of which a difference is taken
+        exact = xp is np and out.dtype == dtype and moderate(total[block]) and moderate(out[block])
+        if exact:
+            weights = scores(xp, q, k, spread, block, scale, dtype)
+            weights -= total[block][..., None]
+            xp.exp(weights, out=weights)
+        else:
+            weights, _ = weights_of(xp, q, k, spread, block, scale, dtype)
         g_block = g[block].astype(dtype, copy=False)
         kept = None if keep is None else keep[block] * dtype.type(1 / (1 - drop))
         if v_grad is not None:
@@ -169,7 +187,7 @@ def attention_grad(
         s = product(xp, g_block, v[block].astype(dtype, copy=False).swapaxes(-1, -2))
         if kept is not None:
             s *= kept
-        s -= (g_block * out[block]).sum(-1, keepdims=True, dtype=dtype)
+        s -= (g_block * out[block] if exact else weights * s).sum(-1, keepdims=True)
         s *= weights
         if q_grad is not None:
             q_grad[block] = product(xp, s, k[block].astype(dtype, copy=False)) * factor
@@ -295,11 +313,13 @@ def scaled_dot_product_attention(
     >>> lucid.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)[0]
     tensor([1., 0.])
     """
+    is_causal = as_bool(is_causal, "is_causal")
+    enable_gqa = as_bool(enable_gqa, "enable_gqa")
     name = "scaled_dot_product_attention"
     same_dtype(name, query, key, value)
     if query.array.dtype.kind not in "fV":
         raise DtypeError(f"{name}: expected floating-point operands, got {query.array.dtype}; convert them first")
-    dropout_p = as_number(dropout_p, "dropout_p", name)
+    dropout_p = as_number(dropout_p, "dropout_p")
     if not 0 <= dropout_p < 1:
         raise ShapeError(f"{name}: expected dropout_p in [0, 1), got {dropout_p!r}")
     if enable_gqa:
@@ -312,7 +332,7 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         if is_causal:
             raise ShapeError(f"{name}: expected no attn_mask together with is_causal=True; put both into one mask")
-        broadcast_to_shape(name, "attn_mask", attn_mask.array.shape, shape)
+        broadcast_to_shape(name, "attn_mask", array_of(attn_mask).shape, shape)
         if attn_mask.array.dtype.kind == "b":
             wide = accumulation_dtype(query.array.dtype)
             bias = wrap(xp.where(attn_mask.array, wide.type(0), wide.type(-math.inf)))
@@ -322,7 +342,7 @@ def scaled_dot_product_attention(
     if dropout_p:
         generator = default_generator_for(str(device_of(query.array)))
         keep = wrap(bernoulli(generator, 1 - dropout_p, shape, xp))
-    factor = 1 / math.sqrt(max(1, q[-1])) if scale is None else float(as_number(scale, "scale", name))
+    factor = 1 / math.sqrt(max(1, q[-1])) if scale is None else float(as_number(scale, "scale"))
     settings = {"scale": factor, "drop": float(dropout_p), "causal": bool(is_causal)}
     return attention(query, key, value, bias, keep, **settings)[0]
 

@@ -9,6 +9,7 @@ from lucid.cuda import copying
 from lucid.cuda.elementwise import converted
 from lucid.errors import ShapeError
 from lucid.ops.dims import dim_in, dims_in, sizes_in
+from lucid.ops.promotion import array_of
 from lucid.ops.scalars import as_int, is_single
 from lucid.ops.shape import clone, reshape
 
@@ -91,7 +92,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     (4, 2, 3)
     """
     order = sizes_in(dims)
-    ndim = input.array.ndim
+    ndim = array_of(input).ndim
     if len(order) != ndim:
         raise ShapeError(f"permute: expected an order of all {ndim} dimensions, got {list(order)}")
     return _permute(input, dims=dims_in(order, ndim))
@@ -124,7 +125,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
-    ndim = input.array.ndim
+    ndim = array_of(input).ndim
     first, second = dim_in(dim0, ndim), dim_in(dim1, ndim)
     order = list(range(ndim))
     if ndim:
@@ -185,7 +186,7 @@ def t(input: Tensor) -> Tensor:
     >>> lucid.t(lucid.zeros(2, 3)).shape
     (3, 2)
     """
-    ndim = input.array.ndim
+    ndim = array_of(input).ndim
     if ndim > 2:
         raise ShapeError(
             f"t: expected a tensor with at most 2 dimensions, got {ndim}; use transpose(dim0, dim1) or .mT"
@@ -221,7 +222,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     >>> lucid.movedim(lucid.zeros(2, 3, 4), 0, -1).shape
     (3, 4, 2)
     """
-    ndim = input.array.ndim
+    ndim = array_of(input).ndim
     taken, places = dims_in(source, ndim), dims_in(destination, ndim)
     if len(taken) != len(places):
         raise ShapeError(
@@ -262,7 +263,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
     tensor([[3, 4],
             [1, 2]])
     """
-    return _flip(input, dims=dims_in(sizes_in(dims), input.array.ndim))
+    return _flip(input, dims=dims_in(sizes_in(dims), array_of(input).ndim))
 
 
 def fliplr(input: Tensor) -> Tensor:
@@ -290,7 +291,7 @@ def fliplr(input: Tensor) -> Tensor:
     tensor([[2, 1],
             [4, 3]])
     """
-    if input.array.ndim < 2:
+    if array_of(input).ndim < 2:
         raise ShapeError(f"fliplr: expected at least 2 dimensions, got shape {list(input.array.shape)}")
     return _flip(input, dims=(1,))
 
@@ -320,7 +321,7 @@ def flipud(input: Tensor) -> Tensor:
     tensor([[3, 4],
             [1, 2]])
     """
-    if not input.array.ndim:
+    if not array_of(input).ndim:
         raise ShapeError("flipud: expected at least 1 dimension, got a 0-dim tensor")
     return _flip(input, dims=(0,))
 
@@ -355,7 +356,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     >>> lucid.roll(lucid.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
-    ndim = input.array.ndim
+    ndim = array_of(input).ndim
     amounts = sizes_in((shifts,))
     named = (dims,) if dims is not None and is_single(dims) else dims
     if named is None or (not named and len(amounts) == 1):
@@ -400,11 +401,11 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     tensor([[2, 4],
             [1, 3]])
     """
-    plane = dims_in(tuple(dims), input.array.ndim)
+    plane = dims_in(dims, array_of(input).ndim)
     if len(plane) != 2:
         raise ShapeError(f"rot90: expected two dimensions, got {dims}")
     first, second = plane
-    turns = as_int(k, "k", "rot90") % 4
+    turns = as_int(k, "k") % 4
     if turns == 0:
         return clone(input)
     if turns == 2:

@@ -18,7 +18,7 @@ from lucid.cuda import batch_normalisation as kernels
 from lucid.errors import ShapeError
 from lucid.ops.normalisation import channels_of, check_affine, real_operand
 from lucid.ops.promotion import accumulation_dtype
-from lucid.ops.scalars import as_number
+from lucid.ops.scalars import as_bool, as_number
 from lucid.ops.standardisation import normalise
 
 if TYPE_CHECKING:
@@ -174,8 +174,9 @@ def batch_norm(
     tensor([[-1.0000, -1.0000],
             [ 1.0000,  1.0000]])
     """
+    training = as_bool(training, "training")
     x = real_operand("batch_norm", input)
-    momentum, eps = as_number(momentum, "momentum", "batch_norm"), as_number(eps, "eps", "batch_norm")
+    momentum, eps = as_number(momentum, "momentum"), as_number(eps, "eps")
     channels, broadcast = channels_of("batch_norm", x, {"running_mean": running_mean, "running_var": running_var})
     check_affine("batch_norm", x, (channels,), "one for each channel", weight=weight, bias=bias)
     if not training:
@@ -244,10 +245,11 @@ def instance_norm(
     tensor([[[-1.0000,  1.0000],
              [-1.0000,  1.0000]]])
     """
+    use_input_stats = as_bool(use_input_stats, "use_input_stats")
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     x = real_operand("instance_norm", input)
-    momentum, eps = as_number(momentum, "momentum", "instance_norm"), as_number(eps, "eps", "instance_norm")
+    momentum, eps = as_number(momentum, "momentum"), as_number(eps, "eps")
     channels, broadcast = channels_of("instance_norm", x, {"running_mean": running_mean, "running_var": running_var})
     check_affine("instance_norm", x, (channels,), "one for each channel", weight=weight, bias=bias)
     shape = x.array.shape

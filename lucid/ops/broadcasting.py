@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.errors import ShapeError
+from lucid.errors import SettingError, ShapeError
 from lucid.ops.core import expand as _expand
 from lucid.ops.dims import common_shape, sizes_in, tensors_in
+from lucid.ops.promotion import array_of
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
             [2, 2, 2]])
     """
     wanted = sizes_in(sizes)
-    shape = input.array.shape
+    shape = array_of(input).shape
     extra = len(wanted) - len(shape)
     if extra < 0:
         raise ShapeError(
@@ -87,7 +88,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     tensor([[1, 2],
             [1, 2]])
     """
-    return expand(input, other.array.shape)
+    return expand(input, array_of(other).shape)
 
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
@@ -145,7 +146,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     >>> a.shape, b.shape
     ((2, 3), (2, 3))
     """
-    shape = common_shape(*[t.array.shape for t in tensors])
+    shape = common_shape(*[array_of(t).shape for t in tensors])
     return tuple([_expand(t, shape=shape) for t in tensors])
 
 
@@ -181,9 +182,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """
     given = tensors_in(tensors)
     if indexing not in {"ij", "xy"}:
-        raise ValueError(f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}")
+        raise SettingError(f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}")
     for place, tensor in enumerate(given):
-        if tensor.array.ndim > 1:
+        if array_of(tensor).ndim > 1:
             raise ShapeError(
                 f"meshgrid: expected tensors of at most one dimension, got shape {tuple(tensor.array.shape)} at {place}"
             )

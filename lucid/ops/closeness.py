@@ -13,7 +13,7 @@ from lucid.ops.comparison import eq
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.places import on_one_device
 from lucid.ops.promotion import tensor_dtype
-from lucid.ops.scalars import as_number
+from lucid.ops.scalars import as_bool, as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -75,12 +75,13 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     >>> lucid.isclose(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 2.1]))
     tensor([ True, False])
     """
+    equal_nan = as_bool(equal_nan, "equal_nan")
     a, b = tensor_operand(input), tensor_operand(other)
     if a.array.dtype != b.array.dtype:
         raise DtypeError(
             f"isclose: expected two tensors of one dtype, got {tensor_dtype(a)} and {tensor_dtype(b)}; convert one"
         )
-    rtol, atol = as_number(rtol, "rtol", "isclose"), as_number(atol, "atol", "isclose")
+    rtol, atol = as_number(rtol, "rtol"), as_number(atol, "atol")
     if rtol < 0 or atol < 0:
         raise ToleranceError(f"isclose: expected tolerances of at least zero, got rtol={rtol} and atol={atol}")
     return _isclose(a, b, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan))

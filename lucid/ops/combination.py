@@ -9,7 +9,7 @@ from lucid.cuda.elementwise import Elementwise
 from lucid.ops import elementwise
 from lucid.ops.elementwise import as_factor, refuse, summed
 from lucid.ops.fused import rounded_once
-from lucid.ops.promotion import number_in, promote
+from lucid.ops.promotion import array_of, number_in, promote
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -169,7 +169,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     >>> lucid.addcdiv(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([4.0]), value=10)
     tensor([6.])
     """
-    if all(o.array.dtype.kind in "biu" for o in (tensor1, tensor2)):
+    if all(array_of(o).dtype.kind in "biu" for o in (tensor1, tensor2)):
         refuse("addcdiv", "biu", tensor1, tensor2, instead="convert one to a floating-point dtype")
     x, a, b = promote(input, tensor1, tensor2, at_least_float=True)
     value, dtype = as_factor("addcdiv", "value", value, x, a, b)

@@ -27,7 +27,7 @@ def checked(name: str, count: int, input: Any, weight: Any, bias: Any, groups: A
         If the dtypes differ or are bool.
     """
     same_dtype(name, input, weight, bias)
-    groups = as_int(groups, "groups", name)
+    groups = as_int(groups, "groups")
     x, w = input.array.shape, weight.array.shape
     if len(x) not in {count + 1, count + 2}:
         raise ShapeError(

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.decorating import check_bool
 from lucid.autograd.node import accumulator_of
 from lucid.backend import arrays, gpu
 from lucid.backend.dtype import dtype_of, get_default_dtype
-from lucid.errors import DeviceError, DtypeError
+from lucid.errors import DeviceError, DtypeError, SettingError
 from lucid.ops.core import clone
+from lucid.ops.scalars import as_bool
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -26,11 +28,11 @@ def leaf(array: Array, requires_grad: bool, *, pin_memory: bool = False) -> Any:
     DtypeError
         If it is to require grad and holds no floating-point or complex numbers.
     """
-    if requires_grad and array.dtype.kind not in "fcV":
+    if requires_grad and check_bool(requires_grad, "requires_grad") and array.dtype.kind not in "fcV":
         raise DtypeError(
             f"only Tensors of floating point and complex dtype can require gradients, got {dtype_of(array).name}"
         )
-    tensor = wrap(pinned(array) if pin_memory else array)
+    tensor = wrap(pinned(array) if pin_memory and check_bool(pin_memory, "pin_memory") else array)
     if requires_grad:
         tensor.edge = (accumulator_of(tensor), 0)
     return tensor
@@ -174,10 +176,12 @@ def asarray(
     >>> lucid.asarray([1, 2])
     tensor([1, 2])
     """
+    if copy is not None:
+        copy = as_bool(copy, "copy")
     made: Any = as_tensor(obj, dtype, device)
     shares = made is obj or made.array is obj
     if copy is False and not shares:
-        raise ValueError(
+        raise SettingError(
             f"asarray: cannot make a tensor of this {type(obj).__name__} without a copy, and copy is False"
         )
     if copy and shares:

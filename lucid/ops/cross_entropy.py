@@ -239,8 +239,8 @@ def cross_entropy(
     tensor(0.6931)
     """
     check_reduction("cross_entropy", reduction)
-    ignore_index = as_int(ignore_index, "ignore_index", "cross_entropy")
-    label_smoothing = as_number(label_smoothing, "label_smoothing", "cross_entropy")
+    ignore_index = as_int(ignore_index, "ignore_index")
+    label_smoothing = as_number(label_smoothing, "label_smoothing")
     if not 0 <= label_smoothing <= 1:
         raise SmoothingError(f"cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     x, known = floating("cross_entropy", input), tensor_operand(target)

@@ -15,6 +15,7 @@ from lucid.cuda.reduction import PRODUCT, reduced_as
 from lucid.ops.dims import dim_in
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.promotion import accumulation_dtype, cast_to
+from lucid.ops.scalars import as_bool
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -111,8 +112,7 @@ def _cumprod(xp: Any, x: Array, *, dim: int, reverse: bool) -> Array:
         return _accumulated(xp, xp.cumprod, x, dim, reverse, x.dtype)
     # later elements may bring back what has left the range: 1e-30, 1e-60, 1e-30
     wide = x.astype(np.float64)
-    into = xp.cumprod if reverse else functools.partial(xp.cumprod, out=wide)
-    return _accumulated(xp, into, wide, dim, reverse, wide.dtype).astype(x.dtype)
+    return _accumulated(xp, functools.partial(xp.cumprod, out=wide), wide, dim, reverse, wide.dtype).astype(x.dtype)
 
 
 @_cumprod.cuda
@@ -273,7 +273,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     tensor([3., 8.])
     """
     x, wanted = _accumulating(input, dtype)
-    x = cast_to(x, wanted)
+    x, keepdim = cast_to(x, wanted), as_bool(keepdim, "keepdim")
     if dim is not None:
         return _prod(x, dim=dim_in(dim, x.array.ndim), keepdim=keepdim)
     out = _prod(reshape(x, -1), dim=0, keepdim=False)

@@ -15,7 +15,7 @@ from lucid.cuda import copying
 from lucid.errors import ShapeError
 from lucid.ops.core import clone
 from lucid.ops.dims import dim_in
-from lucid.ops.promotion import requested_dtype
+from lucid.ops.promotion import array_of, requested_dtype
 from lucid.ops.scalars import as_int
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _diagonal_put_vjp(m: Any, grad: Any, offset: int, dim1: int, dim2: int) -> A
 
 def check_matrices(input: Any, name: str) -> None:
     """Raise unless `input` has two dimensions or more."""
-    if input.array.ndim < 2:
+    if array_of(input).ndim < 2:
         raise ShapeError(f"{name}: expected at least 2 dimensions, got shape {list(input.array.shape)}")
 
 
@@ -120,7 +120,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
             [1., 1., 0.]])
     """
     check_matrices(input, "tril")
-    return _tril(input, diagonal=as_int(diagonal, "diagonal", "tril"))
+    return _tril(input, diagonal=as_int(diagonal, "diagonal"))
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
@@ -151,7 +151,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
             [0., 0., 1.]])
     """
     check_matrices(input, "triu")
-    return _triu(input, diagonal=as_int(diagonal, "diagonal", "triu"))
+    return _triu(input, diagonal=as_int(diagonal, "diagonal"))
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = "int64", device: Any = None) -> Tensor:
@@ -261,12 +261,12 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     >>> lucid.diagonal(lucid.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    ndim = input.array.ndim
+    ndim = array_of(input).ndim
     check_matrices(input, "diagonal")
     first, second = dim_in(dim1, ndim), dim_in(dim2, ndim)
     if first == second:
         raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return _diagonal(input, offset=as_int(offset, "offset", "diagonal"), dim1=first, dim2=second)
+    return _diagonal(input, offset=as_int(offset, "offset"), dim1=first, dim2=second)
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -300,13 +300,13 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     tensor([[1, 0],
             [0, 2]])
     """
-    shape = input.array.shape
+    shape = array_of(input).shape
     if not shape:
         raise ShapeError("diag_embed: expected at least 1 dimension, got a 0-dim tensor")
     first, second = dim_in(dim1, len(shape) + 1), dim_in(dim2, len(shape) + 1)
     if first == second:
         raise ShapeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    offset = as_int(offset, "offset", "diag_embed")
+    offset = as_int(offset, "offset")
     size = shape[-1] + abs(offset)
     rest = iter(shape[:-1])
     full = tuple([size if d in {first, second} else next(rest) for d in range(len(shape) + 1)])
@@ -340,8 +340,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1, 0],
             [0, 2]])
     """
-    diagonal = as_int(diagonal, "diagonal", "diag")
-    if input.array.ndim == 1:
+    diagonal = as_int(diagonal, "diagonal")
+    if array_of(input).ndim == 1:
         return diag_embed(input, diagonal)
     if input.array.ndim != 2:
         raise ShapeError(f"diag: expected a tensor of 1 or 2 dimensions, got shape {list(input.array.shape)}")

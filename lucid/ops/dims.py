@@ -51,15 +51,15 @@ def sizes_in(sizes: tuple[Any, ...]) -> tuple[int, ...]:
 
     Raises
     ------
-    TypeError
+    ArgumentError
         If one is no integer.
     """
     if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
         sizes = tuple(cast("Any", sizes[0]))
     try:
         return tuple(map(operator.index, sizes))
-    except TypeError as error:
-        raise TypeError(f"expected sizes to be integers, got {', '.join(map(repr, sizes))}") from error
+    except TypeError:
+        return tuple([as_int(size, "size") for size in sizes])
 
 
 def tensors_in(tensors: tuple[Any, ...]) -> tuple[Any, ...]:

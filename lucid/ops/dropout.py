@@ -15,7 +15,7 @@ from lucid.ops.elementwise import tensor_operand
 from lucid.ops.fused import in_blocks, keep_where
 from lucid.ops.generators import drawn, stream_for
 from lucid.ops.random import ProbabilityError
-from lucid.ops.scalars import as_number
+from lucid.ops.scalars import as_bool, as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -101,7 +101,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     >>> sorted(set(y.tolist()))
     [0.0, 2.0]
     """
-    p = as_number(p, "p", "dropout")
+    training = as_bool(training, "training")
+    inplace = as_bool(inplace, "inplace")
+    p = as_number(p, "p")
     if not 0 <= p <= 1:
         raise ProbabilityError(f"dropout probability has to be between 0 and 1, but got {p}")
     x = tensor_operand(input)

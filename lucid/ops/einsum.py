@@ -6,6 +6,7 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.primitive import primitive
 from lucid.errors import ShapeError
@@ -14,6 +15,7 @@ from lucid.ops.diagonal import diagonal
 from lucid.ops.dims import dims_in, viewable
 from lucid.ops.elementwise import mul
 from lucid.ops.matrices import product, same_dtype
+from lucid.ops.promotion import array_of
 from lucid.ops.reduction import sum as sum_over
 from lucid.ops.scalars import as_int, is_single
 from lucid.ops.shape import squeeze
@@ -273,6 +275,8 @@ def einsum(*args: Any) -> Tensor:
         left, arrow, right = args[0].partition("->")
         written, wanted = [letters(term) for term in left.split(",")], letters(right) if arrow else None
     else:
+        if not args or not isinstance(args[0], TensorBase):
+            raise unfit(args[0] if args else None, "the equation as a string, or each operand and its labels", "args")
         tensors, written, wanted = from_sublists(args)
     if not tensors or len(written) != len(tensors) or not all(isinstance(x, TensorBase) for x in tensors):
         got = ", ".join(type(x).__name__ for x in tensors)
@@ -321,7 +325,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     if not is_single(dims):
         first, second = dims_in(dims[0], len(x)), dims_in(dims[1], len(y))
     else:
-        count = as_int(dims, "dims", "tensordot")
+        count = as_int(dims, "dims")
         if not 0 <= count <= min(len(x), len(y)):
             raise ShapeError(
                 f"tensordot: expected dims from 0 to {min(len(x), len(y))} for shapes {x} and {y}, got {dims}"
@@ -372,6 +376,6 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     >>> lucid.inner(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0, 4.0]))
     tensor(11.)
     """
-    if not input.array.ndim or not other.array.ndim:
+    if not array_of(input).ndim or not array_of(other).ndim:
         return mul(input, other)
     return tensordot(input, other, ([-1], [-1]))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.namespace import CUDA
 from lucid.autograd.primitive import Primitive, primitive
@@ -84,7 +85,7 @@ def tensor_operand(x: Any) -> Any:
     """
     operand = as_operand(x)
     if not isinstance(operand, TensorBase):
-        raise OperandTypeError(f"expected a Tensor, got {type(x).__name__}: {x!r}")
+        raise unfit(x, "a Tensor", kind=OperandTypeError)
     return operand
 
 
@@ -125,10 +126,10 @@ def as_factor(name: str, word: str, value: Any, *operands: Any) -> tuple[Any, An
     ------
     DtypeError
         If the factor is a fraction and the operands are integers, or a bool and they are numbers.
-    NumberError
+    ArgumentError
         If it is no number.
     """
-    factor = as_number(value, word, name)
+    factor = as_number(value, word)
     dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in map(as_operand, operands)])
     if isinstance(factor, bool) and dtype.category:
         raise DtypeError(f"{name}: expected {word} to be a number for operands of {dtype}, got {factor}")

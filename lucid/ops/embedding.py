@@ -15,7 +15,7 @@ from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.accumulation import sums_at
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.promotion import accumulation_dtype
-from lucid.ops.scalars import as_int, as_number
+from lucid.ops.scalars import as_bool, as_int, as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -147,6 +147,8 @@ def embedding(
             [2., 3.],
             [0., 1.]])
     """
+    scale_grad_by_freq = as_bool(scale_grad_by_freq, "scale_grad_by_freq")
+    sparse = as_bool(sparse, "sparse")
     index, table = tensor_operand(input), tensor_operand(weight)
     if dtype_of(index.array).category != 1:
         raise DtypeError(f"embedding: expected input to hold integers, got {dtype_of(index.array)}")
@@ -154,7 +156,7 @@ def embedding(
         raise ShapeError(f"embedding: 'weight' must be 2-D, got shape {list(table.array.shape)}")
     rows = table.array.shape[0]
     if padding_idx is not None:
-        padding_idx = as_int(padding_idx, "padding_idx", "embedding")
+        padding_idx = as_int(padding_idx, "padding_idx")
         if not -rows <= padding_idx < rows:
             raise IndexOutOfRangeError(
                 f"embedding: padding_idx must be within num_embeddings, [{-rows}, {rows - 1}], got {padding_idx}"
@@ -168,6 +170,6 @@ def embedding(
                 f"embedding: index out of range: expected 0 to {rows - 1}, got {low if low < 0 else high}"
             )
     if max_norm is not None:
-        most, order = as_number(max_norm, "max_norm", "embedding"), as_number(norm_type, "norm_type", "embedding")
+        most, order = as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type")
         _shorten(table, index, most, order)
     return _embedding(table, index, padding=padding_idx, by_frequency=scale_grad_by_freq)

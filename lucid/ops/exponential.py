@@ -240,8 +240,8 @@ def log10(input: Tensor) -> Tensor:
     Examples
     --------
     >>> import lucid
-    >>> lucid.log10(lucid.tensor([1.0, 1000.0]))
-    tensor([0., 3.])
+    >>> lucid.log10(lucid.tensor([1.0, 10.0]))
+    tensor([0., 1.])
     """
     return _log10.call(input)
 

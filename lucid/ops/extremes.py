@@ -17,6 +17,7 @@ from lucid.ops.dims import dim_in
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.promotion import accumulation_dtype
 from lucid.ops.reduction import axis_of, reduced_dims, spread, unreduced
+from lucid.ops.scalars import as_bool
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -75,11 +76,11 @@ def _element_at_grad_vjp(m: Any, grad: Any, index: Any, dim: Any, keepdim: Any) 
 def _share(xp: Any, x: Array, extreme: Array, *, dim: tuple[int, ...]) -> Array:
     """Return for each element its share of the gradient of the extreme that it ties for: 1 / ties, or 0.
 
-    Each NaN ties for an extreme that is NaN.
+    Each NaN ties for the extreme, which is NaN where one of its elements is.
     """
     tied = x == extreme
     if x.dtype.kind in "fV" and (xp is not np or np.isnan(extreme).any()):
-        tied |= xp.isnan(x) & xp.isnan(extreme)
+        tied |= xp.isnan(x)
     share = xp.divide(tied, xp.sum(tied, axis_of(x, dim), keepdims=True), dtype=accumulation_dtype(x.dtype))
     return share.astype(x.dtype, copy=False)
 
@@ -165,7 +166,7 @@ def check_ordered(x: Any, name: str, dim: tuple[int, ...]) -> None:
 
 
 def _extreme(name: str, op: Any, input: Any, dim: Any, keepdim: bool) -> Any:
-    x = tensor_operand(input)
+    x, keepdim = tensor_operand(input), as_bool(keepdim, "keepdim")
     dims = reduced_dims(dim, x.array.ndim)
     check_ordered(x, name, dims)
     return op(x, dim=dims, keepdim=keepdim)
@@ -242,7 +243,7 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 
 def _place_of(name: str, op: Any, input: Any, dim: int | None, keepdim: bool) -> Any:
-    x = tensor_operand(input)
+    x, keepdim = tensor_operand(input), as_bool(keepdim, "keepdim")
     ndim = x.array.ndim
     if dim is None:
         check_ordered(x, name, reduced_dims(None, ndim))
@@ -322,7 +323,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 
 def _extreme_along(name: str, place_of: Any, input: Any, dim: int, keepdim: bool) -> ValuesIndices:
-    x = tensor_operand(input)
+    x, keepdim = tensor_operand(input), as_bool(keepdim, "keepdim")
     axis = dim_in(dim, x.array.ndim)
     check_ordered(x, name, (axis,) if x.array.ndim else ())
     indices = place_of(x, dim=axis, keepdim=keepdim)

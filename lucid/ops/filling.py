@@ -15,7 +15,7 @@ from lucid.backend.dtype import as_dtype, get_default_dtype, scalar_dtype
 from lucid.errors import ShapeError
 from lucid.ops.creation import leaf
 from lucid.ops.dims import sizes_in
-from lucid.ops.promotion import tensor_dtype
+from lucid.ops.promotion import array_of, tensor_dtype
 from lucid.ops.scalars import as_number
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def full(
     tensor([3.5000, 3.5000])
     """
     shape = shape_of((size,), "full")
-    value = as_number(fill_value, "fill_value", "full") if isinstance(fill_value, TensorBase) else fill_value
+    value = as_number(fill_value, "fill_value") if isinstance(fill_value, TensorBase) else fill_value
     if dtype is None:
         dtype = tensor_dtype(fill_value) if isinstance(fill_value, TensorBase) else scalar_dtype(plain_number(value))
     kind = as_dtype(dtype).numpy
@@ -236,7 +236,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     >>> lucid.zeros_like(lucid.tensor([1, 2]))
     tensor([0, 0])
     """
-    return zeros(input.array.shape, requires_grad=requires_grad, **like(input, dtype, device))
+    return zeros(array_of(input).shape, requires_grad=requires_grad, **like(input, dtype, device))
 
 
 def like(input: Any, dtype: Any, device: Any) -> dict[str, Any]:
@@ -273,7 +273,7 @@ def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_
     >>> lucid.ones_like(lucid.tensor([1.0, 2.0]))
     tensor([1., 1.])
     """
-    return ones(input.array.shape, requires_grad=requires_grad, **like(input, dtype, device))
+    return ones(array_of(input).shape, requires_grad=requires_grad, **like(input, dtype, device))
 
 
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -302,7 +302,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     >>> lucid.empty_like(lucid.zeros(2, 3)).shape
     (2, 3)
     """
-    return empty(input.array.shape, requires_grad=requires_grad, **like(input, dtype, device))
+    return empty(array_of(input).shape, requires_grad=requires_grad, **like(input, dtype, device))
 
 
 def full_like(
@@ -335,4 +335,4 @@ def full_like(
     >>> lucid.full_like(lucid.tensor([1, 2]), 7)
     tensor([7, 7])
     """
-    return full(input.array.shape, fill_value, requires_grad=requires_grad, **like(input, dtype, device))
+    return full(array_of(input).shape, fill_value, requires_grad=requires_grad, **like(input, dtype, device))

@@ -10,13 +10,13 @@ from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
 from lucid.cuda import picking as kernels
 from lucid.cuda.switches import looked_at
-from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.accumulation import add_at, sums_at
 from lucid.ops.core import expand
 from lucid.ops.dims import common_shape, dim_in
 from lucid.ops.picking import pick_at, view_at
 from lucid.ops.places import on_one_device
-from lucid.ops.promotion import accumulation_dtype, tensor_dtype
+from lucid.ops.promotion import accumulation_dtype, array_of, tensor_dtype
 from lucid.ops.scalars import as_int
 from lucid.ops.shape import reshape
 
@@ -106,9 +106,9 @@ _scatter_add.cuda(kernels.scatter_add)
 
 def check_index(index: Any, name: str) -> None:
     """Raise unless `index` is a tensor of integers."""
-    if not isinstance(index, TensorBase) or index.array.dtype.kind != "i":
-        got = index.array.dtype.name if isinstance(index, TensorBase) else type(index).__name__
-        raise DtypeError(f"{name}: expected index to be a tensor of int32 or int64, got {got}")
+    kind = array_of(index).dtype
+    if kind.kind != "i":
+        raise DtypeError(f"{name}: expected index to be a tensor of int32 or int64, got {kind.name}")
 
 
 def check_places(index: Any, size: int, name: str, dim: int) -> None:
@@ -125,7 +125,7 @@ def check_places(index: Any, size: int, name: str, dim: int) -> None:
 def prepared(input: Any, dim: Any, index: Any, name: str) -> tuple[Any, int, Any]:
     """Return the input, the dimension and the index of an op in which both have the same rank, checked."""
     check_index(index, name)
-    shape, places = input.array.shape, index.array.shape
+    shape, places = array_of(input).shape, array_of(index).shape
     axis = dim_in(dim, len(shape))
     if not shape and len(places) <= 1:
         input, shape = reshape(input, 1), (1,)
@@ -233,9 +233,9 @@ def scatter(
             [1., 0., 0.]])
     """
     if (src is None) == (value is None):
-        raise ValueError("scatter: expected either src or value")
+        raise SettingError("scatter: expected either src or value")
     if reduce not in {None, "add"}:
-        raise ValueError(f"scatter: expected reduce to be None or 'add', got {reduce!r}")
+        raise SettingError(f"scatter: expected reduce to be None or 'add', got {reduce!r}")
     new: Any = value if src is None else src
     x, axis, places = prepared(input, dim, index, "scatter")
     if isinstance(new, TensorBase):
@@ -286,7 +286,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 def source_for(input: Any, src: Any, index: Any, name: str) -> Any:
     """Return the part of `src` that `index` covers."""
-    if src.array.dtype != input.array.dtype:
+    if array_of(src).dtype != array_of(input).dtype:
         raise DtypeError(
             f"{name}: expected src of {input.array.dtype.name} like input, got {src.array.dtype.name}; cast it first"
         )
@@ -330,7 +330,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     tensor([1, 4])
     """
     check_index(index, "take")
-    size = input.array.size
+    size = array_of(input).size
     array = index.array
     if looked_at(array):
         low, high = int(array.min()), int(array.max())
@@ -379,7 +379,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     check_index(indices, "take_along_dim")
     if dim is None:
         return gather(reshape(input, input.array.size), 0, reshape(indices, indices.array.size))
-    shape, places = list(input.array.shape), list(indices.array.shape)
+    shape, places = list(array_of(input).shape), list(array_of(indices).shape)
     if len(shape) != len(places):
         raise ShapeError(
             f"take_along_dim: expected indices of as many dimensions as input, got shapes {places} and {shape}"
@@ -430,11 +430,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """
     check_index(tensor, "one_hot")
     array = tensor.array
-    num_classes = as_int(num_classes, "num_classes", "one_hot")
+    num_classes = as_int(num_classes, "num_classes")
     if num_classes == -1:
         if not array.size:
             raise ShapeError("one_hot: expected num_classes for a tensor without elements")
         num_classes = int(array.max()) + 1
+        if num_classes <= 0:
+            raise IndexOutOfRangeError(f"one_hot: expected classes of at least 0, got {num_classes - 1}")
     if num_classes <= 0:
         raise ShapeError(f"one_hot: expected num_classes above zero, or -1, got {num_classes}")
     check_places(tensor, num_classes, "one_hot", array.ndim)

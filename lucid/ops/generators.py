@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import unfit
 from lucid.autograd.base import wrap
 from lucid.backend import generator as state
 from lucid.backend.device import as_device
@@ -199,6 +200,8 @@ def stream_for(name: str, generator: Any, device: Any) -> state.Generator:
     """
     if generator is None:
         return state.default_generator_for(str(device))
+    if not isinstance(generator, state.Generator):
+        raise unfit(generator, "a Generator or None", "generator")
     if generator.device.partition(":")[0] != device.type:
         raise DeviceError(
             f"{name}: Expected a '{device.type}' device type for generator but found '{generator.device}'"

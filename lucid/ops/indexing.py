@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.views import change_in_place
 from lucid.backend.arrays import asarray, is_array, namespace, on
 from lucid.backend.device import device_of
-from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.accumulation import neighbours
 from lucid.ops.axes import permute
 from lucid.ops.masking import masked_fill, masked_select
 from lucid.ops.picking import check_indices, fitted, pick, put, view_at
-from lucid.ops.promotion import cast_to, tensor_dtype
+from lucid.ops.promotion import array_of, cast_to, tensor_dtype
+from lucid.ops.scalars import as_bool
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -173,7 +175,7 @@ def as_index(item: Any, array: Array) -> Any:
             return ends
         parts = [None if end is None else operator.index(end) for end in (ends.start, ends.stop, ends.step)]
         if parts[2] is not None and parts[2] <= 0:
-            raise ValueError(f"slice step must be greater than zero, got {parts[2]}; use lucid.flip to reverse")
+            raise SettingError(f"slice step must be greater than zero, got {parts[2]}; use lucid.flip to reverse")
         return slice(*parts)
     if isinstance(item, TensorBase):
         tensor: Any = item
@@ -351,8 +353,11 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     >>> lucid.index_put(lucid.zeros(2), at, lucid.tensor([1.0, 2.0]), accumulate=True)
     tensor([3., 0.])
     """
-    array: Array = input.array
-    places = [as_index(index, array) for index in indices]
+    accumulate = as_bool(accumulate, "accumulate")
+    array: Array = array_of(input)
+    if not isinstance(indices, tuple | list):
+        raise unfit(indices, "a tuple of tensors", "indices")
+    places = [as_index(index, array) for index in cast("tuple[Any, ...]", indices)]
     if not places or any(place is None or place is ... or type(place) is slice for place in places):
         raise DtypeError(f"index_put: expected one or more tensors as indices, got {indices!r}; use x[index] = value")
     # one place is written as a list of one, because x[place] takes it for a view

@@ -9,6 +9,7 @@ from lucid.autograd.primitive import primitive
 from lucid.cuda import copying as kernels
 from lucid.errors import ShapeError
 from lucid.ops.dims import dim_in, tensors_in
+from lucid.ops.elementwise import tensor_operand
 from lucid.ops.promotion import OperandTypeError, promote
 from lucid.ops.shape import reshape
 
@@ -65,9 +66,12 @@ def together(tensors: Any, name: str) -> tuple[Any, ...]:
     found = tensors_in((tensors,))
     if not found:
         raise ShapeError(f"{name}: expected a non-empty list of Tensors")
-    dtype = getattr(found[0], "array", found[0]).dtype
-    if all(getattr(t, "array", t).dtype is dtype for t in found) and all(hasattr(t, "array") for t in found):
-        return found
+    try:
+        dtype = found[0].array.dtype
+        if all(t.array.dtype is dtype for t in found):
+            return found
+    except AttributeError:
+        found = tuple(map(tensor_operand, found))
     return promote(*found)
 
 
@@ -77,7 +81,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     Parameters
     ----------
     tensors : sequence of Tensor
-        Of equal sizes but along `dim`; dtypes are promoted. Tensors of shape (0,) are left out.
+        Of equal sizes but along `dim`; dtypes are promoted. Tensors of shape (0,) fit any.
     dim : int
         The dimension.
 
@@ -102,16 +106,20 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     tensor([1, 2, 3])
     """
     given = together(tensors, "cat")
-    parts = [t for t in given if t.array.shape != (0,)] or [given[0]]
-    shape = parts[0].array.shape
+    shape = next((t.array.shape for t in given if t.array.shape != (0,)), (0,))
     if not shape:
         raise ShapeError("cat: a 0-dim tensor cannot be joined; use lucid.stack, or reshape it to (1,)")
     axis = dim_in(dim, len(shape))
-    for place, part in enumerate(parts):
+    before, after = shape[:axis], shape[axis + 1 :]
+    parts = list(given)
+    for place, part in enumerate(given):
         other = part.array.shape
-        if len(other) != len(shape) or any(
-            a != b for d, (a, b) in enumerate(zip(other, shape, strict=True)) if d != axis
-        ):
+        if other == shape:
+            continue
+        if other == (0,) and len(shape) > 1:
+            # adds no elements, and its gradient is empty, not missing
+            parts[place] = reshape(part, *before, 0, *after)
+        elif len(other) != len(shape) or other[:axis] != before or other[axis + 1 :] != after:
             raise ShapeError(
                 f"cat: sizes of tensors must match except in dimension {axis}; expected them as in {list(shape)}, got "
                 f"{list(other)} for tensor number {place} in the list"

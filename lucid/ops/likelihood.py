@@ -12,7 +12,7 @@ from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.axes import movedim
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.loss import check_reduction, floating
-from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.promotion import accumulation_dtype, array_of
 from lucid.ops.scalars import as_int
 from lucid.ops.shape import reshape
 
@@ -129,7 +129,7 @@ def check_weight(name: str, input: Any, weight: Any, classes: int) -> None:
     """
     if weight is None:
         return
-    if weight.array.shape != (classes,):
+    if array_of(weight).shape != (classes,):
         raise ShapeError(
             f"{name}: weight tensor should be defined either for all {classes} classes or no classes but got "
             f"weight tensor of shape: {list(weight.array.shape)}"
@@ -236,7 +236,7 @@ def nll_loss(
     check_reduction("nll_loss", reduction)
     x, classes = floating("nll_loss", input), tensor_operand(target)
     rows, flat, losses = as_rows("nll_loss", x, classes, weight)
-    ignore_index = as_int(ignore_index, "ignore_index", "nll_loss")
+    ignore_index = as_int(ignore_index, "ignore_index")
     check_classes(flat, rows.array.shape[1], ignore_index)
     loss = _nll_loss(rows, flat, weight, ignore_index=ignore_index, reduction=reduction)[0]
     return reshape(loss, losses) if reduction == "none" and len(losses) != 1 else loss

@@ -352,10 +352,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     try:
         x, w = input.array, weight.array
+        other = bias is not None and bias.array.dtype is not x.dtype
     except AttributeError:
-        only_tensors("linear", input, weight)
+        only_tensors(input, weight, *(() if bias is None else (bias,)))
         raise
-    if x.dtype is not w.dtype or x.dtype.kind == "b" or (bias is not None and bias.array.dtype is not x.dtype):
+    if other or x.dtype is not w.dtype or x.dtype.kind == "b":
         same_dtype("linear", input, weight, bias)
     if w.ndim not in {1, 2}:
         raise ShapeError(f"linear: expected weight of shape (out, in) or (in,), got shape {w.shape}")

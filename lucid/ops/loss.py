@@ -326,7 +326,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     >>> lucid.nn.functional.smooth_l1_loss(lucid.tensor([0.5, 3.0]), lucid.tensor([0.0, 0.0]), reduction="none")
     tensor([0.1250, 2.5000])
     """
-    beta = as_number(beta, "beta", "smooth_l1_loss")
+    beta = as_number(beta, "beta")
     if beta < 0:
         raise LossSettingError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     return _losses("smooth_l1_loss", _smooth_difference, input, target, None, reduction, beta=float(beta))
@@ -375,7 +375,7 @@ def huber_loss(
     >>> lucid.nn.functional.huber_loss(lucid.tensor([0.5, 3.0]), lucid.tensor([0.0, 0.0]), reduction="none")
     tensor([0.1250, 2.5000])
     """
-    delta = as_number(delta, "delta", "huber_loss")
+    delta = as_number(delta, "delta")
     if not delta > 0:
         raise LossSettingError(f"huber_loss does not support non-positive values for delta, got {delta}")
     loss = _losses("huber_loss", _smooth_difference, input, target, weight, reduction, beta=float(delta))

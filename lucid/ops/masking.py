@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
+from lucid.backend.dtype import dtype_of
 from lucid.cuda import copying
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.core import expand
 from lucid.ops.dims import common_shape
 from lucid.ops.picking import view_at
 from lucid.ops.places import on_one_device
-from lucid.ops.promotion import cast_to, tensor_dtype
+from lucid.ops.promotion import array_of, cast_to
+from lucid.ops.scalars import as_bool
 from lucid.ops.selection import WHERE
 from lucid.ops.shape import reshape
 
@@ -108,7 +110,7 @@ def _masked_keep_x(m: Any, grad: Any, mask: Any) -> Any:
 
 def check_bool(mask: Any, name: str) -> None:
     """Raise unless `mask` is a tensor of bools."""
-    if mask.array.dtype.kind != "b":
+    if array_of(mask).dtype.kind != "b":
         raise DtypeError(
             f"{name}: expected a mask of bools, got {mask.array.dtype.name}; compare, or use .to(lucid.bool)"
         )
@@ -116,7 +118,7 @@ def check_bool(mask: Any, name: str) -> None:
 
 def covering(input: Any, mask: Any) -> Any:
     """Return a tensor expanded so far that its mask broadcasts to it."""
-    have, other = input.array.shape, mask.array.shape
+    have, other = array_of(input).shape, array_of(mask).shape
     if have == other:
         return input
     shape = common_shape(have, other)
@@ -162,7 +164,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     tensor([1., 0.])
     """
     check_bool(mask, "masked_fill")
-    dtype = tensor_dtype(input)
+    dtype = dtype_of(array_of(input))
     if isinstance(value, TensorBase):
         if value.array.ndim:
             raise ShapeError(
@@ -244,7 +246,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     tensor([1., 0., 2.])
     """
     check_bool(mask, "masked_scatter")
-    if source.array.dtype != input.array.dtype:
+    if array_of(source).dtype != array_of(input).dtype:
         raise DtypeError(
             f"masked_scatter: expected source of {input.array.dtype.name}, got {source.array.dtype.name}; cast it first"
         )
@@ -281,7 +283,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     tensor([[0, 1],
             [1, 0]])
     """
-    array = input.array
+    as_tuple = as_bool(as_tuple, "as_tuple")
+    array = array_of(input)
     xp = namespace(array)
     if as_tuple:
         return tuple([wrap(part) for part in xp.nonzero(array if array.ndim else array.reshape(1))])

@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.cuda import blas
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.promotion import as_operand, only_tensors, tensor_dtype
+from lucid.ops.promotion import array_of, as_operand, only_tensors, tensor_dtype
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -59,7 +59,7 @@ def same_dtype(name: str, *tensors: Any) -> None:
     DtypeError
         With the dtypes, in order; with the type of an operand that is no tensor.
     """
-    only_tensors(name, tensors[0], *(t for t in tensors[1:] if t is not None))
+    only_tensors(tensors[0], *(t for t in tensors[1:] if t is not None))
     dtype = tensors[0].array.dtype
     if any(t is not None and t.array.dtype != dtype for t in tensors):
         got = ", ".join(str(tensor_dtype(t)) for t in tensors if t is not None)
@@ -95,7 +95,7 @@ def of_dimensions(name: str, *expected: tuple[str, Any, int]) -> None:
         With the name of the argument, and what was expected and got.
     """
     for argument, tensor, ndim in expected:
-        if tensor.array.ndim != ndim:
+        if array_of(tensor).ndim != ndim:
             raise ShapeError(
                 f"{name}: expected {argument} of {ndim} dimension{'s' if ndim > 1 else ''}, "
                 f"got shape {tensor.array.shape}"

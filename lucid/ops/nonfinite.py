@@ -176,7 +176,7 @@ def nan_to_num(
     limits = finfo(tensor_dtype(x))
     return _nan_to_num(
         x,
-        nan=0.0 if nan is None else float(as_number(nan, "nan", "nan_to_num")),
-        posinf=limits.max if posinf is None else float(as_number(posinf, "posinf", "nan_to_num")),
-        neginf=limits.min if neginf is None else float(as_number(neginf, "neginf", "nan_to_num")),
+        nan=0.0 if nan is None else float(as_number(nan, "nan")),
+        posinf=limits.max if posinf is None else float(as_number(posinf, "posinf")),
+        neginf=limits.min if neginf is None else float(as_number(neginf, "neginf")),
     )

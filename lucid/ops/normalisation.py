@@ -10,7 +10,7 @@ from lucid.backend.limits import finfo
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.dims import sizes_in
 from lucid.ops.elementwise import tensor_operand
-from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.promotion import accumulation_dtype, array_of
 from lucid.ops.scalars import as_int, as_number
 from lucid.ops.shape import reshape
 from lucid.ops.standardisation import normalise
@@ -46,7 +46,7 @@ def check_affine(name: str, x: Any, shape: tuple[int, ...], why: str, **paramete
     for role, parameter in parameters.items():
         if parameter is None:
             continue
-        if parameter.array.shape != shape:
+        if array_of(parameter).shape != shape:
             raise ShapeError(
                 f"{name}: expected {role} of shape {list(shape)}, {why}, got shape {list(parameter.array.shape)}"
             )
@@ -119,7 +119,7 @@ def layer_norm(
     x = real_operand("layer_norm", input)
     features, dim = _features("layer_norm", x, normalized_shape)
     check_affine("layer_norm", x, features, "that of normalized_shape", weight=weight, bias=bias)
-    eps = as_number(eps, "eps", "layer_norm")
+    eps = as_number(eps, "eps")
     return normalise(x, weight, bias, dim=dim, eps=eps, center=True, broadcast=features)[0]
 
 
@@ -163,7 +163,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     x = real_operand("rms_norm", input)
     features, dim = _features("rms_norm", x, normalized_shape)
     check_affine("rms_norm", x, features, "that of normalized_shape", weight=weight)
-    added = finfo(accumulation_dtype(x.array.dtype)).eps if eps is None else as_number(eps, "eps", "rms_norm")
+    added = finfo(accumulation_dtype(x.array.dtype)).eps if eps is None else as_number(eps, "eps")
     return normalise(x, weight, None, dim=dim, eps=added, center=False, broadcast=features)[0]
 
 
@@ -179,7 +179,7 @@ def channels_of(name: str, x: Any, parameters: dict[str, Any]) -> tuple[int, tup
     if len(shape) < 2:
         raise ShapeError(f"{name}: expected an input of at least 2 dimensions, (N, C, ...), got shape {list(shape)}")
     for role, parameter in parameters.items():
-        if parameter is not None and parameter.array.shape != (shape[1],):
+        if parameter is not None and array_of(parameter).shape != (shape[1],):
             raise ShapeError(
                 f"{name}: {role} should contain {shape[1]} elements, one for each channel of the input of shape "
                 f"{list(shape)}, got shape {list(parameter.array.shape)}"
@@ -232,7 +232,7 @@ def group_norm(
     x = real_operand("group_norm", input)
     channels, _ = channels_of("group_norm", x, {})
     shape = x.array.shape
-    num_groups, eps = as_int(num_groups, "num_groups", "group_norm"), as_number(eps, "eps", "group_norm")
+    num_groups, eps = as_int(num_groups, "num_groups"), as_number(eps, "eps")
     if num_groups < 1 or channels % num_groups:
         raise ShapeError(
             f"group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import astype
-from lucid.backend.dtype import as_dtype
+from lucid.backend.dtype import as_dtype, dtype_of
 from lucid.cuda.elementwise import Elementwise
 from lucid.cuda.extremes import SHARE_OF_LARGEST, SHARE_OF_SMALLEST
 from lucid.cuda.reduction import Reduction, total_bytes
@@ -16,9 +16,9 @@ from lucid.ops.broadcasting import broadcast_tensors
 from lucid.ops.division import div
 from lucid.ops.elementwise import mul, tensor_operand
 from lucid.ops.extremes import check_ordered
-from lucid.ops.promotion import accumulation_dtype, cast_to, float_operand, promote
+from lucid.ops.promotion import accumulation_dtype, cast_to, float_operand, in_float32, promote
 from lucid.ops.reduction import axis_of, float_dtype_of, kept_shape, reduced_dims, spread, sum, unreduced
-from lucid.ops.scalars import as_number
+from lucid.ops.scalars import as_bool, as_number
 from lucid.ops.selection import clamp
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     x = float_operand(input)
     if x.array.dtype.kind == "c":
         raise DtypeError("logsumexp: complex numbers have no order; take their abs() first")
-    return _logsumexp(x, dim=reduced_dims(dim, x.array.ndim), keepdim=keepdim)
+    return _logsumexp(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
 
 
 def _norm_of(xp: Any, x: Any, p: float, axis: Any, keepdim: bool) -> Any:
@@ -164,6 +164,8 @@ _EXTREME_SIZE_GRAD = Elementwise("spread", "ExtremeSizeGrad", "TTTT")
 _POWER_NORM_GRAD = Elementwise("spread", "PowerNormGrad", "TTTS")
 # of the absolute values
 SIZES = 1
+# The orders whose gradient needs no reciprocal of the norm.
+WITHOUT_DIVISION = {0.0, 1.0, math.inf, -math.inf}
 
 
 def _norm_grad(grad: Any, x: Any, out: Any, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
@@ -181,6 +183,10 @@ def _norm_grad(grad: Any, x: Any, out: Any, p: float, dim: tuple[int, ...], keep
 
 @_norm.vjp("x", cuda=_norm_grad)
 def _norm_vjp(m: Any, grad: Any, x: Any, out: Any, p: Any, dim: Any, keepdim: Any) -> Any:
+    if x.dtype.itemsize == 2 and p not in WITHOUT_DIVISION:
+        # the reciprocal of a small norm is beyond float16
+        return in_float32(_norm_vjp, m, (grad, x, out), p, dim, keepdim)
+
     def back(value: Any) -> Any:
         return unreduced(m, value, x.shape, dim, keepdim=keepdim)
 
@@ -244,7 +250,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         p = 2
     elif isinstance(p, str | bool | None):
         raise OrderError(f"norm: expected p to be a number or 'fro', got {p!r}")
-    p = as_number(p, "p", "norm")
+    p = as_number(p, "p")
     x = tensor_operand(input)
     if float_dtype_of(x, "norm", dtype).is_complex:
         raise DtypeError("norm: complex tensors are not supported; take their abs() first")
@@ -253,7 +259,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     dims = reduced_dims(dim, x.array.ndim)
     if math.isinf(p):
         check_ordered(x, "norm", dims)
-    return _norm(x, p=float(p), dim=dims, keepdim=keepdim)
+    return _norm(x, p=float(p), dim=dims, keepdim=as_bool(keepdim, "keepdim"))
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
@@ -288,7 +294,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
     >>> lucid.nn.functional.normalize(lucid.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    return div(input, clamp(norm(input, p, dim, True), min=as_number(eps, "eps", "normalize")))
+    return div(input, clamp(norm(input, p, dim, True), min=as_number(eps, "eps")))
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
@@ -306,7 +312,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     Returns
     -------
     Tensor
-        Of the broadcast shape without `dim`.
+        Of the broadcast shape without `dim`. Half types are computed in float32.
 
     Raises
     ------
@@ -323,5 +329,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     >>> lucid.cosine_similarity(lucid.tensor([[1.0, 0.0]]), lucid.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
-    one, other = broadcast_tensors(*promote(tensor_operand(x1), tensor_operand(x2)))
-    return sum(mul(normalize(one, 2.0, dim, eps), normalize(other, 2.0, dim, eps)), dim)
+    one, other = promote(tensor_operand(x1), tensor_operand(x2))
+    own = dtype_of(one.array)
+    wide = as_dtype(accumulation_dtype(own.numpy))
+    # before they are broadcast: the terms of the gradient cancel, each and in sums
+    one, other = broadcast_tensors(cast_to(one, wide), cast_to(other, wide))
+    return cast_to(sum(mul(normalize(one, 2.0, dim, eps), normalize(other, 2.0, dim, eps)), dim), own)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
 from lucid.cuda import copying as kernels
-from lucid.errors import ShapeError
+from lucid.errors import SettingError, ShapeError
 from lucid.ops.core import clone
 from lucid.ops.dims import sizes_in
 from lucid.ops.picking import view_at
-from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.promotion import accumulation_dtype, array_of
 from lucid.ops.scalars import as_number
 
 if TYPE_CHECKING:
@@ -122,9 +122,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     tensor([3, 2, 1, 2, 3, 2])
     """
     counts = sizes_in((pad,))
-    shape = input.array.shape
+    shape = array_of(input).shape
     if mode not in MODES:
-        raise ValueError(f"pad: expected a mode of {', '.join(MODES)}, got {mode!r}")
+        raise SettingError(f"pad: expected a mode of {', '.join(MODES)}, got {mode!r}")
     if len(counts) % 2 or len(counts) // 2 > len(shape):
         raise ShapeError(
             f"pad: expected a pair of numbers for each of the last dimensions, at most {len(shape)} pairs, got {counts}"
@@ -135,7 +135,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     for dim, (size, (before, after)) in enumerate(zip(shape, pads, strict=True)):
         if before + size + after < 0 or before < -size or after < -size:
             raise ShapeError(f"pad: ({before}, {after}) cuts off more than the size {size} of dimension {dim}")
-    value = None if value is None else as_number(value, "value", "pad")
+    value = None if value is None else as_number(value, "value")
     if mode == "constant":
         if any(edge < 0 for pair in pads for edge in pair):
             kept = [
@@ -145,7 +145,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
             pads = [(max(0, before), max(0, after)) for before, after in pads]
         return _pad(input, pads=tuple(pads), value=0 if value is None else value)
     if value:
-        raise ValueError(f"pad: mode {mode!r} does not take a value, got {value}")
+        raise SettingError(f"pad: mode {mode!r} does not take a value, got {value}")
     out: Any = input
     for dim, (before, after) in enumerate(pads):
         check_edge(shape[dim], before, after, mode, dim)

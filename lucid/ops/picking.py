@@ -14,7 +14,7 @@ from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.accumulation import add_at, key_of, picked_shape, sums_at
 from lucid.ops.broadcasting import broadcast_to
 from lucid.ops.dims import dim_in
-from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.promotion import accumulation_dtype, array_of
 from lucid.ops.scalars import as_int
 from lucid.ops.shape import reshape
 
@@ -183,10 +183,10 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     >>> lucid.select(lucid.tensor([[1, 2], [3, 4]]), 1, 0)
     tensor([1, 3])
     """
-    shape = input.array.shape
+    shape = array_of(input).shape
     if not shape:
         raise IndexOutOfRangeError("select: a 0-dim tensor has nothing to select from; read it with .item()")
-    axis, place = dim_in(dim, len(shape)), as_int(index, "index", "select")
+    axis, place = dim_in(dim, len(shape)), as_int(index, "index")
     if not -shape[axis] <= place < shape[axis]:
         raise IndexOutOfRangeError(
             f"select(): index {place} out of range for tensor of size {list(shape)} at dimension {axis}"
@@ -226,11 +226,11 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     >>> lucid.narrow(lucid.tensor([1, 2, 3, 4]), 0, 1, 2)
     tensor([2, 3])
     """
-    shape = input.array.shape
+    shape = array_of(input).shape
     if not shape:
         raise ShapeError("narrow: expected a tensor of at least one dimension, got a 0-dim tensor")
-    axis, first = dim_in(dim, len(shape)), as_int(start, "start", "narrow")
-    count = as_int(length, "length", "narrow")
+    axis, first = dim_in(dim, len(shape)), as_int(start, "start")
+    count = as_int(length, "length")
     size = shape[axis]
     if not -size <= first <= size:
         raise IndexOutOfRangeError(
@@ -276,7 +276,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """
     shape = input.array.shape
     axis = dim_in(dimension, len(shape))
-    size, step = as_int(size, "size", "unfold"), as_int(step, "step", "unfold")
+    size, step = as_int(size, "size"), as_int(step, "step")
     have = shape[axis] if shape else 1
     if not 0 <= size <= have:
         raise ShapeError(f"unfold: expected a window of at most {have} places along dimension {axis}, got size {size}")

@@ -11,7 +11,7 @@ from lucid.errors import DtypeError, ShapeError
 from lucid.ops.parts import means_of_parts
 from lucid.ops.pooled import avg_pool, flat_positions, max_pool
 from lucid.ops.promotion import only_tensors
-from lucid.ops.scalars import as_int, is_single
+from lucid.ops.scalars import as_bool, as_int, is_single
 from lucid.ops.windows import Axis, axes_of, sizes_for
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def windows_over(
     DtypeError
         If `input` is bool or complex.
     """
-    only_tensors(name, input)
+    only_tensors(input)
     shape = input.array.shape
     if len(shape) not in {count + 1, count + 2}:
         raise ShapeError(
@@ -99,7 +99,7 @@ def averaged(
         raise DtypeError(
             f"{name}: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
         )
-    divisor = None if divisor is None else as_int(divisor, "divisor_override", name)
+    divisor = None if divisor is None else as_int(divisor, "divisor_override")
     if divisor == 0:
         raise ShapeError(f"{name}: expected divisor_override to be other than 0")
     return avg_pool(input, axes=axes, divisor=divisor, padded=bool(count_include_pad))
@@ -107,7 +107,7 @@ def averaged(
 
 def adapted(name: str, count: int, input: Any, output_size: Any) -> Any:
     """Return the means of parts of nearly the same size; see :func:`adaptive_avg_pool2d`."""
-    only_tensors(name, input)
+    only_tensors(input)
     shape = input.array.shape
     if len(shape) not in {count + 1, count + 2}:
         raise ShapeError(
@@ -168,6 +168,8 @@ def max_pool1d(
     >>> lucid.nn.functional.max_pool1d(lucid.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[3., 2.]])
     """
+    ceil_mode = as_bool(ceil_mode, "ceil_mode")
+    return_indices = as_bool(return_indices, "return_indices")
     return max_pooled(
         "max_pool1d", 1, input, kernel_size, stride, padding, dilation,
         ceil_mode=ceil_mode, return_indices=return_indices,
@@ -226,6 +228,8 @@ def max_pool2d(
     >>> lucid.nn.functional.max_pool2d(x, 2, return_indices=True)
     (tensor([[[4.]]]), tensor([[[2]]]))
     """
+    ceil_mode = as_bool(ceil_mode, "ceil_mode")
+    return_indices = as_bool(return_indices, "return_indices")
     return max_pooled(
         "max_pool2d", 2, input, kernel_size, stride, padding, dilation,
         ceil_mode=ceil_mode, return_indices=return_indices,
@@ -267,6 +271,8 @@ def avg_pool1d(
     >>> lucid.nn.functional.avg_pool1d(lucid.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[2., 1.]])
     """
+    ceil_mode = as_bool(ceil_mode, "ceil_mode")
+    count_include_pad = as_bool(count_include_pad, "count_include_pad")
     return averaged(
         "avg_pool1d", 1, input, kernel_size, stride, padding,
         ceil_mode=ceil_mode, count_include_pad=count_include_pad, divisor=None,
@@ -321,6 +327,8 @@ def avg_pool2d(
     >>> lucid.nn.functional.avg_pool2d(lucid.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 2)
     tensor([[[2.5000]]])
     """
+    ceil_mode = as_bool(ceil_mode, "ceil_mode")
+    count_include_pad = as_bool(count_include_pad, "count_include_pad")
     return averaged(
         "avg_pool2d", 2, input, kernel_size, stride, padding,
         ceil_mode=ceil_mode, count_include_pad=count_include_pad, divisor=divisor_override,

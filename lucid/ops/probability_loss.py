@@ -15,6 +15,7 @@ from lucid.ops.fused import in_blocks
 from lucid.ops.loss import LossSettingError, ReductionError, check_reduction, floating, paired, reduced
 from lucid.ops.promotion import promote
 from lucid.ops.reduction import sum
+from lucid.ops.scalars import as_bool
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -356,7 +357,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
             f"kl_div: {reduction!r} is not a valid value for reduction: expected 'none', 'batchmean', 'mean' or 'sum'"
         )
     x, t = paired("kl_div", input, target)
-    losses = _divergence(x, t, log_target=log_target)
+    losses = _divergence(x, t, log_target=as_bool(log_target, "log_target"))
     if reduction == "batchmean":
         batch = tensor_operand(input).array.shape
         return div(sum(losses), batch[0] if batch else 1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lucid.arguments import named, shown, unfit
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.primitive import primitive
 from lucid.backend import gpu
@@ -13,10 +14,10 @@ from lucid.backend.arrays import Array, asarray, astype
 from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, get_default_dtype, result_type
 from lucid.backend.dtype import dtype as dtype_class
 from lucid.cuda.elementwise import converted
-from lucid.errors import DtypeError
+from lucid.errors import ArgumentError, DtypeError
 
 
-class OperandTypeError(DtypeError):
+class OperandTypeError(ArgumentError, DtypeError):
     """An operand is neither a tensor, nor an array, nor a number."""
 
 
@@ -57,10 +58,10 @@ def as_operand(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray | np.generic) or gpu.is_gpu_array(value):
         return wrap(asarray(value))
-    raise OperandTypeError(f"expected a Tensor, an array or a number, got {type(value).__name__}: {value!r}")
+    raise unfit(value, "a Tensor, an array or a number", kind=OperandTypeError)
 
 
-def only_tensors(name: str, *operands: Any) -> None:
+def only_tensors(*operands: Any) -> None:
     """Refuse operands that are no tensors.
 
     Raises
@@ -70,9 +71,27 @@ def only_tensors(name: str, *operands: Any) -> None:
     """
     for operand in operands:
         if not isinstance(operand, TensorBase):
-            raise OperandTypeError(
-                f"{name}: expected a Tensor, got {type(operand).__name__}; lucid.as_tensor makes one of an array"
-            )
+            raise no_tensor(operand)
+
+
+def no_tensor(value: Any) -> OperandTypeError:
+    """Return the error of a value where only a tensor will do."""
+    advice = "; lucid.as_tensor makes one of an array" if hasattr(value, "__array__") else ""
+    return OperandTypeError(f"{named(value)}: expected a Tensor, got {shown(value)}{advice}")
+
+
+def array_of(tensor: Any) -> Array:
+    """Return the array of an argument that must be a tensor.
+
+    Raises
+    ------
+    OperandTypeError
+        If it is none.
+    """
+    try:
+        return tensor.array
+    except AttributeError:
+        raise no_tensor(tensor) from None
 
 
 def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
@@ -99,7 +118,7 @@ def number_in(value: Any, dtype: dtype_class, like: Array | None = None) -> Any:
     `like` is the array that it stands beside, on whose device it may have to be.
     """
     if dtype is bfloat16 and (like is None or not gpu.is_gpu_array(like)):
-        # NumPy does not know that a Python number is weak beside bfloat16
+        # NumPy does not know that a Python number is weak beside bfloat16; kernels do
         return np.asarray(value, dtype.numpy)
     if dtype.category != 1:
         return value
@@ -112,7 +131,7 @@ def float_operand(x: Any) -> Any:
     """Return a tensor as floating point or complex; integers and bools become the default dtype."""
     operand = as_operand(x)
     if not isinstance(operand, TensorBase):
-        raise OperandTypeError(f"expected a Tensor, got {type(x).__name__}: {x!r}")
+        raise unfit(x, "a Tensor", kind=OperandTypeError)
     return operand if operand.array.dtype.kind in "fcV" else cast_to(operand, get_default_dtype())
 
 
@@ -121,9 +140,15 @@ def accumulation_dtype(dtype: Any) -> Any:
     return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
 
 
+def in_float32(rule: Any, m: Any, arrays: tuple[Any, ...], *settings: Any) -> Any:
+    """Return what a rule of differentiation gives for arrays of a half type, with all of it rounded once."""
+    wide, own = np.dtype(np.float32), as_dtype(arrays[0].dtype).numpy
+    return m.cast(rule(m, *[m.cast(x, dtype=wide) for x in arrays], *settings), dtype=own)
+
+
 def tensor_dtype(x: Any) -> dtype_class:
     """Return lucid's dtype of a tensor."""
-    return dtype_of(x.array)
+    return dtype_of(array_of(x))
 
 
 def requested_dtype(dtype: Any) -> Any:

@@ -10,6 +10,7 @@ from lucid.backend.dtype import as_dtype, get_default_dtype, int64
 from lucid.errors import DtypeError, LucidError, ShapeError
 from lucid.ops.filling import like, shape_of
 from lucid.ops.generators import drawn
+from lucid.ops.promotion import array_of
 from lucid.ops.scalars import as_int
 
 if TYPE_CHECKING:
@@ -174,9 +175,11 @@ def randint(
     if low is None:
         low = given.pop() if given else 0
     if given or high is None or size is None:
-        raise ShapeError("randint: expected randint(high, size) or randint(low, high, size), the size as a tuple")
+        raise ShapeError(
+            "randint: expected bounds_and_size as randint(high, size) or randint(low, high, size), the size as a tuple"
+        )
     shape, wanted = shape_of((size,), "randint"), int64 if dtype is None else as_dtype(dtype)
-    bottom, top = as_int(low, "low", "randint"), as_int(high, "high", "randint")
+    bottom, top = as_int(low, "low"), as_int(high, "high")
 
     def make(stream: Generator, xp: Any) -> Array:
         whole = wanted if wanted.category == 1 else int64
@@ -217,7 +220,7 @@ def randperm(
     >>> sorted(lucid.randperm(4).tolist())
     [0, 1, 2, 3]
     """
-    count, wanted = as_int(n, "n", "randperm"), int64 if dtype is None else as_dtype(dtype)
+    count, wanted = as_int(n, "n"), int64 if dtype is None else as_dtype(dtype)
     return drawn(
         "randperm",
         lambda g, xp: astype(draw.permutation(g, count, xp), wanted),
@@ -257,7 +260,7 @@ def rand_like(
     >>> lucid.rand_like(lucid.zeros(2, 3)).shape
     (2, 3)
     """
-    return rand(input.array.shape, generator=generator, requires_grad=requires_grad, **like(input, dtype, device))
+    return rand(array_of(input).shape, generator=generator, requires_grad=requires_grad, **like(input, dtype, device))
 
 
 def randn_like(
@@ -290,7 +293,7 @@ def randn_like(
     >>> lucid.randn_like(lucid.zeros(2, 3)).shape
     (2, 3)
     """
-    return randn(input.array.shape, generator=generator, requires_grad=requires_grad, **like(input, dtype, device))
+    return randn(array_of(input).shape, generator=generator, requires_grad=requires_grad, **like(input, dtype, device))
 
 
 def randint_like(
@@ -333,6 +336,6 @@ def randint_like(
     lucid.float32
     """
     return randint(
-        *bounds, low=low, high=high, size=input.array.shape, generator=generator, requires_grad=requires_grad,
+        *bounds, low=low, high=high, size=array_of(input).shape, generator=generator, requires_grad=requires_grad,
         **like(input, dtype, device),
     )  # fmt: skip

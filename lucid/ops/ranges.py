@@ -50,8 +50,8 @@ def arange(
     (tensor([0, 1, 2]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
     """
     first, last = (0, start) if end is None else (start, end)
-    first, last = as_number(first, "start", "arange"), as_number(last, "end", "arange")
-    by = as_number(step, "step", "arange")
+    first, last = as_number(first, "start"), as_number(last, "end")
+    by = as_number(step, "step")
     if by == 0:
         raise ShapeError("arange: step must be nonzero")
     if (last - first) * by < 0:
@@ -79,7 +79,7 @@ def evenly(xp: Any, start: float, end: float, steps: int) -> Any:
 
 def check_steps(steps: Any, name: str) -> int:
     """Return the number of steps."""
-    count = as_int(steps, "steps", name)
+    count = as_int(steps, "steps")
     if count < 0:
         raise ShapeError(f"{name}: number of steps must be non-negative, got {count}")
     return count
@@ -121,7 +121,7 @@ def linspace(
     >>> lucid.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    first, last = as_number(start, "start", "linspace"), as_number(end, "end", "linspace")
+    first, last = as_number(start, "start"), as_number(end, "end")
     count = check_steps(steps, "linspace")
     kind = dtype_for(dtype)
     return on_device(lambda xp: astype(evenly(xp, first, last, count), kind), device, requires_grad)
@@ -172,9 +172,9 @@ def logspace(
     >>> lucid.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    first, last = as_number(start, "start", "logspace"), as_number(end, "end", "logspace")
+    first, last = as_number(start, "start"), as_number(end, "end")
     count = check_steps(steps, "logspace")
-    kind, base = dtype_for(dtype), as_number(base, "base", "logspace")
+    kind, base = dtype_for(dtype), as_number(base, "base")
     return on_device(lambda xp: astype(base ** evenly(xp, first, last, count), kind), device, requires_grad)
 
 
@@ -211,7 +211,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     tensor([[1., 0.],
             [0., 1.]])
     """
-    rows, columns = as_int(n, "n", "eye"), as_int(n if m is None else m, "m", "eye")
+    rows, columns = as_int(n, "n"), as_int(n if m is None else m, "m")
     if rows < 0 or columns < 0:
         raise ShapeError(f"eye: expected sizes of zero or more, got {rows} rows and {columns} columns")
     kind = dtype_for(dtype)

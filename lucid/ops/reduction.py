@@ -17,6 +17,7 @@ from lucid.ops.dims import dims_in
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.nonfinite import isnan
 from lucid.ops.promotion import accumulation_dtype, cast_to
+from lucid.ops.scalars import as_bool
 from lucid.ops.selection import where
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     wanted = as_dtype(dtype) if dtype is not None else dtype_of(x.array) if own.kind in "fcV" else int64
     if wanted.numpy != own:
         x = of_category(x, wanted)
-    return _sum(x, dim=reduced_dims(dim, x.array.ndim), keepdim=keepdim, dtype=wanted.numpy)
+    return _sum(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"), dtype=wanted.numpy)
 
 
 def _mean_cpu(x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
@@ -207,7 +208,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     """
     x = tensor_operand(input)
     x = cast_to(x, float_dtype_of(x, "mean", dtype))
-    return _mean(x, dim=reduced_dims(dim, x.array.ndim), keepdim=keepdim)
+    return _mean(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
 
 
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
@@ -277,7 +278,7 @@ def _all_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
 
 def _tested(test: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     x = tensor_operand(input)
-    found = test(x, dim=reduced_dims(dim, x.array.ndim), keepdim=keepdim)
+    found = test(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
     return cast_to(found, uint8) if x.array.dtype == uint8.numpy else found
 
 

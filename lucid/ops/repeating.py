@@ -14,6 +14,7 @@ from lucid.cuda import copying as kernels
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.dims import dim_in, sizes_in
 from lucid.ops.picking import pick_at
+from lucid.ops.promotion import array_of
 from lucid.ops.scalars import as_int
 from lucid.ops.shape import reshape
 
@@ -122,7 +123,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     """
     counts = sizes_in(dims)
     check_counts(counts, "tile")
-    return _repeat(input, repeats=(1,) * (input.array.ndim - len(counts)) + counts)
+    return _repeat(input, repeats=(1,) * (array_of(input).ndim - len(counts)) + counts)
 
 
 def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Tensor:
@@ -163,10 +164,10 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     tensor([5, 6, 6, 6])
     """
     if output_size is not None:
-        as_int(output_size, "output_size", "repeat_interleave")
+        as_int(output_size, "output_size")
     if repeats is None:
         return taken_places(input.array, input.array)
-    x = reshape(input, input.array.size) if dim is None or not input.array.ndim else input
+    x = reshape(input, array_of(input).size) if dim is None or not array_of(input).ndim else input
     axis = dim_in(0 if dim is None else dim, x.array.ndim)
     if isinstance(repeats, TensorBase | list | tuple | np.ndarray):
         counts = repeats.array if isinstance(repeats, TensorBase) else asarray(repeats, None, "cpu")
@@ -179,7 +180,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
                     f"dimension {axis}, got repeats of shape {list(counts.shape)}"
                 )
             return pick_at(x, taken_places(counts, x.array), dims=(axis,))
-    count = as_int(repeats, "repeats", "repeat_interleave")
+    count = as_int(repeats, "repeats")
     check_counts((count,), "repeat_interleave")
     return _repeat_interleave(x, repeats=count, dim=axis)
 

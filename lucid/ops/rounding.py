@@ -206,7 +206,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """
     x = tensor_operand(input)
     refuse("round", "bc", x, instead="take real and imaginary parts, or convert to a number type first")
-    decimals = as_int(decimals, "decimals", "round")
+    decimals = as_int(decimals, "decimals")
     if x.array.dtype.kind in "fV":
         return _round(x, decimals=decimals)
     if decimals:

@@ -18,7 +18,7 @@ from lucid.ops.filling import shape_of
 from lucid.ops.generators import drawn
 from lucid.ops.places import on_one_device
 from lucid.ops.random import ProbabilityError
-from lucid.ops.scalars import as_int, as_number
+from lucid.ops.scalars import as_bool, as_int, as_number
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -61,7 +61,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -
     x = tensor_operand(input)
     array, wanted = x.array, dtype_of(x.array)
     if p is not None:
-        chance: float = as_number(p, "p", "bernoulli")
+        chance: float = as_number(p, "p")
         if not 0 <= chance <= 1:
             raise ProbabilityError(f"bernoulli: expects p to be in [0, 1], but got p={chance}")
         return drawn(
@@ -129,6 +129,7 @@ def normal(
     >>> lucid.normal(0.0, 1.0, (2, 3)).shape, lucid.normal(lucid.zeros(4), 0.1).shape
     ((2, 3), (4,))
     """
+    mean, std = (x if isinstance(x, TensorBase) else as_number(x, "mean") for x in (mean, std))
     tensors = [x for x in (mean, std) if isinstance(x, TensorBase)]
     if bool(tensors) == (size is not None):
         raise ShapeError("normal: expected either tensors, whose shape is taken, or numbers and a size")
@@ -197,13 +198,14 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     >>> lucid.multinomial(lucid.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
     tensor([1, 1])
     """
+    replacement = as_bool(replacement, "replacement")
     x = tensor_operand(input)
     array = x.array
     if not dtype_of(array).is_floating_point:
         raise DtypeError(f"multinomial: expected weights of a real floating-point dtype, got {dtype_of(array)}")
     if array.ndim not in {1, 2} or not array.size:
         raise ShapeError(f"multinomial: expected weights of shape (C,) or (N, C), got {list(array.shape)}")
-    num_samples = as_int(num_samples, "num_samples", "multinomial")
+    num_samples = as_int(num_samples, "num_samples")
     if num_samples < 1:
         raise ShapeError(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}")
     possible = array.shape[-1]

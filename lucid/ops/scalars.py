@@ -7,28 +7,25 @@ from typing import Any, cast
 
 import numpy as np
 
+from lucid.arguments import named, unfit
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.views import live_edge
-from lucid.errors import LucidError
+from lucid.errors import ArgumentError
 
 
-class NumberError(LucidError, TypeError):
-    """What should be a number is none, or a tensor that does not count as one."""
-
-
-def as_int(value: Any, argument: str, name: str = "") -> int:
+def as_int(value: Any, argument: str) -> int:
     """Return `value` as an int.
 
     Parameters
     ----------
     value : int, or 0-dim Tensor of integers
         On CUDA a tensor is waited for.
-    argument, name : str
-        The parameter and the op, for the message.
+    argument : str
+        The parameter, for the message.
 
     Raises
     ------
-    NumberError
+    ArgumentError
         If it is anything else.
     """
     if type(value) is int:
@@ -40,22 +37,29 @@ def as_int(value: Any, argument: str, name: str = "") -> int:
             pass
     elif not value.array.ndim and value.array.dtype.kind in "iu":
         return int(value.array)
-    raise unfit(value, f"{argument} to be an int or a 0-dim tensor of integers", name)
+    raise no_number(value, "an int or a 0-dim tensor of integers", argument)
 
 
-def as_number(value: Any, argument: str, name: str = "") -> Any:
+def as_bool(value: Any, argument: str) -> bool:
+    """Return `value`, a bool; raise for anything else: what merely counts as True was meant as something else."""
+    if type(value) in {bool, np.bool_}:
+        return bool(value)
+    raise no_number(value, "a bool", argument)
+
+
+def as_number(value: Any, argument: str) -> Any:
     """Return `value` as a Python number.
 
     Parameters
     ----------
     value : number, or 0-dim Tensor that does not require grad
         On CUDA a tensor is waited for.
-    argument, name : str
-        The parameter and the op, for the message.
+    argument : str
+        The parameter, for the message.
 
     Raises
     ------
-    NumberError
+    ArgumentError
         If it is anything else. A setting has no gradient: a tensor that requires grad would silently get none.
     """
     if type(value) is float or type(value) is int:
@@ -69,7 +73,7 @@ def as_number(value: Any, argument: str, name: str = "") -> Any:
             return plain(array)
     elif isinstance(value, int | float | complex):
         return value
-    raise unfit(value, f"{argument} to be a number or a 0-dim tensor that does not require grad", name)
+    raise no_number(value, "a number or a 0-dim tensor that does not require grad", argument)
 
 
 def plain(array: Any) -> Any:
@@ -77,12 +81,12 @@ def plain(array: Any) -> Any:
     return float(array) if array.dtype.kind == "V" else array.item()
 
 
-def unfit(value: Any, wanted: str, name: str) -> NumberError:
-    """Return the error of a value that is not what was wanted."""
-    got = f"{type(value).__name__} {value!r}"
-    if isinstance(value, TensorBase):
-        got = f"a tensor of {describe(value)}" + (" that requires grad" if live_edge(value) is not None else "")
-    return NumberError(f"{name}: expected {wanted}, got {got}" if name else f"expected {wanted}, got {got}")
+def no_number(value: Any, wanted: str, argument: str) -> ArgumentError:
+    """Return the error of a value that is no such number, which says what a tensor holds."""
+    if not isinstance(value, TensorBase):
+        return unfit(value, wanted, argument)
+    got = f"a tensor of {describe(value)}" + (" that requires grad" if live_edge(value) is not None else "")
+    return ArgumentError(f"{named(value, argument)}: expected {wanted}, got {got}")
 
 
 def is_single(value: Any) -> bool:

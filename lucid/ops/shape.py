@@ -10,6 +10,7 @@ from lucid.cuda.elementwise import converted
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.core import clone as _clone
 from lucid.ops.dims import dim_in, dims_in, shape_for, sizes_in, viewable
+from lucid.ops.promotion import array_of
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -108,7 +109,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    return _reshape_any(input, shape=shape_for(sizes_in(shape), input.array.size))
+    return _reshape_any(input, shape=shape_for(sizes_in(shape), array_of(input).size))
 
 
 def view(input: Tensor, *shape: Any) -> Tensor:
@@ -143,7 +144,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     """
     if len(shape) == 1 and not isinstance(shape[0], int | tuple | list) and not hasattr(shape[0], "__index__"):
         raise DtypeError(
-            f"view: expected sizes, got {shape[0]!r}; to convert the values to another dtype use .to(dtype)"
+            f"view: shape: expected sizes, got {shape[0]!r}; to convert the values to another dtype use .to(dtype)"
         )
     return _view(input, shape=shape_for(sizes_in(shape), input.array.size))
 
@@ -173,7 +174,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
-    return view(input, other.array.shape)
+    return view(input, array_of(other).shape)
 
 
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
@@ -201,7 +202,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
-    return reshape(input, other.array.shape)
+    return reshape(input, array_of(other).shape)
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -232,7 +233,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> lucid.flatten(lucid.zeros(2, 3, 4), 1).shape
     (2, 12)
     """
-    shape = input.array.shape
+    shape = array_of(input).shape
     start, end = dim_in(start_dim, len(shape)), dim_in(end_dim, len(shape))
     if start > end:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim} in shape {list(shape)}")
@@ -270,7 +271,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     >>> lucid.unflatten(lucid.zeros(2, 6), 1, (3, -1)).shape
     (2, 3, 2)
     """
-    shape = input.array.shape
+    shape = array_of(input).shape
     place = dim_in(dim, len(shape))
     if not sizes:
         raise ShapeError("unflatten: expected at least one size, got none")
@@ -296,7 +297,7 @@ def ravel(input: Tensor) -> Tensor:
     >>> lucid.ravel(lucid.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    return reshape(input, -1) if input.array.size else reshape(input, 0)
+    return reshape(input, -1) if array_of(input).size else reshape(input, 0)
 
 
 def squeeze(input: Tensor, dim: Any = None, *more: int) -> Tensor:
@@ -329,7 +330,7 @@ def squeeze(input: Tensor, dim: Any = None, *more: int) -> Tensor:
     >>> lucid.squeeze(lucid.zeros(1, 2, 1)).shape, lucid.squeeze(lucid.zeros(1, 2, 1), 0).shape
     ((2,), (2, 1))
     """
-    shape = input.array.shape
+    shape = array_of(input).shape
     named = range(len(shape)) if dim is None else dims_in((dim, *more) if more else dim, len(shape))
     return _squeeze(input, dims=tuple([d for d in named if d < len(shape) and shape[d] == 1]))
 
@@ -360,7 +361,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     >>> lucid.unsqueeze(lucid.zeros(2), -1).shape
     (2, 1)
     """
-    return _unsqueeze(input, dim=dim_in(dim, input.array.ndim + 1))
+    return _unsqueeze(input, dim=dim_in(dim, array_of(input).ndim + 1))
 
 
 def contiguous(input: Tensor) -> Tensor:
@@ -405,4 +406,5 @@ def clone(input: Tensor) -> Tensor:
     >>> lucid.clone(lucid.tensor([1, 2]))
     tensor([1, 2])
     """
+    array_of(input)
     return _clone(input)

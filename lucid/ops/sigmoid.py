@@ -337,7 +337,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     >>> lucid.nn.functional.softplus(lucid.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
     """
-    factor, limit = as_number(beta, "beta", "softplus"), as_number(threshold, "threshold", "softplus")
+    factor, limit = as_number(beta, "beta"), as_number(threshold, "threshold")
     return _softplus(floating("softplus", input), beta=float(factor), threshold=float(limit))
 
 

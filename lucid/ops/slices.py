@@ -9,6 +9,7 @@ from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.dims import dim_in
 from lucid.ops.elementwise import as_factor, mul
 from lucid.ops.picking import pick_at, put
+from lucid.ops.promotion import array_of, as_operand
 from lucid.ops.shape import reshape
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def check_line(index: Any, size: int, name: str, dim: int) -> None:
     """Raise unless `index` holds integers from 0 to below `size`, in one dimension; on CUDA in debug mode."""
-    array = index.array
+    array = array_of(index)
     if array.dtype.kind != "i":
         raise DtypeError(f"{name}: expected an index of int32 or int64, got {array.dtype.name}")
     if array.ndim > 1:
@@ -32,7 +33,7 @@ def check_line(index: Any, size: int, name: str, dim: int) -> None:
 
 def line(input: Any, dim: Any, index: Any, name: str) -> tuple[int, Any]:
     """Return the dimension and the index, checked, of an op on whole slices."""
-    shape = input.array.shape
+    shape = array_of(input).shape
     axis = dim_in(dim, len(shape))
     check_line(index, shape[axis] if shape else 1, name, axis)
     return axis, index if index.array.ndim else reshape(index, 1)
@@ -162,7 +163,7 @@ def fitting_source(input: Any, dim: int, index: Any, source: Any, name: str) -> 
     """
     shape = input.array.shape
     wanted = (*shape[:dim], index.array.size, *shape[dim + 1 :]) if shape else (index.array.size,)
-    if source.array.dtype != input.array.dtype:
+    if array_of(source).dtype != array_of(input).dtype:
         raise DtypeError(
             f"{name}: expected source of {input.array.dtype.name} like input, got {source.array.dtype.name}; cast it"
         )
@@ -206,4 +207,4 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     axis, places = line(input, dim, index, "index_fill")
     if getattr(value, "ndim", 0):
         raise ShapeError(f"index_fill: expected a number or a 0-dim tensor, got shape {list(value.shape)}")
-    return put(input, value, places, dims=(axis,), accumulate=False)
+    return put(input, as_operand(value), places, dims=(axis,), accumulate=False)

@@ -10,12 +10,11 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
 from lucid.backend.device import device_of
-from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.dims import dim_in
 from lucid.ops.places import on_one_device
-from lucid.ops.promotion import accumulation_dtype, tensor_dtype
-from lucid.ops.scalars import as_int
-from lucid.ops.shape import reshape
+from lucid.ops.promotion import accumulation_dtype, array_of, tensor_dtype
+from lucid.ops.scalars import as_bool, as_int
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -45,6 +44,8 @@ def comparable(x: Array) -> Array:
 
 def order_of(xp: Any, x: Array, dim: int, *, descending: bool) -> Array:
     """Return the indices that sort `x` along a dimension; equal elements keep their order, NaN counts as largest."""
+    if not x.ndim:
+        return xp.zeros((), np.int64)
     values = comparable(x)
     if not descending:
         return xp.argsort(values, axis=dim, kind="stable")
@@ -52,22 +53,32 @@ def order_of(xp: Any, x: Array, dim: int, *, descending: bool) -> Array:
     return x.shape[dim] - 1 - xp.argsort(values[turned], axis=dim, kind="stable")[turned]
 
 
+def gradient_of_chosen(m: Any, grad: Any, indices: Any, shape: tuple[int, ...], dim: int) -> Any:
+    """Return the gradient of an input of which each chosen element stands once among the outputs."""
+    if not shape:  # one element, or none was asked for
+        return m.sum_to(grad, shape=())
+    return m.gather_grad(grad, indices, shape=shape, dim=dim, unique=True)
+
+
 @primitive(outputs=("values", "indices"))
 def _sort(xp: Any, x: Array, *, dim: int, descending: bool) -> tuple[Array, Array]:
     order = order_of(xp, x, dim, descending=descending)
-    return xp.take_along_axis(x, order, dim), order
+    return xp.take_along_axis(x, order, dim) if x.ndim else x.copy(), order
 
 
 @_sort.vjp
 def _sort_vjp(m: Any, grad: list[Any], indices: Any, x_shape: tuple[int, ...], dim: int) -> Any:
-    return m.gather_grad(grad[0], indices, shape=x_shape, dim=dim, unique=True)
+    return gradient_of_chosen(m, grad[0], indices, x_shape, dim)
 
 
 @primitive(outputs=("values", "indices"))
 def _topk(xp: Any, x: Array, *, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+    if not x.ndim:
+        return (x.copy(), order_of(xp, x, dim, descending=largest)) if k else (x.reshape(1)[:0], xp.zeros(0, np.int64))
     size = x.shape[dim]
     ahead = (slice(None),) * dim
-    if k and 4 * k < size:
+    # CuPy's partition believes that the lanes of a warp run in step, which CUDA does not promise
+    if k and 4 * k < size and xp is np:
         edge = size - k if largest else k - 1
         near = (*ahead, slice(edge, None) if largest else slice(k))
         # ascending places: equal elements stay in order
@@ -81,12 +92,12 @@ def _topk(xp: Any, x: Array, *, k: int, dim: int, largest: bool) -> tuple[Array,
 
 @_topk.vjp
 def _topk_vjp(m: Any, grad: list[Any], indices: Any, x_shape: tuple[int, ...], dim: int) -> Any:
-    return m.gather_grad(grad[0], indices, shape=x_shape, dim=dim, unique=True)
+    return gradient_of_chosen(m, grad[0], indices, x_shape, dim)
 
 
 def check_real(input: Any, name: str) -> None:
     """Raise for complex numbers, which have no order."""
-    if input.array.dtype.kind == "c":
+    if array_of(input).dtype.kind == "c":
         raise DtypeError(f"{name}: complex numbers have no order, got {input.array.dtype.name}; sort .abs() or .real")
 
 
@@ -122,11 +133,10 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     >>> lucid.sort(lucid.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
+    stable = as_bool(stable, "stable")
     check_real(input, "sort")
-    shape = input.array.shape
-    axis = dim_in(dim, len(shape))
-    values, indices = _sort(input if shape else reshape(input, 1), dim=axis, descending=descending)
-    return sort_result(values, indices) if shape else sort_result(reshape(values, ()), reshape(indices, ()))
+    axis = dim_in(dim, input.array.ndim)
+    return sort_result(*_sort(input, dim=axis, descending=as_bool(descending, "descending")))
 
 
 @on_one_device
@@ -162,11 +172,11 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     >>> lucid.argsort(lucid.tensor([3, 1, 2]), descending=True)
     tensor([0, 2, 1])
     """
+    stable = as_bool(stable, "stable")
     check_real(input, "argsort")
     array = input.array
     axis = dim_in(dim, array.ndim)
-    order = order_of(namespace(array), array.reshape(array.shape or (1,)), axis, descending=descending)
-    return wrap(order.reshape(array.shape))
+    return wrap(order_of(namespace(array), array, axis, descending=as_bool(descending, "descending")))
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> topk_result:
@@ -203,16 +213,15 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     >>> lucid.topk(lucid.tensor([3.0, 1.0, 2.0]), 2).values
     tensor([3., 2.])
     """
+    largest = as_bool(largest, "largest")
+    sorted = as_bool(sorted, "sorted")
     check_real(input, "topk")
     shape = input.array.shape
-    axis, count = dim_in(dim, len(shape)), as_int(k, "k", "topk")
+    axis, count = dim_in(dim, len(shape)), as_int(k, "k")
     size = shape[axis] if shape else 1
     if not 0 <= count <= size:
         raise IndexOutOfRangeError(f"topk: selected index k out of range: expected 0 to {size}, got {count}")
-    values, indices = _topk(input if shape else reshape(input, 1), k=count, dim=axis, largest=largest)
-    if shape or count == 0:
-        return topk_result(values, indices)
-    return topk_result(reshape(values, ()), reshape(indices, ()))
+    return topk_result(*_topk(input, k=count, dim=axis, largest=largest))
 
 
 @on_one_device
@@ -255,7 +264,10 @@ def unique(
     >>> lucid.unique(lucid.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    array = input.array
+    sorted = as_bool(sorted, "sorted")
+    return_inverse = as_bool(return_inverse, "return_inverse")
+    return_counts = as_bool(return_counts, "return_counts")
+    array = array_of(input)
     axis = None if dim is None else dim_in(dim, array.ndim)
     values = comparable(array) if array.dtype.kind in "fV" else array
     found: Any = namespace(array).unique(values, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
@@ -306,9 +318,13 @@ def searchsorted(
     >>> lucid.searchsorted(lucid.tensor([1, 3, 5]), lucid.tensor([3, 6]))
     tensor([1, 3])
     """
+    out_int32 = as_bool(out_int32, "out_int32")
+    right = as_bool(right, "right")
     if side not in {None, "left", "right"} or (side == "left" and right):
-        raise ValueError(f"searchsorted: expected side 'left' or 'right' that agrees with right={right}, got {side!r}")
-    rows: Array = comparable(sorted_sequence.array)
+        raise SettingError(
+            f"searchsorted: expected side 'left' or 'right' that agrees with right={right}, got {side!r}"
+        )
+    rows: Array = comparable(array_of(sorted_sequence))
     xp = namespace(rows)
     values: Array = input.array if isinstance(input, TensorBase) else asarray(input, device=device_of(rows))
     values = comparable(values)
@@ -356,16 +372,16 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     >>> lucid.bincount(lucid.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    array = input.array
+    array = array_of(input)
     if array.dtype.kind not in "iu" or array.ndim != 1 or (array.size and int(array.min()) < 0):
         raise ShapeError(
             f"bincount only supports 1-d non-negative integral inputs, got shape {list(array.shape)}, "
             f"{array.dtype.name}"
         )
-    minlength = as_int(minlength, "minlength", "bincount")
+    minlength = as_int(minlength, "minlength")
     if minlength < 0:
         raise ShapeError(f"bincount: expected minlength of zero or more, got {minlength}")
-    heavy = None if weights is None else weights.array
+    heavy = None if weights is None else array_of(weights)
     if heavy is not None and heavy.shape != array.shape:
         raise ShapeError(f"bincount: expected weights of shape {list(array.shape)}, got {list(heavy.shape)}")
     counts = namespace(array).bincount(array, heavy if heavy is None else comparable(heavy), minlength)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.primitive import primitive
 from lucid.cuda.elementwise import Elementwise
-from lucid.ops.elementwise import of_one
+from lucid.ops.elementwise import of_one, refuse
 from lucid.ops.fused import in_blocks
 from lucid.ops.normal_tail import erf_into, erfc_into, erfinv_into
 
@@ -48,12 +48,18 @@ def erf(input: Tensor) -> Tensor:
     Tensor
         Of the shape of `input`.
 
+    Raises
+    ------
+    DtypeError
+        If `input` is complex.
+
     Examples
     --------
     >>> import lucid
     >>> lucid.erf(lucid.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
     """
+    refuse("erf", "c", input, instead="it is defined on real numbers")
     return _erf.call(input)
 
 
@@ -86,12 +92,18 @@ def erfc(input: Tensor) -> Tensor:
     Tensor
         Of the shape of `input`.
 
+    Raises
+    ------
+    DtypeError
+        If `input` is complex.
+
     Examples
     --------
     >>> import lucid
     >>> lucid.erfc(lucid.tensor([0.0, 1.0]))
     tensor([1.0000, 0.1573])
     """
+    refuse("erfc", "c", input, instead="it is defined on real numbers")
     return _erfc.call(input)
 
 
@@ -124,10 +136,16 @@ def erfinv(input: Tensor) -> Tensor:
     Tensor
         Of the shape of `input`.
 
+    Raises
+    ------
+    DtypeError
+        If `input` is complex.
+
     Examples
     --------
     >>> import lucid
     >>> lucid.erfinv(lucid.tensor([0.0, 0.5]))
     tensor([0.0000, 0.4769])
     """
+    refuse("erfinv", "c", input, instead="it is defined on real numbers")
     return _erfinv.call(input)

@@ -13,6 +13,7 @@ from lucid.autograd.primitive import primitive
 from lucid.cuda import copying as kernels
 from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.dims import dim_in
+from lucid.ops.promotion import array_of
 from lucid.ops.scalars import as_int
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _unbind_grad_vjp(m: Any, grad: Any, dim: int, needs: tuple[bool, ...]) -> An
 
 def length_along(input: Any, dim: Any, name: str, error: type[Exception] = ShapeError) -> tuple[int, int]:
     """Return the dimension to cut along, and its size."""
-    shape = input.array.shape
+    shape = array_of(input).shape
     if not shape:
         raise error(f"{name}: expected at least a 1-dimensional tensor, got a 0-dim tensor")
     axis = dim_in(dim, len(shape))
@@ -150,7 +151,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
                 f"got {list(sizes)}"
             )
         return _split(tensor, sizes=sizes, dim=axis)
-    return _split(tensor, sizes=even_sizes(length, as_int(split_size_or_sections, "split_size", "split")), dim=axis)
+    return _split(tensor, sizes=even_sizes(length, as_int(split_size_or_sections, "split_size")), dim=axis)
 
 
 def even_sizes(length: int, size: int) -> tuple[int, ...]:
@@ -194,7 +195,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     axis, length = length_along(input, dim, "chunk")
-    chunks = as_int(chunks, "chunks", "chunk")
+    chunks = as_int(chunks, "chunks")
     if chunks <= 0:
         raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     sizes = (0,) * chunks if not length else even_sizes(length, -(-length // chunks))
@@ -242,7 +243,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         raise ShapeError(
             f"tensor_split: expected places in growing order, got {list(cast('Any', indices_or_sections))}"
         )
-    parts = as_int(indices_or_sections, "sections", "tensor_split")
+    parts = as_int(indices_or_sections, "sections")
     if parts <= 0:
         raise ShapeError(f"tensor_split: expected a number of parts above zero, got {parts}")
     sizes = tuple([length // parts + (place < length % parts) for place in range(parts)])

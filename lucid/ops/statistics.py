@@ -14,10 +14,11 @@ from lucid.errors import DtypeError, LucidError
 from lucid.ops.dims import dim_in
 from lucid.ops.elementwise import tensor_operand
 from lucid.ops.extremes import ValuesIndices, check_ordered, element_at
-from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.promotion import accumulation_dtype, in_float32
 from lucid.ops.reduction import axis_of, count_of, float_dtype_of, mean_vjp, reduced_dims, unreduced
-from lucid.ops.scalars import as_number
+from lucid.ops.scalars import as_bool, as_number
 from lucid.ops.shape import reshape, unsqueeze
+from lucid.ops.sorting import order_of
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -71,24 +72,26 @@ def _var_cuda(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool)
 
 
 _VARIANCE_GRAD = Elementwise("spread", "VarianceGrad", "TTTS")
-_DEVIATION_GRAD = Elementwise("spread", "DeviationGrad", "TT")
+_DEVIATION_GRAD = Elementwise("spread", "DeviationGrad", "TTTT")
+_SCALED = Elementwise("elementwise", "Mul", "TS")
 
 
-def _var_grad(grad: Any, x: Any, dim: tuple[int, ...], slope: float) -> Any:
-    mean = sum_over(x, dim, True, x.dtype, float(count_of(x.shape, dim)))
-    if mean is NotImplemented or grad is NotImplemented:
-        return NotImplemented
-    return _VARIANCE_GRAD(grad.reshape(mean.shape), x, mean, slope)
+def _kept_mean(x: Any, dim: tuple[int, ...]) -> Any:
+    return sum_over(x, dim, True, x.dtype, float(count_of(x.shape, dim)))
 
 
 def _var_grad_cuda(grad: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    freedom = _freedom(x.shape, dim, correction)
-    return _var_grad(grad, x, dim, 2 / freedom) if freedom else NotImplemented
+    freedom, mean = _freedom(x.shape, dim, correction), _kept_mean(x, dim)
+    if not freedom or mean is NotImplemented:
+        return NotImplemented
+    return _VARIANCE_GRAD(grad.reshape(mean.shape), x, mean, 2 / freedom)
 
 
 def _std_grad_cuda(grad: Any, x: Any, out: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    freedom = _freedom(x.shape, dim, correction)
-    return _var_grad(_DEVIATION_GRAD(grad, out), x, dim, 1 / freedom) if freedom else NotImplemented
+    freedom, mean = _freedom(x.shape, dim, correction), _kept_mean(x, dim)
+    if not freedom or mean is NotImplemented:
+        return NotImplemented
+    return _DEVIATION_GRAD(_SCALED(grad, 1 / freedom).reshape(mean.shape), x, mean, out.reshape(mean.shape))
 
 
 @_var.vjp("x", cuda=_var_grad_cuda)
@@ -109,6 +112,9 @@ def _std_cuda(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool)
 
 @_std.vjp("x", cuda=_std_grad_cuda)
 def _std_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    if x.dtype.itemsize == 2:
+        # the reciprocal of a small deviation is beyond float16
+        return in_float32(_std_vjp, m, (grad, x, out), dim, correction, keepdim)
     grad = m.mul(m.div(grad, _freedom(x.shape, dim, correction)), m.reciprocal_or_zero(out))
     return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
 
@@ -161,7 +167,7 @@ def _std_mean_vjp(m: Any, grad: list[Any], x: Any, out: Any, dim: Any, correctio
 @primitive
 def _median_place(xp: Any, x: Array, *, dim: int) -> Array:
     """Return where the lower median along `dim` is; a NaN counts as the median of what it is in."""
-    order = xp.argsort(x, axis=dim, kind="stable")
+    order = order_of(xp, x, dim, descending=False)
     place = xp.take(order, (x.shape[dim] - 1) // 2, axis=dim)
     if x.dtype.kind not in "fV":
         return place
@@ -187,11 +193,13 @@ def _spread_of(op: Any, name: str, input: Any, dim: Any, unbiased: Any, keepdim:
     """Return the variance or the deviation, with the settings in any of PyTorch's forms."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
+    if unbiased is not None:
+        unbiased = as_bool(unbiased, "unbiased")
     if unbiased is not None and correction is not None:
         raise CorrectionError(f"{name}: got both unbiased and correction; unbiased=True is correction=1")
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
-    divisor = as_number(correction, "correction", name)
+    divisor, keepdim = as_number(correction, "correction"), as_bool(keepdim, "keepdim")
     x = tensor_operand(input)
     if float_dtype_of(x, name).is_complex:
         raise DtypeError(f"{name}: complex tensors are not supported; take the real and imaginary parts first")
@@ -394,7 +402,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     >>> lucid.median(lucid.tensor([4.0, 1.0, 3.0, 2.0]))
     tensor(2.)
     """
-    x = tensor_operand(input)
+    x, keepdim = tensor_operand(input), as_bool(keepdim, "keepdim")
     if dim is None:
         if x.array.dtype.kind not in "fV":
             check_ordered(reshape(x, -1), "median", (0,))

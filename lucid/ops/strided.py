@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.primitive import primitive
-from lucid.autograd.views import overlapping
+from lucid.backend.memory import overlapping
 from lucid.errors import ShapeError
 from lucid.ops.accumulation import sums_at
 from lucid.ops.dims import sizes_in
+from lucid.ops.promotion import array_of
+from lucid.ops.scalars import as_int
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,13 +125,13 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             [3, 6]])
     """
     sizes, strides = sizes_in((size,)), sizes_in((stride,))
+    array = array_of(input)
     own = offset_of(input)
-    offset = 0 if storage_offset is None else operator.index(storage_offset) - own
+    offset = 0 if storage_offset is None else as_int(storage_offset, "storage_offset") - own
     if len(sizes) != len(strides):
         raise ShapeError(f"as_strided: mismatch in length of strides and shape: got size {sizes} and stride {strides}")
     if min((*sizes, *strides), default=0) < 0:
         raise ShapeError(f"as_strided: expected no negative size or stride, got size {sizes} and stride {strides}")
-    array = input.array
     base = array if input.origin is None else input.origin.base.array
     if overlapping(array) or not dense(base):
         raise ShapeError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid.autograd.primitive import primitive
 from lucid.cuda.elementwise import Elementwise
-from lucid.ops.elementwise import of_one, of_two, summed
+from lucid.ops.elementwise import of_one, of_two, refuse, summed
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -289,6 +289,8 @@ def atan2(input: Tensor, other: Any) -> Tensor:
     ------
     ShapeError
         If the shapes cannot be broadcast.
+    DtypeError
+        If an operand is complex.
 
     Examples
     --------
@@ -296,4 +298,5 @@ def atan2(input: Tensor, other: Any) -> Tensor:
     >>> lucid.atan2(lucid.tensor([1.0, -1.0]), lucid.tensor([1.0, -1.0]))
     tensor([ 0.7854, -2.3562])
     """
+    refuse("atan2", "c", input, other, instead="it is defined on real numbers")
     return _atan2.call(input, other)

@@ -114,11 +114,11 @@ def sizes_for(name: str, argument: str, value: Any, count: int, *, least: int) -
     ------
     ShapeError
         If there are too many or too few, or one is too small.
-    NumberError
+    ArgumentError
         If one is no integer.
     """
     entries: Any = (value,) if is_single(value) else value
-    given = [as_int(entry, argument, name) for entry in entries]
+    given = [as_int(entry, argument) for entry in entries]
     if len(given) == 1:
         given *= count
     if len(given) != count or min(given) < least:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import checked
 from lucid.autograd.base import version_of, wrap
 from lucid.cuda import multi_tensor
+from lucid.errors import SettingError
 from lucid.optim.blocks import descent, update_all
 from lucid.optim.optimizer import Optimizer, zeros_like
-from lucid.optim.settings import check_at_least_zero, check_implementation, check_rate, rate_of
+from lucid.optim.settings import check_at_least_zero, check_flags, check_implementation, check_rate, rate_of
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -72,6 +74,7 @@ class Adam(Optimizer):
     tensor([ 0.9000, -1.9000])
     """
 
+    @checked
     def __init__(
         self,
         params: Params,
@@ -105,13 +108,15 @@ class Adam(Optimizer):
     def check_group(self, group: Group) -> None:
         """Raise ValueError if a number of `group` is out of its range."""
         check_rate(group["lr"])
+        check_flags(group)
         check_at_least_zero(group["eps"], "epsilon value")
         check_at_least_zero(group["weight_decay"], "weight_decay value")
-        if len(group["betas"]) != 2:
-            raise ValueError(f"Invalid betas: expected two numbers, got {group['betas']}")
-        for index, beta in enumerate(group["betas"]):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {index}: expected a number in [0, 1), got {beta}")
+        betas: Any = group["betas"]
+        if type(betas) not in {tuple, list} or len(betas) != 2:
+            raise SettingError(f"Invalid betas: expected two numbers, got {betas}")
+        for index, beta in enumerate(betas):
+            if not hasattr(beta, "__float__") or not 0.0 <= float(beta) < 1.0:
+                raise SettingError(f"Invalid beta parameter at index {index}: expected a number in [0, 1), got {beta}")
 
     def state_names(self, group: Group) -> tuple[str, ...]:
         """Return the names of the state that a parameter of `group` has."""

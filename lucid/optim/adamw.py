@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
 from lucid.optim.adam import Adam
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -59,6 +58,7 @@ class AdamW(Adam):
     tensor([ 0.8500, -1.8000])
     """
 
+    @checked
     def __init__(
         self,
         params: Params,
@@ -80,8 +80,8 @@ class AdamW(Adam):
             decoupled_weight_decay=True,
         )  # fmt: skip
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         """Continue from a state that `state_dict` returned; that of an `Adam` fits too and goes on as AdamW."""
-        super().load_state_dict(state_dict)
+        super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True

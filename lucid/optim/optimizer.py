@@ -5,21 +5,28 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from lucid.arguments import checked, shown, unfit
 from lucid.autograd.base import TensorBase, grad_of, wrap
-from lucid.autograd.hooks import RemovableHandle, check_callable
 from lucid.autograd.mode import enable_grad, no_grad
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
+from lucid.backend.interrupts import uninterrupted
+from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.optim.state import loaded, packed
 from lucid.optim.stepping import (
     fire,
+    register,
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
     with_step_hooks,
 )
 from lucid.tensor import Tensor
+
+if TYPE_CHECKING:
+    from lucid.autograd.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -90,18 +97,24 @@ class Optimizer:
     state: defaultdict[Tensor, dict[str, Any]]
     param_groups: list[Group]
 
+    @checked
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, TensorBase):
-            raise TypeError(
+            raise ArgumentError(
                 "params: expected an iterable of Tensors or dicts, got a Tensor: put it into a list, as in [tensor]"
             )
+        if isinstance(params, str | Mapping) or not isinstance(params, Iterable):
+            advice = ": a dict of names goes as its items()" if isinstance(params, Mapping) else ""
+            raise ArgumentError(f"params: expected an iterable of Tensors or dicts, got {shown(params)}{advice}")
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
         self._without_hooks()
         given: list[Any] = list(params)
         if not given:
-            raise ValueError("optimizer got an empty parameter list: pass model.parameters() of a model that has some")
+            raise SettingError(
+                "optimizer got an empty parameter list: pass model.parameters() of a model that has some"
+            )
         for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
             self.add_param_group(group)
 
@@ -153,19 +166,19 @@ class Optimizer:
             If a parameter is no leaf or is in another group, only some have names, or a setting is out of its range.
         """
         if not isinstance(param_group, Mapping):
-            raise TypeError(f"param_group: expected a dict, got {type(param_group).__name__}")
+            raise ArgumentError(f"param_group: expected a dict, got {type(param_group).__name__}")
         if "params" not in param_group:
-            raise ValueError(f"param_group: expected the parameters under 'params', got the keys {[*param_group]}")
+            raise SettingError(f"param_group: expected the parameters under 'params', got the keys {[*param_group]}")
         given = param_group["params"]
         if isinstance(given, set | frozenset):
-            raise TypeError(
+            raise ArgumentError(
                 "param_group: expected the parameters in an ordered collection, got a set, whose order changes from "
                 "run to run: use a list"
             )
         entries: list[Any] = [given] if isinstance(given, TensorBase) else list(given)
         named: list[tuple[str, Any]] = [entry for entry in entries if isinstance(entry, tuple)]
         if named and len(named) != len(entries):
-            raise ValueError(
+            raise SettingError(
                 f"param_group: expected all parameters with names or all without, got {len(named)} of {len(entries)} "
                 "with one"
             )
@@ -181,11 +194,11 @@ class Optimizer:
         params = group["params"]
         for place, param in enumerate(params):
             if not isinstance(param, Tensor):
-                raise TypeError(
-                    f"parameter {place}: an optimizer can only optimize Tensors, got {type(param).__name__}"
+                raise ArgumentError(
+                    f"params: parameter {place}: an optimizer can only optimize Tensors, got {shown(param)}"
                 )
             if not (param.is_leaf or param.retains_grad):
-                raise ValueError(
+                raise SettingError(
                     f"parameter {place}: can't optimize a non-leaf Tensor: it is the result of {param.grad_fn}; pass "
                     "the tensor that it was computed from, or detach() it"
                 )
@@ -193,13 +206,13 @@ class Optimizer:
             warnings.warn(
                 "optimizer contains a parameter group with duplicate parameters: each step changes them twice",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         for number, other in enumerate(self.param_groups):
             if not set(params).isdisjoint(other["params"]):
-                raise ValueError(f"some parameters appear in more than one parameter group: also in group {number}")
+                raise SettingError(f"some parameters appear in more than one parameter group: also in group {number}")
             if ("param_names" in group) != ("param_names" in other):
-                raise ValueError("expected all parameter groups with names or all without")
+                raise SettingError("expected all parameter groups with names or all without")
 
     def check_group(self, group: Group) -> None:
         """Raise if the settings of a group are wrong: a subclass says how, and may assume that all are there."""
@@ -235,17 +248,42 @@ class Optimizer:
         -------
         object
             The loss, or None without a closure.
+
+        Notes
+        -----
+        A Ctrl-C while parameters change takes effect after the last of them; a second one does at once, and leaves some
+        changed and others not.
         """
+        if closure is not None and not callable(closure):
+            raise unfit(closure, "a callable or None", "closure")
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
         with no_grad():
-            for group in self.param_groups:
-                params = [param for param in group["params"] if grad_of(param) is not None]
-                if params:
-                    self.update(params, group)
+            given = [[p for p in group["params"] if grad_of(p) is not None] for group in self.param_groups]
+            for params, group in zip(given, self.param_groups, strict=True):
+                self._check_shapes(params, group)
+            uninterrupted(partial(self._update_groups, given))
         return loss
+
+    def _update_groups(self, given: list[list[Tensor]]) -> None:
+        for params, group in zip(given, self.param_groups, strict=True):
+            if params:
+                self.update(params, group)
+
+    def _check_shapes(self, params: list[Tensor], group: Group) -> None:
+        """Raise `ShapeError` where a gradient or state is no longer shaped like its parameter."""
+        names = [name for name in self.state_names(group) or () if name != "step"]
+        for param in params:
+            shape, state = param.array.shape, self.state.get(param) or {}
+            kept = [param.stored_grad, *[state[name] for name in names if name in state]]
+            others = [tensor.array.shape for tensor in kept if tensor.array.shape != shape]
+            if others:
+                raise ShapeError(
+                    f"step: a parameter of shape {tuple(shape)} has a gradient or state of shape {tuple(others[0])}: "
+                    "where p.data was set to another shape, clear p.grad and make a new optimizer"
+                )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters.
@@ -304,6 +342,8 @@ class Optimizer:
             If groups, parameters, settings or state do not fit this optimiser; the message names group and parameter.
             Nothing is changed then, nor if a hook raises.
         """
+        if not isinstance(state_dict, Mapping):
+            raise unfit(state_dict, "a dict as state_dict() returns it", "state_dict")
         state_dict = dict(state_dict)
         for index, hook in enumerate(tuple(self._load_state_dict_pre_hooks)):
             replacement = fire(self, hook, "load-state-dict pre-hook", index, state_dict)
@@ -322,38 +362,33 @@ class Optimizer:
 
     # ---- registration of hooks ----
 
-    def _register(self, hooks: list[Callable[..., Any]], hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
-        check_callable(hook, f"{type(self).__name__} hook")
-        hooks.insert(0 if prepend else len(hooks), hook)
-        return RemovableHandle(hooks, hook)
-
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Return the handle of ``hook(optimizer, args, kwargs)``, called before `step`.
 
         What it returns is None, or a tuple ``(args, kwargs)`` that replaces the arguments of `step`. As in PyTorch, the
         optimiser itself is the first of `args`.
         """
-        return self._register(self._step_pre_hooks, hook, prepend=False)
+        return register(self._step_pre_hooks, hook, f"{type(self).__name__} hook")
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Return the handle of ``hook(optimizer, args, kwargs)``, called after `step`."""
-        return self._register(self._step_post_hooks, hook, prepend=False)
+        return register(self._step_post_hooks, hook, f"{type(self).__name__} hook")
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(optimizer)``, called before `state_dict` reads the state."""
-        return self._register(self._state_dict_pre_hooks, hook, prepend)
+        return register(self._state_dict_pre_hooks, hook, f"{type(self).__name__} hook", prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(optimizer, state_dict)``, which may change the dict or return another."""
-        return self._register(self._state_dict_post_hooks, hook, prepend)
+        return register(self._state_dict_post_hooks, hook, f"{type(self).__name__} hook", prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(optimizer, state_dict)``, called before `load_state_dict`.
 
         It may change the dict, a shallow copy of the caller's, or return another.
         """
-        return self._register(self._load_state_dict_pre_hooks, hook, prepend)
+        return register(self._load_state_dict_pre_hooks, hook, f"{type(self).__name__} hook", prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(optimizer)``, called once `load_state_dict` is done."""
-        return self._register(self._load_state_dict_post_hooks, hook, prepend)
+        return register(self._load_state_dict_post_hooks, hook, f"{type(self).__name__} hook", prepend)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
 from lucid.autograd.base import version_of
 from lucid.cuda import multi_tensor
+from lucid.errors import SettingError
 from lucid.optim.blocks import descent, update_all
 from lucid.optim.optimizer import Optimizer, zeros_like
-from lucid.optim.settings import check_at_least_zero, check_implementation, check_rate, rate_of
+from lucid.optim.settings import check_at_least_zero, check_flags, check_implementation, check_rate, rate_of
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -62,6 +64,7 @@ class SGD(Optimizer):
     tensor([0.8000, 1.6000])
     """
 
+    @checked
     def __init__(
         self,
         params: Params,
@@ -92,10 +95,11 @@ class SGD(Optimizer):
     def check_group(self, group: Group) -> None:
         """Raise ValueError if a number of `group` is out of its range."""
         check_rate(group["lr"])
+        check_flags(group)
         check_at_least_zero(group["momentum"], "momentum value")
         check_at_least_zero(group["weight_decay"], "weight_decay value")
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
-            raise ValueError(
+            raise SettingError(
                 "Nesterov momentum requires a momentum and zero dampening: got momentum "
                 f"{group['momentum']} and dampening {group['dampening']}"
             )

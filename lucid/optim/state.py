@@ -32,8 +32,7 @@ def packed(state: Mapping[Any, Any], groups: list[Group]) -> dict[str, Any]:
     start = 0
     for group in groups:
         params = group["params"]
-        for number, param in enumerate(params, start):
-            numbers.setdefault(param, number)
+        numbers.update({param: number for number, param in enumerate(params, start)})
         start += len(params)
         packed_groups.append({**group, "params": [numbers[param] for param in params]})
     entries: dict[Any, Any] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.autograd.hooks import RemovableHandle, add_hook_note, check_callable, hook_name
+from lucid.autograd.hooks import RemovableHandle, add_hook_note, check_callable, hook_name, moving
 from lucid.errors import HookError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     ...     optimizer.step()
     SGD
     """
-    return _register(_pre_hooks, hook, "register_optimizer_step_pre_hook")
+    return register(_pre_hooks, hook, "register_optimizer_step_pre_hook")
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -49,12 +49,16 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     TypeError
         If `hook` cannot be called.
     """
-    return _register(_post_hooks, hook, "register_optimizer_step_post_hook")
+    return register(_post_hooks, hook, "register_optimizer_step_post_hook")
 
 
-def _register(hooks: list[Callable[..., Any]], hook: Callable[..., Any], where: str) -> RemovableHandle:
+def register(
+    hooks: list[Callable[..., Any]], hook: Callable[..., Any], where: str, prepend: bool = False
+) -> RemovableHandle:
+    """Return the handle of a hook that was added to a list, behind the others or ahead of them."""
     check_callable(hook, where)
-    hooks.append(hook)
+    with moving:
+        hooks.insert(0 if prepend else len(hooks), hook)
     return RemovableHandle(hooks, hook)
 
 

@@ -116,7 +116,7 @@ class Attributes(TensorBase):
         if not value:
             self.edge = None
             return
-        if is_inference(self) and not thread.state.inference:
+        if is_inference(self) and not thread.state.grad_mode.inference:
             raise GraphError("an inference tensor cannot require grad outside of inference mode: clone() it first")
         if edge is None:
             if self.array.dtype.kind not in "fcV":
@@ -309,5 +309,5 @@ def is_inference(input: TensorBase) -> bool:
     (True, False)
     """
     if not isinstance(input, TensorBase):
-        raise HookTypeError(f"is_inference: expected a Tensor, got {type(input).__name__}")
+        raise HookTypeError(f"is_inference: input: expected a Tensor, got {type(input).__name__}")
     return version_of(input) is INFERENCE

@@ -16,6 +16,7 @@ from lucid.ops.core import clone
 from lucid.ops.creation import pinned
 from lucid.ops.dims import sizes_in
 from lucid.ops.promotion import cast_to
+from lucid.ops.scalars import as_bool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +77,7 @@ def to(self: Tensor, *args: Any, non_blocking: bool = False, copy: bool = False,
     tensor([1., 2.], dtype=lucid.float64)
     """
     wanted_device, wanted_dtype, non_blocking, copy = target_of(args, kwargs, non_blocking=non_blocking, copy=copy)
+    non_blocking, copy = as_bool(non_blocking, "non_blocking"), as_bool(copy, "copy")
     moved: Any = self
     if wanted_dtype is not None and wanted_dtype.itemsize <= self.array.dtype.itemsize:
         # the smaller form travels
@@ -153,6 +155,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor
     CudaUnavailableError
         If there is no CUDA device.
     """
+    non_blocking = as_bool(non_blocking, "non_blocking")
     return move(self, as_device("cuda" if device is None else device), non_blocking=non_blocking)
 
 
@@ -253,7 +256,7 @@ def filled(
     number = to_device(asarray(value, made_of, "cpu"), place)
     xp = namespace(number)
     with on(number):
-        made: Any = wrap(xp.full(sizes_in((size,) if isinstance(size, int) else tuple(size)), number, made_of.numpy))
+        made: Any = wrap(xp.full(sizes_in((size,)), number, made_of.numpy))
     return made.requires_grad_(requires_grad)
 
 

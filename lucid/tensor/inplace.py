@@ -23,6 +23,7 @@ from lucid.ops import diagonal
 from lucid.ops.core import clone, expand
 from lucid.ops.filling import full
 from lucid.ops.promotion import as_operand, cast_to
+from lucid.ops.scalars import as_bool
 from lucid.tensor.conversion import move
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     tensor([[1., 2.],
             [1., 2.]])
     """
+    non_blocking = as_bool(non_blocking, "non_blocking")
     source = as_operand(src)
     recording = check_target(self, (source,))
     if isinstance(source, TensorBase):

@@ -12,7 +12,8 @@ from lucid.autograd.views import live_edge
 from lucid.backend import gpu
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
-from lucid.errors import DeviceError, DtypeError, GraphError
+from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
+from lucid.ops.scalars import as_bool
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -68,7 +69,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     >>> lucid.tensor([1.0, 2.0]).numpy()
     array([1., 2.], dtype=float32)
     """
-    array = untracked(self, "numpy()", recording=thread.state.grad_enabled and not force)
+    force = as_bool(force, "force")
+    array = untracked(self, "numpy()", recording=thread.state.grad_mode.enabled and not force)
     if type(array) is np.ndarray:
         return array
     if not force:
@@ -85,7 +87,7 @@ def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.nd
     if dtype is None or array.dtype == dtype:
         return array.copy() if copy else array
     if copy is False:
-        raise ValueError(f"a copy is needed to give a tensor of {dtype_of(array)} to NumPy as {np.dtype(dtype)}")
+        raise SettingError(f"a copy is needed to give a tensor of {dtype_of(array)} to NumPy as {np.dtype(dtype)}")
     return array.astype(dtype)
 
 
@@ -146,7 +148,9 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     tensor([1., 0.], dtype=lucid.float64)
     """
     if not hasattr(ext_tensor, "__dlpack__"):
-        raise DtypeError(f"from_dlpack: expected an array that has __dlpack__, got {type(ext_tensor).__name__}")
+        raise DtypeError(
+            f"from_dlpack: ext_tensor: expected an array that has __dlpack__, got {type(ext_tensor).__name__}"
+        )
     kind, index = ext_tensor.__dlpack_device__()
     if int(kind) == CPU_KIND:
         array: Any = np.from_dlpack(ext_tensor)

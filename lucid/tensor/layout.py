@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from sys import getrefcount
 from typing import TYPE_CHECKING, overload
 
-from lucid.autograd.base import TensorBase
+from lucid.arguments import unfit
+from lucid.autograd.base import INFERENCE, TensorBase, describe, is_numpy, version_of
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
+from lucid.backend.sharing import block_of, shared
+from lucid.cuda.devices import cuda_index
+from lucid.cuda.held import hold
+from lucid.cuda.streams import Stream
+from lucid.errors import DeviceError, InplaceError
 from lucid.ops.dims import dim_in
+from lucid.ops.promotion import array_of
 from lucid.ops.strided import address_of, offset_of, strides_of
 
 if TYPE_CHECKING:
@@ -55,8 +63,15 @@ def stride(self: Tensor, dim: int | None = None) -> tuple[int, ...] | int:
     >>> lucid.zeros(2, 3).t().stride()
     (1, 3)
     """
-    strides = strides_of(self.array)
-    return strides if dim is None else strides[dim_in(dim, len(strides))]
+    shape = self.array.shape
+    strides = list(strides_of(self.array))
+    following = 1
+    for d in reversed(range(len(shape))):
+        if not strides[d] and (shape[d] == 1 or 0 in shape):
+            # NumPy steps nowhere along a new dimension: what PyTorch says steps over the next one
+            strides[d] = following
+        following = max(shape[d], 1) * strides[d]
+    return tuple(strides) if dim is None else strides[dim_in(dim, len(strides))]
 
 
 def dim(self: Tensor) -> int:
@@ -80,7 +95,7 @@ def numel(self: Tensor) -> int:
     >>> lucid.zeros(2, 3).numel()
     6
     """
-    return self.array.size
+    return array_of(self).size
 
 
 def element_size(self: Tensor) -> int:
@@ -93,6 +108,84 @@ def element_size(self: Tensor) -> int:
     4
     """
     return self.array.dtype.itemsize
+
+
+def is_shared(self: Tensor) -> bool:
+    """Return whether the elements lie in memory that `share_memory_` or `Module.share_memory` made.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(2).is_shared(), lucid.zeros(2).share_memory_().is_shared()
+    (False, True)
+    """
+    return block_of(self.array) is not None
+
+
+def record_stream(self: Tensor, stream: Stream) -> None:
+    """Keep the memory from reuse, once this tensor and all that share its memory are gone, until `stream` is done.
+
+    To be called for a tensor that was made on one stream and is used on another. Done means: with all that was queued
+    on it when the memory was found to be free, for which later calls of this method, `lucid.cuda.synchronize` and
+    `lucid.cuda.empty_cache` look. No stream and no host waits but in `empty_cache`.
+
+    Parameters
+    ----------
+    stream : lucid.cuda.Stream
+        A stream of any device.
+
+    Raises
+    ------
+    DeviceError
+        If the tensor is on the CPU, where no stream works.
+
+    Examples
+    --------
+    >>> side = lucid.cuda.Stream()  # doctest: +SKIP
+    >>> with lucid.cuda.stream(side):  # doctest: +SKIP
+    ...     batch = next(batches).to("cuda", non_blocking=True)
+    >>> lucid.cuda.current_stream().wait_stream(side)  # doctest: +SKIP
+    >>> batch.record_stream(lucid.cuda.current_stream())  # doctest: +SKIP
+    """
+    if not isinstance(stream, Stream):
+        raise unfit(stream, "a lucid.cuda.Stream", "stream")
+    if is_numpy(self.array):
+        raise DeviceError(
+            f"record_stream: expected a tensor on a CUDA device, got {describe(self)}; streams do not work on the CPU"
+        )
+    hold(self.array, stream.raw, cuda_index(stream.device))
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """Return this tensor after moving it to memory that processes started with `multiprocessing` share.
+
+    As `Module.share_memory` of one tensor. Its place in the graph stays.
+
+    Raises
+    ------
+    DeviceError
+        If it is on a CUDA device, whose memory is not shared.
+    InplaceError
+        If it is a view, has views, or is saved for backward: the others would stay in the old memory.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(2)
+    >>> x.share_memory_() is x
+    True
+    """
+    array = shared(self.array)
+    if array is self.array:
+        return self
+    # the attribute, and the argument of getrefcount
+    if self.origin is not None or (version_of(self) is not INFERENCE and getrefcount(self.version) > 2):
+        raise InplaceError(
+            f"share_memory_: this tensor of {describe(self)} is a view, has views or is saved for backward: share its "
+            "base before views of it are taken, or a clone()"
+        )
+    self.array = array
+    return self
 
 
 def is_contiguous(self: Tensor) -> bool:
@@ -134,7 +227,7 @@ def is_floating_point(self: Tensor) -> bool:
     >>> lucid.zeros(2).is_floating_point()
     True
     """
-    return dtype_of(self.array).is_floating_point
+    return dtype_of(array_of(self)).is_floating_point
 
 
 def is_complex(self: Tensor) -> bool:
@@ -146,7 +239,7 @@ def is_complex(self: Tensor) -> bool:
     >>> lucid.zeros(2).is_complex()
     False
     """
-    return dtype_of(self.array).is_complex
+    return dtype_of(array_of(self)).is_complex
 
 
 def is_signed(self: Tensor) -> bool:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from lucid.arguments import checked
 from lucid.autograd.node import AccumulateGrad
 from lucid.autograd.views import live_edge
 from lucid.backend.arrays import to_device
 from lucid.backend.device import device_of
 from lucid.backend.dtype import bool_, dtype_of, get_default_dtype, int64
-from lucid.errors import InplaceError
+from lucid.errors import InplaceError, SettingError
 from lucid.tensor.conversion import item
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ PROFILES = {
 _options = PrintOptions()
 
 
+@checked
 def set_printoptions(
     precision: int | None = None,
     threshold: float | None = None,
@@ -81,8 +83,8 @@ def set_printoptions(
     >>> lucid.set_printoptions(profile="default")
     """
     global _options
-    if profile is not None and profile not in PROFILES:
-        raise ValueError(f"set_printoptions: expected the profile to be one of {sorted(PROFILES)}, got {profile!r}")
+    if profile is not None and not (isinstance(profile, str) and profile in PROFILES):
+        raise SettingError(f"set_printoptions: expected the profile to be one of {sorted(PROFILES)}, got {profile!r}")
     base = _options if profile is None else PROFILES[profile]
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

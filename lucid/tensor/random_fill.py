@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, wrap
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
@@ -13,7 +14,8 @@ from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.generator import default_generator_for
 from lucid.backend.random import bernoulli, exponential, normal, randint, uniform
-from lucid.errors import DtypeError
+from lucid.errors import DtypeError, SettingError
+from lucid.ops.scalars import as_int
 from lucid.tensor.inplace import check_target, copy_
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ def check_float(self: Tensor, name: str) -> None:
         raise DtypeError(f"{name}: expected a tensor of a floating-point dtype, got {dtype_of(self.array)}")
 
 
+@checked
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Return this tensor after drawing its elements from the normal distribution.
 
@@ -74,6 +77,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     return filled(self, generator, lambda chosen, xp: normal(chosen, array.shape, array.dtype, mean, std, xp))
 
 
+@checked
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Return this tensor after drawing its elements evenly from `low` to below `high`.
 
@@ -105,6 +109,7 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
     return filled(self, generator, lambda chosen, xp: uniform(chosen, array.shape, array.dtype, low, high, xp))
 
 
+@checked
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Return this tensor after drawing its elements from the exponential distribution of rate `lambd`.
 
@@ -135,6 +140,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     return filled(self, generator, lambda chosen, xp: exponential(chosen, array.shape, array.dtype, lambd, xp))
 
 
+@checked
 def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Return this tensor after setting each element to 1 with probability `p`, else to 0.
 
@@ -165,6 +171,7 @@ def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | 
     return filled(self, generator, lambda chosen, xp: bernoulli(chosen, p, shape, xp))
 
 
+@checked
 def random_(self: Tensor, *bounds: int | None, generator: Generator | None = None) -> Tensor:
     """Return this tensor after drawing whole numbers for its elements, all equally likely.
 
@@ -197,12 +204,12 @@ def random_(self: Tensor, *bounds: int | None, generator: Generator | None = Non
     if dtype.is_complex:
         raise DtypeError(f"random_: expected a real dtype, got {dtype}")
     if len(bounds) > 2:
-        raise ValueError(f"random_: expected at most two bounds, got {len(bounds)}")
+        raise SettingError(f"random_: expected at most two bounds, got {len(bounds)}")
     largest = WHOLE.get(dtype.name) or (1 if dtype.name == "bool" else int(np.iinfo(array.dtype).max))
-    low = bounds[0] if len(bounds) == 2 and bounds[0] is not None else 0
-    high = bounds[-1] if bounds and bounds[-1] is not None else largest + 1
+    low = as_int(bounds[0], "bounds") if len(bounds) == 2 and bounds[0] is not None else 0
+    high = as_int(bounds[-1], "bounds") if bounds and bounds[-1] is not None else largest + 1
     if not (low < high and -largest - 1 <= low and high <= largest + 1):
-        raise ValueError(
+        raise SettingError(
             f"random_: expected bounds low < high that {dtype} holds exactly, got {low} and {high}; its largest is "
             f"{largest}"
         )

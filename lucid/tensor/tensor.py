@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.autograd.recording import register
+from lucid.backend.sharing import tensor_classes
 from lucid.ops import (
     axes,
     division,
@@ -157,6 +158,9 @@ class Tensor(Methods, InPlaceMethods):
     element_size = layout.element_size
     is_contiguous = layout.is_contiguous
     data_ptr = layout.data_ptr
+    is_shared = layout.is_shared
+    share_memory_ = layout.share_memory_
+    record_stream = layout.record_stream
     storage_offset = layout.storage_offset
     is_floating_point = layout.is_floating_point
     is_complex = layout.is_complex
@@ -235,3 +239,4 @@ class Tensor(Methods, InPlaceMethods):
 
 
 register(Tensor)
+tensor_classes.append(Tensor)

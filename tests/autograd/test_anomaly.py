@@ -57,6 +57,7 @@ def test_switching_it_on_warns() -> None:
     def enter():
         with detect_anomaly(), detect_anomaly(check_nan=False):
             assert is_anomaly_enabled()
+            assert lucid.is_anomaly_enabled()
         assert not is_anomaly_enabled()
 
     first, second = messages(enter)
@@ -187,3 +188,10 @@ def test_it_keeps_no_graph_alive() -> None:
         assert gone == [True]
     finally:
         gc.enable()
+
+
+def test_the_warning_is_the_callers() -> None:
+    """That it is on is said of the line that switched it on, not of one of lucid's."""
+    with pytest.warns(UserWarning, match="anomaly detection is on") as found:
+        lucid.autograd.detect_anomaly()
+    assert found[0].filename == __file__

@@ -249,7 +249,10 @@ def test_infinities_come_without_warnings() -> None:
         x = leaf(0.0, 1.0, np.inf)
         y = (1.0 / x) + (x - x) * np.inf + x.log()
         y.sum().backward()
+        # of one operand alone
+        (by_one,) = lucid.autograd.grad(x / leaf(0.0), x, lucid.ones(3, dtype=lucid.float64))
     assert np.isnan(x.grad.cpu().numpy()).any()
+    assert np.isinf(by_one.cpu().numpy()).all()
 
 
 def test_gradients_have_the_dtype_of_their_tensor() -> None:
@@ -264,15 +267,38 @@ def test_gradients_have_the_dtype_of_their_tensor() -> None:
     assert seen == [lucid.bfloat16]
 
 
-def test_a_hook_may_change_the_gradient_that_a_pass_begins_with() -> None:
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_gradient_computed_in_a_wider_dtype_comes_in_that_of_its_tensor(create_graph: bool) -> None:
+    """The one of a bfloat16 mean is computed in float32; hooks, `.grad` and `autograd.grad` give bfloat16."""
+    x = lucid.ones(3, dtype=lucid.bfloat16, requires_grad=True)
+    y = x * 1.0
+    (by_grad,) = lucid.autograd.grad(y.mean(), y, retain_graph=True, create_graph=create_graph)
+    seen = []
+    y.register_hook(lambda grad: seen.append(grad.dtype))
+    x.register_hook(lambda grad: seen.append(grad.dtype))
+    y.retain_grad()
+    (y.mean() + x.mean()).backward(create_graph=create_graph)
+    assert {*seen, by_grad.dtype, y.grad.dtype, x.grad.dtype} == {lucid.bfloat16}
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda y, x: y.backward(),
+        lambda y, x: y.backward(inputs=[x]),
+        lambda y, x: setattr(x, "grad", lucid.autograd.grad(y, x)[0] + (0 if x.grad is None else x.grad)),
+    ],
+)
+def test_a_hook_may_change_the_gradient_that_a_pass_begins_with(run) -> None:
     """The one that stands for a scalar root's gradient is made anew for each pass."""
     x = leaf(2.0)
     for _ in range(2):
         y = (x * 3).sum()
         handle = y.register_hook(lambda grad: grad.mul_(5.0) and None)
-        y.backward()
+        run(y, x)
         handle.remove()
-    (x * 3).sum().backward()
+    run((x * 3).sum(), x)
     assert x.grad.item() == 15.0 + 15.0 + 3.0
 
 

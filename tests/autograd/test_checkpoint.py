@@ -292,9 +292,19 @@ def test_the_error_of_a_changed_recomputation(rng):
 
     with pytest.raises(CheckpointError, match=r"different number of tensors was saved: expected 2.*got 1"):
         checkpoint(shorter, x, use_reentrant=False).backward(like(rng, x))
-    lengths = iter([1, 2])
-    with pytest.raises(CheckpointError, match=r"expected 1.*got 2"):
-        checkpoint(shorter, x, use_reentrant=False, early_stop=False).backward(like(rng, x))
+    lengths = iter([1, 3])
+    runs = []
+
+    def longer(x):
+        for _ in range(next(lengths)):
+            x = x.exp()
+            runs.append(x)
+        return x
+
+    # it ends where more is saved than was before
+    with pytest.raises(CheckpointError, match=r"expected 1.*got more"):
+        checkpoint(longer, x, use_reentrant=False, early_stop=False).backward(like(rng, x))
+    assert len(runs) == 2
 
 
 def test_the_check_can_be_left_out(rng):
@@ -410,6 +420,22 @@ def test_gradcheck(rng):
 
     assert lucid.autograd.gradcheck(function, (leaf(rng, 3),))
     assert lucid.autograd.gradgradcheck(function, (leaf(rng, 3),))
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_leaf_is_given_to_the_recomputation_itself(stored, rng):
+    """It lives in any case: hooks neither store it as an argument, nor is it another tensor when it comes again."""
+    x, seen = leaf(rng, 3), []
+
+    def function(x):
+        seen.append(x)
+        return x.exp()
+
+    with lucid.autograd.graph.save_on_cpu() if stored else contextlib.nullcontext():
+        out = checkpoint(function, x, use_reentrant=False)
+    out.backward(like(rng, out))
+    assert len(seen) == 2
+    assert all(each is x for each in seen)
 
 
 def test_an_argument_that_hooks_have_stored_may_change(rng):

@@ -346,6 +346,56 @@ def test_once_differentiable_outputs_are_of_one_node(leaf):
         b.sum().backward()
 
 
+@contract("2.6")
+def test_once_differentiable_outputs_count_changes_with_what_was_saved(leaf, constant):
+    """A backward may return a saved tensor itself: who changes that gradient in place has changed the tensor."""
+    once = lucid.autograd.function.once_differentiable
+    factor = constant(3)
+
+    def forward(ctx, x):
+        ctx.save_for_backward(factor)
+        return x * factor
+
+    x = leaf(3)
+    y = (function(forward, once(lambda ctx, grad: ctx.saved_tensors[0])).apply(x) ** 2).sum()
+    (grad,) = lucid.autograd.grad(y, x, create_graph=True)
+    assert grad.grad_fn.name() == "Error"
+    grad.mul_(2.0)
+    assert factor._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+@contract("3.1")
+def test_a_gradient_that_came_into_a_graph_late_is_not_differentiated_twice_either(leaf, constant):
+    """What once_differentiable bars includes a view of a gradient that a hook has changed since, in place."""
+    once = lucid.autograd.function.once_differentiable
+    x, factor, seed = leaf(2, 3), leaf(3, 2), constant(3, 2)
+    y = function(
+        lambda ctx, x: x * 2, once(lambda ctx, grad: lucid.tensor(grad.cpu().numpy() * 2, device=grad.device))
+    ).apply(x)
+
+    def change(grad):
+        seed.mul_(factor)
+
+    y.register_hook(change)
+    (grad,) = lucid.autograd.grad(y.t(), x, seed, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        grad.sum().backward()
+
+
+@contract("3.4")
+def test_what_backward_gives_for_an_input_that_needs_no_gradient(leaf, constant):
+    """It is neither looked at nor seen by posthooks, whatever its shape."""
+    x, seen = leaf(3), []
+    y = function(lambda ctx, x, other: x * 2, lambda ctx, grad: (grad * 2, lucid.ones(7))).apply(x, constant(3))
+    y.grad_fn.register_hook(lambda given, received: seen.append([g is None for g in given]))
+    assert y.grad_fn(lucid.ones_like(y))[1] is None
+    y.sum().backward()
+    assert seen == [[False, True]]
+    assert x.grad.tolist() == [2.0] * 3
+
+
 @contract("2.4")
 def test_zeros_in_place_of_unused_gradients(leaf):
     """Under create_graph they are leaves that require grad; for an edge there are none, which is an error."""
@@ -382,7 +432,10 @@ def test_an_edge_as_root_needs_no_gradient_if_it_has_one_element(leaf):
         lucid.autograd.backward(edge)
     with pytest.raises(RuntimeError, match="mismatch in shape"):
         lucid.autograd.backward(edge, lucid.ones(2, dtype=lucid.float64))
-    lucid.autograd.grad(edge, x, lucid.ones(3, dtype=lucid.float32))
+    y, seen = x * 2, []
+    y.register_hook(lambda grad: seen.append(grad.dtype))
+    lucid.autograd.backward(get_gradient_edge(y), lucid.ones(3, dtype=lucid.float32))
+    assert seen == [lucid.float64]
     with pytest.raises(RuntimeError, match="get_gradient_edge"):
         lucid.autograd.backward(GradientEdge(edge.node, 0))
 
@@ -415,11 +468,16 @@ def test_an_output_that_is_a_view_of_what_was_changed_is_refused(leaf, constant,
     view = function(lambda ctx, x, other: (other * 1 if inner else other)[:2], lambda ctx, grad: (None, None)).apply(
         x, other
     )
+    assert inner or view._base is other
     with lucid.no_grad():
         (view if inner else other).mul_(2)
     assert view.requires_grad
     with pytest.raises(RuntimeError, match="view that was made inside Given"):
         view.sum()
+    with lucid.no_grad():
+        assert view.sum().item() == view.cpu().numpy().sum()
+        with pytest.raises(RuntimeError, match="view that was made inside Given"):
+            view.grad_fn
 
 
 def test_inputs_of_grad_by_name(leaf):

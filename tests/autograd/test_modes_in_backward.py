@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 import lucid
 from lucid.autograd.graph import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, saved_tensors_hooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def leaf(value: float) -> lucid.Tensor:
@@ -47,11 +52,12 @@ def can_pack() -> bool:
 def is_refused() -> bool:
     """Return whether a saved tensor may not be changed."""
     with lucid.enable_grad():
-        y = leaf(1.0) * 1.0
+        x = leaf(1.0)
+        y = x * 1.0
         z = y * y
         y.mul_(2.0)
         try:
-            lucid.autograd.grad(z, y)
+            lucid.autograd.grad(z, x)
         except RuntimeError:
             return True
     return False
@@ -133,13 +139,45 @@ def test_what_was_on_before_comes_back() -> None:
         assert log == ["packed"]
 
 
+AROUND = {
+    "saved-tensor hooks": (packing, seen_packing),
+    "no_grad": (lambda log: lucid.no_grad(), lambda log: not (leaf(1.0) * 2).requires_grad),
+    "inference mode": (lambda log: lucid.inference_mode(), lambda log: (leaf(1.0) * 2).is_inference()),
+    "no hooks": (lambda log: disable_saved_tensors_hooks("no"), lambda log: not can_pack()),
+    "mutation": (lambda log: allow_mutation_on_saved_tensors(), lambda log: not is_refused()),
+}
+
+
+@pytest.mark.parametrize("changing", [False, True], ids=["quiet", "changing"])
+@pytest.mark.parametrize("what", AROUND)
+def test_what_is_on_around_a_pass_stays(what: str, changing: bool) -> None:
+    """Ops after the pass find what ops before it found, also where hooks of the pass have switched modes."""
+    make, is_on = AROUND[what]
+    log: list[str] = []
+    x = leaf(2.0)
+    y = x.exp()
+    seen = []
+    if changing:
+        y.register_hook(lambda grad: lucid.set_grad_enabled(True) and None)
+    x.register_hook(lambda grad: seen.append(lucid.is_inference_mode_enabled()))
+    with make(log):
+        lucid.ones(1) * 2
+        y.backward()
+        log.clear()
+        assert is_on(log)
+    assert seen == [what == "inference mode"]
+    log.clear()
+    assert not is_on(log)
+
+
+@pytest.mark.parametrize("enter", [packing, lambda log: disable_saved_tensors_hooks("no")], ids=["hooks", "no hooks"])
 @pytest.mark.parametrize("where", ["hook", "callback"])
-def test_after_an_error(where: str) -> None:
+def test_after_an_error(where: str, enter: Callable[[list[str]], Any]) -> None:
     """They are gone also where the pass ends with an exception."""
     log: list[str] = []
 
     def act(*_: object) -> None:
-        packing(log).__enter__()
+        enter(log).__enter__()
         lucid.set_grad_enabled(True)
         raise KeyError("planned")
 
@@ -149,6 +187,7 @@ def test_after_an_error(where: str) -> None:
         y.backward()
     assert lucid.is_grad_enabled()
     assert not seen_packing(log)
+    assert can_pack()
 
 
 def test_of_a_pass_inside_of_a_hook() -> None:

@@ -25,19 +25,24 @@ def operands(sample):
 SEVERAL = [s for s in all_samples() if s.differentiable and operands(s) > 1]
 
 
-@pytest.fixture
-def products(monkeypatch):
-    """Count the matrix products of backward passes."""
+def watched(monkeypatch, name):
+    """Return a list that gets the shapes of the arrays of each call of an op in a backward pass."""
     calls = []
     m = namespace_of(lucid.ones(1).array)
-    plain = m.matmul
+    plain = getattr(m, name)
 
-    def counted(*arrays):
+    def counted(*arrays, **settings):
         calls.append([a.shape for a in arrays])
-        return plain(*arrays)
+        return plain(*arrays, **settings)
 
-    monkeypatch.setattr(m, "matmul", counted)
+    monkeypatch.setattr(m, name, counted)
     return calls
+
+
+@pytest.fixture
+def products(monkeypatch):
+    """Return the matrix products of backward passes."""
+    return watched(monkeypatch, "matmul")
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
@@ -73,6 +78,17 @@ def test_what_is_not_needed_is_not_computed(products, rng):
     products.clear()
     lucid.autograd.grad(y, (x, w))
     assert len(products) == 2
+
+
+def test_a_rule_of_several_gradients_computes_those_that_are_needed(monkeypatch, rng):
+    """What comes back of a join is one part for each operand that is asked for."""
+    parts = watched(monkeypatch, "getitem")
+    x, w, b = (leaf(rng, 3, 4) for _ in range(3))
+    y = lucid.cat([x, w, b])
+    for inputs in ([w], [x, b], [x, w, b]):
+        lucid.autograd.grad(y, inputs, lucid.ones_like(y), retain_graph=True)
+        assert len(parts) == len(inputs)
+        parts.clear()
 
 
 JOINED = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import sys
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -78,16 +79,39 @@ def test_a_deep_pass_is_on_no_other_footing():
 
 @pytest.mark.gpu
 def test_a_deep_pass_has_the_device_and_the_stream_of_the_first():
-    """However deep, a pass runs on the current device and streams of the thread that began."""
-    stream = lucid.cuda.Stream()
+    """However deep, a pass runs on the current device and streams of the thread that began, on each device its own."""
+    devices = range(lucid.cuda.device_count())
+    streams = [lucid.cuda.Stream(device) for device in devices]
 
     def act(level):
-        return lucid.cuda.current_device(), lucid.cuda.current_stream()
+        return lucid.cuda.current_device(), *[lucid.cuda.current_stream(device) for device in devices]
 
-    with lucid.cuda.stream(stream):
+    with ExitStack() as stack:
+        for stream in streams:
+            stack.enter_context(lucid.cuda.stream(stream))
         _, results = nested(400, act)
-    assert set(results) == {(lucid.cuda.current_device(), stream)}
-    assert lucid.cuda.current_stream() != stream
+    assert set(results) == {(devices[-1], *streams)}
+    assert lucid.cuda.current_stream() not in streams
+
+
+@pytest.mark.parametrize("depth", [5, 50])
+def test_hooks_have_half_of_a_stack_to_themselves(depth):
+    """What a hook calls may go deep at every level of passes."""
+    frames = 0.3 * sys.getrecursionlimit()
+
+    def descend(left, act):
+        return descend(left - 1, act) if left else act()
+
+    x = lucid.ones(1, requires_grad=True)
+
+    def level(left):
+        with lucid.enable_grad():
+            y = x * 2
+        y.register_hook(lambda grad: descend(int(frames), lambda: level(left - 1)) if left else None)
+        y.backward()
+
+    level(depth)
+    assert x.grad.item() == 2 * (depth + 1)
 
 
 def test_an_error_deep_inside_comes_out_as_it_is():

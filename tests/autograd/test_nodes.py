@@ -54,6 +54,19 @@ def test_node_hooks_replace_all_gradients() -> None:
 
 
 @contract("2.1")
+def test_posthooks_get_none_for_inputs_without_a_place_in_the_graph() -> None:
+    """Of a base whose view was changed that is the old base, or the new values, where these require no grad."""
+    seen = []
+    constant, moving = lucid.zeros(3, dtype=lucid.float64), leaf(1.0, 2.0, 3.0) * 1.0
+    constant[1:] = leaf(4.0, 5.0)
+    moving[1:] = 7.0
+    for base in (constant, moving):
+        base.grad_fn.register_hook(lambda given, received: seen.append([g is None for g in given]))
+        base.sum().backward()
+    assert seen == [[True, False], [False, True]]
+
+
+@contract("2.1")
 def test_node_hooks_chain_in_order_of_registration() -> None:
     """Each prehook and each posthook of a node gets what the one before it has returned."""
     x = leaf(2.0)
@@ -337,3 +350,38 @@ def test_hooks_of_other_kinds_hung_on_by_a_tensor_hook_fire_in_the_same_pass(at,
     assert lucid.allclose(x.grad, 6.0 * upstream)
     if at == "intermediate":
         assert lucid.equal(y.grad, 3.0 * upstream)
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_posthooks_hung_on_a_node_that_runs_wait_for_its_next_run(watched, rng) -> None:
+    """What fires after a node hung on it all the time that it ran, and gets the gradients of its outputs."""
+    events = []
+
+    class Twice(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, grad):
+            if not events:
+                node.register_hook(lambda grad_inputs, grad_outputs: events.append(("late", grad_outputs)))
+                gone.remove()
+            events.append("derivative")
+            return grad * 2.0
+
+    y = Twice.apply(lucid.tensor(rng.standard_normal(3), requires_grad=True))
+    node = y.grad_fn
+    gone = node.register_hook(lambda grad_inputs, grad_outputs: events.append("gone"))
+    if watched:
+        node.register_hook(lambda grad_inputs, grad_outputs: events.append("early"))
+    else:
+        gone.remove()
+    upstream = lucid.tensor(rng.standard_normal(3))
+    y.backward(upstream, retain_graph=True)
+    assert events == ["derivative", "early"][: 1 + watched]
+    y.backward(upstream)
+    assert events[1 + watched : -1] == ["derivative", "early"][: 1 + watched]
+    late, (given,) = events[-1]
+    assert late == "late"
+    assert given.tolist() == upstream.tolist()

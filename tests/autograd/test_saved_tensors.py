@@ -15,6 +15,7 @@ from lucid.autograd.graph import (
     save_on_cpu,
     saved_tensors_hooks,
 )
+from lucid.errors import HookError
 
 contract = pytest.mark.contract
 
@@ -66,6 +67,13 @@ def test_only_the_innermost_pair_on_this_thread() -> None:
         x.exp()
     x.exp()
     assert names == ["inner", "outer"]
+    names.clear()
+    outer, inner = pair("outer"), pair("inner")
+    with outer, inner:
+        with outer:
+            x.exp()
+        x.exp()
+    assert names == ["outer", "inner"]
 
 
 @contract("2.4")
@@ -205,6 +213,30 @@ def test_a_stored_tensor_read_from_a_node_has_its_own_versions() -> None:
     assert (saved._version, y._version) == (1, 0)
 
 
+def test_hooks_of_a_raw_saved_tensor_end_the_watch_over_its_version() -> None:
+    """What they stored does not change with the tensor, and so the node runs with the old values."""
+    x, other = leaf(2.0, 3.0), lucid.tensor([4.0, 5.0], dtype=lucid.float64)
+    y = Kept.apply(x, other, [])
+    y.grad_fn._raw_saved_tensors[0].register_hooks(lambda t: t.clone(), lambda t: t)
+    other.mul_(7.0)
+    y.sum().backward()
+    assert x.grad.tolist() == [4.0, 5.0]
+
+
+@pytest.mark.parametrize("kind", ["op", "function"])
+def test_what_an_unpack_hook_returns_brings_no_graph_along(kind: str) -> None:
+    """A constant requires no grad also where the hook gives it back as part of a graph."""
+    x, w = leaf(2.0, 3.0), leaf(4.0, 5.0)
+    constant, part = lucid.ones(2, dtype=lucid.float64), w * 3.0
+    with saved_tensors_hooks(lambda t: t, lambda t: part):
+        y = x * constant if kind == "op" else Kept.apply(x, constant, [])
+    saved = y.grad_fn._saved_other if kind == "op" else y.grad_fn.saved_tensors[0]
+    assert (saved.tolist(), saved.requires_grad) == ([12.0, 15.0], False)
+    (grad,) = lucid.autograd.grad(y.sum(), x, create_graph=True)
+    assert grad.tolist() == [12.0, 15.0]
+    assert not grad.requires_grad
+
+
 @pytest.mark.parametrize("kind", ["plain", "leaf", "result", "view"])
 @pytest.mark.parametrize("way", ["direct", "hooks", "checkpoint"])
 def test_saved_tensors_keep_their_identity(way: str, kind: str) -> None:
@@ -278,3 +310,24 @@ def test_increment_version() -> None:
         with pytest.raises(RuntimeError, match="expected a Tensor or an iterable of them"):
             increment_version(wrong)
     assert x._version == 2
+
+
+def test_the_message_is_text() -> None:
+    """What is no text would only show when some hook is entered."""
+    with pytest.raises(TypeError, match="disable_saved_tensors_hooks: message: expected a string, got int 3"):
+        disable_saved_tensors_hooks(3)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("shape", [(5,), (1,), (1, 2)])
+def test_an_unpack_hook_returns_the_shape_that_was_packed(shape) -> None:
+    """Another shape, also one that broadcasts, is refused with the name of the hook; `.grad` stays."""
+
+    def reshaped(packed: lucid.Tensor) -> lucid.Tensor:
+        return lucid.ones(shape, dtype=lucid.float64)
+
+    x = leaf(1, 2)
+    with saved_tensors_hooks(lambda tensor: tensor, reshaped):
+        y = x.exp()
+    with pytest.raises(HookError, match=r"unpack hook .*reshaped.*: expected a tensor of shape \(2,\), .* got shape"):
+        y.backward(leaf(3, 4).detach())
+    assert x.grad is None

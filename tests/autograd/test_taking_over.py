@@ -208,3 +208,18 @@ def test_a_gradient_in_a_graph_is_added_to(device, size, rng):
     (second,) = lucid.autograd.grad(x.grad, x, given)
     expected = 6 * numbers[0] * numbers[1] ** 2
     np.testing.assert_allclose(second.detach().cpu().numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@each_device
+@each_size
+@pytest.mark.parametrize("rows", [0, 2])
+def test_an_expanded_gradient_is_added_to(device, size, rows):
+    """A `.grad` whose elements share memory, or that is empty, gets the sum in memory of its own."""
+    x = lucid.zeros(rows, size, device=device, requires_grad=True)
+    number = lucid.full((1, 1), 3.0, device=device)
+    x.grad = number.expand(rows, size)
+    upstream = lucid.arange(rows * size, dtype=lucid.float32, device=device).reshape(rows, size)
+    for _ in range(2):
+        (x * 1.0).backward(upstream)
+    assert x.grad.tolist() == (3 + 2 * upstream).tolist()
+    assert number.item() == 3

@@ -7,11 +7,13 @@ import functools
 import gc
 import threading
 import weakref
+from typing import Any
 
 import pytest
 
 import lucid
 from lucid.autograd import RemovableHandle
+from lucid.optim import stepping
 
 contract = pytest.mark.contract
 
@@ -388,6 +390,34 @@ def test_the_handle_is_a_list_scan_by_identity() -> None:
     assert calls == [1]
 
 
+def test_a_hook_is_found_at_every_place() -> None:
+    """Each one of lists of all lengths is taken out, and the others stay in their order."""
+    for count in range(1, 7):
+        for hook in "abcdef"[:count]:
+            hooks: list[Any] = [*"abcdef"[:count]]
+            RemovableHandle(hooks, hook).remove()
+            assert "".join(hooks) == "abcdef"[:count].replace(hook, "")
+
+
+def test_no_hook_comes_in_front_while_another_is_taken_out() -> None:
+    """Registering ahead of others waits for a removal, which has found a place and not yet emptied it."""
+    hooks: list[Any] = [print, len]
+    waited: list[bool] = []
+    worker = threading.Thread(target=stepping.register, args=(hooks, repr, "here", True))
+
+    class Removing(list[Any]):
+        def __getitem__(self, index: Any) -> Any:
+            worker.start()
+            worker.join(0.2)
+            waited.append(worker.is_alive())
+            return super().__getitem__(index)
+
+    RemovableHandle(Removing([print]), print).remove()
+    worker.join()
+    assert waited == [True]
+    assert hooks == [repr, print, len]
+
+
 @contract("1.11")
 def test_retain_grad_sees_the_result_of_all_hooks() -> None:
     """Whatever the order of registration; idempotent; a no-op on leaves; accumulates out of place."""
@@ -405,6 +435,11 @@ def test_retain_grad_sees_the_result_of_all_hooks() -> None:
     assert first.item() == 20.0
     assert y.retains_grad
     assert not x.retains_grad
+    z = x * 3
+    z.register_hook(lambda grad: grad * 10)
+    z.retain_grad()
+    z.backward()
+    assert z.grad.item() == 10.0
 
 
 @contract("1.11")

@@ -15,9 +15,9 @@ import pytest
 
 from lucid.backend import device as places
 from lucid.backend import gpu
-from lucid.cuda import kernels, memory
-from lucid.cuda.simulator import driver, runtime
-from lucid.cuda.simulator import memory as simulated_memory
+from lucid.cuda import memory
+from lucid.cuda.simulator import runtime
+from tests.cuda.queued import Library
 
 
 class FakeCupy(types.ModuleType):
@@ -77,6 +77,13 @@ class FakeCupy(types.ModuleType):
                 fake.streams[fake.current] = self
                 return self
 
+            def __enter__(self):
+                fake.entered[fake.current].append(self.use())
+
+            def __exit__(self, *_):
+                fake.entered[fake.current].pop()
+                fake.streams[fake.current] = fake.entered[fake.current][-1]
+
             def record(self, event=None):
                 event.record(self)
                 return event
@@ -100,6 +107,7 @@ class FakeCupy(types.ModuleType):
 
         Stream.null = Stream(name="null", device=-1)
         self.streams = dict.fromkeys(range(devices), Stream.null)
+        self.entered = {index: [Stream.null] for index in range(devices)}
         self.cuda = types.SimpleNamespace(
             Device=Device,
             Event=Event,
@@ -188,7 +196,7 @@ class FakeCupy(types.ModuleType):
 
 def _install(monkeypatch, module):
     monkeypatch.setattr(gpu, "_module", None)
-    monkeypatch.setattr(gpu, "_stand_in", None)
+    monkeypatch.setattr(gpu, "_simulated", False)
     monkeypatch.setattr(places, "_cuda_devices", {})
     monkeypatch.setattr(places, "_default", places.CPU)
     monkeypatch.setattr(memory, "_watch", memory.PeakMemory())
@@ -218,11 +226,11 @@ def no_cupy(monkeypatch):
 
 @pytest.fixture
 def simulated(monkeypatch):
-    """Run kernels on the simulated device, whatever device there is, in the order of their threads."""
+    """Run kernels in the order of their threads, and without the sanitizer for undefined behaviour."""
+    if not gpu.is_simulated():
+        pytest.skip("about simulated devices: needs LUCID_CUDA_SIMULATOR")
     runtime.set_seed(0)
     monkeypatch.delenv("LUCID_SIMULATOR_SANITIZE", raising=False)
-    monkeypatch.setattr(kernels, "_make_driver", driver.SimulatedDriver)
-    monkeypatch.setattr(kernels, "_driver", None)
     yield
     runtime.set_seed(0)
 
@@ -233,18 +241,30 @@ def device(simulated):
     held = {}
 
     def put(values):
-        values = np.ascontiguousarray(values)
-        address = simulated_memory.allocate(values.nbytes)
-        ctypes.memmove(address, values.ctypes.data, values.nbytes)
-        held[address] = values.dtype, values.shape
-        return address
+        array = gpu.cupy().asarray(np.ascontiguousarray(values))
+        held[array.data.ptr] = array
+        return array.data.ptr
 
-    def get(address):
-        dtype, shape = held[address]
-        values = np.empty(shape, dtype)
-        ctypes.memmove(values.ctypes.data, address, values.nbytes)
-        return values
+    return put, lambda address: held[address].get()
 
-    yield put, get
-    for address in held:
-        simulated_memory.free(address)
+
+@pytest.fixture(scope="session")
+def cublas():
+    """Return the simulated cuBLAS by itself."""
+    return Library("cublas.cpp", "cublas_vectors.cpp", "cublas_solving.cpp")
+
+
+@pytest.fixture
+def handle(cublas):
+    """Make a handle of it with pointers of the host, on a stream of its own."""
+    made = ctypes.c_void_p()
+    assert cublas("cublasCreate_v2", ctypes.byref(made)) == 0
+    assert cublas("cublasSetStream_v2", made, ctypes.c_void_p(1234)) == 0
+    yield made
+    cublas("cublasDestroy_v2", made)
+
+
+@pytest.fixture
+def random():
+    """Return a source of the same numbers each time."""
+    return np.random.default_rng(7)

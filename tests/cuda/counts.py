@@ -77,7 +77,7 @@ def example_steps():
 def count(step):
     """Return what the third of three steps asks of the device: by then kernels are compiled and state exists."""
     import lucid
-    from lucid.cuda.simulator import counters
+    from lucid.cuda.simulator.counting import Counters, counters
 
     step()
     lucid.cuda.reset_peak_memory_stats()
@@ -85,10 +85,13 @@ def count(step):
     counters.reset()
     before = lucid.cuda.memory_allocated()
     step()
+    kernels = counters.kernels
+    library = counters.library + counters.copies
     return {
-        **vars(counters),
-        "kernels": dict(counters.kernels),
-        "operations": counters.launches + counters.library,
+        **{name: getattr(counters, name) for name in Counters.__annotations__},
+        "kernels": dict(kernels),
+        "operations": counters.launches + library,
+        "library": library + sum(times for name, times in kernels.items() if name.startswith("cupy_")),
         "peak": lucid.cuda.max_memory_allocated() - before,
     }
 

@@ -12,10 +12,13 @@
 using namespace lucid_simulator;
 
 extern "C" {
-uintptr_t lucid_allocate(size_t size, int sparse);
-int lucid_free(uintptr_t begin);
-void lucid_lend(uintptr_t begin, size_t size);
-int lucid_forget(uintptr_t begin);
+int cudaMalloc(void** out, size_t size);
+int cudaFree(void* address);
+int cudaHostRegister(void* address, size_t size, unsigned flags);
+int cudaHostUnregister(void* address);
+void lucid_divide(uintptr_t begin);
+void lucid_hand_out(uintptr_t begin, size_t size);
+void lucid_take_back(uintptr_t begin);
 void lucid_load(const Unit* loaded, unsigned count, const size_t* offsets, const char** names);
 int lucid_launch(const Instance*, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                  unsigned shared, void*, void**, void** extra);
@@ -104,7 +107,8 @@ bool refused(int code, const char* word) { return code && strstr(lucid_report(),
 
 void run(unsigned long long seed) {
     lucid_set_seed(seed);
-    int* const x = (int*)lucid_allocate(1000 * sizeof(int), 0);
+    int* x;
+    expect(cudaMalloc((void**)&x, 1000 * sizeof(int)) == 0, "malloc");
     for (int i = 0; i < 1000; ++i) x[i] = i;
     expect(launch(0, 8, 128, x, 1000) == 0 && x[999] == 1998, "add");
     for (unsigned bytes : {0u, 256u, 4096u}) {
@@ -119,12 +123,20 @@ void run(unsigned long long seed) {
     expect(refused(launch(4, 1, 64, x, 0), "deadlock"), "deadlock");
     expect(refused(launch(0, 1, 1025, x, 0), "at most 1,024"), "too large a block");
     expect(launch(1, 5, 64, x, 0) == 0, "after errors");
-    expect(lucid_free((uintptr_t)x) == 0 && lucid_free((uintptr_t)x) != 0, "free");
-    expect(refused(launch(0, 1, 32, x, 1), "out-of-range"), "after free");
+    lucid_divide((uintptr_t)x);
+    expect(refused(launch(0, 1, 32, x, 1), "out-of-range"), "between blocks");
+    lucid_hand_out((uintptr_t)x, 400);
+    lucid_hand_out((uintptr_t)(x + 128), 400);
+    expect(x[0] == -1 && launch(0, 1, 128, x, 100) == 0 && x[99] == 98, "a block");
+    expect(refused(launch(0, 1, 128, x, 101), "just behind an allocation of 400"), "behind a block");
+    lucid_take_back((uintptr_t)x);
+    expect(refused(launch(0, 1, 32, x, 1), "out-of-range"), "after it was taken back");
+    expect(cudaFree(x) == 0 && cudaFree(x) != 0, "free");
+    expect(refused(launch(0, 1, 32, x + 128, 1), "out-of-range"), "after free");
     std::vector<int> mine(64);
-    lucid_lend((uintptr_t)mine.data(), 256);
-    expect(launch(0, 1, 64, mine.data(), 64) == 0 && mine[63] == 63, "lent");
-    expect(lucid_forget((uintptr_t)mine.data()) == 0, "forget");
+    expect(cudaHostRegister(mine.data(), 256, 0) == 0, "register");
+    expect(launch(0, 1, 64, mine.data(), 64) == 0 && mine[63] == 63, "registered");
+    expect(cudaHostUnregister(mine.data()) == 0 && cudaHostUnregister(mine.data()) != 0, "unregister");
 }
 
 }  // namespace

@@ -78,8 +78,11 @@ def calls(monkeypatch):
 
     def noted(*args):
         seen.append(
-            {"ops": args[1:3], "m": args[3], "n": args[4], "k": args[5], "count": args[20], "compute": args[21]}
-        )
+            {
+                "ops": args[1:3], "m": args[3], "n": args[4], "k": args[5], "count": args[20], "compute": args[21],
+                "mode": library.getMathMode(args[0]),
+            }
+        )  # fmt: skip
         return call(*args)
 
     monkeypatch.setattr(library, "gemmStridedBatchedEx", noted)
@@ -234,6 +237,21 @@ def test_sums_of_half_types_do_not_stagnate():
     for dtype, length in ((ml_dtypes.bfloat16, 4096), (np.float16, 4096)):
         row, column = cupy.ones((1, length), dtype), cupy.ones((length, 1), dtype)
         assert float(blas.matmul(row, column).get().item()) == length
+
+
+@pytest.mark.parametrize("before", [0, 1, 16])
+def test_parts_of_sums_are_not_rounded(before, calls):
+    """For products of half types cuBLAS is told to add parts of a sum in float32; its mode is CuPy's own afterwards."""
+    library, handle = gpu.part("cupy_backends.cuda.libs.cublas"), gpu.cupy().cuda.device.get_cublas_handle()
+    found = library.getMathMode(handle)
+    library.setMathMode(handle, before)
+    try:
+        for dtype in DTYPES:
+            blas.matmul(gpu.cupy().ones((2, 3), dtype), gpu.cupy().ones((3, 2), dtype))
+            assert library.getMathMode(handle) == before
+    finally:
+        library.setMathMode(handle, found)
+    assert [call["mode"] for call in calls] == [before | 16, before | 16, before, before]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])

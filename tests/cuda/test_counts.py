@@ -6,16 +6,20 @@ The counts come from the simulated device, in a process of its own, so that they
 from __future__ import annotations
 
 import functools
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 from collections import Counter
+from importlib.util import find_spec
 
 import pytest
 
 from benchmarks.measure import Peer
 from tests.cuda import counts
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("cupy") is None, reason="counts simulated devices: needs CuPy")
 
 # The most that a step may ask for: operations of the device in all, those of them that are calls of cuBLAS or CuPy,
 # allocations, bytes of memory above what is held between steps, and bytes that go between processors and memory, each
@@ -23,15 +27,15 @@ from tests.cuda import counts
 BOUNDS = {
     "digits": {
         "operations": 42, "library": 14, "allocations": 44, "peak": 244_736,
-        "bytes_loaded": 2_969_400, "bytes_stored": 1_969_868,
+        "bytes_loaded": 2_971_056, "bytes_stored": 1_969_868,
     },
     "gpt": {
         "operations": 221, "library": 71, "allocations": 241, "peak": 255_488,
-        "bytes_loaded": 2_521_876, "bytes_stored": 1_460_124,
+        "bytes_loaded": 2_683_408, "bytes_stored": 1_460_124,
     },
     "example": {
         "operations": 80, "library": 22, "allocations": 81, "peak": 565_760,
-        "bytes_loaded": 3_832_144, "bytes_stored": 2_545_048,
+        "bytes_loaded": 3_833_800, "bytes_stored": 2_545_048,
     },
 }  # fmt: skip
 # What PyTorch does on the host alone; the steps of its optimizers are counted there.
@@ -49,6 +53,8 @@ SEVERAL = {
 @pytest.fixture(scope="module")
 def counted():
     """Return what steps ask of the simulated device, by model."""
+    if find_spec("cupy") is None:
+        pytest.skip("needs CuPy, which the simulated device is under")
     child = subprocess.run(
         [sys.executable, "-m", "tests.cuda.counts"],
         cwd=counts.ROOT,

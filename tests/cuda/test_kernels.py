@@ -132,6 +132,7 @@ extern "C" {
 unsigned long long seen[11];
 unsigned char packed[64];
 int answers[2];
+int asked, without_context;
 int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void* stream, void** parameters, void** extra) {
     const unsigned long long now[11] = {(unsigned long long)f, gx, gy, gz, bx, by, bz, shared,
@@ -143,7 +144,11 @@ int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
     answers[0] = answers[1], answers[1] = 0;
     return answer;
 }
-int cuFuncSetAttribute(void* f, int attribute, int value) { return attribute == 8 && value <= 200000 ? 0 : 1; }
+int cuFuncSetAttribute(void* f, int attribute, int value) {
+    ++asked;
+    if (without_context) return --without_context, 201;
+    return attribute == 8 && value <= 200000 ? 0 : 1;
+}
 int cuGetErrorName(int code, const char** to) { *to = code == 1 ? "CUDA_ERROR_INVALID_VALUE" : "OTHER"; return 0; }
 int cuGetErrorString(int code, const char** words) { *words = "invalid argument"; return 0; }
 }
@@ -180,16 +185,19 @@ def libcuda(monkeypatch):
     runtime = SimpleNamespace(getDevice=lambda: library.device, free=free)
     cuda = SimpleNamespace(
         runtime=runtime,
-        get_current_stream=lambda: SimpleNamespace(ptr=ADDRESS + library.device),
+        get_current_stream=lambda: SimpleNamespace(ptr=library.stream + library.device),
         compiler=SimpleNamespace(CompileException=CompileError),
         Device=lambda: SimpleNamespace(compute_capability="90"),
     )
-    library.device = 0
+    library.device, library.stream = 0, ADDRESS
     monkeypatch.setattr(gpu, "cupy", lambda: SimpleNamespace(cuda=cuda, RawModule=RawModule))
     monkeypatch.setattr(cuda_driver.ctypes, "CDLL", lambda name: library)
     monkeypatch.setattr(kernels, "_make_driver", cuda_driver.CudaDriver)
     monkeypatch.setattr(kernels, "_driver", None)
     (ctypes.c_int * 2).in_dll(library, "answers")[:] = [0, 0]
+    library.asked_for_shared = ctypes.c_int.in_dll(library, "asked")
+    library.without_context = ctypes.c_int.in_dll(library, "without_context")
+    library.asked_for_shared.value = library.without_context.value = 0
     return library
 
 
@@ -244,6 +252,38 @@ def test_errors_of_the_driver(libcuda):
         run(1, 32, 0, 0, 0, 0.0, 0.0, shared=300_000)
     with pytest.raises(KernelError, match=r"NVRTC cannot compile k\.cu"):
         kernel_of(Unit("k.cu", "k", "error", {"f": ""}))(1, 1)
+
+
+def test_shared_memory_is_asked_for_once(libcuda):
+    """A kernel's limit is raised when it is too low, also in a thread that has not used the device, and not again."""
+    run = kernel_of(UNIT)
+    libcuda.without_context.value = 1
+    for size in (60_000, 60_000, 50_000, 100_000, 60_000, 40_000):
+        run(1, 32, 0, 0, 0, 0.0, 0.0, shared=size)
+    # once without a context and once with it, then for the larger size
+    assert (libcuda.asked_for_shared.value, libcuda.freed) == (3, 1)
+    for refused in (300_000, 300_000):
+        with pytest.raises(KernelError, match=f"{refused:,} bytes of shared memory are refused"):
+            run(1, 32, 0, 0, 0, 0.0, 0.0, shared=refused)
+    libcuda.without_context.value = 2
+    with pytest.raises(KernelError, match="OTHER"):
+        run(1, 32, 0, 0, 0, 0.0, 0.0, shared=150_000)
+    run(1, 32, 0, 0, 0, 0.0, 0.0, shared=150_000)
+
+
+@pytest.mark.parametrize("address", [0, 2, ADDRESS])
+def test_the_handle_of_a_stream_is_made_once(address, libcuda, monkeypatch):
+    """Launches on the default stream, whose address is 0, find its handle as those on others do."""
+    libcuda.stream = address
+    driver = cuda_driver.CudaDriver()
+    handle = driver.stream()
+    assert (handle.value or 0) == address
+
+    def made_again(address):
+        raise AssertionError
+
+    monkeypatch.setattr(cuda_driver.ctypes, "c_void_p", made_again)
+    assert driver.stream() is handle
 
 
 def test_threads_launch_at_once(libcuda):

@@ -14,12 +14,25 @@ from lucid.errors import OutOfMemoryError
 
 pytestmark = pytest.mark.gpu
 
+SMALLEST = 512
+
 
 @contextlib.contextmanager
 def room_for(more):
-    """Leave the device room for so many bytes."""
+    """Leave the device room for so many bytes, beside pieces between arrays, which are taken.
+
+    CuPy gives memory back in the pieces in which it got it from the driver, and only if no array has a part of one.
+    """
     pool = gpu.cupy().get_default_memory_pool()
     pool.free_all_blocks()
+    pool.set_limit(size=pool.total_bytes())
+    taken, size = [], pool.free_bytes()
+    while size >= SMALLEST:
+        try:
+            taken.append(pool.malloc(size))
+        except gpu.cupy().cuda.memory.OutOfMemoryError:
+            size = size // 2 // SMALLEST * SMALLEST
+    assert pool.free_bytes() == 0
     pool.set_limit(size=pool.total_bytes() + more)
     try:
         yield
@@ -49,8 +62,8 @@ def test_what_does_not_fit_changes_nothing(act):
     before, version = x.tolist(), x._version
     # warm: what is compiled and kept must not count
     act(x.clone())
-    held = lucid.cuda.memory_allocated()
     with room_for(2048):
+        held = lucid.cuda.memory_allocated()
         with pytest.raises(OutOfMemoryError, match=r"cuda:0 has no room left: .*[0-9,]+ bytes.*Tensors hold [0-9,]+"):
             act(x)
         assert lucid.cuda.memory_allocated() <= held
@@ -98,3 +111,19 @@ def test_a_first_step_that_does_not_fit_steps_nothing():
     assert [p.tolist() for p in model.parameters()] == before
     optimiser.step()
     assert [p.tolist() for p in model.parameters()] != before
+
+
+def test_pieces_beside_an_array_stay_reserved():
+    """What the driver gave in one piece goes back in one piece, by `empty_cache` when no array has a part of it."""
+    lucid.cuda.empty_cache()
+    before = lucid.cuda.memory_reserved()
+    large = lucid.zeros(1 << 20, device="cuda")
+    assert lucid.cuda.memory_reserved() >= before + 4 * (1 << 20)
+    del large
+    small = lucid.zeros(SMALLEST, device="cuda")
+    lucid.cuda.empty_cache()
+    assert lucid.cuda.memory_reserved() >= lucid.cuda.memory_allocated()
+    assert small.sum().item() == 0
+    del small
+    lucid.cuda.empty_cache()
+    assert lucid.cuda.memory_reserved() <= before

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from lucid.cuda.simulator import memory, runtime
+from lucid.backend import gpu
+from lucid.cuda.simulator import runtime
 from lucid.cuda.simulator.counting import counters
 from tests.cuda.launching import SEEDS, launcher, refused
 
@@ -238,27 +238,30 @@ def test_constant_tables_and_structs_by_value(device):
 # ---- memory ----
 
 
-def test_memory():
-    """Allocations begin at multiples of 512 as NaN; lent memory may overlap; what is not there cannot be freed."""
-    address = memory.allocate(1000)
-    assert address % 512 == 0
-    assert np.isnan(np.frombuffer(ctypes.string_at(address, 1000), np.float16)).all()
-    memory.free(address)
-    with pytest.raises(ValueError, match="no allocation"):
-        memory.free(address)
+def test_memory(device):
+    """Blocks begin at multiples of 512 as NaN; the host's memory is reached while it is registered, or page-locked."""
+    cupy, runtime = gpu.cupy(), gpu.cupy().cuda.runtime
+    x = cupy.empty(500, np.float16)
+    assert x.data.ptr % 512 == 0
+    assert np.isnan(x.get()).all()
     run = launcher('extern "C" __global__ void f(int* x, int i) { x[i] = i; }', "Pi")
     host = np.zeros(8, np.int32)
+    for _ in range(2):
+        refused(lambda: run(1, 1, host.ctypes.data, 3), "out-of-range")
+        runtime.hostRegister(host.ctypes.data, 32, 0)
+        run(1, 1, host.ctypes.data, 7)
+        refused(lambda: run(1, 1, host.ctypes.data, 8), "just behind memory of the host of 32 bytes")
+        runtime.hostUnregister(host.ctypes.data)
     refused(lambda: run(1, 1, host.ctypes.data, 3), "out-of-range")
-    memory.lend(host.ctypes.data, 32)
-    memory.lend(host[2:].ctypes.data, 8)
-    run(1, 1, host.ctypes.data, 7)
-    memory.forget(host[2:].ctypes.data)
-    run(1, 1, host.ctypes.data, 3)
-    np.testing.assert_array_equal(host, [0, 0, 0, 3, 0, 0, 0, 7])
-    memory.forget(host.ctypes.data)
-    refused(lambda: run(1, 1, host.ctypes.data, 3), "out-of-range")
-    with pytest.raises(ValueError, match="lent"):
-        memory.forget(host.ctypes.data)
+    np.testing.assert_array_equal(host, [0] * 7 + [7])
+    locked = gpu.part("cupyx").zeros_pinned(4, np.int32)
+    run(1, 1, locked.ctypes.data, 3)
+    np.testing.assert_array_equal(locked, [0, 0, 0, 3])
+    address = runtime.malloc(1000)
+    runtime.free(address)
+    for free in (lambda: runtime.free(address), lambda: runtime.hostUnregister(host.ctypes.data)):
+        with pytest.raises(runtime.CUDARuntimeError, match="invalid argument"):
+            free()
 
 
 def test_bytes_are_counted(device):

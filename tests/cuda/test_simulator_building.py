@@ -8,14 +8,16 @@ import sys
 
 import pytest
 
-from lucid.cuda import kernels
-from lucid.cuda.simulator import builder, driver
-from lucid.errors import KernelError
+from lucid.backend import gpu
+from lucid.cuda import cache
+from lucid.cuda.simulator import bootstrap, builder, compilation, runtime
+from lucid.errors import KernelError, SettingError
 from tests.cuda.launching import launcher, refused
 
-pytestmark = pytest.mark.usefixtures("simulated")
+needs_cupy = pytest.mark.skipif(not gpu.is_simulated(), reason="needs CuPy, which LUCID_CUDA_SIMULATOR has found")
 
 
+@pytest.mark.usefixtures("simulated")
 def test_errors_of_the_compiler_name_the_file():
     """What g++ refuses is reported with the file and line of the source, also in a header of ours."""
     source = '#include "lucid.cuh"\n\nextern "C" __global__ void f(float* x) {\n    x[0] = missing;\n}'
@@ -24,15 +26,13 @@ def test_errors_of_the_compiler_name_the_file():
 
 
 def test_built_once(tmp_path, monkeypatch, caplog):
-    """A library is built once per text and folder, said in the log, and found again by other processes."""
+    """A library is built once per text and folder, and said in the log."""
     caplog.set_level("INFO", "lucid.cuda")
-    monkeypatch.setattr(builder, "cache_folder", lambda: tmp_path)
-    source = 'extern "C" __global__ void f() {}'
-    for _ in range(2):
-        kernels.drive(driver.SimulatedDriver)
-        launcher(source, "")(1, 1)
-    assert [r.message.split(" in ")[0] for r in caplog.records] == ["built test.cu"]
-    assert len(list(tmp_path.glob("*.so"))) == 1
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    first, second = (compilation.compiled('extern "C" __global__ void f() {}', [], [], []) for _ in range(2))
+    assert [r.message.split(" in ")[0] for r in caplog.records] == ["built f"]
+    assert first == second
+    assert list(tmp_path.glob("*.so")) == [first]
 
 
 def test_processes_build_at_once(tmp_path):
@@ -42,30 +42,67 @@ def test_processes_build_at_once(tmp_path):
         "p = build('t', '', ['-shared', '-fPIC'], what='t', source='extern \"C\" int f() { return 42; }')\n"
         "assert ctypes.CDLL(str(p)).f() == 42\n"
     )
-    environment = {**os.environ, "LUCID_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "LUCID_CACHE_DIR": str(tmp_path), "LUCID_CUDA_SIMULATOR": "0"}
     running = [subprocess.Popen([sys.executable, "-c", text], env=environment) for _ in range(4)]
     assert [process.wait() for process in running] == [0] * 4
     assert len(list(tmp_path.glob("*.so"))) == 1
     assert not list(tmp_path.glob("*.so.*"))
 
 
-def test_folder_that_cannot_be_written(tmp_path, monkeypatch, caplog):
-    """Where the cache folder cannot be written, libraries go to a temporary one, with a warning."""
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("LUCID_CACHE_DIR", str(tmp_path / "file" / "cache"))
-    folder = builder.cache_folder.__wrapped__()
-    assert folder.is_dir()
-    assert "are lost" in caplog.text
-    folder.rmdir()
-
-
 def test_without_a_compiler(monkeypatch):
     """Without g++ the error says what to install."""
+    monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(builder.shutil, "which", lambda _: None)
     with pytest.raises(KernelError, match="apt-get install"):
         builder._compiler.__wrapped__()
 
 
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ("/bin/false", "/bin/false is no C++ compiler.*exit status 1"),
+        ("/bin/true", "/bin/true is no C++ compiler|/bin/true cannot build"),
+        ("missing", "'missing' was not found.*CXX"),
+        ("g++; true", "'g++; true' was not found.*one program in CXX"),
+        ("/bin/echo", "/bin/echo cannot build t"),
+    ],
+)
+def test_compilers_that_are_none(tmp_path, monkeypatch, named, words):
+    """A program in CXX that is missing or no compiler is named, and no other is taken in its place."""
+    monkeypatch.setenv("CXX", named)
+    monkeypatch.setattr(builder, "_compiler", builder._compiler.__wrapped__)
+    with pytest.raises(KernelError, match=words.replace("+", r"\+")):
+        builder.build("t", "", ["-shared"], what="t", source="")
+
+
+@pytest.mark.parametrize("text", ["abc", "1e3", "2.5", "-1", "65", " 1", "\u0663"])
+def test_settings_that_are_no_numbers(monkeypatch, text):
+    """Another value of the environment than a whole number is told by the variable's name, its bounds and its value."""
+    monkeypatch.setenv("LUCID_CUDA_SIMULATOR", text)
+    monkeypatch.setattr(bootstrap, "_state", None)
+    with pytest.raises(SettingError, match="LUCID_CUDA_SIMULATOR holds a whole number of 0 to 64, got " + repr(text)):
+        bootstrap.start()
+    if text != "65":
+        monkeypatch.setenv("LUCID_SIMULATOR_SEED", text)
+        with pytest.raises(SettingError, match="LUCID_SIMULATOR_SEED holds a whole number of 0 to 18,446"):
+            runtime._driver.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("abc", 1), ("-1", 1), ("", 0), ("0", 0), pytest.param("2", 2, marks=needs_cupy)]
+)
+def test_what_the_number_of_devices_does(text, status):
+    """A wrong number stops the import of lucid, none and 0 simulate nothing."""
+    code = (
+        "import sys, lucid\nfrom lucid.backend import gpu\nsys.exit(gpu.is_simulated() and lucid.cuda.device_count())"
+    )
+    environment = {**os.environ, "LUCID_CUDA_SIMULATOR": text}
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == status
+    assert ("SettingError: the environment variable LUCID_CUDA_SIMULATOR" in ran.stderr) == (status == 1)
+
+
+@pytest.mark.usefixtures("simulated")
 def test_device_variables_are_refused():
     """A __device__ variable would be taken for shared memory, so the simulated device refuses it by name."""
     refused(lambda: launcher('__device__ int counter = 0;\nextern "C" __global__ void f() {}', ""), "int counter")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lucid.cuda.simulator import memory, runtime
+from lucid.backend import gpu
+from lucid.cuda.simulator import runtime
 from tests.cuda.launching import launcher, refused
 
 pytestmark = pytest.mark.usefixtures("simulated")
@@ -58,8 +59,7 @@ def test_out_of_range_accesses(device):
         assert f"(test.cu:{3 if write else 4})" in seen[-1]
     assert "block (0, 0, 0), thread (5, 0, 0)" in seen[0]
     refused(lambda: run(1, 32, 0, 1, 0), "a null pointer")
-    gone = memory.allocate(400)
-    memory.free(gone)
+    gone = gpu.cupy().empty(100, np.float32).data.ptr
     refused(lambda: run(1, 32, gone, 0, 0), "out-of-range read")
 
 

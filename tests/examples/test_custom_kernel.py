@@ -6,11 +6,15 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "custom_kernel.py"
 
 
+@pytest.mark.skipif(find_spec("cupy") is None, reason="needs CuPy: pip install '.[simulator]'")
 def test_custom_kernel():
     """It runs where there is no GPU, and prints small differences and a passed gradcheck."""
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLE.parents[1])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,9 @@ def tools():
     return runpy.run_path(str(SCRIPT))
 
 
-def test_what_it_prints(capsys):
+def test_what_it_prints(capsys, monkeypatch):
     """The script prints a line for each layer, leaves no hook behind, and its bound holds."""
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT)])
     runpy.run_path(str(SCRIPT), run_name="__main__")
     lines = capsys.readouterr().out.splitlines()
     assert sum("returned" in line for line in lines) == 3

@@ -93,8 +93,9 @@ def check_like_cpu(sample, arrays, dtype, place, rng):
                 check_close(numbers(got), numbers(expected), error * scale, what)
 
 
-# Of rows that are equal, the variance or the gradient is zero, and rounding decides what is made of it.
-UNSTEADY_IF_EQUAL = ("batch_norm", "scaled_dot_product_attention")
+# Of rows that are equal, the variance or the gradient is zero, and rounding decides what is made of it; and which of
+# them is chosen is not said.
+UNSTEADY_IF_EQUAL = ("batch_norm", "scaled_dot_product_attention", "topk")
 
 
 @pytest.mark.parametrize(
@@ -129,6 +130,9 @@ def test_integers_of_any_layout(sample, how, rng):
         if isinstance(results[0], type):
             assert results[1] is results[0]
             continue
+        if sample.name.startswith("topk"):
+            # which of equal elements it takes is not said
+            results = [found[:1] for found in results]
         for expected, got in zip(*results, strict=True):
             assert (got.dtype, got.device.type) == (expected.dtype, "cuda")
             exact = not is_floating(expected.array)
@@ -151,6 +155,7 @@ SHAPES_ONLY = {"view_as", "reshape_as", "expand_as", "broadcast_tensors", "meshg
 COMPOSED = {
     "conv_transpose1d", "conv_transpose2d", "setitem", "index_add", "einsum", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "nll_loss", "cross_entropy", "cosine_similarity",
+    "mul:real and complex", "getitem:mask of rows", "getitem:mask and index",
 }  # fmt: skip
 
 
@@ -175,7 +180,7 @@ def test_mixed_devices(sample, other, rng, monkeypatch):
         before = launches()
         with pytest.raises(DeviceError, match=r"device|cpu|cuda"):
             sample.op(*mixed)
-        assert launches() == before or name in COMPOSED
+        assert launches() == before or {name, sample.name} & COMPOSED
         assert all(tensor._version == 0 for tensor in mixed)
 
 
@@ -300,7 +305,7 @@ def same(a, b):
 @pytest.mark.parametrize(
     ("optimizer", "options"), [("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {"amsgrad": True})]
 )
-def test_memory_that_ends_at_any_allocation(optimizer, options, first):
+def test_memory_that_ends_at_any_allocation(pool, optimizer, options, first):
     """Wherever in a step memory ends: no parameter and no state is half changed, and a repeated step is the step."""
 
     def prepared():

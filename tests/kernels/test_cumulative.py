@@ -56,6 +56,17 @@ def test_sums_and_products(shape, reverse, dtype, rng):
 
 
 @both_ways
+@pytest.mark.parametrize("length", [4, 400, 20001])
+def test_products_that_come_back(length, reverse):
+    """A running product of float32 that leaves its range on the way comes back into it."""
+    x = np.ones(length)
+    x[[0, 1, -2, -1]] = 1e-30, 1e-30, 1e30, 1e30
+    x = rounded(x[::-1] if reverse else x, "float32")
+    out = kernel("cumprod", on_device(x, "float32").array, dim=0, reverse=reverse)
+    assert_near(out, accumulated(np.cumprod, x, 0, reverse), "float32")
+
+
+@both_ways
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(layout, reverse, rng):
     """Any dimension of any layout is read where it lies."""

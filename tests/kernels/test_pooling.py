@@ -128,6 +128,16 @@ def test_parts(case, dtype, rng):
     assert_near(on_cuda.part_means(on_device(g, dtype).array, sizes, spread=True), dx, dtype)
 
 
+def test_parts_of_long_sequences(rng):
+    """The bounds of parts are right where the product of sizes is beyond 32 bits."""
+    size, parts = 70_000, 40_000
+    x = rng.integers(-9, 10, (1, size)).astype(float)
+    number, sums = np.arange(parts), np.concatenate([[0], np.cumsum(x)])
+    begin, end = number * size // parts, -(-(number + 1) * size // parts)
+    got = on_cuda.part_means(on_device(x, "float32").array, (parts,), spread=False)
+    assert_near(got, ((sums[end] - sums[begin]) / (end - begin))[None], "float32")
+
+
 LAYOUTS = {
     "transposed": lambda a: a.swapaxes(0, 1).swapaxes(-1, -2),
     "reversed": lambda a: a[:, ::-1, ::-1, ::2],

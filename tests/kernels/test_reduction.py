@@ -231,6 +231,15 @@ def test_variance_keeps_its_digits(rng):
     np.testing.assert_allclose(out.get(), x.var(1, ddof=1), rtol=1e-4)
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+@pytest.mark.parametrize("shape", [(5, 33), (2, 70000)], ids=["one stage", "two stages"])
+def test_deviations_whose_squares_leave_the_range(shape, scale, rng):
+    """The standard deviation is right where the squares are beyond float32, in parts and where parts are merged."""
+    x = rounded(rng.standard_normal(shape) * scale, "float32")
+    out = kernel("std", on_device(x, "float32").array, dim=(1,), correction=1.0, keepdim=False)
+    np.testing.assert_allclose(out.get(), x.std(1, ddof=1), rtol=1e-5)
+
+
 def test_nothing_to_reduce():
     """Empty rows give what the CPU gives, no rows give no results, and a 0-dim array is its own extreme."""
     none = lucid.zeros(3, 0, device="cuda").array

@@ -170,6 +170,69 @@ def test_without_an_input_that_requires_grad(rng):
         net(leaf(rng, 2, 3).detach().float()).sum().backward()
 
 
+@pytest.mark.parametrize("pre_hook", [False, True])
+def test_views_at_the_boundary_are_of_the_base_of_what_was_passed(pre_hook, rng):
+    """What forward gets for a view, and the caller for one, are views of the same base, as in PyTorch."""
+    seen = []
+
+    class Looks(nn.Module):
+        def forward(self, x):
+            seen.append(x._base)
+            return x.t()
+
+    module = Looks()
+    module.register_full_backward_hook(lambda *_: None)
+    if pre_hook:
+        module.register_full_backward_pre_hook(lambda *_: None)
+    base = lucid.tensor(rng.standard_normal((3, 2)), requires_grad=True) * 1.0
+    out = module(base[1:])
+    assert seen[0] is base
+    assert out._base is base
+    base.mul_(2.0)
+    with pytest.raises(RuntimeError, match=r"is an (in|out)put of a module with full backward hooks"):
+        out.sum()
+
+
+@pytest.mark.parametrize("pre_hook", [False, True])
+@pytest.mark.parametrize("place", ["argument", "one of the arguments", "output", "one of the outputs"])
+def test_inference_tensors_at_the_boundary(place, pre_hook, rng):
+    """Hooks see and replace the gradient of one, such as a parameter of a model that was copied in inference mode."""
+    with lucid.inference_mode():
+        weight = leaf(rng, 3)
+    x, upstream = leaf(rng, 3), rng.standard_normal(3)
+
+    class Uses(nn.Module):
+        def forward(self, *given):
+            summed = given[0] + 1.0 if len(given) == 1 else given[0] + given[1]
+            return {"output": weight, "one of the outputs": (summed, weight)}.get(place, summed)
+
+    module, seen = Uses(), []
+
+    def halve(module, grad_input, grad_output):
+        seen.append((grad_input[-1], grad_output[-1]))
+        return tuple(None if g is None else g * 0.5 for g in grad_input)
+
+    module.register_full_backward_hook(halve)
+    if pre_hook:
+        module.register_full_backward_pre_hook(
+            lambda module, grads: tuple(None if g is None else g * 3.0 for g in grads)
+        )
+    out = module(*{"argument": (weight,), "one of the arguments": (x, weight)}.get(place, (x.detach(),)))
+    last = out[-1] if isinstance(out, tuple) else out
+    assert last.grad_fn is not None
+    assert last.is_inference() == ("output" in place)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        (last + x * 0.0).backward(lucid.tensor(upstream, dtype=x.dtype))
+    expected = upstream * (3.0 if pre_hook else 1.0)
+    ((grad_input, grad_output),) = seen
+    np.testing.assert_allclose(grad_output.cpu().numpy(), expected, rtol=1e-5)
+    if "argument" in place:
+        np.testing.assert_allclose(grad_input.cpu().numpy(), expected, rtol=1e-5)
+        expected = expected * 0.5
+    np.testing.assert_allclose(weight.grad.cpu().numpy(), expected, rtol=1e-5)
+
+
 @contract("5.5")
 def test_hooks_are_those_of_the_forward(rng):
     """Each forward fires the hooks it had, the last forward first; a graph that is kept fires them at each pass."""

@@ -137,3 +137,29 @@ def test_extra_state_that_is_only_set():
     with pytest.raises(StateDictError, match="Missing"):
         module.load_state_dict({"0._extra_state": 2})
     assert module[0].kept == 1
+
+
+class Edits(Keeps):
+    """Takes its extra state into the list that it has, and notes on itself that it did."""
+
+    def get_extra_state(self):
+        return list(self.kept)
+
+    def set_extra_state(self, state):
+        self.kept[:] = state
+        self.loaded = True
+        self.extra = nn.Parameter(lucid.ones(1))
+        self.register_buffer("mean", lucid.ones(1))
+        self.child = nn.Linear(1, 1)
+
+
+def test_a_failed_load_takes_back_what_extra_state_added():
+    """New parameters, buffers, submodules and attributes are gone, and state kept in an object is as it was."""
+    module = nn.Sequential(Edits([1, 2]), nn.Linear(1, 1))
+    names, held = list(module.state_dict()), module[0].kept
+    with pytest.raises(StateDictError, match="Missing"):
+        module.load_state_dict({"0._extra_state": [3]})
+    assert list(module.state_dict()) == names
+    assert (held, module[0].kept is held) == ([1, 2], True)
+    assert not {"loaded", "extra", "mean", "child"} & {*vars(module[0]), *module[0]._modules}
+    assert not hasattr(module[0], "loaded")

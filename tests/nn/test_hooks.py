@@ -451,6 +451,25 @@ def test_backward_hook_on_the_output_is_that_of_the_call():
     assert seen == ["early", "late"]
 
 
+@contract("5.7")
+def test_backward_hook_on_a_returned_inference_tensor():
+    """A module that returns a leaf made in inference mode fires once for each call, and the leaf carries no hook."""
+    with lucid.inference_mode():
+        weight = lucid.ones(2, requires_grad=True)
+
+    class Constant(nn.Module):
+        def forward(self, x):
+            return weight
+
+    module, seen = Constant(), []
+    module.register_backward_hook(lambda tensor, grad: seen.append(grad.tolist()))
+    for _ in range(2):
+        (module(lucid.ones(2)) * lucid.tensor([2.0, 3.0])).sum().backward()
+    (weight + lucid.ones(2)).sum().backward()
+    assert seen == [[2.0, 3.0]] * 2
+    assert weight.grad.tolist() == [5.0, 7.0]
+
+
 @contract("5.5")
 @contract("5.7")
 def test_backward_hook_on_an_output_that_nothing_records():

@@ -178,7 +178,7 @@ def test_conversion_keeps_parameters_and_replaces_buffers(rng):
         convert()
         assert net.scale.dtype == net.count.dtype == dtype
     net.to("cpu", lucid.float64)
-    assert net.scale.dtype == lucid.float64
+    assert (net.scale.dtype, net.steps.dtype) == (lucid.float64, lucid.int64)
     net.to(lucid.zeros(1))
     assert net.scale.dtype == lucid.float32
     with pytest.raises(DtypeError, match="floating point or complex"):

@@ -322,6 +322,72 @@ def test_loading_post_hooks():
     assert unchanged(module, before)
 
 
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("broken", ["read-only", "expanded", "inference"])
+def test_a_tensor_that_cannot_be_written(broken, strict):
+    """It is named with all other misfits, before anything is changed."""
+    module = net()
+    before = values(module)
+    target = module[1][1].weight
+    if broken == "inference":
+        with lucid.inference_mode():
+            module[1][1].weight = nn.Parameter(lucid.zeros(*target.shape))
+    elif broken == "expanded":
+        target.data = lucid.zeros(1).expand(*target.shape)
+    else:
+        target.data = lucid.from_numpy(np.broadcast_to(np.zeros(1, np.float32), tuple(target.shape)))
+    state = {key: lucid.ones(*value.shape) for key, value in net().state_dict().items()}
+    before["1.1.weight"] = np.zeros(tuple(target.shape), np.float32)
+    with pytest.raises(
+        StateDictError, match=r'While copying the parameter named "1.1.weight", an exception occurred: '
+    ):
+        module.load_state_dict(state, strict=strict)
+    assert unchanged(module, before)
+    module.load_state_dict(state, assign=True)
+    assert module[1][1].weight.tolist() == [[1.0] * 3]
+
+
+def test_post_hooks_see_what_was_loaded():
+    """They come when the tensors have their new values."""
+    module = net()
+    state = {key: lucid.ones(*value.shape) for key, value in net().state_dict().items()}
+    seen = []
+    module.register_load_state_dict_post_hook(lambda m, keys: seen.append(m[0].weight.tolist()))
+    module.load_state_dict(state)
+    assert seen == [[[1.0, 1.0]] * 3]
+
+
+def test_a_failed_load_brings_back_memory_that_a_hook_has_replaced():
+    """A tensor whose `data` a hook has set to another shape is as it was, and so are those that follow."""
+    module = net()
+    before = values(module)
+
+    def fails(m, keys):
+        module[1][1].bias.data = lucid.ones(7)
+        raise ZeroDivisionError
+
+    module.register_load_state_dict_post_hook(fails)
+    with pytest.raises(ZeroDivisionError):
+        module.load_state_dict(net().state_dict())
+    assert unchanged(module, before)
+
+
+@contract("7.5")
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
+def test_a_load_that_is_stopped_changes_nothing(kind):
+    """Whatever a post-hook raises, also what is no Exception."""
+    module = net()
+    before = values(module)
+
+    def fails(m, keys):
+        raise kind
+
+    module.register_load_state_dict_post_hook(fails)
+    with pytest.raises(kind):
+        module.load_state_dict(net().state_dict())
+    assert unchanged(module, before)
+
+
 @contract("0.5")
 @contract("7.5")
 def test_hook_that_raises_while_loading():
@@ -340,6 +406,19 @@ def test_hook_that_raises_while_loading():
     assert "module 1 (Sequential)" in caught.value.__notes__[0]
 
 
+@contract("7.5")
+def test_a_failed_load_of_a_tensor_with_two_names():
+    """A shared parameter for which the state dict has two values is as before."""
+    module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    module[1].weight = module[0].weight
+    before = values(module)
+    module.register_load_state_dict_post_hook(lambda m, missing, unexpected, strict: missing.append("0.bias"))
+    state = {name: value + number for number, (name, value) in enumerate(module.state_dict().items(), 1)}
+    with pytest.raises(StateDictError, match="Missing"):
+        module.load_state_dict(state)
+    assert unchanged(module, before)
+
+
 @contract("7.4")
 def test_forms_are_recognised_at_registration():
     """A hook that takes neither form is refused, and a bare *args gets PyTorch's."""
@@ -352,6 +431,18 @@ def test_forms_are_recognised_at_registration():
     module.register_load_state_dict_post_hook(lambda *args: seen.append(len(args)))
     module.load_state_dict(net().state_dict())
     assert seen == [8, 2]
+
+    class Unknown:
+        """What Python knows no signature of, such as much that is written in C."""
+
+        __signature__ = "none"
+
+        def __call__(self, *args):
+            seen.append(len(args))
+
+    module.register_load_state_dict_post_hook(Unknown())
+    module.load_state_dict(net().state_dict())
+    assert seen == [8, 2, 8, 2, 2]
 
 
 def test_own_loading_method():

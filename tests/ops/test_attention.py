@@ -66,6 +66,22 @@ def test_a_query_that_sees_nothing(rng):
     check_second_derivative(functools.partial(hidden, mask), [q, k, v], rng)
 
 
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_gradients_of_halves_are_rounded_once(half, rng):
+    """With a mask's gradient, gradients of halves are those of float64, rounded."""
+    shapes = ((2, 3, 4), (2, 5, 4), (2, 5, 6), (3, 5), (2, 3, 6))
+    *arrays, upstream = (lucid.tensor(rng.standard_normal(shape), dtype=getattr(lucid, half)) for shape in shapes)
+    found = []
+    for dtype in (getattr(lucid, half), lucid.float64):
+        tensors = [x.detach().to(dtype).requires_grad_() for x in arrays]
+        grads = lucid.autograd.grad([scaled_dot_product_attention(*tensors)], tensors, [upstream.to(dtype)])
+        found.append([g.to(lucid.float64).numpy(force=True) for g in grads])
+    unit = {"float16": 2.0**-11, "bfloat16": 2.0**-8}[half]
+    for got, exact in zip(*found, strict=True):
+        # sums of fewer than a hundred terms of about 1 in float32
+        np.testing.assert_allclose(got, exact, rtol=unit, atol=100 * 2.0**-23)
+
+
 def dropped(seed, q, k, v):
     """Return attention with dropout of 0.4, the same for the same seed."""
     lucid.manual_seed(seed)

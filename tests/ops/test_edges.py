@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import IndexOutOfRangeError
+from lucid.errors import DtypeError, IndexOutOfRangeError
 from lucid.nn import functional as F
 from lucid.ops.loss import LossSettingError
 from lucid.ops.promotion import OperandTypeError
@@ -46,6 +46,16 @@ def test_adaptive_means_keep_to_their_parts(odd, dtype):
     expected[1, 3, 3], back[1, :2, :2] = odd, odd
     np.testing.assert_array_equal(out, expected)
     np.testing.assert_array_equal(grad, back)
+
+
+def test_adaptive_means_of_halves_come_back_into_range():
+    """Sums of parts, and of the gradients of parts that share an element, may be beyond float16 on the way."""
+    out, _ = with_gradient(lambda t: F.adaptive_avg_pool1d(t, 2), [[6e4, 6e4, -3e4, 0.0, 0.0]], dtype="float16")
+    np.testing.assert_array_equal(out, [[3e4, -1e4]])
+    upstream = np.zeros((1, 7, 7))
+    upstream[0, :2, :2] = [[6e4, 6e4], [-6e4, 0.0]]
+    _, grad = with_gradient(lambda t: F.adaptive_avg_pool2d(t, 7), np.ones((1, 2, 2)), upstream, "float16")
+    np.testing.assert_array_equal(grad, [[[6e4, 0], [0, 0]]])
 
 
 @pytest.mark.parametrize(("sizes", "parts"), [((7, 5), (3, 4)), ((3, 4), (7, 4)), ((11,), (4,))])
@@ -101,18 +111,83 @@ def test_deviations_whose_squares_leave_the_range(dtype, scale, rng):
     np.testing.assert_allclose(whole, wide.std(ddof=1), rtol=error)
 
 
+@pytest.mark.parametrize("scales", [(1e-25, 1.0), (1.0, 1e25), (1e-25, 1.0, 1e25)])
+def test_deviations_of_rows_of_other_sizes(scales, rng):
+    """One row whose squares leave the range is right beside others whose squares do not; no row is no error."""
+    x = lucid.tensor(rng.standard_normal((len(scales), 50)) * np.reshape(scales, (-1, 1)), dtype=lucid.float32)
+    expected = numbers(x).astype(float).std(1, ddof=1)
+    np.testing.assert_allclose(numbers(lucid.std(x, 1)), expected, rtol=1e-5)
+    assert lucid.std(x[:0], 1).shape == (0,)
+
+
+def test_deviation_of_many_squares_that_vanish():
+    """Squares that float32 holds to a digit only make no sum that is taken for right, however many they are."""
+    x = lucid.full((2**21,), 1.05e-22)
+    x[::2] *= -1
+    for out in (lucid.std(x), lucid.std(x.reshape(1, -1), 1)):
+        np.testing.assert_allclose(numbers(out), 1.05e-22, rtol=1e-4)
+
+
 def test_deviation_of_equals_and_of_infinities():
     """Equal elements have no deviation and give no gradient; an infinite one has none that is a number."""
     out, grad = with_gradient(lucid.std, [3.0, 3.0, 3.0])
     assert out == 0
     assert not grad.any()
     assert np.isnan(numbers(lucid.std(lucid.tensor([1.0, INF]))))
+    x = lucid.tensor([3.0, 3.0], dtype=lucid.float64, requires_grad=True)
+    (grad,) = lucid.autograd.grad(lucid.std(x) * x[0] ** 2, x, create_graph=True)
+    assert grad.tolist() == [0.0, 0.0]
+    # of the other factor, the derivative of which the deviation multiplies, nothing is left either
+    assert lucid.autograd.grad(grad.sum(), x)[0].tolist() == [0.0, 0.0]
+
+
+LENGTHS = {
+    "norm 2": (lambda t: lucid.norm(t, 2, 1, True), 1.2e-5),
+    "norm 3": (lambda t: lucid.norm(t, 3, 1, True), 1.2e-5),
+    "norm 0.5": (lambda t: lucid.norm(t, 0.5, 1, True), 1e-2),
+    "std": (lambda t: lucid.std(t, 1, keepdim=True), 1.2e-5),
+    "std_mean": (lambda t: lucid.std_mean(t, 1, keepdim=True)[0], 1.2e-5),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("name", LENGTHS)
+def test_lengths_whose_reciprocals_leave_the_range(name, small, dtype, rng):
+    """Where 1 / length is beyond float16, first and second derivatives of halves are those of float64, rounded."""
+    op, length = LENGTHS[name][0], LENGTHS[name][1] if small else 1.0
+    kind, error = getattr(lucid, dtype), 8e-3 if dtype == "float16" else 3e-2
+    array = rng.uniform(0.5, 1, (3, 40)) * rng.choice([-1, 1], (3, 40))
+    array *= length / numbers(op(lucid.tensor(array)))
+    x, upstream = lucid.tensor(array, dtype=kind), lucid.tensor(rng.standard_normal((3, 1)), dtype=kind)
+    direction = lucid.tensor(rng.standard_normal((3, 40)) * array, dtype=kind)
+
+    def derivatives(a, create_graph):
+        a = a.detach().requires_grad_()
+        (first,) = lucid.autograd.grad(op(a), a, upstream.to(a.dtype), create_graph=create_graph)
+        return [first, *(lucid.autograd.grad(first, a, direction.to(a.dtype)) if create_graph else ())]
+
+    exact = [numbers(each) for each in derivatives(x.double(), create_graph=True)]
+    for create_graph in (False, True):
+        for got, wanted in zip(derivatives(x, create_graph), exact, strict=False):
+            assert got.dtype == kind
+            np.testing.assert_allclose(numbers(got).astype(float), wanted, rtol=0, atol=error * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("op", [F.normalize, lambda t: F.cosine_similarity(t, t.detach().flip(1))])
+def test_directions_of_short_vectors(op, rng):
+    """What is made of lengths in float16 has finite gradients too where 1 / length is not."""
+    x = lucid.tensor(rng.uniform(1e-6, 3e-6, (3, 40)) * rng.choice([-1, 1], (3, 40)), dtype=lucid.float16)
+    upstream = rng.uniform(0.01, 0.02, op(x).shape)
+    _, grad = with_gradient(op, numbers(x), upstream, "float16")
+    _, wanted = with_gradient(op, numbers(x).astype(float), upstream.astype(np.float16).astype(float), "float64")
+    np.testing.assert_allclose(grad, wanted, rtol=0, atol=2e-2 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("bend", [0.5, 1.0])
 def test_huber_of_huge_differences(dtype, bend):
-    """Linear parts of losses are as large as the difference, not infinite; at NaN the first derivative of |d| is 0."""
+    """Linear parts of losses are as large as the difference, not infinite; at NaN they are NaN, the slope of |d| 0."""
     limit = float(lucid.finfo(getattr(lucid, dtype)).max) * 0.75
     target = lucid.zeros(3, dtype=getattr(lucid, dtype))
     values = [limit, -limit, 0.5 * bend]
@@ -123,9 +198,27 @@ def test_huber_of_huge_differences(dtype, bend):
         out, grad = with_gradient(loss, values, dtype=dtype)
         np.testing.assert_allclose(out, [factor * limit, factor * limit, factor * bend / 8], rtol=1e-2)
         np.testing.assert_allclose(grad, [factor, -factor, factor / 2], rtol=1e-2)
+        out, grad = with_gradient(loss, [NAN, INF, -INF], dtype=dtype)
+        np.testing.assert_array_equal(out, [NAN, INF, INF])
+        np.testing.assert_array_equal(grad, [NAN, factor, -factor])
+    out, grad = with_gradient(lambda t: F.smooth_l1_loss(t, target, reduction="none", beta=16), values, dtype=dtype)
+    np.testing.assert_allclose(out[:2], [limit, limit], rtol=1e-2)
+    np.testing.assert_array_equal(grad[:2], [1, -1])
     out, grad = with_gradient(lambda t: F.l1_loss(t, target, reduction="none"), [NAN, INF, -2.0], dtype=dtype)
     np.testing.assert_array_equal(out, [NAN, INF, 2])
     np.testing.assert_array_equal(grad, [0, 1, -1])
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_bend_of_smooth_l1(dtype, beta):
+    """The second derivative is 1 / beta below beta, and 0 from there on, where beta is 0, and at NaN."""
+    kind = getattr(lucid, dtype)
+    x = lucid.tensor([0.25, -0.25, 0.5, -0.5, 2.0, 0.0, NAN], dtype=kind, requires_grad=True)
+    loss = F.smooth_l1_loss(x, lucid.zeros_like(x), reduction="sum", beta=beta)
+    (first,) = lucid.autograd.grad(loss, x, create_graph=True)
+    (second,) = lucid.autograd.grad(first, x, lucid.ones_like(x))
+    assert second.tolist() == ([2.0, 2.0, 0.0, 0.0, 0.0, 2.0, 0.0] if beta else [0.0] * 7)
 
 
 # ---- losses of what is no probability, and of nothing ----
@@ -152,11 +245,13 @@ def test_gradient_of_targets_at_infinite_logits():
 
 
 def test_losses_of_nothing():
-    """A mean over no samples is NaN, and the divergence is divided by the samples of the input."""
+    """A mean over no samples is NaN; the divergence is divided by the samples of the input, a number being one."""
     classes = lucid.zeros(0, dtype=lucid.int64)
     assert np.isnan(numbers(F.cross_entropy(lucid.ones(0, 3), classes)))
     assert numbers(F.cross_entropy(lucid.ones(0, 3), classes, reduction="sum")) == 0
     assert np.isnan(numbers(F.kl_div(lucid.ones(0, 3), lucid.ones(0, 3), reduction="batchmean")))
+    number = F.kl_div(lucid.tensor(-1.0), lucid.tensor(0.5), reduction="batchmean")
+    np.testing.assert_allclose(numbers(number), 0.5 * (np.log(0.5) + 1), rtol=1e-6)
     with pytest.warns(UserWarning, match="target size"):
         got = F.kl_div(lucid.zeros(1, 5), lucid.full((4, 5), 0.5), reduction="batchmean")
     np.testing.assert_allclose(numbers(got), 20 * 0.5 * np.log(0.5), rtol=1e-6)
@@ -258,6 +353,31 @@ def test_half_power_of_infinity_and_zero(dtype):
     assert numbers(lucid.tensor(-INF, dtype=kind) ** lucid.tensor(0.5, dtype=kind)) == INF
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_half_power_beside_others(dtype):
+    """Of an exponent that repeats 0.5 in its memory, or in some rows only, each element counts for itself."""
+    kind = getattr(lucid, dtype)
+    base = lucid.tensor([[-INF, -0.0, 4.0], [-INF, -0.0, 4.0]], dtype=kind)
+    for exponent, second in (
+        (lucid.tensor(0.5, dtype=kind).expand(2, 3), [INF, 0.0, 2.0]),
+        (lucid.tensor([[0.5], [1.0]], dtype=kind), [-INF, -0.0, 4.0]),
+    ):
+        got = numbers(base**exponent).astype(float)
+        np.testing.assert_array_equal(got, [[INF, 0.0, 2.0], second])
+        np.testing.assert_array_equal(np.signbit(got[:, 1]), [False, np.signbit(second[1])])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_second_derivative_of_a_half_power(dtype):
+    """An exponent of 0.5 has PyTorch's derivatives, 0.5 * x ** -0.5 and -0.25 * x ** -1.5, as a number or a tensor."""
+    kind = getattr(lucid, dtype)
+    for exponent in (0.5, lucid.tensor(0.5, dtype=kind), lucid.full((3,), 0.5, dtype=kind)):
+        x = lucid.tensor([0.25, 1.0, 4.0], dtype=kind, requires_grad=True)
+        (first,) = lucid.autograd.grad(x**exponent, x, lucid.ones_like(x), create_graph=True)
+        (second,) = lucid.autograd.grad(first, x, lucid.ones_like(x))
+        assert (first.tolist(), second.tolist()) == ([1.0, 0.5, 0.25], [-2.0, -0.25, -0.03125])
+
+
 # ---- shapes ----
 
 
@@ -290,3 +410,10 @@ def test_numpy_spread_has_numpys_correction(name, rng):
         got = getattr(np, name)(x, **settings)
         assert got.requires_grad
         np.testing.assert_allclose(numbers(got), getattr(np, name)(array, **settings), rtol=1e-12)
+
+
+@pytest.mark.parametrize("op", [lucid.erf, lucid.erfc, lucid.erfinv, lambda x: lucid.atan2(x, 1.0)])
+def test_functions_of_real_numbers_refuse_complex_ones(op):
+    """What is computed by approximations for real numbers gives no wrong number for a complex one."""
+    with pytest.raises(DtypeError, match=r"got a tensor of lucid.complex64, which it is not defined on"):
+        op(lucid.tensor([0.1 + 0.2j], dtype=lucid.complex64))

@@ -32,6 +32,7 @@ MISTAKES = {
     "no classes": (lambda x: gathering.one_hot(index(0)[:0]), ShapeError, "expected num_classes"),
     "cat nothing": (lambda x: joining.cat([]), ShapeError, "non-empty list"),
     "cat sizes": (lambda x: joining.cat([x, x[:, :2]]), ShapeError, r"\[2, 2\] for tensor number 1"),
+    "cat a scalar": (lambda x: joining.cat([x[0], x[0, 0]]), ShapeError, r"\[\] for tensor number 1"),
     "cat scalars": (lambda x: joining.cat([x[0, 0], x[0, 1]]), ShapeError, "stack"),
     "stack": (lambda x: joining.stack([x, x[:1]]), ShapeError, r"\[2, 3\] at entry 0 and \[1, 3\] at entry 1"),
 }  # fmt: skip
@@ -61,10 +62,17 @@ def test_joining_promotes(rng):
 
 
 def test_empty_vectors_join_anything(rng):
-    """A tensor of shape (0,) is left out of a cat, as in PyTorch."""
+    """A tensor of shape (0,) adds nothing to a cat, of any dimensions, and gets an empty gradient, as in PyTorch."""
+    nothing = lucid.tensor([], dtype=lucid.float64, requires_grad=True)
     x = lucid.tensor(rng.standard_normal((2, 3)))
-    np.testing.assert_array_equal(joining.cat([lucid.tensor([]), x], 1).numpy(force=True), x.numpy(force=True))
-    assert joining.cat([lucid.tensor([]), lucid.tensor([])]).array.shape == (0,)
+    for dim in (0, 1):
+        for given in ([nothing, x], [x, nothing, x[:, :0] if dim else x[:0]]):
+            out = joining.cat(given, dim)
+            np.testing.assert_array_equal(out.numpy(force=True), x.numpy(force=True))
+            nothing.grad = None
+            out.backward(lucid.tensor(rng.standard_normal((2, 3))))
+            assert nothing.grad.array.shape == (0,)
+    assert joining.cat([nothing, nothing]).array.shape == (0,)
 
 
 def test_scalars_gather_from_scalars():
@@ -100,3 +108,26 @@ def test_repeated_places_add_up_in_float32(dtype):
     assert gathering.scatter_add(x.detach(), 0, places, quarters).to(lucid.float32).tolist() == [0.0, 250.0, 0.0]
     gathering.gather(x, 0, places).backward(quarters)
     assert x.grad.to(lucid.float32).tolist() == [0.0, 250.0, 0.0]
+
+
+@pytest.mark.parametrize("op", [lucid.sort, lucid.argsort])
+def test_descending_is_a_bool(op):
+    """A tensor, or a number that merely counts as True, was meant as something else."""
+    for value in (lucid.tensor(True), 1):
+        with pytest.raises(TypeError, match="descending: expected a bool, got"):
+            op(lucid.ones(2), descending=value)
+
+
+@pytest.mark.parametrize("op", [lucid.sort, lambda x: lucid.topk(x, 1)], ids=["sort", "topk"])
+def test_a_sorted_scalar_is_a_new_tensor(op):
+    """Of a tensor of no dimension values and places are no views, and the gradient arrives."""
+    x = lucid.tensor(1.5, requires_grad=True)
+    values, indices = op(x)
+    assert values._base is None
+    assert indices._base is None
+    assert (values.item(), indices.item(), tuple(values.shape)) == (1.5, 0, ())
+    values.backward(lucid.tensor(3.0))
+    assert x.grad.item() == 3
+    with lucid.no_grad():
+        values.zero_()
+    assert x.item() == 1.5

@@ -48,6 +48,8 @@ WRONG = {
     "inner products": (lambda: inner(ones(2, 3), ones(4)), "sizes differ"),
     "tensordot": (lambda: tensordot(ones(2, 3), ones(4, 4), 1), "sizes differ"),
     "tensordot dims": (lambda: tensordot(ones(2, 3), ones(3), 2), "dims from 0 to 1"),
+    "tensordot pairs": (lambda: tensordot(ones(2, 3), ones(2, 3), ([0, 1], [0])), r"dimensions \(0, 1\) of shape"),
+    "tensordot backwards": (lambda: tensordot(ones(2, 3), ones(3), -1), "dims from 0 to 1"),
     "einsum result": (lambda: einsum("ij,jk->iz", ones(2, 2), ones(2, 2)), "'z' of the result is in no operand"),
     "einsum twice": (lambda: einsum("ij,jk->ii", ones(2, 2), ones(2, 2)), "'i' more often"),
     "einsum dimensions": (

@@ -153,6 +153,14 @@ def test_sure_and_wrong(rng):
     assert binary_cross_entropy_with_logits(logits, truth, reduction="none").tolist() == [0.0, 0.0, 1000.0, 1000.0]
 
 
+def test_slopes_near_certainty():
+    """The gradient is (x - t) / (x * (1 - x)) for the smallest probabilities too, and ends where that is 1e-12."""
+    x = lucid.tensor([1e-9, 1e-9, 1e-11, 0.0, 0.0], dtype=lucid.float64, requires_grad=True)
+    truth = lucid.tensor([0.0, 1.0, 1.0, 1.0, 0.0], dtype=lucid.float64)
+    binary_cross_entropy(x, truth, reduction="sum").backward()
+    np.testing.assert_allclose(numbers(x.grad), [1.0, -1e9, -1e11, -1e12, 0.0], rtol=1e-8)
+
+
 def test_impossible_is_not_punished():
     """Where the truth has no probability the divergence is 0, whatever was predicted."""
     out = kl_div(lucid.tensor([-1.0, -2.0]), lucid.tensor([0.0, 1.0]), reduction="none")

@@ -18,10 +18,10 @@ from tests.gradients import numbers
 ALONG = [sum, mean, prod, amax, amin, argmax, argmin, max, min, any, all, var, std, median, logsumexp, cumsum, cumprod]
 
 
-def gradient(op, array, upstream):
+def gradient(op, array, upstream, *, create_graph=False):
     """Return the gradient of an op at an array."""
     x = lucid.tensor(array, requires_grad=True)
-    (grad,) = lucid.autograd.grad(op(x), [x], [lucid.tensor(upstream)])
+    (grad,) = lucid.autograd.grad(op(x), [x], [lucid.tensor(upstream)], create_graph=create_graph)
     return numbers(grad)
 
 
@@ -160,8 +160,9 @@ def test_nansum_leaves_nan_out(rng):
 
 @pytest.mark.parametrize("op", [norm, std, lambda x: norm(x, 3), lambda x: norm(x, 1.5), lambda x: norm(x, 0.5)])
 def test_no_slope_at_zero_length(op, rng):
-    """Where all elements are equal to zero the gradient is zero and not NaN."""
-    assert not gradient(op, np.zeros(5), rng.standard_normal(())).any()
+    """Where all elements are equal to zero the gradient is zero and not NaN, recorded or not."""
+    for create_graph in (False, True):
+        assert not gradient(op, np.zeros(5), rng.standard_normal(()), create_graph=create_graph).any()
 
 
 def test_logsumexp_far_out(rng):
@@ -199,6 +200,24 @@ def test_zero_vectors_are_divided_by_eps():
     assert float(cosine_similarity(zero, lucid.ones(1, 3))) == 0.0
 
 
+@pytest.mark.parametrize("half", [lucid.float16, lucid.bfloat16])
+def test_cosine_similarity_of_parallel_halves(half, rng):
+    """Its gradient is that of float64, rounded, also where the terms cancel as the vectors are nearly parallel."""
+    vector = rng.uniform(0.5, 2, (1, 6))
+    one = lucid.tensor(vector, dtype=half)
+    other = lucid.tensor(vector * rng.uniform(0.99, 1.01, (4, 6)), dtype=half)
+    upstream = lucid.tensor(rng.standard_normal(4), dtype=half)
+    found = []
+    for dtype in (half, lucid.float64):
+        inputs = [x.detach().to(dtype).requires_grad_() for x in (one, other)]
+        grads = lucid.autograd.grad([cosine_similarity(*inputs)], inputs, [upstream.to(dtype)])
+        found.append([g.to(lucid.float64).numpy(force=True) for g in grads])
+    unit = {lucid.float16: 2.0**-11, lucid.bfloat16: 2.0**-8}[half]
+    for got, exact in zip(*found, strict=True):
+        # four dozen terms of at most 4 in float32
+        np.testing.assert_allclose(got, exact, rtol=unit, atol=200 * 2.0**-23)
+
+
 @pytest.mark.parametrize("op", [sum, prod, lambda x: cumsum(x, 0), lambda x: cumprod(x, 0)])
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32"])
 def test_integers_add_up_in_int64(op, dtype):
@@ -232,3 +251,24 @@ def test_results_share_no_memory():
     number = lucid.tensor(1.5)
     for op in (sum, mean, amax, prod, lambda x: cumsum(x, 0), lambda x: cumprod(x, 0), lambda x: max(x, 0).values):
         assert not shares_memory(op(number), number)
+
+
+KEEPING = [sum, mean, nansum, prod, amax, amin, argmax, argmin, max, min, any, all, var, std, median, logsumexp, norm]
+
+
+@pytest.mark.parametrize("op", KEEPING)
+def test_keepdim_is_a_bool(op):
+    """A tensor, or a number that merely counts as True, was meant as something else."""
+    x = lucid.ones(2, 2)
+    for value in (lucid.tensor(True), lucid.ones(2), 1):
+        with pytest.raises(TypeError, match="keepdim: expected a bool, got"):
+            op(x, dim=0, keepdim=value)
+
+
+@pytest.mark.parametrize(("scale", "upstream"), [(1e15, 1e30), (1e-15, 1e-30)])
+def test_products_with_lengths_stay_in_range(scale, upstream):
+    """Gradients of a length and of a deviation are upstream times a share, though x times upstream leaves the range."""
+    x = lucid.tensor([3.0 * scale, -4.0 * scale], requires_grad=True)
+    for out, shares in ((x.norm(), [0.6, -0.8]), (x.std(correction=0), [0.5, -0.5])):
+        (grad,) = lucid.autograd.grad(out, x, lucid.tensor(upstream))
+        np.testing.assert_allclose(numbers(grad) / upstream, shares, rtol=1e-5)

@@ -9,7 +9,7 @@ import pytest
 
 import lucid
 from lucid.nn import functional as F
-from tests.gradients import numbers
+from tests.gradients import check_gradient, numbers
 from tests.samples import FLOATS
 
 NAN = math.nan
@@ -44,6 +44,43 @@ def test_zero_keeps_its_sign(op, dtype, count):
         np.testing.assert_array_equal(np.signbit(numbers(op(x)).astype(np.float64)), expected)
     if op is lucid.relu:
         assert math.copysign(1, lucid.relu(lucid.tensor(-0.0, dtype=getattr(lucid, dtype))).item()) == -1
+
+
+def written(index):
+    """Return a function that writes to the places of a tensor of ones."""
+
+    def write(zero, dtype):
+        x = lucid.ones(3, dtype=dtype)
+        x[index()] = zero
+        return x[index()]
+
+    return write
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda zero, dtype: lucid.tensor(zero, dtype=dtype),
+        lambda zero, dtype: lucid.tensor([zero], dtype=dtype),
+        lambda zero, dtype: lucid.as_tensor(np.array(zero)).to(dtype),
+        lambda zero, dtype: lucid.tensor(zero, dtype=dtype, device="cpu").to(lucid.get_default_device()),
+        lambda zero, dtype: lucid.full((), zero, dtype=dtype),
+        lambda zero, dtype: lucid.ones(2, dtype=dtype).new_full((3,), zero),
+        lambda zero, dtype: lucid.ones(2, dtype=dtype).fill_(zero),
+        written(lambda: 1),
+        written(lambda: slice(None)),
+        written(lambda: lucid.tensor([0, 2])),
+        written(lambda: lucid.tensor([True, False, True])),
+    ],
+)
+def test_zero_is_written_with_its_sign(make, dtype):
+    """A number that becomes a tensor, or is written into one, keeps the sign of zero."""
+    for zero in (0.0, -0.0):
+        x = make(zero, getattr(lucid, dtype))
+        assert x.dtype == getattr(lucid, dtype)
+        got = np.signbit(numbers(x).real.astype(np.float64))
+        np.testing.assert_array_equal(got, np.full(x.shape, math.copysign(1, zero) < 0))
 
 
 @pytest.mark.parametrize("negative_slope", [0.0, 0.01, 1.0, 1.5, -0.5])
@@ -115,15 +152,15 @@ def test_halves_are_computed_in_float32():
     assert lucid.round(half(60000.0), decimals=2).tolist() == [60000.0]
 
 
-def test_tensordot_repeats_what_has_size_1(rng):
-    """A dimension of size 1 is summed with all of the other operand's, as if repeated; its gradient too."""
-    x, y, upstream = rng.standard_normal((2, 1)), rng.standard_normal((3, 4)), rng.standard_normal((2, 4))
-    a, b = (lucid.tensor(array, requires_grad=True) for array in (x, y))
-    out = lucid.tensordot(a, b, 1)
-    np.testing.assert_allclose(numbers(out), np.repeat(x, 3, 1) @ y)
-    grads = lucid.autograd.grad(out, [a, b], [lucid.tensor(upstream)])
-    np.testing.assert_allclose(numbers(grads[0]), (upstream @ y.T).sum(1, keepdims=True))
-    np.testing.assert_allclose(numbers(grads[1]), np.repeat(x, 3, 1).T @ upstream)
+@pytest.mark.parametrize(("of_a", "of_b"), [((2, 1, 5), (3, 5, 4)), ((2, 3, 5), (1, 5, 4)), ((2, 1, 5), (3, 1, 4))])
+def test_tensordot_repeats_what_has_size_1(of_a, of_b, rng):
+    """A dimension of size 1, of either operand, is summed with all of the other's, as if repeated."""
+    x, y = rng.standard_normal(of_a), rng.standard_normal(of_b)
+    wide = np.broadcast_shapes(of_a[1:], of_b[:2])
+    expected = np.tensordot(np.broadcast_to(x, (2, *wide)), np.broadcast_to(y, (*wide, 4)), 2)
+    for dims in (2, ([1, 2], [0, 1]), ([2, 1], [1, 0])):
+        np.testing.assert_allclose(numbers(lucid.tensordot(lucid.tensor(x), lucid.tensor(y), dims)), expected)
+    check_gradient(lambda a, b: lucid.tensordot(a, b, 2), [x, y], rng)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.25])
@@ -160,10 +197,12 @@ def test_a_source_of_no_dimension_is_one_slice(op, kept, shape):
     assert (of_source.shape, of_source.item()) == ((), 3.0)
 
 
-def test_attention_to_no_keys():
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_attention_to_no_keys(dtype):
     """Queries without keys get zeros, as those that may look at nothing do, and gradients of zero."""
-    query, key, value = (lucid.ones(*shape, requires_grad=True) for shape in ((2, 3), (0, 3), (0, 4)))
+    settings = {"dtype": getattr(lucid, dtype), "requires_grad": True}
+    query, key, value = (lucid.ones(*shape, **settings) for shape in ((2, 3), (0, 3), (0, 4)))
     out = F.scaled_dot_product_attention(query, key, value)
-    assert out.tolist() == [[0.0] * 4] * 2
-    out.backward(lucid.ones(2, 4))
+    assert (out.tolist(), out.dtype) == ([[0.0] * 4] * 2, query.dtype)
+    out.backward(lucid.ones_like(out))
     assert (query.grad.tolist(), key.grad.shape, value.grad.shape) == ([[0.0] * 3] * 2, (0, 3), (0, 4))

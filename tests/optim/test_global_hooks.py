@@ -67,7 +67,7 @@ def test_a_bad_global_hook_prevents_the_step():
     def raises(*_):
         raise KeyError("broken")
 
-    for hook, kind in ((raises, KeyError), (lambda *_: 3, HookError)):
+    for hook, kind in ((raises, KeyError), (lambda *_: 3, HookError), (lambda *_: ((), {}, 0), HookError)):
         with register_optimizer_step_pre_hook(hook), pytest.raises(kind) as caught:
             optimizer.step()
         assert hook.__qualname__ in "".join([str(caught.value), *getattr(caught.value, "__notes__", [])])

@@ -12,7 +12,7 @@ import pytest
 
 import lucid
 from lucid import optim
-from lucid.errors import HookError, HookTypeError, StateDictError
+from lucid.errors import HookError, HookTypeError, ShapeError, StateDictError
 
 SETTINGS = {
     "SGD": {"lr": 0.1, "momentum": 0.9},
@@ -281,6 +281,28 @@ def test_duplicates_in_a_group_are_warned_of():
 # ---- state dicts ----
 
 
+def test_a_parameter_twice_in_a_group_has_one_number():
+    """Its last place, as in PyTorch, under which its state stands too; either number is read."""
+    a, b, _ = parameters()
+    with pytest.warns(UserWarning, match="duplicate"):
+        optimizer, other = (optim.SGD([a, b, a], lr=0.1, momentum=0.5) for _ in range(2))
+    fill([a, b], 3)
+    optimizer.step()
+    saved = optimizer.state_dict()
+    assert saved["param_groups"][0]["params"] == [2, 1, 2]
+    assert list(saved["state"]) == [2, 1]
+    by_first = copy.deepcopy(saved)
+    by_first["param_groups"][0]["params"] = [0, 1, 0]
+    by_first["state"][0] = by_first["state"].pop(2)
+    for state in (saved, by_first):
+        other.load_state_dict(state)
+        assert {id(param) for param in other.state} == {id(a), id(b)}
+        assert all(
+            lucid.equal(entry["momentum_buffer"], optimizer.state[param]["momentum_buffer"])
+            for param, entry in other.state.items()
+        )
+
+
 @each_optimizer
 def test_a_loaded_state_continues_bitwise(name):
     """A copy that loads the state, through JSON-like plain data for the settings, makes bitwise the same steps."""
@@ -414,7 +436,7 @@ def test_a_bad_hook_changes_nothing():
     def raises(*_):
         raise KeyError("broken")
 
-    for hook, kind in ((raises, KeyError), (lambda *_: 3, HookError)):
+    for hook, kind in ((raises, KeyError), (lambda *_: 3, HookError), (lambda *_: ((), {}, 0), HookError)):
         with optimizer.register_step_pre_hook(hook), pytest.raises(kind) as caught:
             optimizer.step()
         report = "".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
@@ -452,9 +474,11 @@ def test_a_step_written_as_for_pytorch():
     class Noisy(optim.SGD):
         @lucid.no_grad()
         def step(self, closure=None):
+            """Note it."""
             calls.append("own")
             return super().step(closure)
 
+    assert (Noisy.step.__name__, Noisy.step.__doc__) == ("step", "Note it.")
     x = lucid.tensor([1.0], requires_grad=True)
     optimizer = Noisy([x], lr=0.5)
     optimizer.register_step_pre_hook(lambda *_: calls.append("pre"))
@@ -498,6 +522,46 @@ def test_names_of_a_loaded_state_win():
     assert optimizer.param_groups[0]["param_names"] == ["loaded"]
 
 
+@pytest.mark.parametrize("outside", [True, False])
+def test_updates_run_without_gradients(outside):
+    """`update` may change leaves in place, and the caller's mode is back after the step, also after an error."""
+    seen = []
+
+    class Descent(optim.Optimizer):
+        def update(self, params, group):
+            seen.append(lucid.is_grad_enabled())
+            for param in params:
+                param.sub_(param.grad)
+            if len(seen) == 2:
+                raise ZeroDivisionError
+
+    x = lucid.tensor([1.0], requires_grad=True)
+    x.grad = lucid.tensor([0.25])
+    optimizer = Descent([x], {})
+    with lucid.set_grad_enabled(outside):
+        optimizer.step(lambda: seen.clear())
+        assert lucid.is_grad_enabled() is outside
+        with pytest.raises(ZeroDivisionError):
+            optimizer.step()
+        assert lucid.is_grad_enabled() is outside
+    assert seen == [False, False]
+    assert x.tolist() == [0.5]
+
+
+@each_optimizer
+def test_a_step_in_inference_mode_is_followed_by_one_outside(name):
+    """docs/hooks.md, modules and optimizers: the state made there serves the next step."""
+    params, inside = make(name, steps=0)
+    expected, outside = make(name, steps=0)
+    for step in range(2):
+        fill(params, step)
+        fill(expected, step)
+        with lucid.inference_mode(step == 0):
+            inside.step()
+        outside.step()
+    assert [p.tolist() for p in params] == [p.tolist() for p in expected]
+
+
 def test_dampening_begins_at_the_second_step(rng):
     """The first direction becomes the momentum buffer whole; later ones are dampened."""
     first, second = rng.standard_normal(2)
@@ -507,3 +571,23 @@ def test_dampening_begins_at_the_second_step(rng):
         x.grad = lucid.tensor([grad], dtype=lucid.float64)
         optimizer.step()
     assert x.item() == pytest.approx(-first - (0.5 * first + 0.75 * second))
+
+
+@each_optimizer
+@pytest.mark.parametrize("has_state", [False, True])
+def test_a_step_after_a_parameter_has_changed_its_shape(name, has_state):
+    """A gradient or state of the old shape is refused, and no parameter is changed."""
+    first, second = parameters(shapes=((2,), (3,)))
+    optimizer = getattr(optim, name)([{"params": [first]}, {"params": [second]}], **SETTINGS[name])
+    (first.sum() + second.sum()).backward()
+    if has_state:
+        optimizer.step()
+        second.grad = None
+    second.data = lucid.ones(4, dtype=second.dtype)
+    if has_state:
+        second.sum().backward()
+    before, state = first.tolist(), copy.deepcopy(optimizer.state_dict())
+    with pytest.raises(ShapeError, match=r"parameter of shape \(4,\) has a gradient or state of shape \(3,\)"):
+        optimizer.step()
+    assert first.tolist() == before
+    assert str(optimizer.state_dict()) == str(state)

@@ -146,14 +146,15 @@ def test_slopes_at_special_values(name, rng):
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
 def test_gelu_float32(approximate, rng):
-    """In float32 gelu and its gradient agree with PyTorch's within the rounding of either."""
+    """In float32 gelu and its gradient are those of PyTorch in float64; its own in float32 are off by 1e-6 and 4e-6."""
     array = rng.uniform(-8, 8, 50001).astype(np.float32)
     upstream = rng.standard_normal(array.shape).astype(np.float32)
-    x, y = lucid.tensor(array, requires_grad=True), torch.tensor(array, requires_grad=True)
+    x = lucid.tensor(array, requires_grad=True)
+    y = torch.tensor(array.astype(np.float64), requires_grad=True)
     out, expected = gelu.gelu(x, approximate), torch.nn.functional.gelu(y, approximate=approximate)
-    np.testing.assert_allclose(numbers(out), expected.numpy(force=True), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(numbers(out), expected.numpy(force=True), rtol=1e-6, atol=1e-8)
     (got,) = lucid.autograd.grad(out, [x], [lucid.tensor(upstream)])
-    (wanted,) = torch.autograd.grad(expected, [y], [torch.tensor(upstream)])
+    (wanted,) = torch.autograd.grad(expected, [y], [torch.tensor(upstream.astype(np.float64))])
     np.testing.assert_allclose(numbers(got), wanted.numpy(), rtol=1e-6, atol=4e-6)
 
 

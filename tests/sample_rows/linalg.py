@@ -14,13 +14,13 @@ from lucid.ops.linalg import bmm, dot, linear, matmul, mm, mv, outer
 from tests.samples import Sample
 
 
-def normal(*shapes, kind=float):
-    """Return the inputs of a row: standard normal numbers in these shapes."""
+def normal(*shapes, kind=float, mean=0.0):
+    """Return the inputs of a row: normal numbers of deviation 1 in these shapes."""
 
     def inputs(rng):
         if kind is complex:
             return tuple(rng.standard_normal(s) + 1j * rng.standard_normal(s) for s in shapes)
-        return tuple(rng.standard_normal(s) for s in shapes)
+        return tuple(rng.standard_normal(s) + mean for s in shapes)
 
     return inputs
 
@@ -44,7 +44,7 @@ ROWS = [
     Sample(
         f"matmul:{name}",
         matmul,
-        normal(*shapes),
+        normal(*shapes, mean=4.0 if name == "vectors" else 0.0),
         reference=np.matmul,
         torch=lambda torch, a, b: torch.matmul(a, b),
         empty=normal((0, 3), (3, 2)) if name == "matrices" else None,
@@ -83,7 +83,9 @@ ROWS += [
         empty=normal((0, 2, 3), (0, 3, 4)),
     ),
     Sample("mv", mv, normal((2, 3), (3,)), np.matmul, lambda torch, a, b: torch.mv(a, b)),
-    Sample("dot", dot, normal((3,), (3,)), np.dot, lambda torch, a, b: torch.dot(a, b), empty=normal((0,), (0,))),
+    Sample(
+        "dot", dot, normal((3,), (3,), mean=4.0), np.dot, lambda torch, a, b: torch.dot(a, b), empty=normal((0,), (0,))
+    ),
     Sample(
         "outer", outer, normal((3,), (4,)), np.outer, lambda torch, a, b: torch.outer(a, b), empty=normal((0,), (3,))
     ),
@@ -169,7 +171,8 @@ ROWS += [
     Sample(
         f"einsum:{equation}",
         functools.partial(einsum, equation),
-        normal(*shapes),
+        # an error is judged by the largest result: where there is one alone, its terms must not cancel
+        normal(*shapes, mean=4.0 if equation.endswith("->") else 0.0),
         functools.partial(np.einsum, equation),
         lambda torch, *operands, equation=equation: torch.einsum(equation, *operands),
     )

@@ -1,7 +1,8 @@
 """CUDA devices that are simulated on the CPU, so that the CUDA path can be run, tested and debugged without a GPU.
 
-With ``LUCID_CUDA_SIMULATOR=1`` in the environment (or another number of devices) tensors on ``"cuda"`` are arrays of a
-stand-in for CuPy, and lucid's kernels are compiled for the CPU from the same source. Nothing here is fast.
+With ``LUCID_CUDA_SIMULATOR=1`` in the environment (or another number of devices) the CUDA libraries below CuPy's wheel
+are simulated: tensors on ``"cuda"`` are arrays of the real CuPy; kernels, its own and lucid's, are built for the CPU
+from the same source. ``python -m lucid.cuda.simulator script.py`` runs any script of CuPy's so. Nothing here is fast.
 """
 
 from __future__ import annotations

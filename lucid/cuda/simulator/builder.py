@@ -1,8 +1,7 @@
-"""Builds C++ into libraries, once for each text: they are kept in a folder and shared by processes."""
+"""Builds C++ into libraries, once for each text: they are kept on disk and shared by processes."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import os
@@ -10,62 +9,48 @@ import shutil
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lucid.cuda.cache import alone, find, keep
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["build", "cache_folder"]
+__all__ = ["build"]
 
 _log = logging.getLogger("lucid.cuda")
 
-
-@cache
-def cache_folder() -> Path:
-    """Where built libraries are kept: LUCID_CACHE_DIR, else ~/.cache/lucid, else a temporary folder."""
-    chosen = os.environ.get("LUCID_CACHE_DIR")
-    folder = Path(chosen).absolute() if chosen else Path("~/.cache/lucid").expanduser()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError as error:
-        folder = Path(tempfile.mkdtemp(prefix="lucid-"))
-        _log.warning("compiled kernels go to %s and are lost, because %s", folder, error)
-        return folder
+# Without it a text of nothing but errors takes a minute, and its report 30 MB.
+_FEW_ERRORS = "-fmax-errors=20"
 
 
 @cache
 def _compiler() -> tuple[str, str]:
     """Path and version of g++."""
-    path = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("g++")
+    named = os.environ.get("CXX") or "g++"
+    path = shutil.which(named)
     if path is None:
         raise KernelError(
-            "the simulated CUDA device builds kernels with g++ 12 or newer, which was not found; "
-            "install it (apt-get install g++) or name one in CXX"
+            f"the simulated CUDA device builds kernels with g++ 12 or newer, and {named!r} was not found; install it "
+            "(apt-get install g++), or give the name or path of one program in CXX"
         )
-    # Resolved, because the version is all that the key of a library knows of the compiler.
-    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout  # noqa: S603
-    return path, version.splitlines()[0]
-
-
-@contextmanager
-def _alone(path: Path) -> Generator[None]:
-    """Keep other processes from building the same library meanwhile."""
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+    try:
+        # Resolved, because the version is all that the key of a library knows of the compiler.
+        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise KernelError(f"{path} is no C++ compiler that can be used: {error}; name g++ in CXX") from error
+    if not told.stdout.strip():
+        raise KernelError(f"{path} is no C++ compiler that can be used: it tells no version; name g++ in CXX")
+    return path, told.stdout.splitlines()[0]
 
 
 def build(
     name: str, text: str, arguments: Sequence[str], *, what: str, source: str | None = None, folder: Path | None = None
 ) -> Path:
-    """Library that g++ makes, from the cache folder if it is there.
+    """Library that g++ makes, or that was kept when it was made before.
 
     Parameters
     ----------
@@ -90,26 +75,37 @@ def build(
     Raises
     ------
     KernelError
-        If there is no g++, or it finds an error in the source.
+        If there is no g++, it finds an error in the source, or the disk has no room.
     """
     compiler, version = _compiler()
-    key = hashlib.sha256("\0".join([version, *arguments, text, source or ""]).encode()).hexdigest()[:24]
-    kept = cache_folder()
-    path = kept / f"{name}-{key}.so"
-    if path.exists():
+    # Libraries of the time before they had checksums have other keys.
+    key = hashlib.sha256("\0".join(["checked", version, *arguments, text, source or ""]).encode()).hexdigest()[:24]
+    file = f"{name[:60]}-{key}.so"
+    if path := find(file):
         return path
     # Few locks, because none can be removed safely.
-    with _alone(kept / f"{key[:2]}.lock"):
-        if path.exists():
+    with alone(key[:2]):
+        if path := find(file):
             return path
         started = time.perf_counter()
-        partial = kept / f"{path.name}.{os.getpid()}"
-        command = [compiler, *arguments, *(["-x", "c++", "-"] if source is not None else []), "-o", str(partial)]
-        ran = subprocess.run(  # noqa: S603
-            command, cwd=folder, input=source, capture_output=True, text=True, check=False
-        )
-        if ran.returncode:
-            raise KernelError(f"g++ cannot build {what}:\n{ran.stderr.strip()}")
-        partial.replace(path)
+        with tempfile.TemporaryDirectory(prefix="lucid-") as workplace:
+            library = Path(workplace, file)
+            standard_input = [] if source is None else ["-x", "c++", "-"]
+            command = [compiler, _FEW_ERRORS, *arguments, *standard_input, "-o", str(library)]
+            ran = subprocess.run(  # noqa: S603
+                command,
+                cwd=folder,
+                input=source,
+                capture_output=True,
+                encoding="utf-8",
+                errors="backslashreplace",
+                check=False,
+            )
+            if ran.returncode or not library.exists():
+                raise KernelError(f"{compiler} cannot build {what}:\n{ran.stderr.strip()}")
+            try:
+                path = keep(file, library.read_bytes())
+            except OSError as error:
+                raise KernelError(f"{what} cannot be kept: {error}") from error
         _log.info("built %s in %.1f s", what, time.perf_counter() - started)
     return path

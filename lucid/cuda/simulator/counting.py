@@ -2,62 +2,92 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections import Counter
-from dataclasses import dataclass, field
+from typing import ClassVar
+
+from lucid.cuda.simulator.runtime import runtime
 
 __all__ = ["Counters", "counters"]
 
 
-@dataclass
+class _Counts(ctypes.Structure):
+    """``lucid_simulator::Counts``."""
+
+    _fields_: ClassVar = [
+        (name, ctypes.c_uint64)
+        for name in (
+            "launches", "library", "bytes_loaded", "bytes_stored", "allocations", "to_device", "to_host", "copies",
+            "synchronisations",
+        )
+    ]  # fmt: skip
+
+
 class Counters:
     """Counts since the last `reset`, of all threads and devices together.
 
     Attributes
     ----------
     launches : int
-        Launches of lucid's own kernels.
+        Launches of kernels, CuPy's own among them.
     kernels : collections.Counter
         The same by the kernels' C++ names.
     library : int
-        Calls of CuPy's functions that do work on the device, and of cuBLAS.
+        Calls of cuBLAS and Thrust that do work on the device.
     bytes_loaded, bytes_stored : int
-        What kernels loaded from and stored to arrays, each access counted, in the blocks that ran; and the sizes of
-        what CuPy's functions and cuBLAS were given and wrote.
+        What kernels loaded from and stored to memory, each access counted, in the blocks that ran; what libraries and
+        copies read and wrote.
     allocations : int
-        Arrays of at least one byte that were given memory.
+        Blocks of device memory of at least one byte that were handed out.
+    copies : int
+        Calls that copied memory or filled it.
     to_device, to_host : int
         Bytes copied from and to the host.
     synchronisations : int
-        Times that the host had to wait for the device: values read, and sizes that depend on values.
+        Times that the host had to wait for the device.
 
     Examples
     --------
     >>> from lucid.cuda.simulator import counters
-    >>> counters.reset()
-    >>> counters.launches
+    >>> counters.reset()  # doctest: +SKIP
+    >>> counters.launches  # doctest: +SKIP
     0
     """
 
-    launches: int = 0
-    kernels: Counter[str] = field(default_factory=Counter[str])
-    library: int = 0
-    bytes_loaded: int = 0
-    bytes_stored: int = 0
-    allocations: int = 0
-    to_device: int = 0
-    to_host: int = 0
-    synchronisations: int = 0
+    launches: int
+    library: int
+    bytes_loaded: int
+    bytes_stored: int
+    allocations: int
+    copies: int
+    to_device: int
+    to_host: int
+    synchronisations: int
 
-    def library_call(self, loaded: int, stored: int) -> None:
-        """Count a call of CuPy's or cuBLAS's, and the bytes that it reads and writes at the least."""
-        self.library += 1
-        self.bytes_loaded += loaded
-        self.bytes_stored += stored
+    def __getattr__(self, name: str) -> int:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return int(getattr(self._counts(), name))
+
+    @property
+    def kernels(self) -> Counter[str]:
+        """Launches by the kernels' names."""
+        told: Counter[str] = Counter()
+
+        @ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_size_t)
+        def tell(name: bytes, times: int) -> None:
+            told[name.decode()] += times
+
+        runtime().lucid_each_kernel(tell, 0)
+        return told
 
     def reset(self) -> None:
         """Set every count to 0."""
-        for name, value in vars(Counters()).items():
-            setattr(self, name, value)
+        ctypes.memset(ctypes.addressof(self._counts()), 0, ctypes.sizeof(_Counts))
+        runtime().lucid_each_kernel(None, 1)
+
+    def _counts(self) -> _Counts:
+        return _Counts.from_address(runtime().lucid_counts())
 
 
 counters = Counters()

@@ -1,10 +1,16 @@
 // CUDA C++ for g++: what the source of a kernel sees when it is built for the simulated device.
 #pragma once
 
+#include <initializer_list>
+
 #define LUCID_SIMULATOR 1
 #include "runtime.h"
 
 #define __CUDA_ARCH__ 800
+#define __CUDACC_RTC__ 1
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 9
+#define NULL __null
 #define __global__
 #define __device__
 #define __host__
@@ -15,7 +21,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
-// driver.py makes this of each shared variable, and tells the runtime where they are. The first member is the size.
+// compilation.py makes this of each shared variable, and tells the runtime where they are. The first member is the size.
 #define LUCID_TYPE(...) __VA_ARGS__
 #define LUCID_SHARED(type, name, ...)                     \
     static struct {                                       \
@@ -212,6 +218,9 @@ template <unsigned... I> struct Count<0, I...> { using type = Numbers<I...>; };
 template <auto kernel> struct Call;
 template <class... Parameters, void (*kernel)(Parameters...)> struct Call<kernel> {
     using layout = Layout<typename Value<Parameters>::type...>;
+    static constexpr unsigned count = sizeof...(Parameters), sizes[] = {(unsigned)sizeof(Parameters)..., 0};
+    template <unsigned... I> struct Offsets { static constexpr unsigned all[] = {(layout::end(I + 1) - sizes[I])..., 0}; };
+    template <unsigned... I> static constexpr const unsigned* offsets(Numbers<I...>) { return Offsets<I...>::all; }
     template <unsigned... I> static void run(const unsigned char* packed, Numbers<I...>) {
         kernel(*reinterpret_cast<const typename Value<Parameters>::type*>(packed + layout::end(I + 1) -
                                                                           sizeof(Parameters))...);
@@ -221,7 +230,8 @@ template <class... Parameters, void (*kernel)(Parameters...)> struct Call<kernel
 
 template <auto kernel> constexpr Instance instance(const char* name, const Unit* unit) {
     using Kernel = Call<kernel>;
-    return {name, Kernel::layout::codes, Kernel::layout::end(~0u), &Kernel::run, unit};
+    return {name, Kernel::layout::codes, Kernel::layout::end(~0u), &Kernel::run, unit, Kernel::count,
+            Kernel::offsets(typename Count<Kernel::count>::type()), Kernel::sizes};
 }
 
 }  // namespace lucid_simulator

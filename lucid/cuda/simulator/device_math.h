@@ -80,7 +80,10 @@ template <class T> inline bool isinf(T x) { return __builtin_isinf((double)x) !=
 template <class T> inline bool isfinite(T x) { return __builtin_isfinite((double)x); }
 template <class T> inline bool signbit(T x) { return __builtin_signbit((double)x) != 0; }
 
+inline float nanf(const char*) { return __builtin_nanf(""); }
+inline double nan(const char*) { return __builtin_nan(""); }
 inline int abs(int x) { return x < 0 ? -x : x; }
+inline long labs(long x) { return x < 0 ? -x : x; }
 inline long abs(long x) { return x < 0 ? -x : x; }
 inline long long abs(long long x) { return x < 0 ? -x : x; }
 inline long long llabs(long long x) { return x < 0 ? -x : x; }

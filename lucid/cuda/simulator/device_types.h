@@ -88,9 +88,15 @@ inline unsigned short bfloat16_bits(double value) {
 }
 }  // namespace lucid_simulator
 
+struct __half_raw {
+    unsigned short x;
+};
+
 struct __half {
     _Float16 value;
     __half() = default;
+    __half(__half_raw raw) : value(lucid_simulator::bits<_Float16>(raw.x)) {}
+    operator __half_raw() const { return {lucid_simulator::bits<unsigned short>(value)}; }
     template <class T, class = typename lucid_simulator::Arithmetic<T>::type>
     __half(T from) : value((_Float16)from) {}
     operator float() const { return (float)value; }
@@ -140,7 +146,8 @@ typedef __nv_bfloat162 nv_bfloat162;
     inline bool __heq(T a, T b) { return a == b; }                                          \
     inline bool __hlt(T a, T b) { return a < b; }                                           \
     inline bool __hgt(T a, T b) { return a > b; }                                           \
-    inline bool __hisnan(T a) { return (float)a != (float)a; }
+    inline bool __hisnan(T a) { return (float)a != (float)a; }                              \
+    inline int __hisinf(T a) { return __builtin_isinf_sign((float)a); }
 LUCID_HALF_OPERATORS(__half)
 LUCID_HALF_OPERATORS(__nv_bfloat16)
 #undef LUCID_HALF_OPERATORS

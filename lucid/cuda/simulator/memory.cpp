@@ -1,23 +1,24 @@
 // Memory of the simulated device, and the check of each load and store of a kernel.
 //
-// g++ puts a call of __tsan_read4 and the like before each access that other threads could see. An address must lie in an
-// allocation, in shared memory, on the stacks of the threads, or in the tables of the kernel's library.
+// g++ puts a call of __tsan_read4 and the like before each access that other threads could see. An address must lie in a
+// block of memory in use, in shared memory, on the stacks of the threads, or in the tables of the kernel's library.
 #include "memory.h"
 
 #include <link.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "fiber.h"
+#include "libraries/order.h"
+#include "libraries/state.h"
 #include "races.h"
 
 using namespace lucid_simulator;
@@ -26,12 +27,6 @@ namespace {
 
 constexpr int garbage = 0xFF;  // NaN in every floating type, -1 in the signed ones
 constexpr size_t unit_size = 512;
-
-struct Allocation {
-    size_t size;
-    void* storage;  // to be given back
-    size_t mapped;  // bytes of it, 0 if it is the heap's
-};
 
 struct Range {
     uintptr_t begin, end;
@@ -57,15 +52,15 @@ struct Library {
 };
 
 std::mutex table_lock;
-std::map<uintptr_t, Allocation> table;
-std::vector<Range> lent;  // memory of others, which may overlap
+std::map<uintptr_t, Block> table;
 std::map<const Unit*, Library> libraries;
 thread_local const char* fault_library = nullptr;  // of this host thread's last launch
 
 uint64_t moved[2];  // bytes that the launch has loaded from and stored to allocations
-// Of the launch. Allocations begin at multiples of 512, so that no two share an entry of `recent`.
+// Of the launch. Blocks of devices begin at multiples of 512, so that no two share an entry of `recent`.
 Range recent[1024], parameters, dynamic, latest;  // the last is the shared variable touched before
 const Library* library;
+int launching_device;
 std::vector<unsigned char> dynamic_storage;
 
 std::string counted(uint64_t bytes) {
@@ -82,7 +77,8 @@ std::string relation(uintptr_t address, const Range& range, uint64_t* distance) 
     return *distance == 0 ? "just behind " : counted(*distance) + " behind ";
 }
 
-std::string nearest(uintptr_t address) {
+// `all` counts the shared memory of the launch in.
+std::string nearest(uintptr_t address, bool all) {
     uint64_t least = ~0ull;
     std::string words;
     auto consider = [&](const Range& range, const std::string& what) {
@@ -90,12 +86,13 @@ std::string nearest(uintptr_t address) {
         const std::string where = relation(address, range, &distance);
         if (distance < least) least = distance, words = where + what + " of " + counted(range.end - range.begin);
     };
-    for (const auto& [begin, allocation] : table) consider({begin, begin + allocation.size}, "an allocation");
-    for (const Range& range : lent) consider(range, "memory lent by the host");
-    if (library)
+    for (const auto& [begin, block] : table)
+        consider({begin, begin + block.size}, block.device == of_host ? "memory of the host" : "an allocation");
+    if (all) {
         for (const Variable& variable : library->shared)
             consider(variable.range, "the shared variable " + variable.name);
-    consider(dynamic, "the dynamic shared memory");
+        consider(dynamic, "the dynamic shared memory");
+    }
     if (address < 4096) return "a null pointer";
     return least < (1 << 20) ? words : "far from all memory of the device";
 }
@@ -115,35 +112,74 @@ bool in_statics(uintptr_t address, size_t size) {
     return true;
 }
 
+// Under the lock.
+const Block* containing(uintptr_t address, size_t size) {
+    const auto next = table.upper_bound(address);
+    if (next == table.begin()) return nullptr;
+    const Block& block = std::prev(next)->second;
+    return Range{block.begin, block.begin + block.size}.holds(address, size) ? &block : nullptr;
+}
+
+bool reaches(const Block& block, int device) {
+    return block.device == of_host || device == any_device || may_reach(device, block.device);
+}
+
 bool of_others(uintptr_t address, size_t size) {
     if (parameters.holds(address, size)) return true;
     std::lock_guard<std::mutex> guard(table_lock);
-    const auto next = table.upper_bound(address);
-    if (next != table.begin()) {
-        const auto& [begin, allocation] = *std::prev(next);
-        if (remember({begin, begin + allocation.size}, address, size)) return true;
-    }
-    for (const Range& range : lent)
-        if (remember(range, address, size)) return true;
-    return false;
+    const Block* block = containing(address, size);
+    if (!block || !reaches(*block, launching_device)) return false;
+    return remember({block->begin, block->begin + block->size}, address, size);
 }
 
 enum class Access { read, write };
 
-[[noreturn]] void refuse(uintptr_t address, size_t size, Access access, uintptr_t code) {
+// Under the lock.
+std::string refusal(uintptr_t address, size_t size, Access access, bool in_kernel) {
     char number[32];
     snprintf(number, sizeof number, "0x%llx", (unsigned long long)address);
     const std::string what = access == Access::read ? "read" : "write";
-    lucid_simulator_fail("out-of-range " + what + " of " + counted(size) + " at " + number + ", " + nearest(address) +
-                         code_mark(code));
+    const Block* block = containing(address, size);
+    return "out-of-range " + what + " of " + counted(size) + " at " + number + ", " +
+           (block ? "in memory of device " + std::to_string(block->device) + ", to which there is no peer access"
+                  : nearest(address, in_kernel));
+}
+
+[[noreturn]] void refuse(uintptr_t address, size_t size, Access access, uintptr_t code) {
+    std::string words;
+    {
+        std::lock_guard<std::mutex> guard(table_lock);
+        words = refusal(address, size, access, true);
+    }
+    lucid_simulator_fail(words + code_mark(code));
 }
 
 // The dynamic shared memory comes first among what is watched for races, and the variables behind it.
 size_t statics_offset() { return (dynamic.end - dynamic.begin + 15) / 16 * 16; }
 
+// What the launch has read and written, where it is asked in which order.
+struct Marks {
+    Bits bits[2];
+};
+bool marking;
+std::unordered_map<uintptr_t, Marks> marked;
+Marks* marks_of[1024];
+uintptr_t marked_unit[1024];
+
+void mark(uintptr_t address, size_t size, Access access) {
+    for (const uintptr_t end = address + size; address < end;) {
+        const uintptr_t unit = address / unit_size, slot = unit % 1024;
+        if (marked_unit[slot] != unit) marked_unit[slot] = unit, marks_of[slot] = &marked[unit];
+        const size_t count = std::min(end, (unit + 1) * unit_size) - address;
+        marks_of[slot]->bits[(int)access].set(address % unit_size, count);
+        address += count;
+    }
+}
+
 inline void check(uintptr_t address, size_t size, Access access, void* return_address) {
     if (recent[address / unit_size % 1024].holds(address, size)) {
         moved[(int)access] += size;
+        if (marking) mark(address, size, access);
         return;
     }
     if (in_stacks(address)) return;
@@ -154,7 +190,10 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
     } else if (library->statics.holds(address, size) && in_statics(address, size)) {
         offset = statics_offset() + (address - library->statics.begin);
     } else if (of_others(address, size) || (access == Access::read && library->tables_hold(address, size))) {
-        if (recent[address / unit_size % 1024].holds(address, size)) moved[(int)access] += size;
+        if (recent[address / unit_size % 1024].holds(address, size)) {
+            moved[(int)access] += size;
+            if (marking) mark(address, size, access);
+        }
         return;
     } else {
         refuse(address, size, access, code);
@@ -190,6 +229,10 @@ namespace lucid_simulator {
 
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared) {
     library = &libraries.at(instance->unit);
+    launching_device = current_device();
+    marking = launched_work != nullptr;
+    marked.clear();
+    memset(marked_unit, 0, sizeof marked_unit);
     memset(recent, 0, sizeof recent);
     moved[0] = moved[1] = 0;
     latest = {};
@@ -225,6 +268,46 @@ std::string code_mark(uintptr_t code) {
     return mark;
 }
 
+void use_memory(uintptr_t begin, size_t size, int device) {
+    std::lock_guard<std::mutex> guard(table_lock);
+    table[begin] = {begin, size, device};
+}
+
+bool leave_memory(uintptr_t begin, size_t size) {
+    std::lock_guard<std::mutex> guard(table_lock);
+    const auto first = table.lower_bound(begin), end = table.lower_bound(begin + size);
+    const bool found = first != end;
+    table.erase(first, end);
+    return found;
+}
+
+bool block_at(uintptr_t address, Block* found) {
+    std::lock_guard<std::mutex> guard(table_lock);
+    const Block* block = containing(address, 1);
+    return block ? (*found = *block, true) : false;
+}
+
+std::string fault_of(uintptr_t address, size_t size, bool stores, int device) {
+    std::lock_guard<std::mutex> guard(table_lock);
+    const Block* block = containing(address, size);
+    if (block && reaches(*block, device)) return "";
+    return refusal(address, size, stores ? Access::write : Access::read, false);
+}
+
+thread_local std::shared_ptr<const Work> launched_work;
+
+std::string race_of_launch() {
+    if (!launched_work) return "";
+    for (const auto& [unit, marks] : marked)
+        for (const bool stores : {true, false}) {
+            const Bits& bits = marks.bits[stores];
+            if (std::all_of(std::begin(bits.words), std::end(bits.words), [](uint64_t word) { return !word; })) continue;
+            std::string race = race_with(launched_work, unit, bits, stores);
+            if (!race.empty()) return race;
+        }
+    return "";
+}
+
 uint64_t moved_bytes(bool stored) { return moved[stored]; }
 
 unsigned char* dynamic_shared() { return (unsigned char*)dynamic.begin; }
@@ -236,51 +319,6 @@ unsigned char* dynamic_shared() { return (unsigned char*)dynamic.begin; }
 extern "C" {
 
 // ---- what Python calls ----
-
-// Sparse memory is zero, and takes none of the host's until it is written to.
-LUCID_EXPORT uintptr_t lucid_allocate(size_t size, int sparse) {
-    const size_t whole = (size + unit_size - 1) / unit_size * unit_size + 2 * unit_size;
-    void* storage = sparse ? mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-                           : aligned_alloc(unit_size, whole);
-    if (!storage || storage == MAP_FAILED) return 0;
-    if (sparse)
-        madvise(storage, whole, MADV_NOHUGEPAGE);
-    else
-        memset(storage, garbage, whole);
-    const uintptr_t begin = (uintptr_t)storage + unit_size;
-    std::lock_guard<std::mutex> guard(table_lock);
-    table[begin] = {size, storage, sparse ? whole : 0};
-    return begin;
-}
-
-LUCID_EXPORT int lucid_free(uintptr_t begin) {
-    std::lock_guard<std::mutex> guard(table_lock);
-    auto found = table.find(begin);
-    if (found == table.end()) return 1;
-    if (found->second.mapped) {
-        munmap(found->second.storage, found->second.mapped);
-    } else {
-        memset((void*)begin, garbage, found->second.size);
-        free(found->second.storage);
-    }
-    table.erase(found);
-    return 0;
-}
-
-LUCID_EXPORT void lucid_lend(uintptr_t begin, size_t size) {
-    std::lock_guard<std::mutex> guard(table_lock);
-    lent.push_back({begin, begin + size});
-}
-
-LUCID_EXPORT int lucid_forget(uintptr_t begin) {
-    std::lock_guard<std::mutex> guard(table_lock);
-    for (size_t i = 0; i < lent.size(); ++i) {
-        if (lent[i].begin != begin) continue;
-        lent.erase(lent.begin() + (ptrdiff_t)i);
-        return 0;
-    }
-    return 1;
-}
 
 // Shared variables, LUCID_SHARED of device.h, are at these rising offsets of the library that holds `loaded`.
 LUCID_EXPORT void lucid_load(const Unit* loaded, unsigned count, const size_t* offsets, const char** names) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "runtime.h"
@@ -13,10 +14,33 @@ void lucid_simulator_note(const std::string& what);
 
 namespace lucid_simulator {
 
+struct Work;
+
+constexpr int of_host = -1, any_device = -2;
+
+// Memory in use: of a device, or of the host where the devices can reach it.
+struct Block {
+    uintptr_t begin;
+    size_t size;
+    int device;
+};
+void use_memory(uintptr_t begin, size_t size, int device);
+// Ends the use of all blocks that begin there; false if none does.
+bool leave_memory(uintptr_t begin, size_t size);
+bool block_at(uintptr_t address, Block* found);
+// What is wrong with an access from a device; "" if it lies in a block that the device may reach.
+std::string fault_of(uintptr_t address, size_t size, bool stores, int device);
+// Whether only some blocks of launches are run: what the others would write stays as it is.
+bool in_part();
+
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared);
 void forget_fault();
 void fill_shared();
 unsigned char* dynamic_shared();
+// What this host thread launches, if it is in an order with other work.
+extern thread_local std::shared_ptr<const Work> launched_work;
+// What is wrong with what the launch has touched; "" if nothing is.
+std::string race_of_launch();
 // What the launch has stored to allocations, or else loaded from them.
 uint64_t moved_bytes(bool stored);
 // The variable that the byte of shared memory belongs to, and the byte of it.

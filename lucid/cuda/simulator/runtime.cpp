@@ -51,6 +51,7 @@ struct Launch {
     BlockOperation barrier_operation;
     int barrier_sum, barrier_result;
     bool inside;  // a thread of the device is running
+    bool of_cupy;
 };
 
 Launch launch;
@@ -155,8 +156,8 @@ bool release_lanes(unsigned number) {
             lucid_simulator_fail("divergent warp operations: " + described(other) + ", but " + described(self));
     }
     warp.waiting &= ~needed;
-    // Of all that lanes do together only this orders what they do to memory.
-    if (strcmp(self.operation, "__syncwarp") == 0) order_lanes(number / 32, needed, needed == warp.live);
+    // Of all that lanes do together only this orders what they do to memory. CuPy's own kernels believe that of shuffles.
+    if (launch.of_cupy || strcmp(self.operation, "__syncwarp") == 0) order_lanes(number / 32, needed, needed == warp.live);
     // All at once, because the first that goes on may offer something else.
     for (unsigned rest = needed; rest; rest &= rest - 1) {
         const unsigned other = number / 32 * 32 + __builtin_ctz(rest);
@@ -261,6 +262,8 @@ void run_block(uint3 block) {
 
 }  // namespace
 
+bool lucid_simulator::in_part() { return first_blocks != ~0ull; }
+
 // ---- what goes wrong ----
 
 std::string lucid_simulator_thread(unsigned number) { return text(launch.threads[number].index); }
@@ -362,10 +365,11 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
         shared > 227 << 10) {
         told = "a block has at most 1,024 threads and 227 KiB of shared memory, a grid at most 2^31 - 1 blocks, 65,535 "
                "along y and z";
-        return 1;
+        return 2;
     }
     report.clear();
     launch.instance = instance;
+    launch.of_cupy = strncmp(instance->name, "cupy_", 5) == 0;
     launch.packed = (const unsigned char*)extra[1];
     lucid_running.block_size = {bx, by, bz};
     lucid_running.grid_size = {gx, gy, gz};
@@ -387,7 +391,9 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
     }
     told = report;
     for (int stored = 0; stored < 2; ++stored) told_bytes[stored] = moved_bytes(stored);
-    return report.empty() ? 0 : 1;
+    if (!report.empty()) return 1;
+    told = race_of_launch();
+    return told.empty() ? 0 : 3;
 }
 
 __attribute__((visibility("default"))) uint64_t lucid_bytes(int stored) { return told_bytes[stored]; }

@@ -26,6 +26,8 @@ struct Instance {
     unsigned int size;  // of the packed parameters
     void (*run)(const unsigned char* packed);
     const Unit* unit;
+    unsigned int parameters;
+    const unsigned int *offsets, *sizes;  // of each in the packed ones
 };
 
 struct Unit {

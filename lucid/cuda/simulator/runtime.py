@@ -1,61 +1,101 @@
-"""The library that runs CUDA threads on the host, built on first use."""
+"""The libraries of the simulated CUDA, built on first use and loaded under CUDA's names."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lucid.backend.locks import new_lock
 from lucid.cuda.simulator.builder import build
+from lucid.cuda.simulator.settings import whole_number
+from lucid.errors import CudaUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["in_part", "only_blocks", "runtime", "seed", "set_seed"]
+__all__ = ["FOLDER", "SOURCES", "capacity", "library", "only_blocks", "runtime", "seed", "set_seed"]
 
 FOLDER = Path(__file__).parent
-SOURCES = ("runtime.cpp", "memory.cpp", "races.cpp", "undefined.cpp")
-HEADERS = ("runtime.h", "memory.h", "races.h", "fiber.h")
+# The driver holds the CUDA runtime, NVRTC, and what runs kernels.
+DRIVER = "libcuda.so.1"
+SOURCES = (
+    "runtime.cpp", "memory.cpp", "races.cpp", "undefined.cpp", "libraries/errors.cpp", "libraries/devices.cpp",
+    "libraries/allocation.cpp", "libraries/streams.cpp", "libraries/copies.cpp", "libraries/modules.cpp",
+    "libraries/nvrtc.cpp", "libraries/order.cpp",
+)  # fmt: skip
+_OPTIONS = ("-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden")
 
-_lock = threading.Lock()
-_part = False
+_lock = new_lock()
 
 
 def runtime() -> ctypes.CDLL:
-    """Return the library; its functions have their types set."""
+    """Return the simulated driver; its functions have their types set."""
     with _lock:
-        return _loaded()
+        return _driver()
 
 
 @cache
-def _loaded() -> ctypes.CDLL:
-    text = "".join((FOLDER / name).read_text() for name in (*HEADERS, *SOURCES))
-    options = ["-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden"]
-    path = build("runtime", text, [*options, *SOURCES], folder=FOLDER, what="the runtime of the simulated device")
-    # Global, because the libraries of kernels find in it what the sanitizers call.
-    library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+def library(soname: str, *sources: str, options: tuple[str, ...] = ()) -> ctypes.CDLL:
+    """Return a library that is found by its name from now on, by whoever loads it.
+
+    Parameters
+    ----------
+    soname : str
+        Its name.
+    *sources : str
+        Files of C++, relative to this folder.
+    options : tuple of str
+        For g++, beside the usual ones.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If the process has loaded NVIDIA's library of that name: whoever asks for it would get that one.
+    """
+    with suppress(OSError):
+        ctypes.CDLL(soname, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        raise CudaUnavailableError(
+            f"this process uses a real CUDA: it has loaded {soname}, which CuPy would go on using; import lucid before "
+            "anything that uses the GPU, or unset LUCID_CUDA_SIMULATOR"
+        )
+    text = "".join(
+        path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("**/*")) if path.suffix in {".h", ".map"}
+    )
+    text += "".join((FOLDER / source).read_text(encoding="utf-8") for source in sources)
+    arguments = [*_OPTIONS, f"-Wl,-soname,{soname}", *options, *sources]
+    path = build(soname.split(".", maxsplit=1)[0], text, arguments, folder=FOLDER, what=soname)
+    # Global, because the libraries of kernels find in the driver what the sanitizers call.
+    return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+
+
+@cache
+def _driver() -> ctypes.CDLL:
+    seed = whole_number("LUCID_SIMULATOR_SEED", 0, 2**64 - 1)
+    made = library(DRIVER, *SOURCES)
     address, size = ctypes.c_void_p, ctypes.c_size_t
     for name, result, *parameters in (
-        ("lucid_allocate", ctypes.c_size_t, size, ctypes.c_int),
-        ("lucid_free", ctypes.c_int, address),
-        ("lucid_lend", None, address, size),
-        ("lucid_forget", ctypes.c_int, address),
         ("lucid_load", None, address, ctypes.c_uint, address, address),
-        ("lucid_bytes", ctypes.c_uint64, ctypes.c_int),
-        ("lucid_report", ctypes.c_char_p),
-        ("lucid_fault_library", ctypes.c_char_p),
         ("lucid_set_seed", None, ctypes.c_uint64),
         ("lucid_seed", ctypes.c_uint64),
         ("lucid_set_blocks", None, ctypes.c_uint64, ctypes.c_uint64),
+        ("lucid_compiled", None, address, ctypes.c_char_p, ctypes.c_int),
+        ("lucid_set_python", None, address),
+        ("lucid_counts", address),
+        ("lucid_each_kernel", None, address, ctypes.c_int),
+        ("lucid_parameters", ctypes.c_char_p, address, address),
+        ("lucid_hand_out", None, size, size),
+        ("lucid_set_capacity", size, size),
     ):
-        function = getattr(library, name)
+        function = getattr(made, name)
         function.restype, function.argtypes = result, parameters
-    library.lucid_set_seed(int(os.environ.get("LUCID_SIMULATOR_SEED", "0")))
-    return library
+    made.lucid_set_seed(seed)
+    if memory := whole_number("LUCID_SIMULATOR_MEMORY", 0, 2**63):
+        made.lucid_set_capacity(memory)
+    return made
 
 
 def set_seed(value: int) -> None:
@@ -67,6 +107,20 @@ def set_seed(value: int) -> None:
     runtime().lucid_set_seed(value)
 
 
+@contextmanager
+def capacity(nbytes: int) -> Generator[None]:
+    """Let each device have so many bytes inside; memory that is not written to takes none of the host's.
+
+    The environment variable LUCID_SIMULATOR_MEMORY says it at the start of the process.
+    """
+    driver = runtime()
+    before = driver.lucid_set_capacity(nbytes)
+    try:
+        yield
+    finally:
+        driver.lucid_set_capacity(before)
+
+
 def seed() -> int:
     """Return the seed in force."""
     return int(runtime().lucid_seed())
@@ -74,18 +128,13 @@ def seed() -> int:
 
 @contextmanager
 def only_blocks(first: int, last: int) -> Generator[None]:
-    """Run only the first and last blocks along each dimension of every launch inside: for tests of huge grids."""
-    global _part
-    library = runtime()
-    library.lucid_set_blocks(first, last)
-    _part = True
+    """Run only the first and last blocks along each dimension of every launch inside: for tests of huge grids.
+
+    Memory that is handed out meanwhile begins as zeros: what the other blocks would write stays as it is.
+    """
+    driver = runtime()
+    driver.lucid_set_blocks(first, last)
     try:
         yield
     finally:
-        _part = False
-        library.lucid_set_blocks(2**64 - 1, 0)
-
-
-def in_part() -> bool:
-    """Whether `only_blocks` is in force."""
-    return _part
+        driver.lucid_set_blocks(2**64 - 1, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import checked
 from lucid.nn.hook_forms import is_full_backward_hook
 from lucid.nn.module import Module
 from lucid.nn.tables import global_tables, register
@@ -46,6 +47,7 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     return register(global_tables.forward_pre, hook, "register_module_forward_pre_hook")
 
 
+@checked
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from lucid.arguments import checked
+
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
+@checked
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
     """Take `prefix` off the keys of a state dict that begin with it, in place, as where a wrapper's name is in the way.
 

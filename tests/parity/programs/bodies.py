@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
-from tests.parity.programs.functions import DIRTY, UNREPEATABLE, VIEWS
+from tests.parity.programs.functions import DIRTY, GIVES_NONE, UNREPEATABLE, VIEWS
 from tests.parity.programs.structures import PlannedError, largest, merged, refused
 
 LARGE = 10.0
@@ -23,12 +24,16 @@ class Pair(NamedTuple):
 def feed(lib, child, x):
     """Return what a part makes of x, called in the way of its kind."""
     hooks = list(child.output_hooks.values())
+    if not hooks:
+        return fed(lib, child, child, x)
+    seen = []
+    # for this call only: a forward hook added inside of a call fires at once if there is another, and else not yet
+    looking = child.register_forward_hook(lambda module, args, output: seen.append(args))
     try:
-        out = fed(child, child, x)
-        fires = hooks and isinstance(out, lib.Tensor) and lib.is_grad_enabled()
-        return hooked_output(out, child.seen_args, hooks) if fires else out
+        out = fed(lib, child, child, x)
     finally:
-        child.seen_args = ()
+        looking.remove()
+    return hooked_output(out, seen[-1], hooks) if isinstance(out, lib.Tensor) and lib.is_grad_enabled() else out
 
 
 def hooked_output(out, args, hooks):
@@ -37,15 +42,35 @@ def hooked_output(out, args, hooks):
         return out
     if out.is_leaf or any(out is a for a in args):
         # the hooks belong to the call
-        out = out.expand_as(out)
+        out = out.clone() if out.is_inference() else out.expand_as(out)
     for hook in hooks:
         out.register_hook(lambda grad, hook=hook: hook(None, grad))
     return out
 
 
-def fed(child, call, x):
+def fed(lib, child, call, x):
     """Return what `call` makes of x, with the arguments that a part of its kind takes."""
     kind = child.kind
+    if (child.mixed or (kind == "linear" and x.ndim != 2)) and x.is_leaf and x.requires_grad:
+        # a leaf that is cast first, or that PyTorch makes a matrix first, is reached after one that is not
+        x = x * 1.0
+    if x.is_inference() and any(p.is_inference() for p in child.parameters(recurse=False)):
+        # PyTorch records no op on inference tensors alone; what is computed outside of their mode is none
+        x = x * 1.0
+    if kind in {"activation", "elementwise"} and not x.is_floating_point():
+        # lucid squares no bools, and PyTorch has another error for a softplus of them
+        x = x.double()
+    if kind == "linear":
+        # nor does it record how a linear layer transposes such a weight
+        recorded = x.requires_grad or not child.weight.is_inference()
+        with contextlib.nullcontext() if recorded else lib.no_grad():
+            out = call(x)
+        if x.ndim != 2 and not lib.is_grad_enabled():
+            # a view in PyTorch, which where nothing is recorded may not be changed later
+            out = out.clone()
+        # one node in lucid, several in PyTorch
+        out.of_other_nodes = True
+        return out
     if kind == "two":
         return call(x, x if child.a % 3 == 0 else x * 0.5)
     if kind == "mixed":
@@ -60,7 +85,13 @@ def fed(child, call, x):
 def passed(self, index, x):
     """Return the tensor that child number `index` makes of x, of moderate size, so that rounding stays harmless."""
     y = merged(self.lib, feed(self.lib, self.child(index), x))
-    return y.tanh() if largest(y) > LARGE else y
+    # in a checkpoint always: run again without a hook that was taken off, it might be of another size
+    return y.tanh() if "plain" in self.checkpoints.inside or largest(y) > LARGE else y
+
+
+def alone(parameter):
+    """Return a parameter that meets no other tensor: PyTorch records no op on inference tensors alone."""
+    return parameter.detach() if parameter.is_inference() else parameter
 
 
 def affine(self, x):
@@ -81,7 +112,8 @@ def identity(self, x):
 
 def parameter(self, x):
     # what a reentrant checkpoint returns gets its node: in PyTorch the parameter itself, which then never ends
-    return self.weight * 1.0 if self.in_reentrant and not self.lib.is_grad_enabled() else self.weight
+    weight = alone(self.weight)
+    return weight * 1.0 if "reentrant" in self.checkpoints.inside or weight is not self.weight else weight
 
 
 def detached(self, x):
@@ -99,6 +131,8 @@ def inplace(self, x):
     if self.a % 5 == 0:
         y.add_(x)
     elif self.a % 5 == 1:
+        # casts what it computed in lucid, by a node of its own
+        y.of_other_nodes = y.dtype != self.weight.dtype
         y.mul_(self.weight)
     elif self.a % 5 == 2 and y.ndim:
         y[0].mul_(3.0)
@@ -109,9 +143,15 @@ def inplace(self, x):
     return y
 
 
+def is_view(x):
+    """Tell whether x is a view in either library, as at times what a linear layer returns in PyTorch."""
+    return x._base is not None or getattr(x, "of_other_nodes", False)
+
+
 def change_input(self, x):
-    # PyTorch sees no change of what a checkpoint has saved, and which use of its arguments is refused differs
-    return x * 0.5 if self.in_checkpoint or refused(self.lib, [x]) else x.mul_(0.5)
+    # a view may have hooks, which PyTorch forgets
+    kept = is_view(x) or self.checkpoints.keep(x) or refused(self.lib, [x])
+    return x * 0.5 if kept else x.mul_(0.5)
 
 
 def pair(self, x):
@@ -180,17 +220,28 @@ def mean(self, x):
 
 def function(self, x):
     name, given, weight = self.function, x, self.weight
-    if self.in_checkpoint and name in UNREPEATABLE:
+    if "plain" in self.checkpoints.inside and name in UNREPEATABLE:
+        name = "Plain"
+    if name in GIVES_NONE and self.checkpoints.differ_for_none(self.lib, x):
         name = "Plain"
     if name in VIEWS and (not self.lib.is_grad_enabled() or x.is_inference()):
         # PyTorch's views taken under no_grad claim to require grad; those of inference tensors never do
         given, weight = x.detach(), weight.detach()
     if name in DIRTY:
-        # a copy, as leaves cannot be changed; or a view of one, beside which PyTorch allows no other output
-        given = x * 1.0
+        # mostly a copy, as leaves cannot be changed, and views beside no other output in PyTorch, where what retains
+        # its gradient and is returned twice breaks an assertion
+        kept = is_view(x) or x.is_leaf or x.retains_grad or self.checkpoints.keep(x) or refused(self.lib, [x])
+        if kept or self.a % 4 != 1:
+            given = x * 1.0
         if name == "Dirty" and x.ndim and self.a % 3 == 0:
             given = given[:1]
-    return self.functions[name].apply(given, weight, self)
+    with unrecorded_in_inference_mode(self.lib):
+        return self.functions[name].apply(given, weight, self)
+
+
+def unrecorded_in_inference_mode(lib):
+    """Return the mode for what saves: with gradients enabled inside of inference mode PyTorch refuses to."""
+    return lib.no_grad() if lib.is_inference_mode_enabled() else contextlib.nullcontext()
 
 
 def correction(count):
@@ -198,15 +249,32 @@ def correction(count):
     return {"correction": 0} if count < 2 else {}
 
 
+def filled(x):
+    """Return x, of which a variance may be taken: without history if it is empty, as PyTorch's are constant then."""
+    return x if x.numel() else x.detach()
+
+
+def mean_and_spread(lib, x):
+    """Return what gives the mean of x along its first dimension and its spread.
+
+    PyTorch's second derivative of the deviation of equal elements is NaN: of these it is the variance.
+    """
+    with lib.no_grad():
+        # by more than the two sides round differently
+        deviates = x.ndim > 0 and len(x) > 1 and bool((x.amax(0) > x.amin(0) + 1e-6).all())
+    return lib.std_mean if deviates else lib.var_mean
+
+
 def outputs(self, x):
     """Use some of the outputs of an operation that has several."""
+    mean_and = mean_and_spread(self.lib, x)
     if x.ndim == 0:
         x = x.expand(3)
     several = (
         lambda: x.unbind(0),
         lambda: x.split(1),
-        lambda: self.lib.var_mean(x * 1.0, **correction(x.numel())),
-        lambda: self.lib.std_mean(x + self.weight.sum() * 3.0, 0, **correction(len(x))),
+        lambda: self.lib.var_mean(filled(x * 1.0), **correction(x.numel())),
+        lambda: mean_and(filled(x + alone(self.weight).sum() * 3.0), 0, **correction(len(x))),
         lambda: x.chunk(2, -1),
         lambda: (x.max(0).values, x.min(0).values),
     )[self.a % 6]()
@@ -216,10 +284,10 @@ def outputs(self, x):
 def number(self, x):
     """Return a tensor of no dimension, by a way of its own kind."""
     ways = (
-        lambda: x.sum() * self.bias.sum(),
+        lambda: x.sum() * alone(self.bias).sum(),
         lambda: (x * x).mean(),
         lambda: x.sum().exp().tanh(),
-        lambda: self.lib.stack([x.sum(), self.bias.mean()]).unbind(0)[1] * x.sum(),
+        lambda: self.lib.stack([x.sum(), alone(self.bias).sum() * 0.5]).unbind(0)[1] * x.sum(),
         lambda: x.reshape(-1)[0] * 0.5 if x.numel() else x.sum(),
     )
     return ways[self.a % 5]()
@@ -227,7 +295,7 @@ def number(self, x):
 
 def spread_out(self, x):
     """Return the shape of the program from a number."""
-    return x.sum() * self.weight + self.bias.mean()
+    return x.sum() * self.weight + alone(self.bias).sum() * 0.5
 
 
 def packed(self, x):
@@ -241,7 +309,7 @@ def packed(self, x):
         self.note("unpack", halved)
         return halved * 0.5
 
-    with self.lib.autograd.graph.saved_tensors_hooks(pack, unpack):
+    with self.lib.autograd.graph.saved_tensors_hooks(pack, unpack), unrecorded_in_inference_mode(self.lib):
         return self.functions["Plain"].apply(x, self.weight, self)
 
 
@@ -278,39 +346,6 @@ def repeat(self, x):
     return passed(self, 0, passed(self, 0, x))
 
 
-def checkpointed(self, x):
-    if x.is_leaf and x.requires_grad:
-        # of a checkpoint in a checkpoint lucid keeps an argument that is a leaf, PyTorch runs the outer one for it
-        x = x * 1.0
-    # a gradient taken inside of the first run makes lucid recompute what it needs, and PyTorch all without early stop
-    return self.lib.utils.checkpoint.checkpoint(
-        lambda x: passed(self, 0, x), x, use_reentrant=False, early_stop=self.a % 2 == 0 or self.differentiates
-    )
-
-
-def by_keyword(self, x):
-    """Checkpoint a child with an argument that is no tensor, and one by name."""
-    if x.is_leaf and x.requires_grad:
-        x = x * 1.0
-    return self.lib.utils.checkpoint.checkpoint(
-        lambda x, times, *, shift: passed(self, 0, x) * times + shift, x, 0.5, shift=x * 0.25, use_reentrant=False,
-        early_stop=self.a % 2 == 0 or self.differentiates,
-    )  # fmt: skip
-
-
-def segments(self, x):
-    """Checkpoint the children in two segments."""
-    if x.is_leaf and x.requires_grad:
-        x = x * 1.0
-    functions = [lambda x, index=index: passed(self, index, x) for index in range(len(self.spec.children))]
-    return self.lib.utils.checkpoint.checkpoint_sequential(functions, 2, x, use_reentrant=False)
-
-
-def reentrant(self, x):
-    # the argument always gets a gradient: what happens for the None of one that is not used differs
-    return self.lib.utils.checkpoint.checkpoint(lambda x: passed(self, 0, x) + x * 0.5, x, use_reentrant=True)
-
-
 def inner(self, x):
     """Differentiate a child inside of forward, and use its gradient as a number."""
     if self.lib.is_inference_mode_enabled():
@@ -328,7 +363,6 @@ BODIES = {
         *(affine, elementwise, square, identity, parameter, detached, island, inplace, change_input, pair, text),
         *(named_tuple, half_detached, dictionary, listed, two, mixed, by_name, gathered, views, mean, function, packed),
         *(outputs, number, spread_out),
-        *(by_mode, fails, collect, chain, residual, branch, product, repeat, checkpointed, by_keyword, segments),
-        *(reentrant, inner),
+        *(by_mode, fails, collect, chain, residual, branch, product, repeat, inner),
     )
 }

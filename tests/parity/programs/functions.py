@@ -314,7 +314,11 @@ DIRTY = frozenset({"Dirty", "DirtyAndMore", "DirtyTwice"})
 VIEWS = frozenset({"Unchanged", "View"})
 # those that a checkpoint runs again in another way: PyTorch's gives what is saved only once, and runs again even where
 # None arrives
-UNREPEATABLE = frozenset({"ReadsTwice", "Blocked", "Unfilled", "Short"})
+UNREPEATABLE = frozenset({"ReadsTwice", "Blocked", "Unfilled"})
+# those that give each tensor a gradient
+COMPLETE = frozenset({"Plain", "SetUp", "Nested", "Needs", "Unchanged", "SavesOutput"})
+# those that hand None on to what they were computed from
+GIVES_NONE = frozenset({"Blocked", "Unfilled"})
 NAMES = (
     *("Plain", "StraightThrough", "Several", "Unfilled", "Marked", "Dirty", "DirtyAndMore", "DirtyTwice", "Unchanged"),
     *("View", "SetUp", "Once", "SavesOutput", "SavesBetween", "Nested", "ToScalar", "Needs", "AsNumPy", "Blocked"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.parity.programs.bodies import feed
-from tests.parity.programs.functions import NAMES
+from tests.parity.programs.graphs import at_boundary, converts, gives_indices, is_reentrant, of_function
 from tests.parity.programs.structures import PlannedError, leaves_of, mapped, merged, values_of
 
 # What a hook does beside noting that it was called; by their weights
@@ -26,6 +26,11 @@ class Plan:
         self.fixed = False
         self.of_leaf = False
         self.target = None
+
+    @property
+    def leaves_calls(self):
+        """Tell whether it goes while a call inside of a call fires it: PyTorch's outer one forgets its kind."""
+        return self.fixed and self.act == "remove itself"
 
 
 class Hooks:
@@ -92,13 +97,14 @@ class Hooks:
 
     def differentiate(self, plan):
         """Run a backward pass of its own inside of a hook."""
-        # with gradients enabled inside of inference mode PyTorch's checkpoints and Functions save, and then raise
-        if plan.calls > 1 or self.lib.is_inference_mode_enabled():
+        # with gradients enabled inside of inference mode PyTorch's checkpoints and Functions save, and then raise;
+        # in a first run a gradient makes lucid recompute no more of a checkpoint than it needs, PyTorch all of it
+        if plan.calls > 1 or self.lib.is_inference_mode_enabled() or "plain" in self.checkpoints.inside:
             return
         # PyTorch's multi-grad hooks of all tensors count a pass and one inside of it together; its nodes of leaves
-        # may hand `.grad` itself to posthooks, with what post-accumulate hooks have added to it
-        known = plan.number % 2 and plan.kind != "accumulate" and id(self.pool[0]) not in self.watched
-        x = self.pool[0] if known else self.leaf()
+        # may hand `.grad` itself to posthooks, with what a pass inside of a hook of the leaf has added to it
+        fresh = plan.kind in {"accumulate", "node_post"} or id(self.pool[0]) in self.watched
+        x = self.leaf() if fresh or plan.number % 2 == 0 else self.pool[0]
         way = plan.number // 2 % 5
         with self.lib.enable_grad():
             if way == 1:
@@ -108,7 +114,8 @@ class Hooks:
                     x * 1.0,
                     use_reentrant=False,
                 )
-            elif way == 2 and not self.watched:
+            elif way == 2 and not (fresh or self.watched or plan.fixed or any(p.leaves_calls for p in self.plans)):
+                # PyTorch walks the living table of always-called hooks
                 y = merged(self.lib, feed(self.lib, self.parts[0], x))
             else:
                 y = x.sin()
@@ -120,7 +127,8 @@ class Hooks:
                 with self.lib.autograd.graph.saved_tensors_hooks(lambda t: t.detach() * 2.0, lambda t: t * 0.5):
                     y = y.tanh()
         if y.requires_grad:
-            y.backward(y.detach())
+            # a copy: where y is a view of x, PyTorch would make it the gradient of x, and add to it
+            y.backward(y.detach() * 1.0)
         self.note(f"{plan.name} inside", x.grad)
 
     def use(self, plan, seen):
@@ -129,12 +137,12 @@ class Hooks:
         if not found:
             return
         # what a recomputation is to save again should not depend on what the operations of each side save
-        g = found[0].detach() if self.has_checkpoint else found[0]
+        g = found[0].detach() if self.checkpoints.inside else found[0]
         uses = (
             lambda: g.clone(), lambda: g + 1, lambda: g.detach().clone().mul_(0.5),
             lambda: g.detach().cpu().numpy().copy(), lambda: float(g.sum()),
             lambda: g.expand(2, *g.shape), lambda: g.reshape(-1), lambda: 1.0 - g * 1.0,
-            lambda: g.to(self.lib.float32), lambda: g.view(-1)[:1].clone().zero_(), lambda: (g == g).all(),
+            lambda: g.to(self.lib.float32), lambda: g.reshape(-1)[:1].clone().zero_(), lambda: (g == g).all(),
             lambda: [tuple(g.shape), g.ndim, g.numel(), g.requires_grad, g.is_leaf],
             lambda: g * g.detach().cpu().numpy().sum(),
         )  # fmt: skip
@@ -150,7 +158,7 @@ class Hooks:
         mode.__enter__()
         try:
             # beside a checkpoint as in `use`
-            y = self.leaf().detach() * 2.0 if self.has_checkpoint else self.leaf() * self.leaf()
+            y = self.leaf().detach() * 2.0 if self.checkpoints.inside else self.leaf() * self.leaf()
             self.note(f"{plan.name} entered", y.requires_grad)
         finally:
             mode.__exit__(None, None, None)
@@ -193,6 +201,9 @@ class Hooks:
     def scaled(self, value, number=0):
         """Return a structure with another tensor in place of each in it: half of it, for other numbers another way."""
         lib = self.lib
+        if "plain" in self.checkpoints.inside:
+            # a way that saves nothing, as in `use`
+            number = 0
 
         def replaced(g):
             if not (isinstance(g, lib.Tensor) and g.is_floating_point()):
@@ -200,7 +211,7 @@ class Hooks:
             return (
                 lambda: g * 0.5, lambda: g.clone(), lambda: g + 1, lambda: g.detach().clone().mul_(0.5),
                 lambda: lib.tensor(g.detach().cpu().numpy() * 0.5), lambda: lib.zeros_like(g), lambda: g,
-                lambda: g.sum().expand(tuple(g.shape)), lambda: 0.5 * g.tanh(), lambda: g.detach(),
+                lambda: g.sum().expand(tuple(g.shape)).clone(), lambda: g.tanh() * 0.5, lambda: g.detach().clone(),
                 lambda: lib.full(tuple(g.shape), 0.5, dtype=g.dtype), lambda: g.mean() * g,
             )[number % 12]()  # fmt: skip
 
@@ -228,7 +239,8 @@ class Hooks:
 
     def tensor_hook(self, a, b, c, d):
         x = self.hookable(a)
-        if x is not None:
+        # PyTorch breaks off if a hook hangs another on a further output of the node whose hooks are being called
+        if x is not None and not (self.registering and id(x) in self.shared):
             self.hook_tensor(x, b, (a, b, c, d))
 
     def hook_tensor(self, x, number, target=None):
@@ -277,7 +289,7 @@ class Hooks:
         node = self.lib.autograd.graph.get_gradient_edge(x).node
         # at the boundary of a module PyTorch's own hooks are hooks of such a node, lucid's are what the node does
         # and PyTorch's CopySlices runs the op that changed a view inside itself, which in lucid is a node of its own
-        if self.at_boundary(node) or node.name().endswith("CopySlices"):
+        if at_boundary(node) or node.name().endswith("CopySlices"):
             return None, None
         # PyTorch's node of a leaf lives as long as somebody holds it, lucid's as long as the leaf
         self.held.append(node)
@@ -291,7 +303,7 @@ class Hooks:
         def hook(grads):
             return self.fire(plan, grads, lambda: self.scaled(grads, plan.number), lambda: (*grads, *grads))
 
-        if node is not None:
+        if node is not None and not gives_indices(node):
             self.keep(plan, node.register_prehook(hook), f"node of {self.where(x)}")
 
     def node_post(self, a, b, c, d):
@@ -302,12 +314,15 @@ class Hooks:
         def hook(into, grads):
             return self.fire(plan, [into, grads], lambda: self.scaled(into, plan.number), lambda: (*into, None))
 
+        if node is not None and self.registering and is_reentrant(node):
+            # while it runs: PyTorch calls such a hook after this run, without gradients of outputs
+            return
         # what goes on from the node differs: a cast is a node of its own in lucid, a linear layer several in PyTorch,
         # and what a Function returns for an input that requires no grad is None in lucid
         if (
             node is not None
-            and not (self.program.mixed or (self.has_linear and not x.is_leaf))
-            and not (node.name().removesuffix("Backward") in NAMES and any(f is None for f, _ in node.next_functions))
+            and not (converts(node) or getattr(x, "of_other_nodes", False) or (x._base is not None and x._version))
+            and not (of_function(node) and any(f is None for f, _ in node.next_functions))
         ):
             self.keep(plan, node.register_hook(hook), f"node of {self.where(x)}")
 
@@ -318,17 +333,16 @@ class Hooks:
             return False
         # its mode "any" takes the None of an unused output, or of a Function, for a gradient
         return not anyone or not (
-            self.returns_none or id(tensor) in self.shared or (not tensor.is_leaf and self.at_boundary(tensor.grad_fn))
+            self.returns_none or id(tensor) in self.shared or (not tensor.is_leaf and at_boundary(tensor.grad_fn))
         )
-
-    def at_boundary(self, node):
-        """Tell whether a node is one of those around a module that has backward hooks."""
-        return "BackwardHook" in node.name() or "Module" in node.name()
 
     def multi(self, a, b, c, d):
         # in the pass under way, roots would count in lucid only, and PyTorch may refuse its inputs
         # and PyTorch finds no node of a leaf in inference mode
         if self.registering or self.lib.is_inference_mode_enabled():
+            return
+        if any(spec.kind == "reentrant" for spec in self.program.specs):
+            # a pass inside of a pass counts what both reach as one in PyTorch
             return
         tensors = [self.hookable(n, lambda t: self.watchable(t, anyone=d % 2 == 0)) for n in (a, c)]
         tensors = list({id(t): t for t in tensors if t is not None}.values())
@@ -342,6 +356,6 @@ class Hooks:
         def hook(grads):
             self.fire(plan, grads if isinstance(grads, list | tuple) else [grads], lambda: None)
 
-        register = self.lib.autograd.graph.register_multi_grad_hook
-        handle = register(tensors, hook, mode="all" if d % 2 else "any")
-        self.keep(plan, handle, f"{[self.where(t) for t in tensors]} {'all' if d % 2 else 'any'}")
+        mode = "all" if d % 2 else "any"
+        handle = self.lib.autograd.graph.register_multi_grad_hook(tensors, hook, mode=mode)
+        self.keep(plan, handle, f"{[self.where(t) for t in tensors]} {mode}")

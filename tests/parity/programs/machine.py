@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.parity.programs.checkpoints import Checkpoints
 from tests.parity.programs.forwards import Forwards
+from tests.parity.programs.functions import COMPLETE
 from tests.parity.programs.modes import Modes
 from tests.parity.programs.module_hooks import ModuleHooks
-from tests.parity.programs.parts import CHECKPOINTS, STRUCTURED, blocks, parts
+from tests.parity.programs.parts import STRUCTURED, function_of, parts
 from tests.parity.programs.passes import Passes
 from tests.parity.programs.structures import values_of
 from tests.parity.programs.training import Training
@@ -63,16 +65,17 @@ class Machine(Forwards, Passes, Training, Modes, ModuleHooks):
         self.rng = np.random.default_rng(program.seed)
         self.events = []
         self.script = []
-        self.parts = parts(lib, program, self.rng, self.note_part)
+        self.checkpoints = Checkpoints(mixed=program.mixed)
+        self.parts = parts(lib, program, self.rng, self.note_part, self.checkpoints)
         self.net = self.parts[-1]
         kinds = {part.kind for part in self.parts}
         self.structured = bool(kinds & STRUCTURED)
-        self.has_reentrant = "reentrant" in kinds
-        self.has_checkpoint = bool(kinds & CHECKPOINTS)
-        self.has_linear = "linear" in kinds
-        self.changes_input = "change_input" in kinds
-        self.returns_none = "function" in kinds
-        self.blocks = any(blocks(spec) for spec in program.specs)
+        # the numbers of parts that a checkpoint runs again
+        repeating = [part for part in self.parts if part.kind in {"checkpointed", "by_keyword", "segments"}]
+        self.repeated = {p.number for part in repeating for p in part.modules() if p is not part}
+        # to what is not used, or is no parameter of theirs
+        nones = [spec for spec in program.specs if spec.kind == "function" and function_of(spec) not in COMPLETE]
+        self.returns_none = bool(nones) or "reentrant" in kinds
         self.forwards = 0
         self.muted = False
         self.names = {}
@@ -88,7 +91,7 @@ class Machine(Forwards, Passes, Training, Modes, ModuleHooks):
         self.put(self.values(self.shape), "constant")
         self.init_modes()
         self.init_hooks()
-        self.optimizer = lib.optim.SGD(self.net.parameters(), lr=0.1, momentum=0.9) if self.parameters() else None
+        self.new_optimizer()
 
     # Running
 
@@ -113,6 +116,7 @@ class Machine(Forwards, Passes, Training, Modes, ModuleHooks):
             said = f"{type(error).__name__}: {str(error)[:300].splitlines()[0] if str(error) else ''}"
             self.events.append(Event(f"{name} raises", raised(error), said))
             self.say(f"# raises {said}")
+            self.forget_refused()
             return None
 
     def note(self, name, *seen):
@@ -167,7 +171,8 @@ class Machine(Forwards, Passes, Training, Modes, ModuleHooks):
 
     def leaves(self):
         """Return what accumulates: the parameters and the leaves of the pool."""
-        return self.parameters() + [t for t in self.pool if t.is_leaf and t.requires_grad]
+        # a view is none, and one that may not be used any more refuses to say so
+        return self.parameters() + [t for t in self.pool if t._base is None and t.is_leaf and t.requires_grad]
 
     def forget_graph(self):
         """Keep only the leaves: the graph of the others is used up, or its saved tensors were changed."""

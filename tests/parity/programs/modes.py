@@ -19,7 +19,8 @@ class Modes:
         return (
             lib.no_grad,
             lib.enable_grad,
-            lib.inference_mode,
+            # PyTorch cannot save what was made there, and lucid saves what it was cast to
+            lib.no_grad if self.program.mixed else lib.inference_mode,
             lambda: lib.inference_mode(False),
             lambda: lib.set_grad_enabled(False),
             lambda: lib.set_grad_enabled(True),

@@ -14,9 +14,6 @@ class ModuleHooks(Hooks):
 
     def forward_act(self, plan):
         """Change what a forward hook does where PyTorch and lucid differ, or a recomputation would."""
-        if self.has_checkpoint and plan.act in {"replace", "raise", "wrong", "differentiate"}:
-            # what runs again must do the same again
-            plan.act = "observe"
         return plan
 
     def forward_pre(self, a, b, c, d):
@@ -54,7 +51,7 @@ class ModuleHooks(Hooks):
         part = self.parts[a % len(self.parts)]
         # PyTorch stops a recomputation with an Exception, at which always-called hooks inside run once more; and it
         # calls one that is registered during a call that raises, in lucid it waits for the next
-        named, always = c % 3 == 0, c % 4 == 0 and not (self.has_checkpoint or self.registering)
+        named, always = c % 3 == 0, c % 4 == 0 and not (part.number in self.repeated or self.registering)
         plan.fixed = named or always
         if always and plan.act in {"remove itself", "remove another", "register"}:
             # PyTorch walks the living table after an error
@@ -62,7 +59,8 @@ class ModuleHooks(Hooks):
 
         def hook(module, args, *rest):
             *kwargs, output = rest
-            if d % 5 == 0 and output is not None:
+            # in a checkpoint in a checkpoint two tensors stand for one place: PyTorch fires the hooks of each in turn
+            if d % 5 == 0 and output is not None and self.checkpoints.inside.count("plain") < 2:
                 for tensor in tensors_of(self.lib, output)[:1]:
                     if tensor.requires_grad and not tensor.is_leaf and not self.muted:
                         self.hook_tensor(tensor, c)
@@ -77,9 +75,6 @@ class ModuleHooks(Hooks):
 
     def backward_hooked(self, number):
         """Return a part that may carry backward hooks: PyTorch fires none for lists and dictionaries."""
-        if self.blocks:
-            # a module of which no gradient is known: its hooks get None in lucid, and zeros in PyTorch
-            return None
         fitting = [part for part in self.parts if part.kind not in STRUCTURED]
         return fitting[number % len(fitting)] if fitting else None
 
@@ -130,9 +125,6 @@ class ModuleHooks(Hooks):
 
     def output_hook(self, a, b, c, d):
         """Register a hook of the output tensor; `feed` puts it there in PyTorch."""
-        if self.changes_input:
-            # an output that is a view, and is changed by the next part
-            return
         self.output_hooked = True
         plan = self.plan("output_hook", b)
         plan.target = (a, b, c, d)
@@ -141,11 +133,7 @@ class ModuleHooks(Hooks):
         def hook(tensor, grad):
             self.fire(plan, [grad], lambda: None)
 
-        def see(module, args, output):
-            module.seen_args = args
-
         if self.lib.__name__ == "torch":
-            part.register_forward_hook(see)
             handle = RemovableHandle(part.output_hooks)
             part.output_hooks[handle.id] = hook
         else:
@@ -180,12 +168,10 @@ class ModuleHooks(Hooks):
         """Register a hook of all modules."""
         lib = self.lib.nn.modules.module
         kind = ("forward_pre", "forward", "full_backward_pre", "full_backward")[a % 4]
-        if a % 4 > 1 and (self.structured or self.blocks):
+        if a % 4 > 1 and self.structured:
             return
         plan = self.forward_act(self.plan(f"global_{kind}", b))
         plan.target = None
-        if a % 4 == 2:
-            plan.act = "observe" if plan.act == "wrong" else plan.act
 
         def hook(module, *rest):
             if not hasattr(module, "number"):
@@ -198,7 +184,7 @@ class ModuleHooks(Hooks):
             return self.fire(plan, [module.number, *rest], lambda: self.scaled(value, plan.number))
 
         # as for the hooks of one module
-        always = a % 4 == 1 and c % 3 == 1 and not (self.has_checkpoint or self.registering)
+        always = a % 4 == 1 and c % 3 == 1 and not (self.repeated or self.registering)
         # not both: after an error PyTorch calls such a hook without the keyword arguments
         named = a % 4 == 1 and c % 3 == 0
         options = {"with_kwargs": named, "always_call": always} if named or always else {}

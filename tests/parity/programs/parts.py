@@ -9,9 +9,9 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from tests.parity.programs.bodies import BODIES
+from tests.parity.programs.checkpoints import CHECKPOINTED
 from tests.parity.programs.functions import NAMES, functions
 
-CHECKPOINTS = frozenset({"checkpointed", "by_keyword", "segments", "reentrant"})
 # PyTorch fires no backward hook for tensors in the arguments or outputs of these, lucid does (contract 5.8)
 STRUCTURED = frozenset({"dictionary", "listed", "collect", "gathered"})
 
@@ -29,16 +29,8 @@ def function_of(spec):
     return NAMES[spec.a % len(NAMES)]
 
 
-def blocks(spec):
-    """Tell whether a part hands None to what it was computed from.
-
-    The full backward hooks of a module whose outputs got None see None in lucid, and zeros in PyTorch.
-    """
-    return spec.kind == "function" and function_of(spec) in {"Blocked", "Unfilled", "Short"}
-
-
-def parts(lib, program, rng, note):
-    """Return the modules of a program, in the order of their specs; `note` takes what they note."""
+def parts(lib, program, rng, note, checkpoints):
+    """Return the modules of a program, in the order of their specs; they note in the last two what they do."""
     specs, shape = program.specs, program.shape
 
     def values(spec, *shape):
@@ -60,17 +52,20 @@ def parts(lib, program, rng, note):
         def function(self):
             return function_of(self.spec)
 
+        @property
+        def early_stop(self):
+            # a gradient taken inside of the first run makes lucid recompute what it needs, and PyTorch all without it
+            return self.a % 2 == 0 or any(part.kind == "inner" for part in self.modules())
+
         def child(self, index):
             return getattr(self, f"c{index % len(self.spec.children)}")
 
         def forward(self, *args, **kwargs):
-            return BODIES[self.kind](self, *args, **kwargs)
+            return (BODIES | CHECKPOINTED)[self.kind](self, *args, **kwargs)
 
     # of the class, so that copies share them
     Part.lib, Part.functions, Part.note = lib, functions(lib), staticmethod(note)
-    Part.in_reentrant = any(spec.kind == "reentrant" for spec in specs)
-    Part.in_checkpoint = any(spec.kind in CHECKPOINTS for spec in specs)
-    Part.differentiates = any(spec.kind == "inner" for spec in specs)
+    Part.checkpoints = checkpoints
     made = []
     for number, spec in enumerate(specs):
         if spec.kind == "linear" and shape:
@@ -90,7 +85,7 @@ def parts(lib, program, rng, note):
                 tied = [m for m in made if m.kind == "affine"]
                 if tied:
                     part.weight = tied[spec.a % len(tied)].weight
-        part.kind, part.a, part.number = spec.kind, spec.a, number
-        part.output_hooks, part.seen_args = OrderedDict(), ()
+        part.kind, part.a, part.number, part.mixed = spec.kind, spec.a, number, program.mixed
+        part.output_hooks = OrderedDict()
         made.append(part)
     return made

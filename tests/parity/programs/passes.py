@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from tests.parity.programs.graphs import is_reentrant, nodes_above, overlap
+
 
 class Passes:
     """The acts that run backward. `Machine` gives the pool and the notes."""
 
-    def cannot_repeat(self):
+    def cannot_repeat(self, roots):
         """Tell whether PyTorch refuses to run a checkpoint again: in inference mode it saves nothing there."""
-        return self.has_checkpoint and self.lib.is_inference_mode_enabled()
+        return self.lib.is_inference_mode_enabled() and bool(nodes_above(roots) & set(self.checkpoints.nodes))
+
+    def has_reentrant(self, roots):
+        """Tell whether a pass would reach a reentrant checkpoint, of which second derivatives differ."""
+        return any(is_reentrant(node) for node in nodes_above(roots))
 
     def is_watched(self, t):
         """Tell whether a multi-grad hook waits for a tensor, or for another output of its node."""
@@ -45,12 +51,12 @@ class Passes:
         return None if number % 4 == 0 and all(root.numel() == 1 for root in roots) else grads
 
     def backward(self, a, b, c, d):
-        if self.cannot_repeat():
-            return
         roots, grads = self.roots((a, b) if c % 2 else (a,))
+        if self.cannot_repeat(roots):
+            return
         times = 1 + (d % 3 == 0)
         # second derivatives that reentrant checkpoints refuse, and PyTorch gets wrong
-        create = d % 7 == 0 and not self.has_reentrant
+        create = d % 7 == 0 and not self.has_reentrant(roots)
         self.say(f"backward({[self.name(t) for t in roots]}, create_graph={create}) x {times}")
         try:
             for time in range(times):
@@ -60,6 +66,7 @@ class Passes:
                     self.edges(roots, b), given, create_graph=create,
                     retain_graph=time + 1 < times or d % 4 == 0,
                 )  # fmt: skip
+                self.part_gradients()
                 self.note("gradients", [t.grad for t in self.leaves()])
         except Exception:
             self.forget_graph()
@@ -71,6 +78,14 @@ class Passes:
                     t.grad = None if t.grad is None else t.grad.detach()
         if d % 4:
             self.forget_graph()
+
+    def part_gradients(self):
+        """Let no gradients of leaves share memory, as parts of one gradient may in PyTorch: it adds to both."""
+        held = [t for t in self.leaves() if t.grad is not None]
+        for index, t in enumerate(held):
+            if any(other is not t and overlap(t.grad, other.grad) for other in held[:index]):
+                with self.lib.inference_mode(t.grad.is_inference()):
+                    t.grad = t.grad.clone()
 
     def forget_refused(self):
         """Drop the gradients that were made in inference mode: PyTorch adds to them outside of it, and then raises."""
@@ -86,24 +101,25 @@ class Passes:
         return [t for t in found if t.requires_grad and id(t) not in self.watched]
 
     def backward_to_inputs(self, a, b, c, d):
-        if self.cannot_repeat():
-            return
         roots, grads = self.fresh_roots((a,))
+        if self.cannot_repeat(roots):
+            return
         inputs = self.inputs((b, c))
         self.say(f"backward({[self.name(t) for t in roots]}, inputs={[self.name(t) for t in inputs]})")
         try:
             self.lib.autograd.backward(roots, self.given(roots, grads, d), inputs=self.edges(inputs, d))
+            self.part_gradients()
         finally:
             self.forget_refused()
             self.forget_graph()
         self.note("gradients", [t.grad for t in self.leaves()])
 
     def grad(self, a, b, c, d):
-        if self.cannot_repeat():
-            return
         roots, grads = self.fresh_roots((a,))
+        if self.cannot_repeat(roots):
+            return
         inputs = self.inputs((b, c))
-        if d % 2 and not self.has_reentrant:
+        if d % 2:
             # a hook on an input that is no leaf: PyTorch returns what the hook was given if another input lies below
             inputs += self.distinct(
                 (d,), lambda t: t.requires_grad and not t.is_leaf and id(t) not in self.hooked | self.watched
@@ -124,12 +140,12 @@ class Passes:
         The second pass goes through the recorded derivatives, and how these use intermediate tensors is each side's own
         affair: only hooks of leaves act there, and only what reaches leaves is compared.
         """
-        if self.has_reentrant or self.cannot_repeat():
-            # second derivatives through reentrant ones are refused by lucid, wrong in PyTorch
-            return
         # as in `inputs`
         leaves = [t for t in self.leaves() if t.requires_grad and id(t) not in self.watched] or [self.leaf()]
         roots, grads = self.fresh_roots((a, b) if c % 2 else (a,))
+        if self.has_reentrant(roots) or self.cannot_repeat(roots):
+            # second derivatives through reentrant ones are refused by lucid, wrong in PyTorch
+            return
         self.say(f"double backward of {[self.name(t) for t in roots]}")
         try:
             first = self.lib.autograd.grad(roots, leaves, grads, create_graph=True, allow_unused=True)
@@ -140,7 +156,15 @@ class Passes:
                 total.backward()
             for note in sorted(self.unordered, key=lambda note: note[0]):
                 self.note(*note)
+        except Exception:
+            # which leaves had theirs by then depends on the order
+            for t in self.leaves():
+                t.grad = None
+            raise
         finally:
+            for t in self.pool:
+                if t.retains_grad:
+                    t.grad = None
             self.unordered.clear()
             self.muted = False
             self.forget_graph()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 
 from tests.parity.programs.structures import refused
@@ -20,11 +21,40 @@ class Training:
         self.note("zeroed", [p.grad for p in self.parameters()])
 
     def optimizer_step(self, a, b, c, d):
-        if self.optimizer and not refused(self.lib, self.parameters()):
+        if self.optimizer:
             self.say("optimizer.step()")
-            self.optimizer.step()
-            self.forget_graph()
+            try:
+                with self.as_before_if_refused(self.parameters()):
+                    self.optimizer.step()
+            finally:
+                if self.lib.is_inference_mode_enabled():
+                    # its state is made of inference tensors, which PyTorch's next step may not change
+                    self.new_optimizer()
+            self.forget_converted()
             self.note("stepped", self.parameters())
+
+    @contextlib.contextmanager
+    def as_before_if_refused(self, tensors):
+        """Undo what is done to tensors if it raises as it may not change them: PyTorch has changed some by then."""
+        before = [t.detach() * 1.0 for t in tensors]
+        try:
+            yield
+        except Exception:
+            if refused(self.lib, tensors):
+                with self.lib.inference_mode():
+                    for t, values in zip(tensors, before, strict=True):
+                        t.copy_(values)
+                self.after_load.clear()
+                self.new_optimizer()
+            raise
+
+    def new_optimizer(self):
+        self.optimizer = self.lib.optim.SGD(self.parameters(), lr=0.1, momentum=0.9) if self.parameters() else None
+
+    def forget_converted(self):
+        """Forget graphs that cast changed parameters: lucid's have saved what was cast, PyTorch's are refused."""
+        if self.program.mixed:
+            self.forget_graph()
 
     def optimizer_hook(self, a, b, c, d):
         """Register a hook of the optimizer's step; it goes with the optimizer."""
@@ -48,13 +78,16 @@ class Training:
             return
         part = fitting[a % len(fitting)]
         value = self.values(() if d % 4 == 0 else self.shape)
-        self.forget_graph()
         if c % 3:
+            if not part.weight.requires_grad:
+                # a checkpoint would save more when it runs again, and each side takes it in the order that it saves
+                self.forget_graph()
             self.say(f"m{part.number}.weight = Parameter")
             part.weight = self.lib.nn.Parameter(value)
         else:
             self.say(f"m{part.number}.register_buffer")
             part.register_buffer("state", value)
+        self.forget_converted()
         self.note("stored", *[value for _, value in sorted(part.state_dict().items())])
 
     def train(self, a, b, c, d):
@@ -67,30 +100,32 @@ class Training:
         if parameters:
             p = parameters[a % len(parameters)]
             self.say(f"parameter {a % len(parameters)}.requires_grad_({b % 2 == 0})")
+            # a second derivative through what saved it follows the flag of now in PyTorch
             self.forget_graph()
+            # and a view of it requires grad in PyTorch as soon as it does
+            self.kept += [t for t in self.pool if t._base is p]
+            self.pool = [t for t in self.pool if t._base is not p]
             p.requires_grad_(b % 2 == 0)
 
     def state_dict(self, a, b, c, d):
         part = self.parts[b % len(self.parts)] if a % 2 else self.net
-        if refused(self.lib, [*part.parameters(), *part.buffers()]):
-            return
         self.say(f"m{part.number}.load_state_dict(m{part.number}.state_dict())")
         state = part.state_dict()
         self.note("state", dict(state))
-        part.load_state_dict({key: value * 0.5 for key, value in state.items()}, strict=c % 2 == 0)
+        with self.as_before_if_refused([*part.parameters(), *part.buffers()]):
+            part.load_state_dict({key: value * 0.5 for key, value in state.items()}, strict=c % 2 == 0)
         for note in self.after_load:
             self.note(*note)
         self.after_load.clear()
-        self.forget_graph()
+        self.forget_converted()
         self.note("loaded", self.parameters())
 
     def deepcopy(self, a, b, c, d):
         """Go on with a copy of the net."""
         self.say("net = deepcopy(net)")
-        self.forget_graph()
         # the hooks' handles are those of the original
         self.originals.append(self.parts)
         copied = copy.deepcopy(self.parts)
         self.parts, self.net = copied, copied[-1]
-        self.optimizer = self.lib.optim.SGD(self.parameters(), lr=0.1) if self.parameters() else None
+        self.new_optimizer()
         self.note("copied", [(p, p.grad) for p in self.parameters()])

@@ -1,0 +1,163 @@
+"""Arguments as users give them: how one that does not fit is named, and checks of settings against their annotations.
+
+What is checked costs nothing where it fits: conversions find the name of what they refuse on the stack, afterwards.
+Only functions that are rarely called, such as constructors, look at their arguments before they begin: `checked`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
+
+from lucid.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", bound=Exception)
+
+PACKAGE = __name__.partition(".")[0]
+# Special methods whose parameters are what the user wrote.
+PUBLIC = {"__init__", "__new__", "__getitem__", "__setitem__"}
+MOST_SHOWN = 80
+
+
+def named(value: Any, name: str = "") -> str:
+    """Return "function: parameter" for a value that the user gave to the public function that is being called.
+
+    Called while an error is made: it walks outwards through frames of lucid, to the function that the user called.
+    `name` is the parameter as the caller knows it: it decides where an object stands twice, or is no argument itself.
+    """
+    function = place = ""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        code = frame.f_code
+        if code.co_name in PUBLIC or not (code.co_name[0] == "_" or "<" in code.co_qualname or code.co_name == "call"):
+            function = code.co_qualname.removesuffix(".__init__").removesuffix(".__new__")
+            places = list(_places(value, code, frame.f_locals))
+            place = name if not places or name in places else places[0]
+        frame = frame.f_back
+    return ": ".join(part for part in (function, place) if part)
+
+
+def _places(value: Any, code: CodeType, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where `value` is among the arguments of a call: "dim", or "tensors[1]" inside of a sequence or a dict."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    for parameter in code.co_varnames[:count]:
+        argument = given.get(parameter)
+        if argument is value:
+            yield parameter
+        elif isinstance(argument, tuple | list):
+            entries = cast("list[Any]", argument)
+            yield from (f"{parameter}[{index}]" for index, entry in enumerate(entries) if entry is value)
+        elif isinstance(argument, dict):
+            entries = cast("dict[Any, Any]", argument)
+            yield from (f"{parameter}[{key!r}]" for key, entry in entries.items() if entry is value)
+
+
+def shown(value: Any) -> str:
+    """Return the type of a value and, where that is a number or a text, what it is; for messages."""
+    kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
+    text = repr(value) if kind in {bool, int, float, complex, str} else ""
+    return kind.__name__ if not text or len(text) > MOST_SHOWN else f"{kind.__name__} {text}"
+
+
+def unfit(value: Any, wanted: str, name: str = "", kind: type[E] = ArgumentError) -> E:
+    """Return the error of an argument of a wrong type: the function and the parameter, what it takes, what it got."""
+    return kind(f"{named(value, name)}: expected {wanted}, got {shown(value)}")
+
+
+# ---- annotations ----
+
+
+def _is_float(value: Any) -> bool:
+    # a tensor counts as its element; a bool is a flag that has come to the wrong place
+    return hasattr(value, "__float__") and not isinstance(value, bool) and getattr(value, "ndim", 0) == 0
+
+
+def _of_class(name: str) -> Callable[[Any], bool]:
+    return lambda value: any(base.__name__ == name for base in type(value).__mro__)
+
+
+# How messages call what an annotation takes, and the test.
+Kind: TypeAlias = tuple[str, Callable[[Any], bool]]
+
+# What an annotation takes, by its name. Classes of lucid are told by theirs.
+KINDS: dict[str, Kind] = {
+    "None": ("None", lambda value: value is None),
+    "bool": ("a bool", lambda value: isinstance(value, bool)),
+    "int": ("an int", lambda value: hasattr(value, "__index__") and getattr(value, "ndim", 0) == 0),
+    "float": ("a number", _is_float),
+    "str": ("a string", lambda value: isinstance(value, str)),
+    "Iterable": ("an iterable", lambda value: isinstance(value, Iterable) and not isinstance(value, str)),
+    "Mapping": ("a dict", lambda value: isinstance(value, Mapping)),
+    "dict": ("a dict", lambda value: isinstance(value, dict)),
+    "Tensor": ("a Tensor", _of_class("TensorBase")),
+    "Module": ("a Module", _of_class("Module")),
+    "Generator": ("a Generator", _of_class("Generator")),
+}
+
+
+def _kinds(annotation: str) -> list[Kind]:
+    """Return what an annotation such as "int | None" takes; nothing if a part of it is not checked."""
+    found: list[Kind] = []
+    for part in annotation.split(" | "):
+        name, _, inner = part.partition("[")
+        if name in {"tuple", "Sequence"}:
+            text, fits = KINDS.get(inner.partition(",")[0].rstrip("]"), ("anything", lambda _: True))
+            found.append((f"a sequence of {text.partition(' ')[2] or text}s", _sequence_of(fits)))
+        elif name in KINDS:
+            found.append(KINDS[name])
+        else:
+            return []
+    return found
+
+
+def _sequence_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, tuple | list) and all(map(fits, cast("Iterable[Any]", value)))
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Return `function` with its arguments checked against their annotations before it begins.
+
+    For what is called rarely: it costs some microseconds, and a frame, which counts in the `stacklevel` of warnings.
+
+    Raises
+    ------
+    ArgumentError
+        On a call, for the first argument that is not what its annotation says.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        signature, kinds = _parameters(function)
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            given = {}  # the call itself says which argument is missing or too much
+        for name, value in given.items():
+            if name in kinds and not any(fits(value) for _, fits in kinds[name]):
+                title = function.__qualname__.removesuffix(".__init__")
+                wanted = " or ".join(text for text, _ in kinds[name])
+                raise ArgumentError(f"{title}: {name}: expected {wanted}, got {shown(value)}")
+        return function(*args, **kwargs)
+
+    return call
+
+
+# On the first call: the signatures of all such functions would be a share of the time of `import lucid`.
+@functools.cache
+def _parameters(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, list[Kind]]]:
+    signature = inspect.signature(function)
+    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return signature, {
+        name: kinds
+        for name, parameter in signature.parameters.items()
+        if parameter.kind not in several and (kinds := _kinds(str(parameter.annotation)))
+    }

@@ -1,0 +1,74 @@
+"""CuPy's functions as ops use them: a bfloat16 array stays one, as it does in NumPy.
+
+CuPy's ufuncs know bfloat16, but `where` and what CuPy makes of it do not, and a Python float beside a bfloat16 array is
+not weak: each gives float32.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from lucid.backend import gpu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["cupy_functions", "with_weak_numbers"]
+
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_NUMBERS = frozenset((bool, int, float))
+_FORGETFUL = frozenset(("clip", "tril", "triu", "where"))
+
+
+class _Functions:
+    """A module's functions, those that forget bfloat16 mended."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        if name in _FORGETFUL:
+            found = _keeping(found)
+        setattr(self, name, found)
+        return found
+
+
+def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of arrays and numbers that gives bfloat16 where all floating-point arrays are bfloat16."""
+
+    def keeps(*operands: Any, **settings: Any) -> Any:
+        out = function(*operands, **settings)
+        dtypes = [x.dtype for x in operands if hasattr(x, "dtype") and x.dtype.kind in "fcV"]
+        return out.astype(_BFLOAT16) if dtypes and all(dtype == _BFLOAT16 for dtype in dtypes) else out
+
+    return keeps
+
+
+_functions_of = functools.cache(_Functions)
+
+
+def cupy_functions() -> Any:
+    """``cupy``, with functions that keep bfloat16.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If there is no CUDA device.
+    """
+    return _functions_of(gpu.cupy())
+
+
+def with_weak_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of CuPy's arrays and of numbers, which beside bfloat16 arrays are taken in bfloat16."""
+
+    def takes(*operands: Any, **settings: Any) -> Any:
+        if any(type(x) in _NUMBERS for x in operands) and any(getattr(x, "dtype", 0) == _BFLOAT16 for x in operands):
+            operands = tuple(_BFLOAT16.type(x) if type(x) in _NUMBERS else x for x in operands)
+        return function(*operands, **settings)
+
+    return takes

@@ -1,0 +1,26 @@
+"""What the strides of an array say of its memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def writeable(array: Any) -> bool:
+    """Return whether each element of an array has memory of its own, and it may be written to."""
+    flags = array.flags
+    if type(array) is np.ndarray and not flags.writeable:
+        return False
+    return flags.c_contiguous or not overlapping(array)
+
+
+def overlapping(array: Any) -> bool:
+    """Return whether elements of an array share memory; also True for some in which they interleave."""
+    reach = 0
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False

@@ -1,0 +1,63 @@
+"""Memory that other streams than its own still read: kept from reuse until they are done.
+
+CuPy gives the memory of an array whose last reference goes to what is queued next on the stream on which it was
+allocated, and tells nobody. So memory that another stream reads is held here too, and let go when nobody else holds it
+and the stream has reached the end of what was queued on it by then.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+from lucid.backend import gpu
+from lucid.backend.locks import new_rlock
+
+__all__ = ["hold", "release"]
+
+# The slot of the use, and the argument of getrefcount.
+_OUR_REFERENCES = 2
+
+
+class _Use:
+    """One block of memory, the streams that read it, and events at the ends of these once nobody else holds it."""
+
+    __slots__ = ("events", "memory", "streams")
+
+    def __init__(self, memory: Any) -> None:
+        self.memory = memory
+        self.streams: dict[tuple[int, int], Any] = {}
+        self.events: list[Any] | None = None
+
+
+_uses: dict[int, _Use] = {}
+_lock = new_rlock()
+
+
+def hold(array: Any, stream: Any, index: int) -> None:
+    """Keep the memory of a CuPy array from reuse before a stream of device ``index`` is done with it."""
+    release()
+    memory = array.data.mem
+    with _lock:
+        use = _uses.setdefault(id(memory), _Use(memory))
+        use.streams[index, stream.ptr] = stream
+
+
+def release(*, wait: bool = False) -> None:
+    """Let go of what no array holds and no stream reads any more; with `wait`, wait until the streams have read it."""
+    with _lock:
+        for key, use in list(_uses.items()):
+            if use.events is None:
+                if getrefcount(use.memory) > _OUR_REFERENCES:
+                    continue
+                use.events = [_mark(stream, index) for (index, _), stream in use.streams.items()]
+            if wait:
+                for event in use.events:
+                    event.synchronize()
+            if all(event.done for event in use.events):
+                del _uses[key]
+
+
+def _mark(stream: Any, index: int) -> Any:
+    with gpu.use_device(index):
+        return gpu.mark(stream)

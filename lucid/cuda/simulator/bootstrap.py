@@ -1,0 +1,215 @@
+"""Puts the simulated CUDA under the real CuPy: its wheel, unchanged, then finds devices on any machine."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import sys
+import threading
+import traceback
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from lucid.backend import gpu
+from lucid.cuda import kernels
+from lucid.cuda.simulator.absence import refuse_what_is_absent
+from lucid.cuda.simulator.blocks import Blocks
+from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, shared_variables
+from lucid.cuda.simulator.driver import SimulatedDriver
+from lucid.cuda.simulator.redirection import redirect
+from lucid.cuda.simulator.runtime import library, runtime
+from lucid.cuda.simulator.settings import whole_number
+from lucid.errors import CudaUnavailableError, LucidError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["start"]
+
+_INSTALL = "pip install 'lucid-cupy[simulator]'"
+_COMPILATION_FAILED = 6
+_CUBLAS = [f"libraries/{name}.cpp" for name in ("cublas", "cublas_vectors", "cublas_solving")]
+# What only has to be there; what they hold is the driver's.
+_OTHER_NAMES = ("libcudart.so.12", "libnvrtc.so.12", "libcublasLt.so.12")
+_MARK = "lucid simulator\n"
+_CODE = re.compile(r"\{code ([0-9a-f]+)\}")
+
+_state: _Simulated | None = None
+
+
+def start() -> None:
+    """Give this process the devices that LUCID_CUDA_SIMULATOR asks for; once is enough.
+
+    Raises
+    ------
+    CudaUnavailableError
+        If this machine cannot, or has no CuPy that it can be done to.
+    SettingError
+        If LUCID_CUDA_SIMULATOR holds no number of devices.
+    """
+    global _state
+    if _state is None:
+        whole_number("LUCID_CUDA_SIMULATOR", 1, 64)
+        _state = _Simulated(_wheel())
+        gpu.simulate()
+        kernels.drive(SimulatedDriver)
+
+
+def _wheel() -> Path:
+    """Return where CuPy is installed."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        raise CudaUnavailableError(
+            f"simulated CUDA devices need Linux on x86-64, this is {sys.platform} on {platform.machine()}; "
+            "use device='cpu'"
+        )
+    # what an interrupted installation has left has no name
+    names = {found.name or "" for found in distributions()}
+    wheels = sorted(name for name in names if re.fullmatch(r"cupy(-cuda\w+|-rocm.*)?", name))
+    if len(wheels) > 1:
+        raise CudaUnavailableError(
+            f"several CuPy are installed: {', '.join(wheels)}; they overwrite each other's files: uninstall all, then "
+            f"install one with: {_INSTALL}"
+        )
+    found = PathFinder.find_spec("cupy")
+    if found is None or found.origin is None:
+        raise CudaUnavailableError(f"simulated CUDA devices need CuPy, which is not installed; install it: {_INSTALL}")
+    if wheels and wheels[0] != "cupy-cuda12x":
+        raise CudaUnavailableError(
+            f"simulated CUDA devices need the wheel cupy-cuda12x, and {wheels[0]} is installed; use another "
+            f"environment, with: {_INSTALL}"
+        )
+    return Path(found.origin).parent
+
+
+class _Python(ctypes.Structure):
+    """``lucid_simulator::Python``: what the libraries leave to Python."""
+
+    COMPILE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)
+    LOAD = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
+    ENTER = ctypes.CFUNCTYPE(ctypes.c_int)
+    EXPLAIN = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+    WHERE = ctypes.CFUNCTYPE(ctypes.c_void_p)
+    _fields_: ClassVar = [
+        ("compile", COMPILE),
+        ("load", LOAD),
+        ("enter", ENTER),
+        ("explain", EXPLAIN),
+        ("where", WHERE),
+    ]
+
+
+class _Simulated:
+    """The libraries, loaded, and CuPy's binaries, redirected to them.
+
+    Parameters
+    ----------
+    cupy : pathlib.Path
+        The folder of the package.
+    """
+
+    def __init__(self, cupy: Path) -> None:
+        self._cupy = cupy
+        folders = FOLDER.parents[1], cupy, cupy.parent / "cupyx", cupy.parent / "cupy_backends"
+        self._inside = tuple(f"{folder}{os.sep}" for folder in folders)
+        self._driver = runtime()
+        library("libcublas.so.12", *_CUBLAS, options=("-Wl,--version-script=libraries/cublas.map",))
+        library("libcurand.so.10", "libraries/curand.cpp", options=("-Wl,--version-script=libraries/curand.map",))
+        path = Path(self._driver._name)  # noqa: SLF001 - there is no other way to its file
+        for name in _OTHER_NAMES:
+            library(name, options=("-x", "c++", "/dev/null", "-x", "none", "-Wl,--no-as-needed", str(path)))
+        thrust = library("liblucid_thrust.so", "libraries/thrust.cpp")
+        self._blocks = Blocks(self._driver)
+        # of each thread, as a library reads its text when another thread may be here
+        self._told = threading.local()
+        # kept for as long as the libraries may call them
+        self._python = _Python(
+            _Python.COMPILE(self._compile), _Python.LOAD(self._load), _Python.ENTER(self._enter),
+            _Python.EXPLAIN(self._explain), _Python.WHERE(self._where),
+        )  # fmt: skip
+        self._driver.lucid_set_python(ctypes.addressof(self._python))
+        os.environ["CUDA_PATH"] = str(FOLDER / "toolkit")
+        # CuPy asks NVRTC for every kernel, and what that gives is kept in lucid's cache, which trusts no other's files.
+        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
+        # CUB's kernels are machine code inside of the wheel.
+        os.environ["CUPY_ACCELERATORS"] = ""
+        if "cupy" in sys.modules:  # it has read that already
+            accelerators = import_module("cupy._core")
+            accelerators.set_reduction_accelerators([])
+            accelerators.set_routine_accelerators([])
+        unsupported = _address(self._driver, "lucid_unsupported")
+        self._redirect(
+            "cupy_backends/cuda/api", "runtime",
+            lambda name: (_address(self._driver, name) or unsupported) if re.match("cuda[A-Z]", name) else None,
+        )  # fmt: skip
+        self._redirect("cupy/cuda", "thrust", lambda name: _address(thrust, name) if "thrust_" in name else None)
+        refuse_what_is_absent()
+
+    def _redirect(self, folder: str, stem: str, choose: Callable[[str], int | None]) -> None:
+        binary = next((self._cupy.parent / folder).glob(f"{stem}.*.so"), None)
+        if binary:
+            ctypes.CDLL(str(binary))
+        if binary is None or redirect(binary, choose) == 0:
+            raise CudaUnavailableError(
+                f"the CuPy in {self._cupy} cannot be simulated: its {folder}/{stem} does not name the functions of "
+                f"CUDA that it holds, as the wheels from PyPI do; install one that lucid allows: {_INSTALL}"
+            )
+
+    # ---- what the libraries call; nothing may be raised here ----
+
+    def _compile(self, program: int, source: bytes, names: bytes, options: bytes) -> int:
+        try:
+            path = compiled(
+                source.decode(),
+                names.decode().split("\x1f") if names else [],
+                options.decode().split("\x1f") if options else [],
+                [FOLDER / "toolkit/include", self._cupy / "_core/include"],
+            )
+        except (LucidError, OSError) as error:
+            self._driver.lucid_compiled(program, str(error).encode(), 1)
+            return _COMPILATION_FAILED
+        self._driver.lucid_compiled(program, f"{_MARK}{path}".encode(), 0)
+        return 0
+
+    def _load(self, path: bytes, unit: int) -> None:
+        shared = shared_variables(Path(path.decode()))
+        self._driver.lucid_load(
+            unit,
+            len(shared),
+            (ctypes.c_size_t * len(shared))(*(offset for offset, _ in shared)),
+            (ctypes.c_char_p * len(shared))(*(name for _, name in shared)),
+        )
+
+    def _enter(self) -> int:
+        hooks = sys.modules.get("cupy.cuda.memory_hook")
+        if hooks is None or not hasattr(hooks, "MemoryHook"):
+            return 0  # CuPy is being imported
+        self._blocks.watch(hooks)
+        return 1
+
+    def _where(self) -> int:
+        frames = traceback.extract_stack()
+        # what queues work for somebody is not looked for
+        users = [frame for frame in frames if not frame.filename.startswith(self._inside)] or frames
+        lines = ", called from ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in users[:-3:-1])
+        return self._tell(f" ({lines})")
+
+    def _explain(self, report: bytes, library: bytes) -> int:
+        text = _CODE.sub(lambda mark: line_of(library.decode(), mark[1]), report.decode())
+        return self._tell(text)
+
+    def _tell(self, text: str) -> int:
+        self._told.text = ctypes.create_string_buffer(text.encode())
+        return ctypes.addressof(self._told.text)
+
+
+def _address(library: ctypes.CDLL, name: str) -> int | None:
+    """Return where a function of a library is; None if it has none of that name."""
+    try:
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    except AttributeError:
+        return None

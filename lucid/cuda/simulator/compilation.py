@@ -1,0 +1,186 @@
+"""CUDA C++ for g++: what NVRTC would compile becomes a library of the host."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lucid.cuda.simulator.builder import build
+from lucid.errors import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["FOLDER", "compiled", "line_of", "sanitizes", "shared_variables", "source_for_host"]
+
+FOLDER = Path(__file__).parent
+_HEADERS = ("runtime.h", "device.h", "device_math.h", "device_types.h")
+_OPTIONS = (
+    "-std=c++17",
+    "-Og",  # with the sanitizers, half the time of -O1 to build, and about the same to run
+    "-g1",
+    "-gdwarf-4",  # addr2line mixes up the files of version 5
+    "-w",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-fno-threadsafe-statics",
+    # The runtime is called before each load and store, and for misaligned pointers, bad indices and divisions by zero.
+    # The address sanitizer would leave out a store behind a load of the same place.
+    "-fsanitize=thread,alignment,bounds,integer-divide-by-zero",
+    "--param=tsan-instrument-func-entry-exit=0",
+    "-nodefaultlibs",  # the sanitizers' own libraries
+)
+_SANITIZE = ("-fsanitize=undefined,float-cast-overflow", "-fno-sanitize=vptr")
+# Patterns that match to the end of a text what is never closed in it, so that none is sought there once more.
+_SHARED = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|(?:\b(?P<how>static|extern)\s+)?\b__shared__\s(?P<declared>[^;=]+)(?P<closed>;?)",
+    re.DOTALL,
+)
+_ALIGN = re.compile(r"__align__\(\w+\)")
+_DECLARED = re.compile(r"(.*?)\b(\w+)\s*((?:\[[^][]*\]\s*)*)", re.DOTALL)
+_BETWEEN = re.compile(r",(?=\s*\w+\s*(?:\[|,|$))")
+_SYMBOL = re.compile(r"^([0-9a-f]+) .*\blucid_shared_(\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](.+)[>\"].*$", re.MULTILINE)
+_DEVICE_VARIABLE = re.compile(r"^[ \t]*((?:static\s+)?__device__\s[^(){};]*)(;?)", re.MULTILINE)
+_BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
+_KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
+_PLAIN = re.compile(r'\bextern\s+"C"\s*')
+_IN_STEP = frozenset({"argpartition_kernel", "partition_kernel"})
+_OF_DEVICE = ("cuda_fp16.h", "cuda_bf16.h", "cuda_runtime.h")
+
+
+@cache
+def _headers() -> str:
+    paths = [*(FOLDER / name for name in _HEADERS), *sorted(FOLDER.glob("toolkit/**/*.h"))]
+    return "".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def sanitizes() -> bool:
+    """Whether kernels are built with g++'s undefined-behaviour sanitizer: under LUCID_SIMULATOR_SANITIZE=1."""
+    return os.environ.get("LUCID_SIMULATOR_SANITIZE", "0") not in {"", "0"}
+
+
+def _in_memory_of_a_block(declaration: re.Match[str]) -> str:
+    """Shared variables with room around each, so that what lies beside one is no other; dynamic ones as lucid.cuh's."""
+    if not declaration["closed"]:
+        return declaration[0]  # a comment, or what g++ refuses
+    first, *others = (_DECLARED.fullmatch(one) for one in _BETWEEN.split(declaration["declared"]))
+    if first is None:
+        return declaration[0]
+    variables = [first, *(other for other in others if other)]
+    if declaration["how"] == "extern":
+        return " ".join(f"DYN_SHARED({_ALIGN.sub('', first[1])}, {one[2]});" for one in variables)
+    return " ".join(f"LUCID_SHARED(({first[1]}), {one[2]}, {one[3]})" for one in variables)
+
+
+def source_for_host(text: str, names: Sequence[str]) -> str:
+    """C++ whose library holds the kernels of a source.
+
+    Parameters
+    ----------
+    text : str
+        CUDA C++.
+    names : sequence of str
+        C++ names of kernels, with template arguments; those that are ``extern "C"`` are held beside them.
+
+    Raises
+    ------
+    KernelError
+        If it has what the simulator cannot do: a ``__device__`` variable, a kernel of CuPy's that needs more than CUDA
+        promises.
+    """
+    source = _SHARED.sub(_in_memory_of_a_block, text)
+    for declared, closed in _DEVICE_VARIABLE.findall(source):
+        if closed:
+            raise KernelError(f"{declared}; is a __device__ variable, and the simulator has none; pass a pointer")
+    headers = [name for name in _INCLUDE.findall(source) if name not in _OF_DEVICE]
+    kernels = list(dict.fromkeys([*names, *_plain_kernels(text)]))
+    if in_step := sorted(_IN_STEP.intersection(kernels)):
+        raise KernelError(
+            f"{in_step[0]} of CuPy (partition, argpartition of many elements) believes that the lanes of a warp run in "
+            "step, which CUDA does not promise, and the simulator does not do; use sort or argsort"
+        )
+    # Static variables of templates are only told to the runtime if no other library can have the same template.
+    lines = ['#include "device.h"', *(f"#include <{name}>" for name in headers), "namespace {"]
+    lines += ['#line 1 "kernel.cu"', _INCLUDE.sub("", source), "}"]
+    lines += ['#line 1 "device_instances"', "namespace lucid_instances {"]
+    lines += ["extern const lucid_simulator::Instance all[] = {"]
+    lines += [f'lucid_simulator::instance<&{name}>("{name}", &lucid_unit),' for name in kernels]
+    lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
+    lines += [f"{len(kernels)}, __start_lucid_constant, __stop_lucid_constant}};", ""]
+    return "\n".join(lines)
+
+
+def _plain_kernels(text: str) -> list[str]:
+    """Return the names of the kernels that are ``extern "C"``, alone or in braces."""
+    found: list[str] = []
+    for mark in _PLAIN.finditer(text):
+        begin = mark.end()
+        if not text.startswith("{", begin):
+            alone = _KERNEL.match(text, begin)
+            found += [alone[1]] if alone else []
+            continue
+        depth, end = 1, begin + 1
+        while depth and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        found += _KERNEL.findall(text, begin, end)
+    return found
+
+
+def _of_a_toolkit(option: str) -> bool:
+    """Whether an option names the headers of a CUDA toolkit, for which the simulator has its own."""
+    return option.startswith("-I") and Path(option[2:], "cuda_runtime.h").exists()
+
+
+def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: Sequence[Path]) -> Path:
+    """Library that holds the kernels of a source, built unless it was before.
+
+    Parameters
+    ----------
+    text : str
+        CUDA C++.
+    names : sequence of str
+        C++ names of the kernels that are instances of templates.
+    options : sequence of str
+        NVRTC's, of which definitions and folders of headers count.
+    folders : sequence of pathlib.Path
+        Folders of headers that come before those.
+
+    Raises
+    ------
+    KernelError
+        If g++ finds an error in it, or there is no g++.
+    """
+    given = [option for option in options if option.startswith(("-D", "-I")) and not _of_a_toolkit(option)]
+    flags = [*_OPTIONS, *(_SANITIZE if sanitizes() else ()), "-I.", *(f"-I{folder}" for folder in folders), *given]
+    stem = next(iter([*names, *_plain_kernels(text)]), "nothing")
+    stem = re.sub(r"\W+", "-", stem)
+    return build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source_for_host(text, names))
+
+
+def shared_variables(library: Path) -> list[tuple[int, bytes]]:
+    """Where in a library its shared variables are, and their names."""
+    command = [shutil.which("nm") or "nm", "--demangle", str(library)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    return sorted((int(found[1], 16), found[2].encode()) for found in _SYMBOL.finditer(told))
+
+
+def line_of(library: str, address: str) -> str:
+    """Line of the source that made the code at an address of a library, and the line that called it."""
+    tool = shutil.which("addr2line")
+    if tool is None:
+        return ""
+    command = [tool, "--inlines", "--exe", library, address]
+    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()  # noqa: S603
+    lines = [line.rsplit("/", 1)[-1].split(" ")[0] for line in told]
+    lines = [line for line in lines if not line.startswith(("device", "?"))]
+    return f" ({lines[0]}" + (f", called from {lines[1]}" if len(lines) > 1 else "") + ")" if lines else ""

@@ -1,0 +1,168 @@
+// Modules of kernels, which are libraries of the host, and their launches.
+#include <dlfcn.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../memory.h"
+#include "../runtime.h"
+#include "order.h"
+#include "state.h"
+
+using namespace lucid_simulator;
+
+extern "C" {
+int lucid_launch(const Instance*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                 void**);
+const char* lucid_report();
+const char* lucid_fault_library();
+uint64_t lucid_bytes(int stored);
+}
+
+namespace {
+
+// What NVRTC gives in place of machine code: this word, and the path of the library.
+constexpr char mark[] = "lucid simulator\n";
+constexpr unsigned most_shared = 227 << 10, plain_shared = 48 << 10;
+
+struct Module {
+    void* library;
+    const Unit* unit;
+    std::vector<size_t> launches;
+};
+
+std::mutex lock;
+std::vector<Module*> modules;
+
+size_t* launches_of(const Instance* instance) {
+    for (Module* module : modules)
+        if (instance >= module->unit->instances && instance < module->unit->instances + module->unit->count)
+            return &module->launches[(size_t)(instance - module->unit->instances)];
+    return nullptr;
+}
+
+// Parameters that lie apart, into one buffer.
+void pack(const Instance* instance, void** parameters, unsigned char* packed) {
+    for (unsigned i = 0; i < instance->parameters; ++i)
+        memcpy(packed + instance->offsets[i], parameters[i], instance->sizes[i]);
+}
+
+}  // namespace
+
+LUCID_CUDA int cuModuleLoadData(Module** out, const void* image) {
+    make_context();
+    if (strncmp((const char*)image, mark, sizeof mark - 1) != 0)
+        return fail(invalid_image, "the simulator loads what its own NVRTC has compiled, no machine code");
+    const char* path = (const char*)image + sizeof mark - 1;
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) return fail(invalid_image, dlerror());
+    const Unit* unit = (const Unit*)dlsym(library, "lucid_unit");
+    Module* made = new Module{library, unit, std::vector<size_t>(unit->count)};
+    if (python.load) python.load(path, unit);
+    std::lock_guard<std::mutex> guard(lock);
+    modules.push_back(made);
+    return *out = made, success;
+}
+
+LUCID_CUDA int cuModuleLoad(Module** out, const char* path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return fail(file_not_found);
+    const std::string image{std::istreambuf_iterator<char>(file), {}};
+    return cuModuleLoadData(out, image.c_str());
+}
+
+// CuPy asks for these by name, and would take one that is missing for a fault of its own.
+#define LUCID_ABSENT(name, words) \
+    LUCID_CUDA int name() { return fail(not_supported, "the simulator " words); }
+LUCID_ABSENT(cuLinkCreate_v2, "links no machine code")
+LUCID_ABSENT(cuLinkAddData_v2, "links no machine code")
+LUCID_ABSENT(cuLinkAddFile_v2, "links no machine code")
+LUCID_ABSENT(cuLinkComplete, "links no machine code")
+LUCID_ABSENT(cuLinkDestroy, "links no machine code")
+LUCID_ABSENT(cuModuleGetGlobal_v2, "gives no addresses of variables; pass an array")
+LUCID_ABSENT(cuCtxCreate_v2, "has the primary context of each device only")
+LUCID_ABSENT(cuCtxDestroy_v2, "has the primary context of each device only")
+
+// Other modules may be the same library, which stays.
+LUCID_CUDA int cuModuleUnload(Module*) { return success; }
+
+LUCID_CUDA int cuModuleGetFunction(const Instance** out, Module* module, const char* name) {
+    for (unsigned i = 0; i < module->unit->count; ++i)
+        if (strcmp(module->unit->instances[i].name, name) == 0)
+            return *out = &module->unit->instances[i], success;
+    return fail(not_found);
+}
+
+LUCID_CUDA int cuLaunchKernel(const Instance* instance, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                              unsigned bz, unsigned shared, void* stream, void** parameters, void** extra) {
+    if (!has_context()) return fail(no_context);
+    if (const int code = check_stream(stream)) return code;
+    if (!gx || !gy || !gz || !bx || !by || !bz) return fail(invalid_value);
+    std::vector<unsigned char> storage(instance->size + 16);
+    unsigned char* packed = storage.data() + (16 - (uintptr_t)storage.data() % 16) % 16;
+    if (parameters)
+        pack(instance, parameters, packed);
+    else if (extra)
+        memcpy(packed, extra[1], instance->size);
+    else if (instance->size)
+        return fail(invalid_value);
+    current_device();
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        if (size_t* launches = launches_of(instance)) ++*launches;
+        ++counts.launches;
+    }
+    size_t size = instance->size;
+    void* buffer[] = {(void*)1, packed, (void*)2, &size, nullptr};
+    launched_work = begin_work(stream, current_device(), instance->name);
+    const int faulty = lucid_launch(instance, gx, gy, gz, bx, by, bz, shared, stream, nullptr, buffer);
+    counts.bytes_loaded += lucid_bytes(0);
+    counts.bytes_stored += lucid_bytes(1);
+    if (!faulty) return success;
+    if (faulty == 3) return fail(launch_failed, lucid_report());
+    const char *report = lucid_report(), *library = lucid_fault_library();
+    const std::string words = python.explain ? python.explain(report, library ? library : "") : report;
+    return fail(faulty == 2 ? invalid_value : code_of_fault(words), std::string(instance->name) + ": " + words);
+}
+
+LUCID_CUDA int cuLaunchCooperativeKernel(const Instance*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                         unsigned, void*, void**) {
+    return fail(not_supported, "the simulator runs one block after another: no kernel can wait for other blocks");
+}
+
+LUCID_CUDA int cuFuncGetAttribute(int* out, int which, const Instance*) {
+    // threads of a block, and registers of a thread; lucid's kernels choose nothing by the rest
+    return *out = which == 0 ? 1024 : which == 4 ? 32 : 0, success;
+}
+LUCID_CUDA int cuFuncSetAttribute(const Instance*, int which, int value) {
+    constexpr int dynamic_shared = 8;
+    if (which != dynamic_shared || (value >= 0 && (unsigned)value <= most_shared)) return success;
+    return fail(invalid_value);
+}
+LUCID_CUDA int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* out, const Instance*, int threads, size_t) {
+    return *out = 2048 / (threads > 0 ? threads : 1), success;
+}
+LUCID_CUDA int cuOccupancyMaxPotentialBlockSize(int* blocks, int* threads, const Instance*, void*, size_t, int most) {
+    return *blocks = 132, *threads = most ? most : 256, success;
+}
+
+// ---- what Python reads ----
+
+// The types of a kernel's parameters, and how many bytes they take when packed.
+LUCID_CUDA const char* lucid_parameters(const Instance* instance, unsigned* size) {
+    return *size = instance->size, instance->codes;
+}
+
+// Calls with the name of each kernel that was launched and how often, and begins to count anew if asked to.
+LUCID_CUDA void lucid_each_kernel(void (*tell)(const char*, size_t), int anew) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (Module* module : modules)
+        for (unsigned i = 0; i < module->unit->count; ++i) {
+            if (tell && module->launches[i]) tell(module->unit->instances[i].name, module->launches[i]);
+            if (anew) module->launches[i] = 0;
+        }
+}

@@ -1,0 +1,23 @@
+"""The settings of the simulated device, read from the environment."""
+
+from __future__ import annotations
+
+import os
+
+from lucid.errors import SettingError
+
+__all__ = ["whole_number"]
+
+
+def whole_number(name: str, default: int, most: int) -> int:
+    """Value of an environment variable; the default if it is not set or empty.
+
+    Raises
+    ------
+    SettingError
+        If it holds anything but a whole number of 0 to `most`.
+    """
+    text = os.environ.get(name) or str(default)
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(most)) or int(text) > most:
+        raise SettingError(f"the environment variable {name} holds a whole number of 0 to {most:,}, got {text!r}")
+    return int(text)

@@ -1,0 +1,96 @@
+"""Forks while other threads run lucid: children start with open locks, and with states of their own thread alone."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+import lucid
+from lucid.autograd.mode import unusual
+from lucid.backend.locks import new_lock, new_rlock
+from tests.device import DEVICE
+from tests.stress import forks
+
+needs_forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+def while_another_thread(holds: threading.Event, release: threading.Event, thread: threading.Thread) -> None:
+    """Start a thread and wait until it holds what it is to hold."""
+    thread.start()
+    assert holds.wait(10)
+    assert not release.is_set()
+
+
+@needs_forks
+@pytest.mark.parametrize("make", [new_lock, new_rlock])
+def test_a_child_finds_locks_open(make) -> None:
+    """What a thread of the parent has locked at the fork, the child can lock; the parent still waits for it."""
+    lock, holds, release = make(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            holds.set()
+            release.wait(30)
+
+    thread = threading.Thread(target=hold)
+    while_another_thread(holds, release, thread)
+
+    def act() -> None:
+        assert lock.acquire(timeout=5)
+
+    try:
+        assert forks.ended(forks.child(act)) == "well"
+        assert not lock.acquire(blocking=False)
+    finally:
+        release.set()
+        thread.join()
+    assert lock.acquire(timeout=5)
+
+
+@needs_forks
+def test_a_child_has_its_own_modes() -> None:
+    """The mode of the thread that forks goes on in the child; those of other threads do not slow it down."""
+    holds, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lucid.inference_mode():
+            holds.set()
+            release.wait(30)
+
+    thread = threading.Thread(target=hold)
+    while_another_thread(holds, release, thread)
+
+    def act() -> None:
+        assert not lucid.is_grad_enabled()
+        assert len(unusual) == 1
+
+    try:
+        with lucid.no_grad():
+            assert forks.ended(forks.child(act)) == "well"
+    finally:
+        release.set()
+        thread.join()
+
+
+def test_a_thread_that_ends_leaves_no_state_behind() -> None:
+    """Neither one that ends right after a block nor one that ends inside of it."""
+
+    def block() -> None:
+        with lucid.no_grad():
+            pass
+
+    for act in (block, lucid.no_grad().__enter__, lambda: lucid.set_grad_enabled(False)):
+        thread = threading.Thread(target=act)
+        before = set(unusual)
+        thread.start()
+        thread.join()
+        assert set(unusual) <= before
+
+
+@needs_forks
+@pytest.mark.skipif(DEVICE != "cpu", reason="CUDA does not work in a forked process")
+def test_forks_beside_busy_threads() -> None:
+    """The short form of `python -m tests.stress.forks`."""
+    assert forks.run(25) == {"well": 25, "badly": 0, "not at all": 0}
