@@ -184,6 +184,11 @@ LUCID_CUDA int cuCtxGetDevice(int* out) {
     return has_context() ? (*out = current_device(), success) : fail(no_context);
 }
 LUCID_CUDA int cuDevicePrimaryCtxRelease_v2(int) { return success; }
+// NVIDIA's own NVRTC, where a process has that too, asks the driver for tables that nobody documents, and believes that a
+// driver without this function has given them.
+LUCID_CUDA int cuGetExportTable(const void**, const void*) {
+    return fail(not_supported, "lucid's simulated CUDA has no tables of functions");
+}
 LUCID_CUDA int cuStreamGetCtx(void*, void** out) { return *out = context_of(current_device()), success; }
 
 // ---- what Python sets and reads ----
