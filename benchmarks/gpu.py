@@ -22,13 +22,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from benchmarks.machine import machine, version
+from benchmarks.command import RESULTS, machine, version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = Path(__file__).parent / "results"
 PASSED, FAILED, NO_DEVICE = 0, 1, 2
 # How the package is built says nothing about a device, and building it needs more than is installed there.
 PYTEST = (sys.executable, "-m", "pytest", "-q", "--continue-on-collection-errors", "--ignore=tests/test_packaging.py")

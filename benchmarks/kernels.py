@@ -23,9 +23,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.command import RESULTS, machine
 from benchmarks.families import FAMILIES, WIDTH
-from benchmarks.gpu import NO_DEVICE, RESULTS, NoDeviceError, device
-from benchmarks.machine import machine
+from benchmarks.gpu import NO_DEVICE, NoDeviceError, device
 from benchmarks.measure import Peer
 from lucid.backend import gpu
 from lucid.cuda.random import FILLS

@@ -80,7 +80,12 @@ class Result:
 
 
 def looped(
-    peer: Peer, call: Callable[..., object], *, prepare: Callable[[], object] | None = None, per: int = 1
+    peer: Peer,
+    call: Callable[..., object],
+    *,
+    prepare: Callable[[], object] | None = None,
+    per: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Sampler:
     """Microseconds per item of `call`, where one call works through `per` items.
 
@@ -96,7 +101,7 @@ def looped(
             # The first call, untimed, brings code and data back into the caches that the other peer has just filled.
             call() if arguments is None else call(arguments.pop())
             peer.synchronize()
-            start = time.perf_counter()
+            start = clock()
             if arguments is None:
                 for _ in itertools.repeat(None, count):
                     call()
@@ -104,7 +109,7 @@ def looped(
                 for argument in arguments:
                     call(argument)
             peer.synchronize()
-            return time.perf_counter() - start
+            return clock() - start
         finally:
             gc.enable()
 

@@ -70,39 +70,46 @@ def residual(peer: Peer) -> Callable[[], None]:
     return training_step(optimizer, loss)
 
 
-def gpt(peer: Peer) -> Callable[[], None]:
+def blocks(peer: Peer, count: int, context: int, width: int, heads: int) -> Any:
+    """Return blocks of a GPT in a row, attention written out."""
     nn, functional = peer.lib.nn, peer.lib.nn.functional
-    future = peer.tensor(np.triu(np.ones((CONTEXT, CONTEXT), bool), 1))
+    future = peer.tensor(np.triu(np.ones((context, context), bool), 1))
 
     class Attention(nn.Module):
         def __init__(self):
             super().__init__()
-            self.project_in = nn.Linear(WIDTH, 3 * WIDTH)
-            self.project_out = nn.Linear(WIDTH, WIDTH)
+            self.project_in = nn.Linear(width, 3 * width)
+            self.project_out = nn.Linear(width, width)
 
         def forward(self, x):
             batch = x.shape[0]
-            heads = self.project_in(x).reshape(batch, CONTEXT, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-            q, k, v = heads[0], heads[1], heads[2]
-            scores = (q @ k.transpose(-2, -1)) * (1 / math.sqrt(WIDTH // HEADS))
+            parts = self.project_in(x).reshape(batch, context, 3, heads, width // heads).permute(2, 0, 3, 1, 4)
+            q, k, v = parts[0], parts[1], parts[2]
+            scores = (q @ k.transpose(-2, -1)) * (1 / math.sqrt(width // heads))
             weights = functional.softmax(scores.masked_fill(future, -math.inf), dim=-1)
-            return self.project_out((weights @ v).transpose(1, 2).reshape(batch, CONTEXT, WIDTH))
+            return self.project_out((weights @ v).transpose(1, 2).reshape(batch, context, width))
 
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.norm_1, self.attention, self.norm_2 = nn.LayerNorm(WIDTH), Attention(), nn.LayerNorm(WIDTH)
-            self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+            self.norm_1, self.attention, self.norm_2 = nn.LayerNorm(width), Attention(), nn.LayerNorm(width)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
         def forward(self, x):
             x = x + self.attention(self.norm_1(x))
             return x + self.mlp(self.norm_2(x))
 
+    return nn.Sequential(*(Block() for _ in range(count))).to(peer.device)
+
+
+def gpt(peer: Peer) -> Callable[[], None]:
+    nn, functional = peer.lib.nn, peer.lib.nn.functional
+
     class GPT(nn.Module):
         def __init__(self):
             super().__init__()
             self.token, self.position = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
-            self.blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
+            self.blocks = blocks(peer, LAYERS, CONTEXT, WIDTH, HEADS)
             self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCABULARY)
 
         def forward(self, tokens, positions):

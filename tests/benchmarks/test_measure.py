@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 
 import pytest
 
-from benchmarks.measure import Peer, Row, measure
+from benchmarks.measure import Peer, Row, looped, measure
 
 PEERS = Peer("lucid"), Peer("torch")
 
@@ -60,3 +61,12 @@ def test_a_row_that_cannot_run_says_why():
 
     result = measure(Row("row", 1.0, build), PEERS, rounds=3)
     assert (result.not_run, result.ratio, result.reached) == ("AttributeError: no such op", None, None)
+
+
+def test_a_sample_is_told_by_the_clock_that_is_given():
+    """Of a clock that goes on by a second at each look, a call of four items takes a quarter of a second for each."""
+    calls = []
+    sample = looped(Peer("lucid"), lambda: calls.append(1), per=4, clock=itertools.count().__next__)
+    calls.clear()
+    assert sample() == 0.25e6
+    assert len(calls) == 2, "one to warm up, one in the time"

@@ -22,7 +22,7 @@ from lucid.cuda.simulator.blocks import Blocks
 from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, shared_variables
 from lucid.cuda.simulator.driver import SimulatedDriver
 from lucid.cuda.simulator.redirection import redirect
-from lucid.cuda.simulator.runtime import library, runtime
+from lucid.cuda.simulator.runtime import executes, library, runtime
 from lucid.cuda.simulator.settings import whole_number
 from lucid.errors import CudaUnavailableError, LucidError
 
@@ -188,7 +188,8 @@ class _Simulated:
         hooks = sys.modules.get("cupy.cuda.memory_hook")
         if hooks is None or not hasattr(hooks, "MemoryHook"):
             return 0  # CuPy is being imported
-        self._blocks.watch(hooks)
+        if executes():  # else no access is checked, and a hook would only take time
+            self._blocks.watch(hooks)
         return 1
 
     def _where(self) -> int:

@@ -38,7 +38,8 @@ class Counters:
         What kernels loaded from and stored to memory, each access counted, in the blocks that ran; what libraries and
         copies read and wrote.
     allocations : int
-        Blocks of device memory of at least one byte that were handed out.
+        Blocks of device memory of at least one byte that were handed out; where nothing is executed, by the driver
+        alone and not by CuPy's pool.
     copies : int
         Calls that copied memory or filled it.
     to_device, to_host : int

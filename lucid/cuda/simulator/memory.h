@@ -32,6 +32,8 @@ bool block_at(uintptr_t address, Block* found);
 std::string fault_of(uintptr_t address, size_t size, bool stores, int device);
 // Whether only some blocks of launches are run: what the others would write stays as it is.
 bool in_part();
+// Whether work is done. Else it is only counted, and memory of the devices is neither read nor written.
+bool executes();
 
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared);
 void forget_fault();

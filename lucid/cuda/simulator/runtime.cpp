@@ -62,6 +62,7 @@ std::string report;
 thread_local std::string told;  // the report of this host thread's last launch
 thread_local uint64_t told_bytes[2];  // that it loaded and stored
 uint64_t seed = 0, random_state;
+bool executing = true;
 uint64_t first_blocks = ~0ull, last_blocks = 0;  // how many of the first and last along each dimension are run
 std::mutex one_at_a_time;
 
@@ -263,6 +264,7 @@ void run_block(uint3 block) {
 }  // namespace
 
 bool lucid_simulator::in_part() { return first_blocks != ~0ull; }
+bool lucid_simulator::executes() { return executing; }
 
 // ---- what goes wrong ----
 
@@ -367,6 +369,7 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
                "along y and z";
         return 2;
     }
+    if (!executing) return 0;
     report.clear();
     launch.instance = instance;
     launch.of_cupy = strncmp(instance->name, "cupy_", 5) == 0;
@@ -400,6 +403,8 @@ __attribute__((visibility("default"))) uint64_t lucid_bytes(int stored) { return
 __attribute__((visibility("default"))) const char* lucid_report() { return told.c_str(); }
 __attribute__((visibility("default"))) void lucid_set_seed(unsigned long long value) { seed = value; }
 __attribute__((visibility("default"))) unsigned long long lucid_seed() { return seed; }
+__attribute__((visibility("default"))) void lucid_set_executes(int value) { executing = value; }
+__attribute__((visibility("default"))) int lucid_executes() { return executing; }
 __attribute__((visibility("default"))) void lucid_set_blocks(unsigned long long first, unsigned long long last) {
     first_blocks = first;
     last_blocks = last;

@@ -17,7 +17,7 @@ from lucid.errors import CudaUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["FOLDER", "SOURCES", "capacity", "library", "only_blocks", "runtime", "seed", "set_seed"]
+__all__ = ["FOLDER", "SOURCES", "capacity", "executes", "library", "only_blocks", "runtime", "seed", "set_seed"]
 
 FOLDER = Path(__file__).parent
 # The driver holds the CUDA runtime, NVRTC, and what runs kernels.
@@ -75,12 +75,15 @@ def library(soname: str, *sources: str, options: tuple[str, ...] = ()) -> ctypes
 @cache
 def _driver() -> ctypes.CDLL:
     seed = whole_number("LUCID_SIMULATOR_SEED", 0, 2**64 - 1)
+    executing = whole_number("LUCID_SIMULATOR_EXECUTE", 1, 1)
     made = library(DRIVER, *SOURCES)
     address, size = ctypes.c_void_p, ctypes.c_size_t
     for name, result, *parameters in (
         ("lucid_load", None, address, ctypes.c_uint, address, address),
         ("lucid_set_seed", None, ctypes.c_uint64),
         ("lucid_seed", ctypes.c_uint64),
+        ("lucid_set_executes", None, ctypes.c_int),
+        ("lucid_executes", ctypes.c_int),
         ("lucid_set_blocks", None, ctypes.c_uint64, ctypes.c_uint64),
         ("lucid_compiled", None, address, ctypes.c_char_p, ctypes.c_int),
         ("lucid_set_python", None, address),
@@ -93,6 +96,7 @@ def _driver() -> ctypes.CDLL:
         function = getattr(made, name)
         function.restype, function.argtypes = result, parameters
     made.lucid_set_seed(seed)
+    made.lucid_set_executes(executing)
     if memory := whole_number("LUCID_SIMULATOR_MEMORY", 0, 2**63):
         made.lucid_set_capacity(memory)
     return made
@@ -119,6 +123,11 @@ def capacity(nbytes: int) -> Generator[None]:
         yield
     finally:
         driver.lucid_set_capacity(before)
+
+
+def executes() -> bool:
+    """Whether work of the devices is done; not under LUCID_SIMULATOR_EXECUTE=0, where it is only counted."""
+    return bool(runtime().lucid_executes())
 
 
 def seed() -> int:

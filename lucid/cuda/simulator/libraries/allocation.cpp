@@ -49,6 +49,7 @@ size_t room = 150754820096;
 
 
 void fill(uintptr_t begin, size_t size) {
+    if (!executes()) return;
     if (size >= sparse) {
         const uintptr_t first = (begin + 4095) / 4096 * 4096, end = (begin + size) / 4096 * 4096;
         madvise((void*)first, end - first, MADV_DONTNEED);
@@ -70,7 +71,7 @@ int allocate(void** out, size_t size, int device, Pool* pool = nullptr, bool man
     if (!storage || storage == MAP_FAILED) return fail(no_memory);
     if (maps)
         madvise(storage, whole, MADV_NOHUGEPAGE);
-    else
+    else if (executes())
         memset(storage, in_part() ? 0 : garbage, whole);
     const uintptr_t begin = (uintptr_t)storage + unit;
     chunks[begin] = {size, storage, maps ? whole : 0, device, pool, managed};

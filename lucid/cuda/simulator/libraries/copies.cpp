@@ -33,6 +33,8 @@ int copy(void* to, const void* from, size_t size, int kind, void* stream, bool w
     const int code = queue_own(stream, "a copy", touched, [=] { memmove(to, from, size); }, true);
     // the driver tells of a bad address at the call
     if (code) return code == illegal_address ? fail_as(invalid_value) : code;
+    // What was not computed is zeros for the host.
+    if (!executes() && !stores) loads ? memset(to, 0, size) : memmove(to, from, size);
     ++counts.copies;
     if (loads && !stores) counts.to_host += size;
     if (stores && !loads) counts.to_device += size;

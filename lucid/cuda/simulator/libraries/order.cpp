@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../memory.h"
 #include "state.h"
 
 namespace lucid_simulator {
@@ -87,7 +88,7 @@ void Bits::set(size_t first, size_t count) {
     }
 }
 
-bool orders() { return streams_made > 0; }
+bool orders() { return streams_made > 0 && executes(); }
 
 void stream_made(const void* stream, int device, bool blocking) {
     std::lock_guard<std::mutex> guard(lock);

@@ -89,6 +89,7 @@ int queue_own(void* stream, const std::string& name, const std::vector<Touched>&
               const std::function<void()>& work, bool everywhere) {
     make_context();
     if (const int code = check_stream(stream)) return code;
+    if (!executes()) return success;
     if (const int code = check_ranges(name, touched, everywhere ? any_device : current_device())) return code;
     running = name;
     running_work = begin_work(stream, device_of(stream), name);
