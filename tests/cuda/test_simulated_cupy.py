@@ -126,7 +126,7 @@ def test_the_pool_keeps_what_is_freed(cupy):
     pool.free_all_blocks()
     free, total = cupy.cuda.runtime.memGetInfo()
     held = pool.total_bytes()
-    x = cupy.empty(1 << 20, np.uint8)
+    x = cupy.empty((1 << 20) - 1, np.uint8)
     assert pool.total_bytes() - held == 1 << 20
     del x
     assert cupy.cuda.runtime.memGetInfo() == (free - (1 << 20), total)

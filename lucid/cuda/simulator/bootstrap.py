@@ -19,7 +19,7 @@ from lucid.backend import gpu
 from lucid.cuda import kernels
 from lucid.cuda.simulator.absence import refuse_what_is_absent
 from lucid.cuda.simulator.blocks import Blocks
-from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, shared_variables
+from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, sanitizes, shared_variables
 from lucid.cuda.simulator.driver import SimulatedDriver
 from lucid.cuda.simulator.redirection import redirect
 from lucid.cuda.simulator.runtime import library, runtime
@@ -124,6 +124,7 @@ class _Simulated:
             library(name, options=("-x", "c++", "/dev/null", "-x", "none", "-Wl,--no-as-needed", str(path)))
         thrust = library("liblucid_thrust.so", "libraries/thrust.cpp")
         self._blocks = Blocks(self._driver)
+        self._apart = sanitizes()
         # of each thread, as a library reads its text when another thread may be here
         self._told = threading.local()
         # kept for as long as the libraries may call them
@@ -185,10 +186,12 @@ class _Simulated:
         )
 
     def _enter(self) -> int:
-        hooks = sys.modules.get("cupy.cuda.memory_hook")
-        if hooks is None or not hasattr(hooks, "MemoryHook"):
+        cupy, hooks = sys.modules.get("cupy"), sys.modules.get("cupy.cuda.memory_hook")
+        if cupy is None or hooks is None or getattr(cupy.__spec__, "_initializing", False):
             return 0  # CuPy is being imported
         self._blocks.watch(hooks)
+        if self._apart:
+            self._blocks.keep_apart(cupy)
         return 1
 
     def _where(self) -> int:
