@@ -13,7 +13,7 @@ import pytest
 
 import lucid
 from lucid.backend import gpu
-from lucid.cuda.simulator import counters, redirection
+from lucid.cuda.simulator import counters
 from lucid.errors import KernelError
 from tests.cuda.launching import launcher, refused
 
@@ -191,18 +191,6 @@ def test_what_is_not_simulated_is_named(cupy):
         cupy.fft.fft(cupy.ones(4))
     with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="no such function"):
         cupy.cuda.runtime.mallocArray(0, 4, 4)
-
-
-def test_the_wheel_names_the_functions_that_it_holds(cupy):
-    """Each function of CUDA's that CuPy's binary calls is among those that its table of symbols names.
-
-    The redirection rests on it. Where a new CuPy fails here, its wheel has been stripped.
-    """
-    from cupy_backends.cuda.api import runtime
-
-    found = redirection.functions(Path(runtime.__file__))
-    assert {"cudaMalloc", "cudaFree", "cudaLaunchKernel", "cudaStreamSynchronize", "cudaGetDeviceCount"} <= set(found)
-    assert sum(name.startswith("cuda") for name in found) > 300
 
 
 # ---- streams, events, devices, threads ----
