@@ -19,7 +19,7 @@ int cudaHostUnregister(void* address);
 void lucid_divide(uintptr_t begin);
 void lucid_hand_out(uintptr_t begin, size_t size);
 void lucid_take_back(uintptr_t begin);
-void lucid_load(const Unit* loaded, unsigned count, const size_t* offsets, const char** names);
+void lucid_load(const Unit* loaded, const char* path, unsigned count, const size_t* offsets, const char** names);
 int lucid_launch(const Instance*, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                  unsigned shared, void*, void**, void** extra);
 const char* lucid_report();
@@ -144,7 +144,7 @@ void run(unsigned long long seed) {
 int main() {
     const size_t offset = strtoull(getenv("LUCID_SHARED_OFFSET"), nullptr, 16);
     const char* name = "variable";
-    lucid_load(&unit, 1, &offset, &name);
+    lucid_load(&unit, "", 1, &offset, &name);
     for (unsigned long long seed = 0; seed < 5; ++seed) run(seed);
     std::thread other([] { run(7); });
     other.join();

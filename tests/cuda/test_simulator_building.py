@@ -100,9 +100,3 @@ def test_what_the_number_of_devices_does(text, status):
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == status
     assert ("SettingError: the environment variable LUCID_CUDA_SIMULATOR" in ran.stderr) == (status == 1)
-
-
-@pytest.mark.usefixtures("simulated")
-def test_device_variables_are_refused():
-    """A __device__ variable would be taken for shared memory, so the simulated device refuses it by name."""
-    refused(lambda: launcher('__device__ int counter = 0;\nextern "C" __global__ void f() {}', ""), "int counter")

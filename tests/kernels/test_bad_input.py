@@ -305,7 +305,7 @@ def same(a, b):
 @pytest.mark.parametrize(
     ("optimizer", "options"), [("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {"amsgrad": True})]
 )
-def test_memory_that_ends_at_any_allocation(pool, optimizer, options, first):
+def test_memory_that_ends_at_any_allocation(optimizer, options, first):
     """Wherever in a step memory ends: no parameter and no state is half changed, and a repeated step is the step."""
 
     def prepared():

@@ -121,7 +121,7 @@ def test_deterministic(fixed, package, rng):
     assert package.called("deselect_numeric_notes") == [(["d", "r", "n"],), (["d", "r", "n"] if fixed else ["d", "r"],)]
 
 
-def test_workspace(pool, package, rng):
+def test_workspace(package, rng):
     """A plan is given the memory that it asks for."""
     arrays = operands(rng)
     lucid.cuda.reset_peak_memory_stats()

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from lucid.backend.dtype import bfloat16
+from tests.device import DEVICE
 from tests.gradients import is_floating
 from tests.samples import FLOATS
 
@@ -15,6 +16,9 @@ DTYPES = {name: np.dtype(bfloat16.numpy if name == "bfloat16" else name) for nam
 MAX = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": float(np.finfo("f").max)}
 MAX["float64"] = float(np.finfo("d").max)
 SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149, "float64": 5e-324}
+# From which on arithmetic keeps numbers: kernels are compiled with -ftz=true, which makes subnormal float32 zeros, and
+# bfloat16 is computed in float32.
+LEAST = SMALLEST if DEVICE == "cpu" else SMALLEST | {"float32": 2.0**-126, "bfloat16": 2.0**-126}
 EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
 ORDINARY = (0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 6.0)

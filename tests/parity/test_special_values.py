@@ -14,6 +14,8 @@ gradient of a softmax, and counts in units of float32 for halves, as they are co
 
 Parker: Monte Carlo arithmetic: exploiting randomness in floating-point arithmetic. 1997.
 
+On a GPU subnormal float32 are zeros, and bfloat16 is computed in float32: there PyTorch flushes them, too.
+
 What differs on purpose stands in DIFFERENCES.
 """
 
@@ -21,7 +23,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +36,7 @@ from torch.utils._pytree import tree_map_only
 import lucid
 from tests.device import DEVICE
 from tests.gradients import flat, is_floating, numbers
-from tests.parity.special_cases import DTYPES, EPS, MAX, SMALLEST, cases, in_dtype, is_real, laid_out
+from tests.parity.special_cases import DTYPES, EPS, LEAST, MAX, SMALLEST, cases, in_dtype, is_real, laid_out
 from tests.parity.special_differences import DIFFERENCES, ON_CUDA
 from tests.parity.test_samples import SAMPLES, flat_torch
 from tests.samples import FLOATS
@@ -131,8 +133,33 @@ def graded(sample, arrays):
     ]
 
 
+@contextmanager
+def flushing(arrays):
+    """Let PyTorch take subnormal numbers for zeros where kernels of the device do."""
+    dtypes = {name for array in arrays for name in FLOATS if array.dtype == DTYPES[name]}
+    torch.set_flush_denormal(any(LEAST[name] != SMALLEST[name] for name in dtypes))
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def by_torch(sample, arrays, upstream=None, rng=None):
     """Return PyTorch's results, its gradients, and upstream gradients: those given, or drawn."""
+    with flushing(arrays):
+        return as_it_is(sample, [flushed(array) for array in arrays], upstream, rng)
+
+
+def flushed(array):
+    """Return an array whose subnormal numbers are zeros where they are for the device's kernels."""
+    least = LEAST.get(array.dtype.name, 0)
+    if least <= SMALLEST.get(array.dtype.name, 0):
+        return array
+    return np.where(np.abs(wide(array)) < least, np.copysign(0, wide(array)), wide(array)).astype(array.dtype)
+
+
+def as_it_is(sample, arrays, upstream, rng):
+    """Return what `by_torch` does, with subnormal numbers as the processor has them now."""
     tensors = [to_torch(array, requires) for array, requires in zip(arrays, graded(sample, arrays), strict=True)]
     outputs = flat_torch(sample.torch(torch, *tensors))
     roots = [out for out in outputs if out.requires_grad]
@@ -177,7 +204,7 @@ def rounding(expected, usual=0.0):
     """Return by how much numbers may differ because they are rounded, themselves or terms of a usual size."""
     name = precision(expected)
     size = np.maximum(np.abs(wide(expected)), usual)
-    return UNITS[name] * EPS[name] * np.where(np.isfinite(size), size, 0) + 4 * SMALLEST[name]
+    return UNITS[name] * EPS[name] * np.where(np.isfinite(size), size, 0) + 4 * LEAST[name]
 
 
 def units(name):

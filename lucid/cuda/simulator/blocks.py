@@ -1,14 +1,19 @@
-"""Tells the simulated device which parts of its allocations CuPy's pool has handed out."""
+"""Tells the simulated device which parts of its allocations CuPy's pool has handed out, and keeps them apart."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = ["Blocks"]
+
+# What CuPy's pools round sizes up to.
+_UNIT = 512
 
 
 class Blocks:
@@ -27,6 +32,8 @@ class Blocks:
         for function in (self._divide, self._take_back):
             function.restype, function.argtypes = None, [ctypes.c_size_t]
         self._hand_out.restype, self._hand_out.argtypes = None, [ctypes.c_size_t, ctypes.c_size_t]
+        # by how much what the calling thread asks a pool for is larger than what it wants
+        self._added = threading.local()
 
     def watch(self, hooks: ModuleType) -> None:
         """Be told of the calling thread's allocations; `hooks` is ``cupy.cuda.memory_hook``."""
@@ -37,13 +44,34 @@ class Blocks:
         hook.free_preprocess = self._taken_back
         hook.__enter__()
 
+    def keep_apart(self, cupy: ModuleType) -> None:
+        """Leave something behind each array that CuPy's default pool gives, unless somebody has chosen an allocator.
+
+        The pool puts another array directly behind one whose size is a multiple of 512: one byte more is asked for.
+        """
+        take = cupy.get_default_memory_pool().malloc
+
+        def apart(size: int) -> Any:
+            more = int(size > 0 and size % _UNIT == 0)
+            # a collection of garbage inside of the pool may run code that allocates
+            before, self._added.bytes = getattr(self._added, "bytes", 0), more
+            try:
+                return take(size + more)
+            finally:
+                self._added.bytes = before
+
+        # inside of CuPy's `using_allocator` nothing can be chosen for all threads
+        with suppress(ValueError):
+            if cupy.cuda.get_allocator() == take:
+                cupy.cuda.set_allocator(apart)
+
     def _allocated(self, **event: int) -> None:
         if event["mem_ptr"]:
             self._divide(event["mem_ptr"])
 
     def _handed_out(self, **event: int) -> None:
         if event["mem_ptr"]:
-            self._hand_out(event["mem_ptr"], event["size"])
+            self._hand_out(event["mem_ptr"], event["size"] - getattr(self._added, "bytes", 0))
 
     def _taken_back(self, **event: int) -> None:
         self._take_back(event["mem_ptr"])

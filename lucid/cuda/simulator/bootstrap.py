@@ -13,13 +13,13 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.backend import gpu
 from lucid.cuda import kernels
 from lucid.cuda.simulator.absence import refuse_what_is_absent
 from lucid.cuda.simulator.blocks import Blocks
-from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, shared_variables
+from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, sanitizes, variables
 from lucid.cuda.simulator.driver import SimulatedDriver
 from lucid.cuda.simulator.redirection import redirect
 from lucid.cuda.simulator.runtime import executes, library, runtime
@@ -28,6 +28,8 @@ from lucid.errors import CudaUnavailableError, LucidError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from lucid.cuda.simulator.compilation import Symbol
 
 __all__ = ["start"]
 
@@ -124,6 +126,7 @@ class _Simulated:
             library(name, options=("-x", "c++", "/dev/null", "-x", "none", "-Wl,--no-as-needed", str(path)))
         thrust = library("liblucid_thrust.so", "libraries/thrust.cpp")
         self._blocks = Blocks(self._driver)
+        self._apart = sanitizes()
         # of each thread, as a library reads its text when another thread may be here
         self._told = threading.local()
         # kept for as long as the libraries may call them
@@ -176,20 +179,20 @@ class _Simulated:
         return 0
 
     def _load(self, path: bytes, unit: int) -> None:
-        shared = shared_variables(Path(path.decode()))
-        self._driver.lucid_load(
-            unit,
-            len(shared),
-            (ctypes.c_size_t * len(shared))(*(offset for offset, _ in shared)),
-            (ctypes.c_char_p * len(shared))(*(name for _, name in shared)),
-        )
+        shared, others = variables(Path(path.decode()))
+        offsets, _, names = _columns(shared)
+        self._driver.lucid_load(unit, path, len(shared), offsets, names)
+        self._driver.lucid_declare(unit, len(others), *_columns(others))
 
     def _enter(self) -> int:
-        hooks = sys.modules.get("cupy.cuda.memory_hook")
-        if hooks is None or not hasattr(hooks, "MemoryHook"):
+        cupy, hooks = sys.modules.get("cupy"), sys.modules.get("cupy.cuda.memory_hook")
+        if cupy is None or hooks is None or getattr(cupy.__spec__, "_initializing", False):
             return 0  # CuPy is being imported
-        if executes():  # else no access is checked, and a hook would only take time
-            self._blocks.watch(hooks)
+        if not executes():
+            return 1  # no access is checked, and a hook would only take time
+        self._blocks.watch(hooks)
+        if self._apart:
+            self._blocks.keep_apart(cupy)
         return 1
 
     def _where(self) -> int:
@@ -206,6 +209,12 @@ class _Simulated:
     def _tell(self, text: str) -> int:
         self._told.text = ctypes.create_string_buffer(text.encode())
         return ctypes.addressof(self._told.text)
+
+
+def _columns(symbols: list[Symbol]) -> tuple[ctypes.Array[Any], ...]:
+    """Return offsets, sizes and names of variables as C takes them."""
+    types = ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p
+    return tuple((kind * len(symbols))(*(one[i] for one in symbols)) for i, kind in enumerate(types))
 
 
 def _address(library: ctypes.CDLL, name: str) -> int | None:

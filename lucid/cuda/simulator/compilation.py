@@ -16,7 +16,10 @@ from lucid.errors import KernelError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FOLDER", "compiled", "line_of", "sanitizes", "shared_variables", "source_for_host"]
+__all__ = ["FOLDER", "Symbol", "compiled", "line_of", "sanitizes", "source_for_host", "variables"]
+
+# Of a variable: offset in its library, size, name.
+Symbol = tuple[int, int, bytes]
 
 FOLDER = Path(__file__).parent
 _HEADERS = ("runtime.h", "device.h", "device_math.h", "device_types.h")
@@ -47,9 +50,16 @@ _SHARED = re.compile(
 _ALIGN = re.compile(r"__align__\(\w+\)")
 _DECLARED = re.compile(r"(.*?)\b(\w+)\s*((?:\[[^][]*\]\s*)*)", re.DOTALL)
 _BETWEEN = re.compile(r",(?=\s*\w+\s*(?:\[|,|$))")
-_SYMBOL = re.compile(r"^([0-9a-f]+) .*\blucid_shared_(\w+)$", re.MULTILINE)
+_SYMBOL = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) [bBdD] (?:\(anonymous namespace\)::)?(.+)$", re.MULTILINE)
+_SHARED_SYMBOL = re.compile(r".*\blucid_shared_(\w+)")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](.+)[>\"].*$", re.MULTILINE)
-_DEVICE_VARIABLE = re.compile(r"^[ \t]*((?:static\s+)?__device__\s[^(){};]*)(;?)", re.MULTILINE)
+# What is constant, or a function, is none.
+_VARIABLE = re.compile(
+    r'^([ \t]*(?:(?:static|volatile|extern(?:\s+"C")?)\s+)*)__device__\b'
+    r"(?![^;=*]*\bconst(?:expr)?\b[^;=*]*[;=])(?![^;=]*\boperator\b)"
+    r"(?=(?:(?:__align__|alignas)\s*\([^()]*\)|[^(){};=])*[;=])",
+    re.MULTILINE,
+)
 _BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
 _KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
 _PLAIN = re.compile(r'\bextern\s+"C"\s*')
@@ -81,7 +91,7 @@ def _in_memory_of_a_block(declaration: re.Match[str]) -> str:
     return " ".join(f"LUCID_SHARED(({first[1]}), {one[2]}, {one[3]})" for one in variables)
 
 
-def source_for_host(text: str, names: Sequence[str]) -> str:
+def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -> str:
     """C++ whose library holds the kernels of a source.
 
     Parameters
@@ -90,17 +100,15 @@ def source_for_host(text: str, names: Sequence[str]) -> str:
         CUDA C++.
     names : sequence of str
         C++ names of kernels, with template arguments; those that are ``extern "C"`` are held beside them.
+    flushes : bool, default False
+        Whether subnormal floats are zeros in its kernels.
 
     Raises
     ------
     KernelError
-        If it has what the simulator cannot do: a ``__device__`` variable, a kernel of CuPy's that needs more than CUDA
-        promises.
+        If it has a kernel of CuPy's that needs more than CUDA promises.
     """
-    source = _SHARED.sub(_in_memory_of_a_block, text)
-    for declared, closed in _DEVICE_VARIABLE.findall(source):
-        if closed:
-            raise KernelError(f"{declared}; is a __device__ variable, and the simulator has none; pass a pointer")
+    source = _VARIABLE.sub(r"\1LUCID_VARIABLE", _SHARED.sub(_in_memory_of_a_block, text))
     headers = [name for name in _INCLUDE.findall(source) if name not in _OF_DEVICE]
     kernels = list(dict.fromkeys([*names, *_plain_kernels(text)]))
     if in_step := sorted(_IN_STEP.intersection(kernels)):
@@ -115,7 +123,8 @@ def source_for_host(text: str, names: Sequence[str]) -> str:
     lines += ["extern const lucid_simulator::Instance all[] = {"]
     lines += [f'lucid_simulator::instance<&{name}>("{name}", &lucid_unit),' for name in kernels]
     lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
-    lines += [f"{len(kernels)}, __start_lucid_constant, __stop_lucid_constant}};", ""]
+    lines += [f"{len(kernels)}, __start_lucid_constant, __stop_lucid_constant, __start_lucid_variable,"]
+    lines += [f"__stop_lucid_variable, {str(flushes).lower()}}};", ""]
     return "\n".join(lines)
 
 
@@ -151,7 +160,7 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
     names : sequence of str
         C++ names of the kernels that are instances of templates.
     options : sequence of str
-        NVRTC's, of which definitions and folders of headers count.
+        NVRTC's, of which definitions, folders of headers and the last ``-ftz`` count.
     folders : sequence of pathlib.Path
         Folders of headers that come before those.
 
@@ -162,16 +171,23 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
     """
     given = [option for option in options if option.startswith(("-D", "-I")) and not _of_a_toolkit(option)]
     flags = [*_OPTIONS, *(_SANITIZE if sanitizes() else ()), "-I.", *(f"-I{folder}" for folder in folders), *given]
+    flushes = [option[-4:] == "true" for option in options if option.lstrip("-").startswith("ftz=")][-1:] == [True]
     stem = next(iter([*names, *_plain_kernels(text)]), "nothing")
     stem = re.sub(r"\W+", "-", stem)
-    return build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source_for_host(text, names))
+    source = source_for_host(text, names, flushes=flushes)
+    return build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source)
 
 
-def shared_variables(library: Path) -> list[tuple[int, bytes]]:
-    """Where in a library its shared variables are, and their names."""
-    command = [shutil.which("nm") or "nm", "--demangle", str(library)]
+def variables(library: Path) -> tuple[list[Symbol], list[Symbol]]:
+    """Where in a library its shared variables are, how large and what they are called, and the same of all others."""
+    command = [shutil.which("nm") or "nm", "--demangle", "--print-size", str(library)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
-    return sorted((int(found[1], 16), found[2].encode()) for found in _SYMBOL.finditer(told))
+    shared: list[Symbol] = []
+    others: list[Symbol] = []
+    for offset, size, name in _SYMBOL.findall(told):
+        found = _SHARED_SYMBOL.fullmatch(name)
+        (shared if found else others).append((int(offset, 16), int(size, 16), (found[1] if found else name).encode()))
+    return sorted(shared), sorted(others)
 
 
 def line_of(library: str, address: str) -> str:

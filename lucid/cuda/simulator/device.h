@@ -6,7 +6,7 @@
 #define LUCID_SIMULATOR 1
 #include "runtime.h"
 
-#define __CUDA_ARCH__ 800
+#define __CUDA_ARCH__ 900
 #define __CUDACC_RTC__ 1
 #define __CUDACC_VER_MAJOR__ 12
 #define __CUDACC_VER_MINOR__ 9
@@ -16,6 +16,8 @@
 #define __host__
 #define __constant__ __attribute__((section("lucid_constant")))
 #define __managed__
+// compilation.py puts it before each variable of the device.
+#define LUCID_VARIABLE __attribute__((section("lucid_variable")))
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
@@ -195,6 +197,15 @@ LUCID_CODE(float, 'f')
 LUCID_CODE(double, 'd')
 #undef LUCID_CODE
 
+// Whether a parameter leads to doubles, by what g++ calls its type. A number itself is hardly ever subnormal.
+template <class T> constexpr bool leads_far() {
+    constexpr char sought[] = {'d', 'o', 'u', 'b', 'l', 'e'};
+    unsigned found = 0;
+    for (const char* name = __PRETTY_FUNCTION__; *name && found < sizeof sought; ++name)
+        found = *name == sought[found] ? found + 1 : *name == sought[0];
+    return Code<T>::value != 'd' && found == sizeof sought;
+}
+
 template <class T> struct Value { using type = T; };
 template <class T> struct Value<const T> { using type = T; };
 
@@ -219,6 +230,7 @@ template <auto kernel> struct Call;
 template <class... Parameters, void (*kernel)(Parameters...)> struct Call<kernel> {
     using layout = Layout<typename Value<Parameters>::type...>;
     static constexpr unsigned count = sizeof...(Parameters), sizes[] = {(unsigned)sizeof(Parameters)..., 0};
+    static constexpr bool doubles = (false || ... || leads_far<typename Value<Parameters>::type>());
     template <unsigned... I> struct Offsets { static constexpr unsigned all[] = {(layout::end(I + 1) - sizes[I])..., 0}; };
     template <unsigned... I> static constexpr const unsigned* offsets(Numbers<I...>) { return Offsets<I...>::all; }
     template <unsigned... I> static void run(const unsigned char* packed, Numbers<I...>) {
@@ -231,11 +243,13 @@ template <class... Parameters, void (*kernel)(Parameters...)> struct Call<kernel
 template <auto kernel> constexpr Instance instance(const char* name, const Unit* unit) {
     using Kernel = Call<kernel>;
     return {name, Kernel::layout::codes, Kernel::layout::end(~0u), &Kernel::run, unit, Kernel::count,
-            Kernel::offsets(typename Count<Kernel::count>::type()), Kernel::sizes};
+            Kernel::offsets(typename Count<Kernel::count>::type()), Kernel::sizes, Kernel::doubles};
 }
 
 }  // namespace lucid_simulator
 
 extern "C" unsigned char __start_lucid_constant[] __attribute__((weak, visibility("hidden")));
 extern "C" unsigned char __stop_lucid_constant[] __attribute__((weak, visibility("hidden")));
+extern "C" unsigned char __start_lucid_variable[] __attribute__((weak, visibility("hidden")));
+extern "C" unsigned char __stop_lucid_variable[] __attribute__((weak, visibility("hidden")));
 extern "C" __attribute__((visibility("default"))) const lucid_simulator::Unit lucid_unit;

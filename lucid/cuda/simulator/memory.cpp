@@ -43,10 +43,9 @@ struct Library {
     uintptr_t base;
     std::vector<Variable> shared;
     Range statics;  // from the first of these to the last
-    Range image, writable, read_only_after_loading, constants;
+    Range image, writable, read_only_after_loading;
     bool tables_hold(uintptr_t address, size_t size) const {
-        if (writable.holds(address, 1))
-            return read_only_after_loading.holds(address, size) || constants.holds(address, size);
+        if (writable.holds(address, 1)) return read_only_after_loading.holds(address, size);
         return image.holds(address, size);
     }
 };
@@ -87,7 +86,9 @@ std::string nearest(uintptr_t address, bool all) {
         if (distance < least) least = distance, words = where + what + " of " + counted(range.end - range.begin);
     };
     for (const auto& [begin, block] : table)
-        consider({begin, begin + block.size}, block.device == of_host ? "memory of the host" : "an allocation");
+        consider({begin, begin + block.size}, block.variable           ? std::string("the variable ") + block.variable
+                                              : block.device == of_host ? "memory of the host"
+                                                                        : "an allocation");
     if (all) {
         for (const Variable& variable : library->shared)
             consider(variable.range, "the shared variable " + variable.name);
@@ -124,15 +125,17 @@ bool reaches(const Block& block, int device) {
     return block.device == of_host || device == any_device || may_reach(device, block.device);
 }
 
-bool of_others(uintptr_t address, size_t size) {
+enum class Access { read, write };
+
+bool of_others(uintptr_t address, size_t size, Access access) {
     if (parameters.holds(address, size)) return true;
     std::lock_guard<std::mutex> guard(table_lock);
     const Block* block = containing(address, size);
     if (!block || !reaches(*block, launching_device)) return false;
+    // what is remembered may be written to
+    if (block->constant) return access == Access::read;
     return remember({block->begin, block->begin + block->size}, address, size);
 }
-
-enum class Access { read, write };
 
 // Under the lock.
 std::string refusal(uintptr_t address, size_t size, Access access, bool in_kernel) {
@@ -140,8 +143,10 @@ std::string refusal(uintptr_t address, size_t size, Access access, bool in_kerne
     snprintf(number, sizeof number, "0x%llx", (unsigned long long)address);
     const std::string what = access == Access::read ? "read" : "write";
     const Block* block = containing(address, size);
+    const bool constant = block && block->constant && in_kernel && reaches(*block, launching_device);
     return "out-of-range " + what + " of " + counted(size) + " at " + number + ", " +
-           (block ? "in memory of device " + std::to_string(block->device) + ", to which there is no peer access"
+           (constant ? "in the __constant__ variable " + std::string(block->variable)
+            : block  ? "in memory of device " + std::to_string(block->device) + ", to which there is no peer access"
                   : nearest(address, in_kernel));
 }
 
@@ -189,7 +194,7 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
         offset = address - dynamic.begin;
     } else if (library->statics.holds(address, size) && in_statics(address, size)) {
         offset = statics_offset() + (address - library->statics.begin);
-    } else if (of_others(address, size) || (access == Access::read && library->tables_hold(address, size))) {
+    } else if (of_others(address, size, access) || (access == Access::read && library->tables_hold(address, size))) {
         if (recent[address / unit_size % 1024].holds(address, size)) {
             moved[(int)access] += size;
             if (marking) mark(address, size, access);
@@ -203,13 +208,12 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
 
 struct Image {
     uintptr_t inside, base;
-    const char* path;
     Range all, writable, read_only_after_loading;
 };
 
 // Looks for the library that holds `inside`.
 int find_image(dl_phdr_info* info, size_t, void* data) {
-    Image image{((Image*)data)->inside, info->dlpi_addr, info->dlpi_name, {~(uintptr_t)0, 0}, {}, {}};
+    Image image{((Image*)data)->inside, info->dlpi_addr, {~(uintptr_t)0, 0}, {}, {}};
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& part = info->dlpi_phdr[i];
         const Range range{info->dlpi_addr + part.p_vaddr, info->dlpi_addr + part.p_vaddr + part.p_memsz};
@@ -268,9 +272,9 @@ std::string code_mark(uintptr_t code) {
     return mark;
 }
 
-void use_memory(uintptr_t begin, size_t size, int device) {
+void use_memory(uintptr_t begin, size_t size, int device, const char* variable, bool constant) {
     std::lock_guard<std::mutex> guard(table_lock);
-    table[begin] = {begin, size, device};
+    table[begin] = {begin, size, device, variable, constant};
 }
 
 bool leave_memory(uintptr_t begin, size_t size) {
@@ -320,18 +324,18 @@ extern "C" {
 
 // ---- what Python calls ----
 
-// Shared variables, LUCID_SHARED of device.h, are at these rising offsets of the library that holds `loaded`.
-LUCID_EXPORT void lucid_load(const Unit* loaded, unsigned count, const size_t* offsets, const char** names) {
+// Shared variables, LUCID_SHARED of device.h, are at these rising offsets of the library that holds `loaded`, which was
+// built as `path`.
+LUCID_EXPORT void lucid_load(const Unit* loaded, const char* path, unsigned count, const size_t* offsets, const char** names) {
     if (libraries.count(loaded)) return;  // what was loaded once stays
-    Image image{(uintptr_t)loaded, 0, "", {}, {}, {}};
+    Image image{(uintptr_t)loaded, 0, {}, {}, {}};
     dl_iterate_phdr(find_image, &image);
     Library& entry = libraries[loaded];
-    entry.path = image.path;
+    entry.path = path;
     entry.base = image.base;
     entry.image = image.all;
     entry.writable = image.writable;
     entry.read_only_after_loading = image.read_only_after_loading;
-    entry.constants = {(uintptr_t)loaded->constants_begin, (uintptr_t)loaded->constants_end};
     constexpr size_t room = 64;
     for (unsigned i = 0; i < count; ++i) {
         const uintptr_t begin = image.base + offsets[i] + room;

@@ -23,8 +23,10 @@ struct Block {
     uintptr_t begin;
     size_t size;
     int device;
+    const char* variable = nullptr;  // its name, if it is one
+    bool constant = false;           // kernels may only read it
 };
-void use_memory(uintptr_t begin, size_t size, int device);
+void use_memory(uintptr_t begin, size_t size, int device, const char* variable = nullptr, bool constant = false);
 // Ends the use of all blocks that begin there; false if none does.
 bool leave_memory(uintptr_t begin, size_t size);
 bool block_at(uintptr_t address, Block* found);

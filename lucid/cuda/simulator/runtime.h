@@ -28,12 +28,15 @@ struct Instance {
     const Unit* unit;
     unsigned int parameters;
     const unsigned int *offsets, *sizes;  // of each in the packed ones
+    bool doubles;                         // whether arrays of doubles are among what they lead to
 };
 
 struct Unit {
     const Instance* instances;
     unsigned int count;
     unsigned char *constants_begin, *constants_end;  // null if there are none
+    unsigned char *variables_begin, *variables_end;  // those of __device__, likewise
+    bool flushes;                                    // compiled with -ftz=true
 };
 
 enum BlockOperation { barrier, barrier_count, barrier_and, barrier_or };

@@ -79,7 +79,8 @@ def _driver() -> ctypes.CDLL:
     made = library(DRIVER, *SOURCES)
     address, size = ctypes.c_void_p, ctypes.c_size_t
     for name, result, *parameters in (
-        ("lucid_load", None, address, ctypes.c_uint, address, address),
+        ("lucid_load", None, address, ctypes.c_char_p, ctypes.c_uint, address, address),
+        ("lucid_declare", None, address, ctypes.c_uint, address, address, address),
         ("lucid_set_seed", None, ctypes.c_uint64),
         ("lucid_seed", ctypes.c_uint64),
         ("lucid_set_executes", None, ctypes.c_int),

@@ -140,7 +140,8 @@ LUCID_CUDA int cudaPointerGetAttributes(void* out, const void* address) {
     if (block.device == of_host) return *(Attributes*)out = {1, current_device(), address, address}, success;
     std::lock_guard<std::mutex> guard(lock);
     const auto next = chunks.upper_bound((uintptr_t)address);
-    const bool managed = next != chunks.begin() && std::prev(next)->second.managed;
+    const auto* chunk = next == chunks.begin() ? nullptr : &*std::prev(next);
+    const bool managed = chunk && (uintptr_t)address - chunk->first < chunk->second.size && chunk->second.managed;
     return *(Attributes*)out = {managed ? 3 : 2, block.device, address, managed ? address : nullptr}, success;
 }
 

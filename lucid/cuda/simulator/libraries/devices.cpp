@@ -34,33 +34,49 @@ int number_in(const char* variable, int otherwise) {
 
 bool is_device(int index) { return index >= 0 && index < device_count(); }
 
-// The beginning of cudaDeviceProp of CUDA 12; the rest stays zero.
+constexpr int processors = 132, clock_khz = 1980000, bus = 33;
+
+// By cudaDeviceAttr. Published figures of an H200 and, for textures, of Hopper; what the part of the L2 cache that can be
+// set aside has is not published. It is a host's on PCIe, which does not share its pages.
+const std::map<int, int> attributes = {
+    {1, 1024},      {2, 1024},       {3, 1024},       {4, 64},      {5, 2147483647},  {6, 65535},      {7, 65535},
+    {8, 49152},     {9, 65536},      {10, 32},        {11, 2147483647}, {12, 65536},  {13, clock_khz}, {14, 512},
+    {15, 1},        {16, processors}, {19, 1},        {21, 131072}, {22, 131072},     {23, 65536},     {24, 16384},
+    {25, 16384},    {26, 16384},     {27, 32768},     {28, 32768},  {29, 2048},       {30, 512},       {31, 1},
+    {32, 1},        {36, 3201000},   {37, 6144},      {38, 62914560}, {39, 2048},     {40, 3},         {41, 1},
+    {42, 32768},    {43, 2048},      {45, 32768},     {46, 32768},  {47, 8192},       {48, 8192},      {49, 32768},
+    {51, 32},       {52, 32768},     {53, 32768},     {54, 2046},   {55, 32768},      {56, 131072},    {57, 65536},
+    {58, 16384},    {59, 16384},     {60, 16384},     {61, 32768},  {62, 2048},       {63, 32768},     {64, 32768},
+    {65, 2048},     {66, 32768},     {67, 32768},     {68, 2046},   {69, 268435456},  {70, 131072},    {71, 65000},
+    {72, 2097120},  {73, 32768},     {74, 32768},     {75, 9},      {76, 0},          {77, 32768},     {78, 1},
+    {79, 1},        {80, 1},         {81, 233472},    {82, 65536},  {83, 1},          {87, 2},         {89, 1},
+    {90, 1},        {91, 1},         {95, 1},         {96, 1},      {97, 232448},     {99, 1},         {106, 32},
+    {111, 1024},    {112, 1},        {114, 1},        {115, 1},     {116, 1},         {117, 1},        {118, 100},
+    {119, 9},       {120, 1},        {121, 1},        {125, 1},     {129, 1},
+};
+
+int attribute(int which, int index) {
+    const auto found = attributes.find(which);
+    return which == bus ? index + 1 : found == attributes.end() ? 0 : found->second;
+}
+
+// cudaDeviceProp of CUDA 12: what is no attribute, then the attributes that its members tell, in their order. Those that
+// are a size_t are marked.
 struct Properties {
     char name[256], uuid[16], luid[8];
     unsigned luid_mask;
-    size_t total_memory, shared_of_block;
-    int registers_of_block, warp;
-    size_t pitch;
-    int threads_of_block, block[3], grid[3], clock;
-    size_t constants;
-    int major, minor;
-    size_t texture_alignment, texture_pitch_alignment;
-    int overlap, processors, timeout, integrated, maps_host, compute_mode;
+    size_t total_memory;
+    unsigned char members[736];
 };
-constexpr size_t properties_size = 1032;
-constexpr int processors = 132, clock_khz = 1980000;
-
-// By cudaDeviceAttr.
-const std::map<int, int> attributes = {
-    {1, 1024},      {2, 1024},   {3, 1024},    {4, 64},         {5, 2147483647}, {6, 65535},   {7, 65535},
-    {8, 49152},     {9, 65536},  {10, 32},     {11, 2147483647}, {12, 65536},    {13, clock_khz}, {14, 512},
-    {15, 1},        {16, processors}, {17, 0}, {18, 0},         {19, 1},         {20, 0},      {31, 1},
-    {36, 3201000},  {37, 6144},  {38, 62914560}, {39, 2048},    {40, 3},         {41, 1},      {75, 9},
-    {76, 0},        {78, 1},     {79, 1},      {80, 1},         {81, 233472},    {82, 65536},  {83, 1},
-    {85, 0},        {86, 1},     {87, 2},      {88, 1},         {89, 1},         {90, 1},      {91, 1},
-    {95, 1},        {97, 232448}, {99, 1},     {100, 1},        {101, 1},        {106, 32},    {111, 1024},
-    {115, 1},       {116, 1},
+constexpr int large = 1000;
+constexpr int members[] = {
+    8 + large, 12, 10, 11 + large, 1, 2, 3, 4, 5, 6, 7, 13, 9 + large, 75, 76, 14 + large, 51 + large, 15, 16, 17, 18, 19,
+    20, 21, 77, 69, 22, 23, 73, 74, 70, 71, 72, 45, 46, 24, 25, 26, 47, 48, 49, 52, 42, 43, 27, 28, 29, 53, 54, 55, 56,
+    57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 30 + large, 31, 32, 33, 34, 50, 35, 40, 41, 36, 37, 38, 108, 39, 78,
+    79, 80, 81 + large, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 95, 96, 97 + large, 100, 101, 106, 109, 111 + large, 99,
+    112, 113, 114, 115, 116, 117, 118, 119, 121, 125, 120, 129,
 };
+static_assert(sizeof(Properties) == 1032, "as CUDA has it");
 
 }  // namespace
 
@@ -108,35 +124,25 @@ LUCID_CUDA int cuDriverGetVersion(int* out) { return *out = 12090, success; }
 
 LUCID_CUDA int cudaDeviceGetAttribute(int* out, int which, int index) {
     if (!is_device(index)) return fail(invalid_device);
-    const auto found = attributes.find(which);
-    return *out = found == attributes.end() ? 0 : found->second, success;
+    return *out = attribute(which, index), success;
 }
 
-LUCID_CUDA int cudaGetDeviceProperties_v2(void* out, int index) {
+LUCID_CUDA int cudaGetDeviceProperties_v2(Properties* out, int index) {
     if (!is_device(index)) return fail(invalid_device);
-    memset(out, 0, properties_size);
-    Properties& told = *(Properties*)out;
-    snprintf(told.name, sizeof told.name, "lucid simulator %d", index);
-    told.uuid[0] = (char)(index + 1);
-    told.total_memory = capacity();
-    told.shared_of_block = 49152;
-    told.registers_of_block = 65536;
-    told.warp = 32;
-    told.pitch = 2147483647;
-    told.threads_of_block = told.block[0] = told.block[1] = 1024;
-    told.block[2] = 64;
-    told.grid[0] = 2147483647;
-    told.grid[1] = told.grid[2] = 65535;
-    told.clock = clock_khz;
-    told.constants = 65536;
-    told.major = 9;
-    told.texture_alignment = 512;
-    told.texture_pitch_alignment = 32;
-    told.overlap = told.maps_host = 1;
-    told.processors = processors;
+    *out = {};
+    snprintf(out->name, sizeof out->name, "lucid simulator %d", index);
+    out->uuid[0] = (char)(index + 1);
+    out->total_memory = capacity();
+    unsigned char* place = out->members;
+    for (const int member : members) {
+        const size_t value = (size_t)attribute(member % large, index), size = member < large ? sizeof(int) : sizeof value;
+        place += (size_t)(out->members - place) % size;  // `members` begins at a multiple of 8
+        memcpy(place, &value, size);
+        place += size;
+    }
     return success;
 }
-LUCID_CUDA int cudaGetDeviceProperties(void* out, int index) { return cudaGetDeviceProperties_v2(out, index); }
+LUCID_CUDA int cudaGetDeviceProperties(Properties* out, int index) { return cudaGetDeviceProperties_v2(out, index); }
 
 LUCID_CUDA int cudaDeviceGetPCIBusId(char* out, int room, int index) {
     if (!is_device(index)) return fail(invalid_device);

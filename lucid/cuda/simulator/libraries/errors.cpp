@@ -42,13 +42,20 @@ thread_local int last = success;
 thread_local std::string told;
 thread_local int told_code = success;
 
-const Error& error_of(int code) {
+// Null if no function here answers it.
+const Error* error_of(int code) {
     for (const Error& error : errors)
-        if (error.code == code) return error;
-    return errors[sizeof errors / sizeof *errors - 1];
+        if (error.code == code) return &error;
+    return nullptr;
 }
 
-const char* words_of(int code) { return code && code == told_code ? told.c_str() : error_of(code).words; }
+const char* words_of(int code) {
+    if (code && code == told_code) return told.c_str();
+    const Error* error = error_of(code);
+    return error ? error->words : nullptr;
+}
+
+constexpr char unrecognized[] = "unrecognized error code";
 
 }  // namespace
 
@@ -78,13 +85,25 @@ int code_of_fault(const std::string& report) {
 
 using namespace lucid_simulator;
 
-LUCID_CUDA const char* cudaGetErrorName(int code) { return error_of(code).runtime; }
-LUCID_CUDA const char* cudaGetErrorString(int code) { return words_of(code); }
+LUCID_CUDA const char* cudaGetErrorName(int code) {
+    const Error* error = error_of(code);
+    return error ? error->runtime : unrecognized;
+}
+LUCID_CUDA const char* cudaGetErrorString(int code) {
+    const char* words = words_of(code);
+    return words ? words : unrecognized;
+}
 LUCID_CUDA int cudaPeekAtLastError() { return last; }
 LUCID_CUDA int cudaGetLastError() {
     const int code = last;
     last = success;
     return code;
 }
-LUCID_CUDA int cuGetErrorName(int code, const char** name) { return *name = error_of(code).driver, success; }
-LUCID_CUDA int cuGetErrorString(int code, const char** words) { return *words = words_of(code), success; }
+// These keep no error: they are asked about one.
+LUCID_CUDA int cuGetErrorName(int code, const char** name) {
+    const Error* error = error_of(code);
+    return (*name = error ? error->driver : nullptr) ? success : invalid_value;
+}
+LUCID_CUDA int cuGetErrorString(int code, const char** words) {
+    return (*words = words_of(code)) ? success : invalid_value;
+}

@@ -1,9 +1,14 @@
 // Modules of kernels, which are libraries of the host, and their launches.
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <list>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -29,6 +34,12 @@ namespace {
 constexpr char mark[] = "lucid simulator\n";
 constexpr unsigned most_shared = 227 << 10, plain_shared = 48 << 10;
 
+struct Variable {
+    std::string name;
+    uintptr_t begin;
+    size_t size;
+};
+
 struct Module {
     void* library;
     const Unit* unit;
@@ -37,6 +48,7 @@ struct Module {
 
 std::mutex lock;
 std::vector<Module*> modules;
+std::map<const Unit*, std::list<Variable>> variables;  // whose names the checks know
 
 size_t* launches_of(const Instance* instance) {
     for (Module* module : modules)
@@ -51,6 +63,22 @@ void pack(const Instance* instance, void** parameters, unsigned char* packed) {
         memcpy(packed + instance->offsets[i], parameters[i], instance->sizes[i]);
 }
 
+const Unit* unit_of(void* library) { return library ? (const Unit*)dlsym(library, "lucid_unit") : nullptr; }
+
+// The system loads a file once, and each module has variables of its own.
+void* open_copy(const char* path) {
+    namespace files = std::filesystem;
+    std::string name = files::temp_directory_path() / "lucid-XXXXXX";
+    const int file = mkstemp(name.data());
+    if (file < 0) return nullptr;
+    std::error_code failed;
+    files::copy_file(path, name, files::copy_options::overwrite_existing, failed);
+    void* library = failed ? nullptr : dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    close(file);
+    unlink(name.c_str());
+    return library;
+}
+
 }  // namespace
 
 LUCID_CUDA int cuModuleLoadData(Module** out, const void* image) {
@@ -59,8 +87,13 @@ LUCID_CUDA int cuModuleLoadData(Module** out, const void* image) {
         return fail(invalid_image, "the simulator loads what its own NVRTC has compiled, no machine code");
     const char* path = (const char*)image + sizeof mark - 1;
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) return fail(invalid_image, dlerror());
-    const Unit* unit = (const Unit*)dlsym(library, "lucid_unit");
+    if (const Unit* unit = unit_of(library); unit && (unit->constants_begin || unit->variables_begin))
+        library = open_copy(path);
+    if (!library) {
+        const char* why = dlerror();
+        return fail(invalid_image, why ? why : "the folder for temporary files cannot be written");
+    }
+    const Unit* unit = unit_of(library);
     Module* made = new Module{library, unit, std::vector<size_t>(unit->count)};
     if (python.load) python.load(path, unit);
     std::lock_guard<std::mutex> guard(lock);
@@ -83,12 +116,30 @@ LUCID_ABSENT(cuLinkAddData_v2, "links no machine code")
 LUCID_ABSENT(cuLinkAddFile_v2, "links no machine code")
 LUCID_ABSENT(cuLinkComplete, "links no machine code")
 LUCID_ABSENT(cuLinkDestroy, "links no machine code")
-LUCID_ABSENT(cuModuleGetGlobal_v2, "gives no addresses of variables; pass an array")
 LUCID_ABSENT(cuCtxCreate_v2, "has the primary context of each device only")
 LUCID_ABSENT(cuCtxDestroy_v2, "has the primary context of each device only")
 
 // Other modules may be the same library, which stays.
-LUCID_CUDA int cuModuleUnload(Module*) { return success; }
+LUCID_CUDA int cuModuleUnload(Module* module) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (const Variable& variable : variables[module->unit]) {
+        leave_memory(variable.begin, variable.size);
+        forget_accesses(variable.begin, variable.size);
+    }
+    variables.erase(module->unit);
+    return success;
+}
+
+LUCID_CUDA int cuModuleGetGlobal_v2(uintptr_t* out, size_t* size, const Module* module, const char* name) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (const Variable& variable : variables[module->unit]) {
+        if (variable.name != name) continue;
+        if (out) *out = variable.begin;
+        if (size) *size = variable.size;
+        return success;
+    }
+    return fail(not_found);
+}
 
 LUCID_CUDA int cuModuleGetFunction(const Instance** out, Module* module, const char* name) {
     for (unsigned i = 0; i < module->unit->count; ++i)
@@ -150,7 +201,22 @@ LUCID_CUDA int cuOccupancyMaxPotentialBlockSize(int* blocks, int* threads, const
     return *blocks = 132, *threads = most ? most : 256, success;
 }
 
-// ---- what Python reads ----
+// ---- what Python tells and reads ----
+
+// A library that was loaded has variables at these offsets. Those that are no __constant__ or __device__ ones are left out.
+LUCID_CUDA void lucid_declare(const Unit* unit, unsigned count, const size_t* offsets, const size_t* sizes,
+                              const char** names) {
+    Dl_info library;
+    if (!dladdr(unit, &library)) return;
+    std::lock_guard<std::mutex> guard(lock);
+    for (unsigned i = 0; i < count; ++i) {
+        unsigned char* const place = (unsigned char*)library.dli_fbase + offsets[i];
+        const bool constant = place >= unit->constants_begin && place < unit->constants_end;
+        if (!constant && (place < unit->variables_begin || place >= unit->variables_end)) continue;
+        variables[unit].push_back({names[i], (uintptr_t)place, sizes[i]});
+        use_memory((uintptr_t)place, sizes[i], current_device(), variables[unit].back().name.c_str(), constant);
+    }
+}
 
 // The types of a kernel's parameters, and how many bytes they take when packed.
 LUCID_CUDA const char* lucid_parameters(const Instance* instance, unsigned* size) {

@@ -22,8 +22,9 @@ struct Touched {
 };
 
 // Runs work of a library in the order of its stream. First all that it touches is held against the blocks of memory
-// that are in use: where something lies outside of them nothing is run, and the report of the fault is kept for
-// cudaGetErrorString. Returns a cudaError_t; 0 is success.
+// that are in use: where something lies outside of them nothing is run. The report of a fault is kept for
+// cudaGetErrorString, and told on the standard error, as a library answers with a number alone. Returns a cudaError_t;
+// 0 is success.
 int queue_work(void* stream, const std::string& name, const std::vector<Touched>& touched,
                const std::function<void()>& work);
 

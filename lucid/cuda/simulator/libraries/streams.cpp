@@ -1,12 +1,15 @@
 // Streams and events. Work is done when it is queued, so that a stream is always empty and an event always reached.
 #include <time.h>
 
+#include <cstdio>
 #include <mutex>
 #include <set>
 
 #include "../memory.h"
 #include "order.h"
 #include "state.h"
+
+LUCID_CUDA const char* cudaGetErrorString(int code);
 
 namespace lucid_simulator {
 
@@ -101,7 +104,9 @@ int queue_own(void* stream, const std::string& name, const std::vector<Touched>&
 int queue_work(void* stream, const std::string& name, const std::vector<Touched>& touched,
                const std::function<void()>& work) {
     ++counts.library;
-    return queue_own(stream, name, touched, work, false);
+    const int code = queue_own(stream, name, touched, work, false);
+    if (code) fprintf(stderr, "lucid's simulated CUDA: %s: %s\n", name.c_str(), cudaGetErrorString(code));
+    return code;
 }
 
 bool touch(const std::vector<Touched>& touched) {
