@@ -161,6 +161,21 @@ def test_memory_that_goes_from_stream_to_stream(cupy, increase):
     race(lambda: increase(first, y))
 
 
+def test_memory_that_goes_back_to_the_system(cupy):
+    """The system waits for what used the memory when it takes it: who is given it next has no race with that."""
+    runtime, (first, second) = cupy.cuda.runtime, streams(cupy)
+    size, given = 1 << 28, []  # so large that the system gives the same addresses again
+    address = runtime.malloc(size)
+    runtime.memsetAsync(address, 0, 4096, first.ptr)
+    runtime.free(address)
+    while address not in given:
+        assert len(given) < 100, "the system does not give the memory out again"
+        given.append(runtime.malloc(size))
+    runtime.memsetAsync(address, 0, 4096, second.ptr)
+    for each in given:
+        runtime.free(each)
+
+
 def test_a_pass_of_lucid_is_in_order(cupy):
     """Forward on one stream, backward from another: a step that waits for nothing by itself has no race."""
     x = lucid.ones(SIZE, device="cuda", requires_grad=True)

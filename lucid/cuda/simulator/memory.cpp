@@ -53,6 +53,9 @@ struct Library {
 
 std::mutex table_lock;
 std::map<uintptr_t, Block> table;
+uint64_t newest = 0;                           // number of the last block
+thread_local uint64_t newest_of_graph = ~0ull;  // of those that the running graph knows
+thread_local MemoryOfGraph* of_graph = nullptr;
 std::map<const Unit*, Library> libraries;
 thread_local const char* fault_library = nullptr;  // of this host thread's last launch
 
@@ -120,8 +123,10 @@ const Block* containing(uintptr_t address, size_t size) {
     return Range{block.begin, block.begin + block.size}.holds(address, size) ? &block : nullptr;
 }
 
+bool is_late(const Block& block) { return block.number > newest_of_graph; }
+
 bool reaches(const Block& block, int device) {
-    return block.device == of_host || device == any_device || may_reach(device, block.device);
+    return !is_late(block) && (block.device == of_host || device == any_device || may_reach(device, block.device));
 }
 
 bool of_others(uintptr_t address, size_t size) {
@@ -141,8 +146,10 @@ std::string refusal(uintptr_t address, size_t size, Access access, bool in_kerne
     const std::string what = access == Access::read ? "read" : "write";
     const Block* block = containing(address, size);
     return "out-of-range " + what + " of " + counted(size) + " at " + number + ", " +
-           (block ? "in memory of device " + std::to_string(block->device) + ", to which there is no peer access"
-                  : nearest(address, in_kernel));
+           (!block           ? nearest(address, in_kernel)
+            : is_late(*block) ? "in memory that was given back and out again after the graph was captured"
+                              : "in memory of device " + std::to_string(block->device) +
+                                    ", to which there is no peer access");
 }
 
 [[noreturn]] void refuse(uintptr_t address, size_t size, Access access, uintptr_t code) {
@@ -268,9 +275,10 @@ std::string code_mark(uintptr_t code) {
     return mark;
 }
 
-void use_memory(uintptr_t begin, size_t size, int device) {
+uint64_t use_memory(uintptr_t begin, size_t size, int device, uint64_t number) {
     std::lock_guard<std::mutex> guard(table_lock);
-    table[begin] = {begin, size, device};
+    table[begin] = {begin, size, device, number ? number : ++newest};
+    return table[begin].number;
 }
 
 bool leave_memory(uintptr_t begin, size_t size) {
@@ -285,6 +293,40 @@ bool block_at(uintptr_t address, Block* found) {
     std::lock_guard<std::mutex> guard(table_lock);
     const Block* block = containing(address, 1);
     return block ? (*found = *block, true) : false;
+}
+
+bool in_use(uintptr_t begin, size_t size) {
+    std::lock_guard<std::mutex> guard(table_lock);
+    const auto next = table.lower_bound(begin + size);
+    if (next == table.begin()) return false;
+    const Block& last = std::prev(next)->second;
+    return last.begin + last.size > begin;
+}
+
+uint64_t newest_memory() {
+    std::lock_guard<std::mutex> guard(table_lock);
+    return newest;
+}
+
+MemoryOfGraph::MemoryOfGraph(uint64_t newest) : outside(of_graph), outside_newest(newest_of_graph) {
+    of_graph = this;
+    newest_of_graph = newest;
+}
+
+MemoryOfGraph::~MemoryOfGraph() {
+    of_graph = outside;
+    newest_of_graph = outside_newest;
+    for (const uintptr_t begin : blocks) leave_memory(begin, 1);
+}
+
+void MemoryOfGraph::use_again(const Block& block) {
+    if (!of_graph || in_use(block.begin, block.size)) return;
+    use_memory(block.begin, block.size, block.device, block.number);
+    of_graph->blocks.insert(block.begin);
+}
+
+void MemoryOfGraph::leave_again(uintptr_t begin) {
+    if (of_graph && of_graph->blocks.erase(begin)) leave_memory(begin, 1);
 }
 
 std::string fault_of(uintptr_t address, size_t size, bool stores, int device) {
