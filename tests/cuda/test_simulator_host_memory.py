@@ -242,9 +242,18 @@ def test_pageable_memory(cupy, stream):  # noqa: F811
             stream.end_capture()
 
 
+def test_a_pinned_copy_is_there(cupy):  # noqa: F811
+    """What lucid copies to page-locked memory without being told otherwise is there at once."""
+    assert (gpu.pinned_copy(cupy.ones(SIZE, "f")) == 1).all()
+
+
 def test_tensors():
     """A batch in pinned memory that is changed while its copy is under way is told; after a wait it may change."""
-    host = lucid.ones(SIZE).pin_memory()
+    host = lucid.zeros(SIZE).pin_memory()
+    x = host.to("cuda")
+    host.fill_(1.0)
+    lucid.cuda.synchronize()
+    assert not x.any().item()
     x = host.to("cuda", non_blocking=True)
     lucid.cuda.current_stream().synchronize()
     host.fill_(2.0)
