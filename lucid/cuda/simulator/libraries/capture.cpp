@@ -267,8 +267,9 @@ int check_uncapturable(void* stream, const std::string& call) {
 
 void leave_capture(void* stream) {
     if (!active) return;
+    std::shared_ptr<Capture> capture;  // ends after the lock, as do graphs in it, whose streams come here
     std::lock_guard<std::mutex> guard(lock);
-    const auto capture = capture_of(stream);
+    capture = capture_of(stream);
     if (!capture) return;
     refuse({capture}, stream_capture_unsupported, "cudaStreamDestroy");
     if (own(stream) == capture->origin)
@@ -299,8 +300,9 @@ LUCID_CUDA int cudaStreamEndCapture(void* stream, void** out) {
     *out = nullptr;
     if (const int code = check_stream(stream)) return code;
     const std::string call = "cudaStreamEndCapture" + lines();
+    std::shared_ptr<Capture> capture;  // ends after the lock
     std::lock_guard<std::mutex> guard(lock);
-    const auto capture = capture_of(stream);
+    capture = capture_of(stream);
     if (!capture) return fail(illegal_state);
     if (capture->origin != own(stream)) return refuse({capture}, stream_capture_unmatched, call);
     if (capture->mode != relaxed && !is_of_thread(*capture))

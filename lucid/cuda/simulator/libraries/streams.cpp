@@ -1,4 +1,5 @@
-// Streams and events. Work is done when it is queued, so that a stream is always empty and an event always reached.
+// Streams and events. Work is done when it is queued, so that a stream is always empty and an event always reached; what
+// the host may not see of that yet is in host_memory.cpp.
 #include <time.h>
 
 #include <algorithm>
