@@ -21,8 +21,9 @@ from xml.etree import ElementTree as ET
 ROOT = Path(__file__).parents[2]
 PARTS = (
     "cuda_tests/test_memory.py", "cuda_tests/test_pinned_memory.py", "cuda_tests/test_memory_hook.py",
-    "cuda_tests/test_stream.py", "cuda_tests/test_device.py", "cuda_tests/test_runtime.py", "core_tests/test_raw.py",
-    "core_tests/test_elementwise.py", "core_tests/test_reduction.py", "core_tests/test_userkernel.py",
+    "cuda_tests/test_stream.py", "cuda_tests/test_graph.py", "cuda_tests/test_device.py", "cuda_tests/test_runtime.py",
+    "core_tests/test_raw.py", "core_tests/test_elementwise.py", "core_tests/test_reduction.py",
+    "core_tests/test_userkernel.py",
 )  # fmt: skip
 
 

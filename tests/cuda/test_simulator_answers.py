@@ -96,6 +96,9 @@ def test_properties_are_the_attributes():
 def test_names_and_texts_of_errors(code):
     """Names and texts are those of CUDA's headers; a code that there is not is none of them."""
     driver, words = runtime(), ctypes.c_char_p()
+    # a failure without words of its own is the last: an earlier one may have had some
+    driver.cudaSetDevice(-1)
+    driver.cudaGetLastError()
     first, second, text = ERRORS.get(code, ("unrecognized error code", None, None))
     for function, found in ("cudaGetErrorName", first), ("cudaGetErrorString", text or first):
         getattr(driver, function).restype = ctypes.c_char_p

@@ -165,6 +165,21 @@ def test_memory_that_goes_from_stream_to_stream(cupy, increase):
     race(lambda: increase(first, y))
 
 
+def test_memory_that_goes_back_to_the_system(cupy):
+    """The system waits for what used the memory when it takes it: who is given it next has no race with that."""
+    runtime, (first, second) = cupy.cuda.runtime, streams(cupy)
+    size, given = 1 << 28, []  # so large that the system gives the same addresses again
+    address = runtime.malloc(size)
+    runtime.memsetAsync(address, 0, 4096, first.ptr)
+    runtime.free(address)
+    while address not in given:
+        assert len(given) < 100, "the system does not give the memory out again"
+        given.append(runtime.malloc(size))
+    runtime.memsetAsync(address, 0, 4096, second.ptr)
+    for each in given:
+        runtime.free(each)
+
+
 def test_a_pass_of_lucid_is_in_order(cupy):
     """Forward on one stream, backward from another: a step that waits for nothing by itself has no race."""
     x = lucid.ones(SIZE, device="cuda", requires_grad=True)
@@ -180,6 +195,33 @@ def test_a_pass_of_lucid_is_in_order(cupy):
     with lucid.cuda.stream(stream):
         z = x * 3
     race(lambda: z + 1)
+    lucid.cuda.current_stream().wait_stream(stream)
+    assert (z + 1)[0].item() == 4
+
+
+def test_copies_between_devices_are_in_order():
+    """A copy waits for what has written its source, and what writes that next for the copy, whatever the streams."""
+    giver, taker = (lucid.cuda.Stream(f"cuda:{index}") for index in range(2))
+    with lucid.cuda.stream(giver), lucid.cuda.stream(taker):
+        x = lucid.ones(SIZE, device="cuda:0") + 1
+        y = x.to("cuda:1")
+        x.mul_(5.0)
+        assert y.tolist() == [2.0] * SIZE
+
+
+def test_record_stream_keeps_memory_from_a_race():
+    """What another stream still reads is given out again only when that is done."""
+    first, second = lucid.cuda.Stream(), lucid.cuda.Stream()
+    with lucid.cuda.stream(first):
+        kept = lucid.ones(1, device="cuda")
+        x = lucid.ones(SIZE, device="cuda")
+        second.wait_stream(first)
+        with lucid.cuda.stream(second):
+            x * 2
+        x.record_stream(second)
+        del x
+        kept.record_stream(second)  # looks at what can be let go of
+        assert lucid.zeros(SIZE, device="cuda").sum().item() == 0
 
 
 def test_a_backward_that_leaves_the_stream_is_found(cupy):

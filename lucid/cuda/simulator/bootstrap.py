@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import platform
 import re
 import sys
 import threading
-import traceback
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.metadata import distributions
@@ -39,6 +39,8 @@ _CUBLAS = [f"libraries/{name}.cpp" for name in ("cublas", "cublas_vectors", "cub
 # What only has to be there; what they hold is the driver's.
 _OTHER_NAMES = ("libcudart.so.12", "libnvrtc.so.12", "libcublasLt.so.12")
 _MARK = "lucid simulator\n"
+# Of Python, in a report of who queued what.
+_LINES = 2
 _CODE = re.compile(r"\{code ([0-9a-f]+)\}")
 
 _state: _Simulated | None = None
@@ -196,11 +198,15 @@ class _Simulated:
         return 1
 
     def _where(self) -> int:
-        frames = traceback.extract_stack()
         # what queues work for somebody is not looked for
-        users = [frame for frame in frames if not frame.filename.startswith(self._inside)] or frames
-        lines = ", called from ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in users[:-3:-1])
-        return self._tell(f" ({lines})")
+        users: list[str] = []
+        frame = inspect.currentframe()  # traceback would read every file
+        while frame is not None and len(users) < _LINES:
+            file = frame.f_code.co_filename
+            if not file.startswith(self._inside):
+                users.append(f"{os.path.basename(file)}:{frame.f_lineno}")  # noqa: PTH119 - at every launch
+            frame = frame.f_back
+        return self._tell(f" ({', called from '.join(users)})" if users else "")
 
     def _explain(self, report: bytes, library: bytes) -> int:
         text = _CODE.sub(lambda mark: line_of(library.decode(), mark[1]), report.decode())

@@ -52,6 +52,9 @@ struct Library {
 
 std::mutex table_lock;
 std::map<uintptr_t, Block> table;
+uint64_t newest = 0;                           // number of the last block
+thread_local uint64_t newest_of_graph = ~0ull;  // of those that the running graph knows
+thread_local MemoryOfGraph* of_graph = nullptr;
 std::map<const Unit*, Library> libraries;
 thread_local const char* fault_library = nullptr;  // of this host thread's last launch
 
@@ -121,8 +124,10 @@ const Block* containing(uintptr_t address, size_t size) {
     return Range{block.begin, block.begin + block.size}.holds(address, size) ? &block : nullptr;
 }
 
+bool is_late(const Block& block) { return block.number > newest_of_graph; }
+
 bool reaches(const Block& block, int device) {
-    return block.device == of_host || device == any_device || may_reach(device, block.device);
+    return !is_late(block) && (block.device == of_host || device == any_device || may_reach(device, block.device));
 }
 
 enum class Access { read, write };
@@ -145,9 +150,11 @@ std::string refusal(uintptr_t address, size_t size, Access access, bool in_kerne
     const Block* block = containing(address, size);
     const bool constant = block && block->constant && in_kernel && reaches(*block, launching_device);
     return "out-of-range " + what + " of " + counted(size) + " at " + number + ", " +
-           (constant ? "in the __constant__ variable " + std::string(block->variable)
-            : block  ? "in memory of device " + std::to_string(block->device) + ", to which there is no peer access"
-                  : nearest(address, in_kernel));
+           (constant           ? "in the __constant__ variable " + std::string(block->variable)
+            : !block           ? nearest(address, in_kernel)
+            : is_late(*block)  ? "in memory that was given back and out again after the graph was captured"
+                               : "in memory of device " + std::to_string(block->device) +
+                                     ", to which there is no peer access");
 }
 
 [[noreturn]] void refuse(uintptr_t address, size_t size, Access access, uintptr_t code) {
@@ -272,9 +279,11 @@ std::string code_mark(uintptr_t code) {
     return mark;
 }
 
-void use_memory(uintptr_t begin, size_t size, int device, const char* variable, bool constant) {
+uint64_t use_memory(Block block) {
     std::lock_guard<std::mutex> guard(table_lock);
-    table[begin] = {begin, size, device, variable, constant};
+    if (!block.number) block.number = ++newest;
+    table[block.begin] = block;
+    return block.number;
 }
 
 bool leave_memory(uintptr_t begin, size_t size) {
@@ -289,6 +298,40 @@ bool block_at(uintptr_t address, Block* found) {
     std::lock_guard<std::mutex> guard(table_lock);
     const Block* block = containing(address, 1);
     return block ? (*found = *block, true) : false;
+}
+
+bool in_use(uintptr_t begin, size_t size) {
+    std::lock_guard<std::mutex> guard(table_lock);
+    const auto next = table.lower_bound(begin + size);
+    if (next == table.begin()) return false;
+    const Block& last = std::prev(next)->second;
+    return last.begin + last.size > begin;
+}
+
+uint64_t newest_memory() {
+    std::lock_guard<std::mutex> guard(table_lock);
+    return newest;
+}
+
+MemoryOfGraph::MemoryOfGraph(uint64_t newest) : outside(of_graph), outside_newest(newest_of_graph) {
+    of_graph = this;
+    newest_of_graph = newest;
+}
+
+MemoryOfGraph::~MemoryOfGraph() {
+    of_graph = outside;
+    newest_of_graph = outside_newest;
+    for (const uintptr_t begin : blocks) leave_memory(begin, 1);
+}
+
+void MemoryOfGraph::use_again(const Block& block) {
+    if (!of_graph || in_use(block.begin, block.size)) return;
+    use_memory(block);
+    of_graph->blocks.insert(block.begin);
+}
+
+void MemoryOfGraph::leave_again(uintptr_t begin) {
+    if (of_graph && of_graph->blocks.erase(begin)) leave_memory(begin, 1);
 }
 
 std::string fault_of(uintptr_t address, size_t size, bool stores, int device) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "runtime.h"
@@ -23,13 +24,33 @@ struct Block {
     uintptr_t begin;
     size_t size;
     int device;
+    uint64_t number = 0;             // in the order in which blocks were given out
     const char* variable = nullptr;  // its name, if it is one
     bool constant = false;           // kernels may only read it
 };
-void use_memory(uintptr_t begin, size_t size, int device, const char* variable = nullptr, bool constant = false);
+// Gives its number; one that has a number, as a graph uses it again, keeps that.
+uint64_t use_memory(Block block);
 // Ends the use of all blocks that begin there; false if none does.
 bool leave_memory(uintptr_t begin, size_t size);
 bool block_at(uintptr_t address, Block* found);
+// Whether some of that is in use.
+bool in_use(uintptr_t begin, size_t size);
+uint64_t newest_memory();
+
+// While a graph runs on this host thread: what was given out after it was captured is not its memory. Blocks that came
+// and went during the capture come and go again, where nobody else has their memory.
+class MemoryOfGraph {
+    MemoryOfGraph* outside;
+    uint64_t outside_newest;
+    std::set<uintptr_t> blocks;
+
+   public:
+    explicit MemoryOfGraph(uint64_t newest);
+    ~MemoryOfGraph();
+    MemoryOfGraph(const MemoryOfGraph&) = delete;
+    static void use_again(const Block& block);
+    static void leave_again(uintptr_t begin);
+};
 // What is wrong with an access from a device; "" if it lies in a block that the device may reach.
 std::string fault_of(uintptr_t address, size_t size, bool stores, int device);
 // Whether only some blocks of launches are run: what the others would write stays as it is.

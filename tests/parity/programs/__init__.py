@@ -28,6 +28,8 @@ These are all. Of hooks:
 - Multi-grad hooks and gradient edges of leaves work in inference mode, and for leaves made there.
 - A tensor hook may hang another on a further output of its node, which can end a process in PyTorch.
 
+- Which of two elements is the larger is asked only where rounding cannot decide it.
+
 Of graphs, views and Functions:
 
 - A root that leads to no input fires no hooks, in PyTorch it does; PyTorch runs the node of an input that is no
@@ -75,6 +77,8 @@ Of checkpoints:
   Function that gives None stands behind it. Saved tensors can be read twice inside, and backward runs in inference
   mode, too; with gradients enabled there nothing is recorded. What operations save for what a hook computes inside is
   each side's own.
+- A view that cannot be taken again is refused as an argument, in PyTorch where the function uses it: programs look at
+  its node before.
 - What a checkpoint has saved and is then changed in place is refused, PyTorch does not see it. Where it saves more when
   it runs again, each side takes that in the order in which it saves: a parameter in place of one that requires no grad
   comes when no graph is left.

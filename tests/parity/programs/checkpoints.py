@@ -34,6 +34,9 @@ def repeated(self, run, function, x, *args, reentrant=False, **options):
     if "plain" in checkpoints.inside and x.is_leaf and x.requires_grad:
         # of a checkpoint in a checkpoint lucid keeps an argument that is a leaf, PyTorch runs the outer one for it
         x = x * 1.0
+    if x.requires_grad:
+        # a view that cannot be taken again is refused here, by PyTorch where it is used
+        x.grad_fn  # noqa: B018
     checkpoints.fixed.append(x)
     with unrecorded_in_inference_mode(self.lib):
         out = run(function, x, *args, use_reentrant=reentrant, **options)

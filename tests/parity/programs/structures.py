@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+# far more than the two libraries round differently
+NEAR = 1e-6
+
 
 def mapped(function, value):
     """Return nested tuples, lists and dictionaries with `function` of each leaf."""
@@ -53,6 +56,12 @@ def refused(lib, tensors):
 def largest(tensor):
     """Return the largest magnitude in a tensor, 0 for an empty one."""
     return float(np.abs(tensor.numpy(force=True)).max(initial=0.0))
+
+
+def apart(tensor, axis):
+    """Tell whether no two elements along an axis lie so near that rounding may decide which is the larger one."""
+    values = tensor.numpy(force=True).astype(np.float64)
+    return values.ndim == 0 or bool((np.diff(np.sort(values, axis), axis=axis) > NEAR).all())
 
 
 class PlannedError(Exception):

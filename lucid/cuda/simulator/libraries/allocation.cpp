@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "../memory.h"
+#include "capture.h"
+#include "host_memory.h"
 #include "order.h"
 #include "state.h"
 
@@ -47,7 +49,6 @@ std::map<int, size_t> held;
 std::map<int, Pool> pools;
 size_t room = 150754820096;
 
-
 void fill(uintptr_t begin, size_t size) {
     if (!executes()) return;
     if (size >= sparse) {
@@ -76,7 +77,7 @@ int allocate(void** out, size_t size, int device, Pool* pool = nullptr, bool man
     const uintptr_t begin = (uintptr_t)storage + unit;
     chunks[begin] = {size, storage, maps ? whole : 0, device, pool, managed};
     held[device] += size;
-    use_memory(begin, size, device);
+    use_memory({begin, size, device});
     counts.allocations += device != of_host;
     return *out = (void*)begin, success;
 }
@@ -90,6 +91,7 @@ int release(void* address, bool of_the_host) {
     const Chunk& chunk = found->second;
     leave_memory(found->first, chunk.size);
     forget_accesses(found->first, chunk.size);
+    forget_host_memory(found->first, chunk.size);
     held[chunk.device] -= chunk.size;
     if (chunk.mapped)
         munmap(chunk.storage, chunk.mapped);
@@ -103,23 +105,52 @@ int release(void* address, bool of_the_host) {
 
 size_t capacity() { return room; }
 
+void give_out_again(const Block& block) {
+    std::lock_guard<std::mutex> guard(lock);
+    const auto next = chunks.upper_bound(block.begin);
+    const bool held = next != chunks.begin() &&
+                      block.begin + block.size <= std::prev(next)->first + std::prev(next)->second.size;
+    if (!held || in_use(block.begin, block.size)) return;
+    fill(block.begin, block.size);
+    MemoryOfGraph::use_again(block);
+}
+
 }  // namespace lucid_simulator
 
 using namespace lucid_simulator;
 
-LUCID_CUDA int cudaMalloc(void** out, size_t size) { return allocate(out, size, current_device()); }
+LUCID_CUDA int cudaMalloc(void** out, size_t size) {
+    if (const int code = check_unsafe("cudaMalloc")) return code;
+    return allocate(out, size, current_device());
+}
 LUCID_CUDA int cudaMallocManaged(void** out, size_t size, unsigned) {
+    if (const int code = check_unsafe("cudaMallocManaged")) return code;
     return allocate(out, size, current_device(), nullptr, true);
 }
-LUCID_CUDA int cudaHostAlloc(void** out, size_t size, unsigned) { return allocate(out, size, of_host); }
-LUCID_CUDA int cudaFree(void* address) { return release(address, false); }
-LUCID_CUDA int cudaFreeHost(void* address) { return release(address, true); }
+LUCID_CUDA int cudaHostAlloc(void** out, size_t size, unsigned) {
+    if (const int code = check_unsafe("cudaHostAlloc")) return code;
+    return allocate(out, size, of_host);
+}
+// The free of nothing is how threads get a context.
+LUCID_CUDA int cudaFree(void* address) {
+    if (const int code = address ? check_unsafe("cudaFree") : success) return code;
+    return release(address, false);
+}
+LUCID_CUDA int cudaFreeHost(void* address) {
+    if (const int code = check_unsafe("cudaFreeHost")) return code;
+    return release(address, true);
+}
 
 LUCID_CUDA int cudaHostRegister(void* address, size_t size, unsigned) {
     make_context();
-    return use_memory((uintptr_t)address, size, of_host), success;
+    if (const int code = check_unsafe("cudaHostRegister")) return code;
+    return use_memory({(uintptr_t)address, size, of_host}), success;
 }
 LUCID_CUDA int cudaHostUnregister(void* address) {
+    if (const int code = check_unsafe("cudaHostUnregister")) return code;
+    Block block;
+    if (!block_at((uintptr_t)address, &block)) return fail(invalid_value);
+    forget_host_memory(block.begin, block.size);
     return leave_memory((uintptr_t)address, 1) ? success : fail(invalid_value);
 }
 
@@ -156,6 +187,7 @@ Pool* default_pool(int device) {
 
 LUCID_CUDA int cudaMallocFromPoolAsync(void** out, size_t size, Pool* pool, void* stream) {
     if (const int code = check_stream(stream)) return code;
+    if (const int code = check_uncapturable(stream, "cudaMallocAsync (the simulator's graphs have none)")) return code;
     if (const int code = allocate(out, size, pool->device, pool)) return code;
     std::lock_guard<std::mutex> guard(lock);
     pool->used += size;
@@ -169,6 +201,7 @@ LUCID_CUDA int cudaMallocAsync(void** out, size_t size, void* stream) {
 }
 LUCID_CUDA int cudaFreeAsync(void* address, void* stream) {
     if (const int code = check_stream(stream)) return code;
+    if (const int code = check_uncapturable(stream, "cudaFreeAsync (the simulator's graphs have none)")) return code;
     {
         std::lock_guard<std::mutex> guard(lock);
         const auto found = chunks.find((uintptr_t)address);
@@ -218,18 +251,27 @@ LUCID_CUDA void lucid_divide(uintptr_t begin) {
 }
 
 LUCID_CUDA void lucid_hand_out(uintptr_t begin, size_t size) {
-    std::lock_guard<std::mutex> guard(lock);
-    auto next = chunks.upper_bound(begin);
-    if (next == chunks.begin()) return;
-    const int device = std::prev(next)->second.device;
-    // what was taken back by a thread whose pool told nothing
-    leave_memory(begin, size);
-    fill(begin, size);
-    use_memory(begin, size, device);
-    ++counts.allocations;
+    Block block{begin, size, 0};
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        const auto next = chunks.upper_bound(begin);
+        if (next == chunks.begin()) return;
+        block.device = std::prev(next)->second.device;
+        // what was taken back by a thread whose pool told nothing
+        leave_memory(begin, size);
+        fill(begin, size);
+        block.number = use_memory(block);
+        ++counts.allocations;
+    }
+    record_given_out(block);
 }
 
-LUCID_CUDA void lucid_take_back(uintptr_t begin) { leave_memory(begin, 1); }
+LUCID_CUDA void lucid_take_back(uintptr_t begin) {
+    Block block;
+    if (!block_at(begin, &block)) return;
+    leave_memory(begin, 1);
+    record_given_back(block);
+}
 
 // How many bytes a device has, an H200's unless it is told; gives how many it had.
 LUCID_CUDA size_t lucid_set_capacity(size_t size) {

@@ -2,6 +2,8 @@
 #include <cstring>
 
 #include "../memory.h"
+#include "capture.h"
+#include "host_memory.h"
 #include "order.h"
 #include "state.h"
 
@@ -16,12 +18,19 @@ bool on_device(const void* address) {
     return block_at((uintptr_t)address, &block) && block.device != of_host;
 }
 
-void host_waits(void* stream) {
-    host_waits_for_stream(stream, current_device());
-    ++counts.synchronisations;
+bool is_page_locked(const void* address) {
+    Block block;
+    return block_at((uintptr_t)address, &block) && block.device == of_host;
 }
 
-int copy(void* to, const void* from, size_t size, int kind, void* stream, bool waits) {
+// Gives the error that the wait has found.
+int host_waits(void* stream) {
+    host_waits_for_stream(stream, current_device());
+    settle_host_memory();
+    return host_fault();
+}
+
+int copy(void* to, const void* from, size_t size, int kind, void* stream) {
     if (!size) return make_context(), success;
     if (kind == by_address) kind = (on_device(from) ? device_to_host : 0) | (on_device(to) ? host_to_device : 0);
     const bool loads = kind & device_to_host, stores = kind & host_to_device;
@@ -30,64 +39,89 @@ int copy(void* to, const void* from, size_t size, int kind, void* stream, bool w
     std::vector<Touched> touched;
     if (loads) touched.push_back({(uintptr_t)from, size, false});
     if (stores) touched.push_back({(uintptr_t)to, size, true});
-    const int code = queue_own(stream, "a copy", touched, [=] { memmove(to, from, size); }, true);
+    const void* of_the_host = loads ? to : from;
+    const bool is_pageable = loads != stores && !is_page_locked(of_the_host);
+    if (loads != stores && !is_pageable) touched.push_back({(uintptr_t)of_the_host, size, loads, true});
+    // the host may have given it back when the graph is launched
+    if (is_pageable)
+        if (const int code = check_uncapturable(stream, "a copy of host memory that is not page-locked")) return code;
+    const auto work = [=] {
+        // what was not computed is zeros for the host
+        if (executes() || !(loads || stores))
+            memmove(to, from, size);
+        else if (!stores)
+            memset(to, 0, size);
+        ++counts.copies;
+        if (loads && !stores) counts.to_host += size;
+        if (stores && !loads) counts.to_device += size;
+    };
+    const int code = queue_own(stream, "a copy", touched, work, true);
     // the driver tells of a bad address at the call
     if (code) return code == illegal_address ? fail_as(invalid_value) : code;
-    // What was not computed is zeros for the host.
-    if (!executes() && !stores) loads ? memset(to, 0, size) : memmove(to, from, size);
-    ++counts.copies;
-    if (loads && !stores) counts.to_host += size;
-    if (stores && !loads) counts.to_device += size;
-    if (waits) host_waits(stream);
-    return success;
+    // to pageable memory CUDA copies in the end before it returns; from there it reads before
+    return is_pageable && loads ? host_waits(stream) : success;
+}
+
+// For copies that do not return before they are done, on the legacy default stream.
+int finish(int code) {
+    if (code) return code;
+    ++counts.synchronisations;
+    return host_waits(nullptr);
 }
 
 int fill(void* to, int value, size_t size, void* stream) {
     if (!size) return make_context(), success;
-    const int code =
-        queue_own(stream, "a fill", {{(uintptr_t)to, size, true}}, [=] { memset(to, value, size); }, false);
-    if (code) return code == illegal_address ? fail_as(invalid_value) : code;
-    return ++counts.copies, success;
+    const auto work = [=] {
+        if (executes()) memset(to, value, size);
+        ++counts.copies;
+    };
+    const int code = queue_own(stream, "a fill", {{(uintptr_t)to, size, true}}, work, false);
+    return code == illegal_address ? fail_as(invalid_value) : code;
 }
 
 int copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t rows, int kind,
-              void* stream, bool waits) {
+              void* stream) {
     for (size_t row = 0; row < rows; ++row) {
         char* target = (char*)to + row * to_pitch;
-        if (const int code = copy(target, (const char*)from + row * from_pitch, width, kind, stream, false)) return code;
+        if (const int code = copy(target, (const char*)from + row * from_pitch, width, kind, stream)) return code;
     }
-    if (waits) host_waits(stream);
     return success;
 }
 
 }  // namespace
 
-// A copy from the host that does not wait may still be seen as done: pageable memory is read before the call returns.
 LUCID_CUDA int cudaMemcpy(void* to, const void* from, size_t size, int kind) {
-    return copy(to, from, size, kind, nullptr, true);
+    if (const int code = check_unsafe("cudaMemcpy")) return code;
+    return finish(copy(to, from, size, kind, nullptr));
 }
 LUCID_CUDA int cudaMemcpyAsync(void* to, const void* from, size_t size, int kind, void* stream) {
-    return copy(to, from, size, kind, stream, false);
+    return copy(to, from, size, kind, stream);
 }
 LUCID_CUDA int cudaMemcpyPeer(void* to, int, const void* from, int, size_t size) {
-    return copy(to, from, size, device_to_device, nullptr, true);
+    if (const int code = check_unsafe("cudaMemcpyPeer")) return code;
+    return finish(copy(to, from, size, device_to_device, nullptr));
 }
 LUCID_CUDA int cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t size, void* stream) {
-    return copy(to, from, size, device_to_device, stream, false);
+    return copy(to, from, size, device_to_device, stream);
 }
 LUCID_CUDA int cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t rows,
                             int kind) {
-    return copy_rows(to, to_pitch, from, from_pitch, width, rows, kind, nullptr, true);
+    if (const int code = check_unsafe("cudaMemcpy2D")) return code;
+    return finish(copy_rows(to, to_pitch, from, from_pitch, width, rows, kind, nullptr));
 }
 LUCID_CUDA int cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                                  size_t rows, int kind, void* stream) {
-    return copy_rows(to, to_pitch, from, from_pitch, width, rows, kind, stream, false);
+    return copy_rows(to, to_pitch, from, from_pitch, width, rows, kind, stream);
 }
-LUCID_CUDA int cudaMemset(void* to, int value, size_t size) { return fill(to, value, size, nullptr); }
+LUCID_CUDA int cudaMemset(void* to, int value, size_t size) {
+    if (const int code = check_unsafe("cudaMemset")) return code;
+    return fill(to, value, size, nullptr);
+}
 LUCID_CUDA int cudaMemsetAsync(void* to, int value, size_t size, void* stream) { return fill(to, value, size, stream); }
 LUCID_CUDA int cudaMemPrefetchAsync(const void*, size_t, int device, void* stream) {
     if (device < of_host || device >= device_count()) return fail(invalid_device);
-    return check_stream(stream);
+    if (const int code = check_stream(stream)) return code;
+    return check_uncapturable(stream, "cudaMemPrefetchAsync");
 }
 LUCID_CUDA int cudaMemAdvise(const void*, size_t, int advice, int) {
     return advice >= 1 && advice <= 6 ? success : fail(invalid_value);

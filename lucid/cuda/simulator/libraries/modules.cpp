@@ -15,6 +15,8 @@
 
 #include "../memory.h"
 #include "../runtime.h"
+#include "capture.h"
+#include "host_memory.h"
 #include "order.h"
 #include "state.h"
 
@@ -77,6 +79,29 @@ void* open_copy(const char* path) {
     close(file);
     unlink(name.c_str());
     return library;
+}
+
+int launch(const Instance* instance, dim3 grid, dim3 block, unsigned shared, void* stream,
+           const unsigned char* packed) {
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        if (size_t* launches = launches_of(instance)) ++*launches;
+        ++counts.launches;
+    }
+    size_t size = instance->size;
+    void* buffer[] = {(void*)1, (void*)packed, (void*)2, &size, nullptr};
+    const auto work = begin_work(stream, current_device(), instance->name, host_memory_is_awaited());
+    const HostMemoryFor shown(work);
+    launched_work = orders() ? work : nullptr;
+    const int faulty =
+        lucid_launch(instance, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, nullptr, buffer);
+    counts.bytes_loaded += lucid_bytes(0);
+    counts.bytes_stored += lucid_bytes(1);
+    if (!faulty) return success;
+    if (faulty == 3) return fail(launch_failed, lucid_report());
+    const char *report = lucid_report(), *library = lucid_fault_library();
+    const std::string words = python.explain ? python.explain(report, library ? library : "") : report;
+    return fail(faulty == 2 ? invalid_value : code_of_fault(words), std::string(instance->name) + ": " + words);
 }
 
 }  // namespace
@@ -153,31 +178,17 @@ LUCID_CUDA int cuLaunchKernel(const Instance* instance, unsigned gx, unsigned gy
     if (!has_context()) return fail(no_context);
     if (const int code = check_stream(stream)) return code;
     if (!gx || !gy || !gz || !bx || !by || !bz) return fail(invalid_value);
-    std::vector<unsigned char> storage(instance->size + 16);
-    unsigned char* packed = storage.data() + (16 - (uintptr_t)storage.data() % 16) % 16;
+    std::vector<unsigned char> packed(instance->size);  // as aligned as any parameter
     if (parameters)
-        pack(instance, parameters, packed);
+        pack(instance, parameters, packed.data());
     else if (extra)
-        memcpy(packed, extra[1], instance->size);
+        memcpy(packed.data(), extra[1], instance->size);
     else if (instance->size)
         return fail(invalid_value);
     current_device();
-    {
-        std::lock_guard<std::mutex> guard(lock);
-        if (size_t* launches = launches_of(instance)) ++*launches;
-        ++counts.launches;
-    }
-    size_t size = instance->size;
-    void* buffer[] = {(void*)1, packed, (void*)2, &size, nullptr};
-    launched_work = begin_work(stream, current_device(), instance->name);
-    const int faulty = lucid_launch(instance, gx, gy, gz, bx, by, bz, shared, stream, nullptr, buffer);
-    counts.bytes_loaded += lucid_bytes(0);
-    counts.bytes_stored += lucid_bytes(1);
-    if (!faulty) return success;
-    if (faulty == 3) return fail(launch_failed, lucid_report());
-    const char *report = lucid_report(), *library = lucid_fault_library();
-    const std::string words = python.explain ? python.explain(report, library ? library : "") : report;
-    return fail(faulty == 2 ? invalid_value : code_of_fault(words), std::string(instance->name) + ": " + words);
+    return submit(stream, instance->name, [=, packed = std::move(packed)](void* on) {
+        return launch(instance, {gx, gy, gz}, {bx, by, bz}, shared, on, packed.data());
+    });
 }
 
 LUCID_CUDA int cuLaunchCooperativeKernel(const Instance*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -214,7 +225,7 @@ LUCID_CUDA void lucid_declare(const Unit* unit, unsigned count, const size_t* of
         const bool constant = place >= unit->constants_begin && place < unit->constants_end;
         if (!constant && (place < unit->variables_begin || place >= unit->variables_end)) continue;
         variables[unit].push_back({names[i], (uintptr_t)place, sizes[i]});
-        use_memory((uintptr_t)place, sizes[i], current_device(), variables[unit].back().name.c_str(), constant);
+        use_memory({(uintptr_t)place, sizes[i], current_device(), 0, variables[unit].back().name.c_str(), constant});
     }
 }
 

@@ -41,7 +41,7 @@ struct Access {
 constexpr size_t most_bytes = 64 << 20;
 
 std::mutex lock;
-std::atomic<size_t> streams_made{0};
+std::atomic<size_t> streams_made{0}, held{0};
 std::vector<Queue> queues;
 std::map<std::pair<const void*, int>, size_t> numbers;  // of queues, by stream and device
 std::map<const void*, Clock> marks;                      // of events
@@ -76,9 +76,18 @@ Clock before(size_t number) {
     return clock;
 }
 
-bool comes_before(const Work& first, const Work& second) { return at(second.before, first.queue) >= first.time; }
+// Whether it is known what comes before what.
+bool knows() { return streams_made > 0 || held > 0; }
+
+// Under the lock.
+void forget_what_is_past() {
+    if (!orders()) accesses.clear();
+    if (!knows()) marks.clear(), numbers.clear(), queues.clear(), host.clear();
+}
 
 }  // namespace
+
+thread_local std::string captured_at;
 
 void Bits::set(size_t first, size_t count) {
     for (size_t end = first + count; first < end;) {
@@ -97,18 +106,29 @@ void stream_made(const void* stream, int device, bool blocking) {
     queues[queue_of(stream, device)].device = device;
 }
 
+// With the last of them all is in one order again.
 void stream_gone(const void*) {
     std::lock_guard<std::mutex> guard(lock);
-    // with the last of them all is in one order again
-    if (--streams_made == 0) accesses.clear(), marks.clear(), numbers.clear(), queues.clear(), host.clear();
+    --streams_made;
+    forget_what_is_past();
 }
 
-std::shared_ptr<const Work> begin_work(const void* stream, int device, const std::string& name) {
-    if (!orders()) return nullptr;
-    const char* lines = python.where ? python.where() : "";
+KnownOrder::KnownOrder(bool known) : known(known) { held += known; }
+
+KnownOrder::~KnownOrder() {
+    if (!known) return;
+    std::lock_guard<std::mutex> guard(lock);
+    --held;
+    forget_what_is_past();
+}
+
+std::shared_ptr<const Work> begin_work(const void* stream, int device, const std::string& name, bool known) {
+    if (!orders() && !known) return nullptr;
+    std::string lines = python.where ? python.where() : "";
+    if (!captured_at.empty()) lines = captured_at + " in a graph launched" + lines;
     std::lock_guard<std::mutex> guard(lock);
     // Python may have collected the last stream meanwhile
-    if (!orders()) return nullptr;
+    if (!orders() && !known) return nullptr;
     const size_t number = queue_of(stream, device);
     const Clock clock = before(number);
     Queue& queue = queues[number];
@@ -117,6 +137,25 @@ std::shared_ptr<const Work> begin_work(const void* stream, int device, const std
     const uint64_t time = ++queue.known[number];
     const std::string where = queue.is_default ? "the default stream" : "stream " + std::to_string((uintptr_t)stream);
     return std::make_shared<Work>(Work{number, time, clock, name + " on " + where + lines});
+}
+
+const std::string& words_of(const Work& work) { return work.words; }
+
+bool comes_before(const Work& first, const Work& second) { return at(second.before, first.queue) >= first.time; }
+
+bool is_past(const Work& work) {
+    std::lock_guard<std::mutex> guard(lock);
+    return at(host, work.queue) >= work.time;
+}
+
+bool stream_comes_after(const void* stream, int device, const Work& work) {
+    std::lock_guard<std::mutex> guard(lock);
+    return at(before(queue_of(stream, device)), work.queue) >= work.time;
+}
+
+bool event_comes_after(const void* event, const Work& work) {
+    std::lock_guard<std::mutex> guard(lock);
+    return at(marks[event], work.queue) >= work.time;
 }
 
 std::string race_with(const std::shared_ptr<const Work>& work, uintptr_t unit, const Bits& bits, bool stores) {
@@ -170,31 +209,31 @@ void forget_accesses(uintptr_t begin, size_t size) {
 }
 
 void event_recorded(const void* event, const void* stream, int device) {
-    if (!orders()) return;
+    if (!knows()) return;
     std::lock_guard<std::mutex> guard(lock);
     marks[event] = before(queue_of(stream, device));
 }
 
 void stream_waits(const void* stream, int device, const void* event) {
-    if (!orders()) return;
+    if (!knows()) return;
     std::lock_guard<std::mutex> guard(lock);
     join(queues[queue_of(stream, device)].known, marks[event]);
 }
 
 void host_waits_for_stream(const void* stream, int device) {
-    if (!orders()) return;
+    if (!knows()) return;
     std::lock_guard<std::mutex> guard(lock);
     join(host, before(queue_of(stream, device)));
 }
 
 void host_waits_for_event(const void* event) {
-    if (!orders()) return;
+    if (!knows()) return;
     std::lock_guard<std::mutex> guard(lock);
     join(host, marks[event]);
 }
 
 void host_waits_for_device(int device) {
-    if (!orders()) return;
+    if (!knows()) return;
     std::lock_guard<std::mutex> guard(lock);
     for (const Queue& queue : queues)
         if (queue.device == device) join(host, queue.known);

@@ -22,8 +22,25 @@ struct Work;
 bool orders();
 void stream_made(const void* stream, int device, bool blocking);
 void stream_gone(const void* stream);
-// Work is queued; null if nothing is ordered.
-std::shared_ptr<const Work> begin_work(const void* stream, int device, const std::string& name);
+// While one with `known` lives it is known what the host has waited for, whether or not there are streams.
+class KnownOrder {
+    const bool known;
+
+   public:
+    explicit KnownOrder(bool known);
+    ~KnownOrder();
+    KnownOrder(const KnownOrder&) = delete;
+};
+// Work is queued; null if nothing is ordered, and the work is not one to be `known` for all that.
+std::shared_ptr<const Work> begin_work(const void* stream, int device, const std::string& name, bool known = false);
+const std::string& words_of(const Work& work);
+bool comes_before(const Work& first, const Work& second);
+// Whether the host has waited for it, or would if it waited for a stream or an event.
+bool is_past(const Work& work);
+bool stream_comes_after(const void* stream, int device, const Work& work);
+bool event_comes_after(const void* event, const Work& work);
+// Lines of Python that queued what a graph runs now.
+extern thread_local std::string captured_at;
 // What is wrong if the work touches that; "" if nothing is.
 std::string race_with(const std::shared_ptr<const Work>& work, uintptr_t unit, const Bits& bits, bool stores);
 std::string race_with(const std::shared_ptr<const Work>& work, uintptr_t begin, size_t size, bool stores);

@@ -19,6 +19,7 @@ struct Touched {
     uintptr_t begin;
     size_t size;
     bool stores;
+    bool of_host = false;  // page-locked, in a copy that the host may have to wait for
 };
 
 // Runs work of a library in the order of its stream. First all that it touches is held against the blocks of memory

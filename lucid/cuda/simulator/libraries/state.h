@@ -18,6 +18,7 @@ enum Status : int {
     no_context = 201,
     file_not_found = 301,
     invalid_handle = 400,
+    illegal_state = 401,
     not_found = 500,
     not_ready = 600,
     illegal_address = 700,
@@ -28,11 +29,24 @@ enum Status : int {
     misaligned = 716,
     launch_failed = 719,
     not_supported = 801,
+    stream_capture_unsupported = 900,
+    stream_capture_invalidated = 901,
+    stream_capture_merge = 902,
+    stream_capture_unmatched = 903,
+    stream_capture_unjoined = 904,
+    stream_capture_isolation = 905,
+    stream_capture_implicit = 906,
+    captured_event = 907,
+    stream_capture_wrong_thread = 908,
     unknown_error = 999,
 };
 
 // Keeps the code for cudaGetLastError, and the words for the text of the error; returns the code.
 int fail(int code, const std::string& words = "");
+// The words are CUDA's, and what they are about.
+int fail_with(int code, const std::string& what);
+// Adds to the words of the failure that was told last, unless they tell the place already.
+void fail_more(const std::string& words, const std::string& where);
 // Answers another code for the failure that was told last, with its words.
 int fail_as(int code);
 // The code of a kernel that did what the report says.
@@ -49,6 +63,9 @@ bool may_reach(int device, int other);
 
 // 0, or the error of a stream that is none of a device.
 int check_stream(void* stream);
+int device_of(const void* stream);
+// Whether it and the legacy default stream wait for each other.
+bool is_blocking(const void* stream);
 
 // As queue_work, for the driver's own work; `everywhere`: also in memory of devices to which there is no peer access.
 int queue_own(void* stream, const std::string& name, const std::vector<Touched>& touched,

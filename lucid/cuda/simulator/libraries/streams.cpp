@@ -1,11 +1,15 @@
-// Streams and events. Work is done when it is queued, so that a stream is always empty and an event always reached.
+// Streams and events. Work is done when it is queued, so that a stream is always empty and an event always reached; what
+// the host may not see of that yet is in host_memory.cpp.
 #include <time.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <set>
 
 #include "../memory.h"
+#include "capture.h"
+#include "host_memory.h"
 #include "order.h"
 #include "state.h"
 
@@ -26,6 +30,7 @@ struct Event {
     unsigned flags;
     int device;
     double at;  // milliseconds; negative before it is recorded
+    std::shared_ptr<Mark> mark;  // null unless it was recorded in a capture
 };
 
 std::mutex lock;
@@ -39,6 +44,13 @@ int check_event(const void* event) {
     return events.count(event) ? success : fail(invalid_handle);
 }
 
+// Before it is asked for, or waited for.
+int check_event_asked(const void* event, const std::string& call) {
+    if (const int code = check_event(event)) return code;
+    if (const int code = check_asked(((const Event*)event)->mark, call)) return code;
+    return check_unsafe(call);
+}
+
 double now() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -48,13 +60,12 @@ double now() {
 int waited() {
     make_context();
     ++counts.synchronisations;
-    return success;
+    settle_host_memory();
+    return host_fault();
 }
 
 // Flags of cudaStreamCreateWithFlags.
 constexpr unsigned non_blocking = 1;
-
-int device_of(const void* stream) { return is_default(stream) ? current_device() : ((const Stream*)stream)->device; }
 
 // Refuses what lies outside of the blocks in use.
 int check_ranges(const std::string& name, const std::vector<Touched>& touched, int device) {
@@ -62,7 +73,8 @@ int check_ranges(const std::string& name, const std::vector<Touched>& touched, i
         const std::string fault = range.size ? fault_of(range.begin, range.size, range.stores, device) : "";
         if (!fault.empty()) return fail(illegal_address, name + ": " + fault);
     }
-    for (const Touched& range : touched) (range.stores ? counts.bytes_stored : counts.bytes_loaded) += range.size;
+    for (const Touched& range : touched)
+        if (!range.of_host) (range.stores ? counts.bytes_stored : counts.bytes_loaded) += range.size;
     return success;
 }
 
@@ -73,6 +85,11 @@ int check_order(const std::shared_ptr<const Work>& work, const std::vector<Touch
         if (!race.empty()) return fail(launch_failed, race);
     }
     return success;
+}
+
+int call_host(void* stream, const std::function<void()>& call) {
+    const HostMemoryFor shown(begin_work(stream, device_of(stream), "a call of the host", host_memory_is_awaited()));
+    return call(), success;
 }
 
 // Of the work that runs.
@@ -88,23 +105,39 @@ int check_stream(void* stream) {
     return streams.count(stream) ? success : fail(invalid_handle);
 }
 
+int device_of(const void* stream) { return is_default(stream) ? current_device() : ((const Stream*)stream)->device; }
+
+bool is_blocking(const void* stream) { return is_default(stream) || !(((const Stream*)stream)->flags & non_blocking); }
+
 int queue_own(void* stream, const std::string& name, const std::vector<Touched>& touched,
               const std::function<void()>& work, bool everywhere) {
     make_context();
     if (const int code = check_stream(stream)) return code;
-    if (!executes()) return success;
-    if (const int code = check_ranges(name, touched, everywhere ? any_device : current_device())) return code;
-    running = name;
-    running_work = begin_work(stream, device_of(stream), name);
-    found = check_order(running_work, touched);
-    if (!found) work();
-    return found;
+    return submit(stream, name, [=](void* on) -> int {
+        if (!executes()) return work(), success;
+        if (const int code = check_ranges(name, touched, everywhere ? any_device : current_device())) return code;
+        const bool awaited =
+            std::any_of(touched.begin(), touched.end(), [](const Touched& range) { return range.of_host; });
+        const KnownOrder order(awaited);
+        running = name;
+        running_work = begin_work(on, device_of(on), name, awaited);
+        found = check_order(running_work, touched);
+        if (found) return found;
+        const HostMemoryFor shown(running_work, touched);
+        work();
+        for (const Touched& range : touched)
+            if (range.of_host) await_host_memory(running_work, range);
+        return found;
+    });
 }
 
 int queue_work(void* stream, const std::string& name, const std::vector<Touched>& touched,
                const std::function<void()>& work) {
-    ++counts.library;
-    const int code = queue_own(stream, name, touched, work, false);
+    const auto counted = [work] {
+        ++counts.library;
+        if (executes()) work();
+    };
+    const int code = queue_own(stream, name, touched, counted, false);
     if (code) fprintf(stderr, "lucid's simulated CUDA: %s: %s\n", name.c_str(), cudaGetErrorString(code));
     return code;
 }
@@ -145,37 +178,46 @@ LUCID_CUDA int cudaStreamGetPriority(void* stream, int* out) {
 // Its memory is kept, so that no other stream gets its handle and a use of it is told.
 LUCID_CUDA int cudaStreamDestroy(void* stream) {
     if (const int code = check_stream(stream)) return code;
+    leave_capture(stream);
     std::lock_guard<std::mutex> guard(lock);
     if (!streams.erase(stream)) return fail(invalid_handle);
     return stream_gone(stream), success;
 }
 LUCID_CUDA int cudaStreamSynchronize(void* stream) {
     if (const int code = check_stream(stream)) return code;
+    if (const int code = check_asked(stream, "cudaStreamSynchronize")) return code;
     host_waits_for_stream(stream, device_of(stream));
     return waited();
 }
 LUCID_CUDA int cudaStreamQuery(void* stream) {
     if (const int code = check_stream(stream)) return code;
-    return host_waits_for_stream(stream, device_of(stream)), success;
+    if (const int code = check_asked(stream, "cudaStreamQuery")) return code;
+    const int device = device_of(stream);
+    if (finds_unfinished([=](const Work& work) { return stream_comes_after(stream, device, work); })) return not_ready;
+    host_waits_for_stream(stream, device);
+    return settle_host_memory(), success;
 }
 LUCID_CUDA int cudaDeviceSynchronize() {
+    if (const int code = check_device_asked(current_device(), "cudaDeviceSynchronize")) return code;
     host_waits_for_device(current_device());
     return waited();
 }
 LUCID_CUDA int cuCtxSynchronize() { return cudaDeviceSynchronize(); }
 
+// A call of the host is made when it is queued, and sees what the copies before it have brought.
 LUCID_CUDA int cudaStreamAddCallback(void* stream, void (*call)(void*, int, void*), void* data, unsigned) {
     if (const int code = check_stream(stream)) return code;
-    return call(stream, success, data), success;
+    if (const int code = check_uncapturable(stream, "cudaStreamAddCallback")) return code;
+    return call_host(stream, [=] { call(stream, success, data); });
 }
 LUCID_CUDA int cudaLaunchHostFunc(void* stream, void (*call)(void*), void* data) {
     if (const int code = check_stream(stream)) return code;
-    return call(data), success;
+    return submit(stream, "a call of the host", [=](void* on) { return call_host(on, [=] { call(data); }); });
 }
 
 LUCID_CUDA int cudaEventCreateWithFlags(void** out, unsigned flags) {
     make_context();
-    Event* made = new Event{flags, current_device(), -1};
+    Event* made = new Event{flags, current_device(), -1, nullptr};
     std::lock_guard<std::mutex> guard(lock);
     events.insert(made);
     return *out = made, success;
@@ -191,20 +233,24 @@ LUCID_CUDA int cudaEventRecord(void* event, void* stream) {
     Event& told = *(Event*)event;
     if ((is_default(stream) ? current_device() : ((const Stream*)stream)->device) != told.device)
         return fail(invalid_handle);
-    event_recorded(event, stream, device_of(stream));
+    if (const int code = mark_place(stream, &told.mark)) return code;
+    if (!told.mark) event_recorded(event, stream, device_of(stream));
     return told.at = now(), success;
 }
 LUCID_CUDA int cudaStreamWaitEvent(void* stream, void* event, unsigned) {
     if (const int code = check_stream(stream)) return code;
     if (const int code = check_event(event)) return code;
-    return stream_waits(stream, device_of(stream), event), success;
+    const Event& told = *(const Event*)event;
+    return wait_for(stream, event, told.mark, told.at >= 0);
 }
 LUCID_CUDA int cudaEventQuery(void* event) {
-    if (const int code = check_event(event)) return code;
-    return host_waits_for_event(event), success;
+    if (const int code = check_event_asked(event, "cudaEventQuery")) return code;
+    if (finds_unfinished([=](const Work& work) { return event_comes_after(event, work); })) return not_ready;
+    host_waits_for_event(event);
+    return settle_host_memory(), success;
 }
 LUCID_CUDA int cudaEventSynchronize(void* event) {
-    if (const int code = check_event(event)) return code;
+    if (const int code = check_event_asked(event, "cudaEventSynchronize")) return code;
     host_waits_for_event(event);
     return waited();
 }
@@ -212,12 +258,8 @@ LUCID_CUDA int cudaEventElapsedTime(float* out, void* first, void* second) {
     for (void* event : {first, second}) {
         if (const int code = check_event(event)) return code;
         const Event& told = *(const Event*)event;
+        if (told.mark) return fail(captured_event);
         if (told.at < 0 || told.flags & no_timing) return fail(invalid_handle);
     }
     return *out = (float)(((const Event*)second)->at - ((const Event*)first)->at), success;
-}
-
-LUCID_CUDA int cudaStreamIsCapturing(void* stream, int* out) {
-    if (const int code = check_stream(stream)) return code;
-    return *out = 0, success;
 }

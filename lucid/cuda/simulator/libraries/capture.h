@@ -1,0 +1,41 @@
+// Work that streams record between cudaStreamBeginCapture and cudaStreamEndCapture, and the graphs that run it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lucid_simulator {
+
+struct Block;
+
+// A piece of work: runs on the stream that it is given, and returns a Status.
+using Run = std::function<int(void* stream)>;
+
+// Runs work, or lets the stream record it if it captures.
+int submit(void* stream, const std::string& name, const Run& run);
+// A block of memory was given to the thread, or given back: a graph does both again.
+void record_given_out(const Block& block);
+void record_given_back(const Block& block);
+
+// The place in a capture that an event was recorded at.
+struct Mark;
+// Sets `out` to such a place if the stream captures, else to null.
+int mark_place(void* stream, std::shared_ptr<Mark>* out);
+// Lets a stream wait for an event: for its mark, if it was recorded in a capture.
+int wait_for(void* stream, const void* event, const std::shared_ptr<Mark>& mark, bool recorded);
+
+// 0, or CUDA's error for a call that a capture forbids, which ends that capture:
+// of what asks for a stream or waits for it, for an event or its mark, for a device,
+int check_asked(void* stream, const std::string& call);
+int check_asked(const std::shared_ptr<Mark>& mark, const std::string& call);
+int check_device_asked(int device, const std::string& call);
+// of what may wait for the device (cudaMalloc and its like), unless the capture is relaxed,
+int check_unsafe(const std::string& call);
+// and of what no graph can hold.
+int check_uncapturable(void* stream, const std::string& call);
+// The stream goes.
+void leave_capture(void* stream);
+
+}  // namespace lucid_simulator
