@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -107,6 +109,62 @@ def test_a_change_of_a_view_enters_the_base(rng):
     np.testing.assert_allclose(x.grad.cpu().numpy(), expected)
     np.testing.assert_allclose(w.grad.cpu().numpy(), 2 * x.detach().cpu().numpy()[0] * total[0])
     np.testing.assert_array_equal(second.detach().cpu().numpy(), y.detach().cpu().numpy()[1])
+
+
+REFUSING = {"split", "chunk", "unbind", "expand_as", "detach"}
+
+
+@pytest.mark.parametrize("name", [n for n in VIEWS if n not in REFUSING])
+def test_a_change_of_any_view_enters_the_base(name, rng):
+    """The elements that the view holds, and no others, get the new values and pass the gradient to what was written."""
+    array, upstream = rng.standard_normal((2, 4, 6))
+    take, expected = VIEWS[name]
+    places = expected(np.arange(24).reshape(4, 6))
+    x = lucid.tensor(array, requires_grad=True)
+    factor = rng.standard_normal(places.shape)
+    w = lucid.tensor(factor, requires_grad=True)
+    base = x * 1.0
+    take(base).mul_(w)
+    base.backward(lucid.tensor(upstream))
+    factors = np.ones(24)
+    factors[places] = factor
+    np.testing.assert_allclose(x.grad.cpu().numpy(), upstream * factors.reshape(4, 6), rtol=1e-12)
+    np.testing.assert_allclose(w.grad.cpu().numpy(), (upstream * array).reshape(24)[places], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n in VIEWS if n not in {"detach"}])
+def test_any_view_follows_a_change_of_its_base(name, rng):
+    """Taken before the change, it has the derivative of the elements that it holds after it."""
+    array = rng.standard_normal((4, 6))
+    take, expected = VIEWS[name]
+    x = lucid.tensor(array, requires_grad=True)
+    base = x * 1.0
+    view = take(base)
+    base.mul_(x)
+    upstream = rng.standard_normal(view.shape)
+    view.backward(lucid.tensor(upstream))
+    summed = np.zeros(24)
+    np.add.at(summed, expected(np.arange(24).reshape(4, 6)), upstream)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), 2 * array * summed.reshape(4, 6), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dims", list(itertools.permutations(range(3))))
+def test_a_change_of_a_view_that_needs_the_layout_of_its_base(dims, rng):
+    """A base whose memory is in another order of dimensions: what only that memory can be viewed as is taken again."""
+    made, upstream = rng.standard_normal((2, 2, 3, 4))
+    w = lucid.tensor(rng.standard_normal(8), requires_grad=True)
+    x = lucid.tensor(made.transpose(dims), requires_grad=True)
+    back = tuple(np.argsort(dims).tolist())
+    base = lucid.tensor(made).permute(*dims).mul(1.0)
+    base.add_(x - base.detach())
+    flat = base.permute(*back).view(24)
+    flat[4:12].mul_(w)
+    base.backward(lucid.tensor(upstream.transpose(dims)))
+    factors = np.ones(24)
+    factors[4:12] = w.detach().cpu().numpy()
+    expected = upstream * factors.reshape(2, 3, 4)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), expected.transpose(dims), rtol=1e-12)
+    np.testing.assert_allclose(w.grad.cpu().numpy(), (upstream * made).reshape(24)[4:12], rtol=1e-12)
 
 
 def test_a_base_without_gradient_gets_one_from_a_view(rng):

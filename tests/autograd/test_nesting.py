@@ -139,6 +139,22 @@ def test_callbacks_come_at_the_end_of_their_own_pass():
     np.testing.assert_array_equal(ended, range(400, -1, -1))
 
 
+def test_a_callback_may_queue_others():
+    """They are called in the same pass, after those queued before them."""
+    x = lucid.ones(1, requires_grad=True)
+    called = []
+
+    def call(name, *following):
+        called.append(name)
+        for each in following:
+            queue_callback(lambda: call(each, each + "'") if "'" not in each else call(each))
+
+    x.register_hook(lambda grad: [queue_callback(lambda: call("a", "b")), queue_callback(lambda: call("c"))] and None)
+    (x * 2).backward()
+    assert called == ["a", "c", "b", "b'"]
+    assert x.grad.item() == 2
+
+
 @pytest.mark.parametrize("most", [100, 300, 1000])
 def test_passes_without_end(most, monkeypatch):
     """Endless nesting ends in an error that says how deep it went, and the next pass works."""
