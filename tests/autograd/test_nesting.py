@@ -144,14 +144,21 @@ def test_a_callback_may_queue_others():
     x = lucid.ones(1, requires_grad=True)
     called = []
 
-    def call(name, *following):
-        called.append(name)
-        for each in following:
-            queue_callback(lambda: call(each, each + "'") if "'" not in each else call(each))
+    def queue(name, *following):
+        def call():
+            called.append(name)
+            for each in following:
+                queue(*each)
 
-    x.register_hook(lambda grad: [queue_callback(lambda: call("a", "b")), queue_callback(lambda: call("c"))] and None)
+        queue_callback(call)
+
+    def hook(grad):
+        queue("a", ("b", ("d",)))
+        queue("c")
+
+    x.register_hook(hook)
     (x * 2).backward()
-    assert called == ["a", "c", "b", "b'"]
+    assert called == ["a", "c", "b", "d"]
     assert x.grad.item() == 2
 
 

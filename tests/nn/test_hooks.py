@@ -196,7 +196,7 @@ def test_nothing_of_a_hook_is_left_in_its_table():
 @contract("8.3")
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["this process", "a new process"])
 def test_ids_that_came_with_a_pickle_are_not_given_again(elsewhere, monkeypatch):
-    """A handle whose hook was taken off before takes off none that is registered later, nor does a later one another."""
+    """A handle whose hook was taken off takes off none that is registered later, and a new hook replaces none."""
     module = nn.Identity()
     first, last = (module.register_forward_hook(top_level_hook) for _ in range(2))
     with_both = pickle.dumps(module)
