@@ -489,3 +489,16 @@ def test_an_argument_that_hooks_have_stored_may_change(rng):
     upstream = like(rng, out)
     out.backward(upstream)
     np.testing.assert_allclose(x.grad.cpu().numpy(), (expected * upstream).cpu().numpy(), rtol=1e-12)
+
+
+def test_a_recomputation_does_not_count_changes_of_what_hooks_have_stored(rng):
+    """The run again changes the stored copy of an argument in place: the argument itself stays at its version."""
+    x = leaf(rng, 3)
+    y = x * 2.0
+    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t.clone()):
+        out = checkpoint(lambda t: t.mul_(3.0).exp(), y, use_reentrant=False)
+    values, version = out.detach(), y._version
+    upstream = like(rng, out)
+    out.backward(upstream)
+    assert y._version == version == 1
+    np.testing.assert_allclose(x.grad.cpu().numpy(), (values * 6.0 * upstream).cpu().numpy(), rtol=1e-12)
