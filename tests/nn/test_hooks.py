@@ -160,6 +160,7 @@ def test_options_go_along_with_a_copy(copied):
     FORMS.clear()
     module = nn.Identity()
     handles = [
+        module.register_forward_hook(note_form, with_kwargs=True, always_call=True),
         module.register_full_backward_hook(note_form, with_kwargs=True),
         module.register_state_dict_post_hook(note_form),
         module._register_load_state_dict_pre_hook(note_form, with_module=True),
@@ -172,11 +173,12 @@ def test_options_go_along_with_a_copy(copied):
         of.load_state_dict(of.state_dict())
         return list(FORMS)
 
-    assert forms(twin) == forms(module) == [4, 4, 8]
+    assert forms(twin) == forms(module) == [4, 4, 4, 8]
     for handle in its_handles:
         handle.remove()
     assert forms(twin) == []
-    assert forms(module) == [4, 4, 8]
+    assert not twin._active_hooks
+    assert forms(module) == [4, 4, 4, 8]
 
 
 @contract("8.1")
