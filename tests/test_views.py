@@ -91,6 +91,22 @@ def test_a_view_taken_before_follows_a_change_of_the_base(rng):
     np.testing.assert_allclose(x.grad.cpu().numpy(), expected)
 
 
+def test_a_view_that_was_taken_again_stays_where_it_is(rng):
+    """Looked at twice it has one place in the graph, where what is registered on it is called."""
+    x = lucid.tensor(rng.standard_normal((2, 3)), requires_grad=True)
+    y = x * 1.0
+    row = y[1]
+    y.mul_(2.0)
+    seen = []
+    row.register_hook(lambda grad: seen.append(grad.tolist()))
+    row.retain_grad()
+    assert row.grad_fn is row.grad_fn
+    upstream = rng.standard_normal(3)
+    row.backward(lucid.tensor(upstream))
+    assert seen == [upstream.tolist()]
+    assert row.grad.tolist() == upstream.tolist()
+
+
 def test_a_change_of_a_view_enters_the_base(rng):
     """A base and its other views see what was written into one view, values and gradient."""
     x = lucid.tensor(rng.standard_normal((2, 3)), requires_grad=True)
@@ -114,8 +130,9 @@ def test_a_change_of_a_view_enters_the_base(rng):
 REFUSING = {"split", "chunk", "unbind", "expand_as", "detach"}
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("name", [n for n in VIEWS if n not in REFUSING])
-def test_a_change_of_any_view_enters_the_base(name, rng):
+def test_a_change_of_any_view_enters_the_base(name, create_graph, rng):
     """The elements that the view holds, and no others, get the new values and pass the gradient to what was written."""
     array, upstream = rng.standard_normal((2, 4, 6))
     take, expected = VIEWS[name]
@@ -125,11 +142,11 @@ def test_a_change_of_any_view_enters_the_base(name, rng):
     w = lucid.tensor(factor, requires_grad=True)
     base = x * 1.0
     take(base).mul_(w)
-    base.backward(lucid.tensor(upstream))
+    of_x, of_w = lucid.autograd.grad(base, (x, w), lucid.tensor(upstream), create_graph=create_graph)
     factors = np.ones(24)
     factors[places] = factor
-    np.testing.assert_allclose(x.grad.cpu().numpy(), upstream * factors.reshape(4, 6), rtol=1e-12)
-    np.testing.assert_allclose(w.grad.cpu().numpy(), (upstream * array).reshape(24)[places], rtol=1e-12)
+    np.testing.assert_allclose(of_x.detach().cpu().numpy(), upstream * factors.reshape(4, 6), rtol=1e-12)
+    np.testing.assert_allclose(of_w.detach().cpu().numpy(), (upstream * array).reshape(24)[places], rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", [n for n in VIEWS if n != "detach"])

@@ -132,6 +132,18 @@ def test_roots_in_any_order(rng) -> None:
         np.testing.assert_allclose(x.grad.item(), of_x, rtol=1e-12)
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_root_that_is_given_twice(create_graph: bool) -> None:
+    """Its gradients add up before its hooks see them, at a leaf and at one of several outputs, too."""
+    x = leaf(3.0, 5.0)
+    for root in (x, x * 2, x.unbind()[1]):
+        seen: list[float] = []
+        root.register_hook(lambda grad, seen=seen: seen.append(grad.sum().item()))
+        gradients = [lucid.full_like(root, number).detach() for number in (1.0, 10.0)]
+        lucid.autograd.backward([root, root], gradients, create_graph=create_graph)
+        assert seen == [11.0 * root.array.size]
+
+
 def test_leaves_run_in_the_order_of_their_use() -> None:
     """Leaves whose gradients are complete run one after the other, also one without a hook behind one that has one."""
     a, b, c = leaf(1.0), leaf(2.0), leaf(3.0)

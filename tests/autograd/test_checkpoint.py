@@ -172,14 +172,15 @@ def test_random_numbers_are_repeated(rng, use_reentrant, device):
     def function(x):
         return nn.functional.dropout(x, 0.5, training=True) * 2.0
 
-    lucid.manual_seed(3)
-    function(x).backward(upstream)
-    expected, x.grad = x.grad, None
-    following = lucid.rand(4, device=device).tolist()
-    lucid.manual_seed(3)
-    checkpoint(function, x, use_reentrant=use_reentrant).backward(upstream)
-    assert x.grad.tolist() == expected.tolist()
-    assert lucid.rand(4, device=device).tolist() == following
+    def run(call):
+        lucid.manual_seed(3)
+        x.grad = None
+        out = call(x)
+        between = lucid.rand(4, device=device).tolist()
+        out.backward(upstream)
+        return x.grad.tolist(), between, lucid.rand(4, device=device).tolist()
+
+    assert run(lambda x: checkpoint(function, x, use_reentrant=use_reentrant)) == run(function)
 
 
 def test_random_numbers_are_left_alone_on_request(rng):
