@@ -74,6 +74,25 @@ def test_a_step_with_overflow_changes_nothing(device):
     np.testing.assert_array_equal(x.grad.cpu().numpy(), [np.inf, 2.0])
 
 
+def test_the_factor_grows_after_an_interval_of_good_steps():
+    """An overflow, and each growth, begins a new interval; a factor that is given does neither."""
+    x = lucid.tensor([1.0], requires_grad=True)
+    optimizer = optim.SGD([x], lr=0.0)
+    scaler = amp.GradScaler(init_scale=16.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2)
+    factors = []
+    for grad in (1.0, 1.0, 1.0, np.inf, 1.0, 1.0, 1.0, 1.0, np.nan, np.inf, 1.0):
+        x.grad = lucid.tensor([grad])
+        scaler.step(optimizer)
+        scaler.update()
+        factors.append(scaler.get_scale())
+    assert factors == [16.0, 48.0, 48.0, 12.0, 12.0, 36.0, 36.0, 108.0, 27.0, 6.75, 6.75]
+    scaler.update(new_scale=5.0)
+    x.grad = lucid.tensor([1.0])
+    scaler.step(optimizer)
+    scaler.update()
+    assert scaler.get_scale() == 15.0
+
+
 def test_several_optimizers_decide_apart():
     """Overflow in one optimizer's gradients lets the other make its step; the scale shrinks for both."""
     params = [lucid.tensor([1.0], requires_grad=True) for _ in range(2)]

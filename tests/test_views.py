@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,22 @@ def test_a_view_taken_before_follows_a_change_of_the_base(rng):
     np.testing.assert_allclose(x.grad.cpu().numpy(), expected)
 
 
+def test_a_view_that_was_taken_again_stays_where_it_is(rng):
+    """Looked at twice it has one place in the graph, where what is registered on it is called."""
+    x = lucid.tensor(rng.standard_normal((2, 3)), requires_grad=True)
+    y = x * 1.0
+    row = y[1]
+    y.mul_(2.0)
+    seen = []
+    row.register_hook(lambda grad: seen.append(grad.tolist()))
+    row.retain_grad()
+    assert row.grad_fn is row.grad_fn
+    upstream = rng.standard_normal(3)
+    row.backward(lucid.tensor(upstream))
+    assert seen == [upstream.tolist()]
+    assert row.grad.tolist() == upstream.tolist()
+
+
 def test_a_change_of_a_view_enters_the_base(rng):
     """A base and its other views see what was written into one view, values and gradient."""
     x = lucid.tensor(rng.standard_normal((2, 3)), requires_grad=True)
@@ -107,6 +125,63 @@ def test_a_change_of_a_view_enters_the_base(rng):
     np.testing.assert_allclose(x.grad.cpu().numpy(), expected)
     np.testing.assert_allclose(w.grad.cpu().numpy(), 2 * x.detach().cpu().numpy()[0] * total[0])
     np.testing.assert_array_equal(second.detach().cpu().numpy(), y.detach().cpu().numpy()[1])
+
+
+REFUSING = {"split", "chunk", "unbind", "expand_as", "detach"}
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("name", [n for n in VIEWS if n not in REFUSING])
+def test_a_change_of_any_view_enters_the_base(name, create_graph, rng):
+    """The elements that the view holds, and no others, get the new values and pass the gradient to what was written."""
+    array, upstream = rng.standard_normal((2, 4, 6))
+    take, expected = VIEWS[name]
+    places = expected(np.arange(24).reshape(4, 6))
+    x = lucid.tensor(array, requires_grad=True)
+    factor = rng.standard_normal(places.shape)
+    w = lucid.tensor(factor, requires_grad=True)
+    base = x * 1.0
+    take(base).mul_(w)
+    of_x, of_w = lucid.autograd.grad(base, (x, w), lucid.tensor(upstream), create_graph=create_graph)
+    factors = np.ones(24)
+    factors[places] = factor
+    np.testing.assert_allclose(of_x.detach().cpu().numpy(), upstream * factors.reshape(4, 6), rtol=1e-12)
+    np.testing.assert_allclose(of_w.detach().cpu().numpy(), (upstream * array).reshape(24)[places], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n in VIEWS if n != "detach"])
+def test_any_view_follows_a_change_of_its_base(name, rng):
+    """Taken before the change, it has the derivative of the elements that it holds after it."""
+    array = rng.standard_normal((4, 6))
+    take, expected = VIEWS[name]
+    x = lucid.tensor(array, requires_grad=True)
+    base = x * 1.0
+    view = take(base)
+    base.mul_(x)
+    upstream = rng.standard_normal(view.shape)
+    view.backward(lucid.tensor(upstream))
+    summed = np.zeros(24)
+    np.add.at(summed, expected(np.arange(24).reshape(4, 6)), upstream)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), 2 * array * summed.reshape(4, 6), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dims", list(itertools.permutations(range(3))))
+def test_a_change_of_a_view_that_needs_the_layout_of_its_base(dims, rng):
+    """A base whose memory is in another order of dimensions: what only that memory can be viewed as is taken again."""
+    made, upstream = rng.standard_normal((2, 2, 3, 4))
+    w = lucid.tensor(rng.standard_normal(8), requires_grad=True)
+    x = lucid.tensor(made.transpose(dims), requires_grad=True)
+    back = tuple(np.argsort(dims).tolist())
+    base = lucid.tensor(made).permute(*dims).data
+    base.copy_(x)
+    flat = base.permute(*back).view(24)
+    flat[4:12].mul_(w)
+    base.backward(lucid.tensor(upstream.transpose(dims)))
+    factors = np.ones(24)
+    factors[4:12] = w.detach().cpu().numpy()
+    expected = upstream * factors.reshape(2, 3, 4)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), expected.transpose(dims), rtol=1e-12)
+    np.testing.assert_allclose(w.grad.cpu().numpy(), (upstream * made).reshape(24)[4:12], rtol=1e-12)
 
 
 def test_a_base_without_gradient_gets_one_from_a_view(rng):

@@ -263,7 +263,9 @@ def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
     What `_run_watched` does for any node, for the case in which its generality would cost more than the hooks.
     """
     tensor: Any = registered.tensor()
-    tensor.array = grad
+    expected = extra.expected[0]
+    # another dtype where `data` was set since
+    tensor.array = grad if grad.dtype is expected[1] else grad.astype(expected[1], copy=False)
     tensor.edge = tensor.origin = None
     light: Any = extra.light
     hooks = light[:]
@@ -272,7 +274,7 @@ def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
         for hook in hooks:
             result = hook(tensor)
             if result is not None:
-                tensor = check_replacement(hook, "tensor hook", result, extra.expected[0], tensor)
+                tensor = check_replacement(hook, "tensor hook", result, expected, tensor)
     except Exception as error:
         add_hook_note(error, hook, "tensor hook", _owner(node, 0), place_of(hook, hooks))
         raise

@@ -132,6 +132,39 @@ def test_roots_in_any_order(rng) -> None:
         np.testing.assert_allclose(x.grad.item(), of_x, rtol=1e-12)
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_root_that_is_given_twice(create_graph: bool) -> None:
+    """Its gradients add up before its hooks see them, at a leaf and at one of several outputs, too."""
+    x = leaf(3.0, 5.0)
+    for root in (x, x * 2, x.unbind()[1]):
+        seen: list[float] = []
+        root.register_hook(lambda grad, seen=seen: seen.append(grad.sum().item()))
+        gradients = [lucid.full_like(root, number).detach() for number in (1.0, 10.0)]
+        lucid.autograd.backward([root, root], gradients, create_graph=create_graph)
+        assert seen == [11.0 * root.array.size]
+
+
+def test_leaves_run_in_the_order_of_their_use() -> None:
+    """Leaves whose gradients are complete run one after the other, also one without a hook behind one that has one."""
+    a, b, c = leaf(1.0), leaf(2.0), leaf(3.0)
+    seen = []
+    for name, tensor in (("a", a), ("c", c)):
+        tensor.register_hook(lambda grad, name=name: seen.append((name, [t.grad is not None for t in (a, b, c)])))
+    lucid.cat([a, b, c]).sum().backward()
+    assert seen == [("a", [False, False, False]), ("c", [True, True, False])]
+
+
+def test_leaves_as_roots_run_in_the_order_given() -> None:
+    """Each permutation of them."""
+    for order in itertools.permutations("abc"):
+        tensors = {name: leaf(1.0) for name in "abc"}
+        seen: list[str] = []
+        for name, tensor in tensors.items():
+            tensor.register_hook(lambda grad, name=name, seen=seen: seen.append(name))
+        lucid.autograd.backward([tensors[name] for name in order])
+        assert seen == [*order]
+
+
 def test_create_graph_gives_higher_derivatives() -> None:
     """The third derivative of x ** 4 through backward and grad."""
     x = leaf(2.0)
@@ -280,6 +313,19 @@ def test_a_gradient_computed_in_a_wider_dtype_comes_in_that_of_its_tensor(create
     (y.mean() + x.mean()).backward(create_graph=create_graph)
     assert {*seen, by_grad.dtype, y.grad.dtype, x.grad.dtype} == {lucid.bfloat16}
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_hooks_get_gradients_of_the_dtype_that_their_tensor_has_now(create_graph: bool) -> None:
+    """A leaf whose `data` was set to another dtype since it was used: the gradient is cast before its hooks see it."""
+    x = lucid.ones(2, requires_grad=True)
+    seen = []
+    x.register_hook(lambda grad: seen.append(grad.dtype))
+    y = x * 3.0
+    x.data = lucid.ones(2, dtype=lucid.float64)
+    y.backward(lucid.ones(2), create_graph=create_graph)
+    assert seen == [lucid.float64]
+    assert x.grad.dtype is lucid.float64
 
 
 @pytest.mark.parametrize(

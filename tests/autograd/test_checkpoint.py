@@ -124,6 +124,27 @@ def test_what_was_recomputed_goes_with_its_pass(rng, keep):
         out.backward(like(rng, out))
 
 
+@pytest.mark.parametrize("keep", [False, True])
+def test_what_was_recomputed_is_freed_as_its_nodes_run(rng, keep):
+    """While later nodes wait for their turn: what the first has used, what none needs, and the graph of the rerun."""
+    left, seen = [], []
+
+    def function(x):
+        unused = x.exp()
+        y = x * 2.0
+        z = y.sin()
+        z.register_hook(lambda grad: seen.append([ref() for ref in left[-3:]]))
+        out = z.exp()
+        left.extend([weakref.ref(unused.array), weakref.ref(y.grad_fn), weakref.ref(out.array)])
+        return out
+
+    x = leaf(rng, 3)
+    out = checkpoint(function, x, use_reentrant=False, early_stop=False)
+    out.backward(like(rng, x), retain_graph=keep)
+    assert len(left) == 6
+    assert seen == [[None, None, None]]
+
+
 def test_nothing_waits_for_the_collector(rng):
     """Dropping the output frees the arguments at once, before and after backward."""
     for run_backward in (False, True):
@@ -151,14 +172,15 @@ def test_random_numbers_are_repeated(rng, use_reentrant, device):
     def function(x):
         return nn.functional.dropout(x, 0.5, training=True) * 2.0
 
-    lucid.manual_seed(3)
-    function(x).backward(upstream)
-    expected, x.grad = x.grad, None
-    following = lucid.rand(4, device=device).tolist()
-    lucid.manual_seed(3)
-    checkpoint(function, x, use_reentrant=use_reentrant).backward(upstream)
-    assert x.grad.tolist() == expected.tolist()
-    assert lucid.rand(4, device=device).tolist() == following
+    def run(call):
+        lucid.manual_seed(3)
+        x.grad = None
+        out = call(x)
+        between = lucid.rand(4, device=device).tolist()
+        out.backward(upstream)
+        return x.grad.tolist(), between, lucid.rand(4, device=device).tolist()
+
+    assert run(lambda x: checkpoint(function, x, use_reentrant=use_reentrant)) == run(function)
 
 
 def test_random_numbers_are_left_alone_on_request(rng):
@@ -199,6 +221,25 @@ def test_the_recomputation_stops_early(rng):
         with set_checkpoint_early_stop(True):
             assert count(early_stop=False) == 1
     assert count() == 1
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_what_a_run_had_made_before_it_raised(rng, early_stop):
+    """It can be differentiated: the recomputation ends where the run had come to, also without early stop."""
+    x, made = leaf(rng, 3), []
+
+    def function(x):
+        made.append((x * x).exp())
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        checkpoint(function, x, use_reentrant=False, early_stop=early_stop)
+    upstream = like(rng, x)
+    made[0].backward(upstream)
+    values = x.detach().cpu().numpy()
+    expected = upstream.cpu().numpy() * 2 * values * np.exp(values**2)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), expected, rtol=1e-12)
+    assert len(made) == 1
 
 
 @contract("5.9")
@@ -449,3 +490,16 @@ def test_an_argument_that_hooks_have_stored_may_change(rng):
     upstream = like(rng, out)
     out.backward(upstream)
     np.testing.assert_allclose(x.grad.cpu().numpy(), (expected * upstream).cpu().numpy(), rtol=1e-12)
+
+
+def test_a_recomputation_does_not_count_changes_of_what_hooks_have_stored(rng):
+    """The run again changes the stored copy of an argument in place: the argument itself stays at its version."""
+    x = leaf(rng, 3)
+    y = x * 2.0
+    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t.clone()):
+        out = checkpoint(lambda t: t.mul_(3.0).exp(), y, use_reentrant=False)
+    values, version = out.detach(), y._version
+    upstream = like(rng, out)
+    out.backward(upstream)
+    assert y._version == version == 1
+    np.testing.assert_allclose(x.grad.cpu().numpy(), (values * 6.0 * upstream).cpu().numpy(), rtol=1e-12)

@@ -432,8 +432,10 @@ def test_an_edge_as_root_needs_no_gradient_if_it_has_one_element(leaf):
         lucid.autograd.backward(edge)
     with pytest.raises(RuntimeError, match="mismatch in shape"):
         lucid.autograd.backward(edge, lucid.ones(2, dtype=lucid.float64))
+    with pytest.raises(RuntimeError, match="mismatch in dtype"):
+        lucid.autograd.backward(edge, lucid.ones(3, dtype=lucid.complex128))
     y, seen = x * 2, []
-    y.register_hook(lambda grad: seen.append(grad.dtype))
+    y.grad_fn.register_prehook(lambda grads: seen.append(grads[0].dtype))
     lucid.autograd.backward(get_gradient_edge(y), lucid.ones(3, dtype=lucid.float32))
     assert seen == [lucid.float64]
     with pytest.raises(RuntimeError, match="get_gradient_edge"):

@@ -320,6 +320,33 @@ def test_saved_arrays_are_freed_as_soon_as_their_node_has_run(rng):
     assert seen == [None]
 
 
+@pytest.mark.parametrize(
+    "watch",
+    [
+        lambda out: out.register_hook(lambda grad: None),
+        lambda out: out.retain_grad(),
+        lambda out: out.grad_fn.register_prehook(lambda grads: None),
+        lambda out: out.grad_fn.register_hook(lambda grad_inputs, grad_outputs: None),
+    ],
+    ids=["tensor hook", "retained gradient", "node prehook", "node posthook"],
+)
+def test_a_node_with_hooks_frees_what_it_saved(watch, rng):
+    """A pass that does not keep the graph frees it whatever hangs on the node, and a second one is refused."""
+    x = lucid.tensor(rng.standard_normal(4), requires_grad=True)
+    upstream = lucid.tensor(rng.standard_normal(4))
+    y = x * 2.0
+    array = weakref.ref(y.array)
+    out = y * y
+    del y
+    watch(out)
+    out.backward(upstream, retain_graph=True)
+    assert array() is not None
+    out.backward(upstream)
+    assert array() is None
+    with pytest.raises(RuntimeError, match="second time"):
+        out.backward(upstream)
+
+
 def test_a_failed_backward_frees_its_graph(rng):
     """After a hook has raised, and its error is gone, dropping the result frees everything."""
 

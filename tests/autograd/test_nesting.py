@@ -139,6 +139,29 @@ def test_callbacks_come_at_the_end_of_their_own_pass():
     np.testing.assert_array_equal(ended, range(400, -1, -1))
 
 
+def test_a_callback_may_queue_others():
+    """They are called in the same pass, after those queued before them."""
+    x = lucid.ones(1, requires_grad=True)
+    called = []
+
+    def queue(name, *following):
+        def call():
+            called.append(name)
+            for each in following:
+                queue(*each)
+
+        queue_callback(call)
+
+    def hook(grad):
+        queue("a", ("b", ("d",)))
+        queue("c")
+
+    x.register_hook(hook)
+    (x * 2).backward()
+    assert called == ["a", "c", "b", "d"]
+    assert x.grad.item() == 2
+
+
 @pytest.mark.parametrize("most", [100, 300, 1000])
 def test_passes_without_end(most, monkeypatch):
     """Endless nesting ends in an error that says how deep it went, and the next pass works."""

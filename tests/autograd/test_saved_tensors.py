@@ -213,11 +213,13 @@ def test_a_stored_tensor_read_from_a_node_has_its_own_versions() -> None:
     assert (saved._version, y._version) == (1, 0)
 
 
-def test_hooks_of_a_raw_saved_tensor_end_the_watch_over_its_version() -> None:
+@pytest.mark.parametrize("kind", ["op", "function"])
+def test_hooks_of_a_raw_saved_tensor_end_the_watch_over_its_version(kind: str) -> None:
     """What they stored does not change with the tensor, and so the node runs with the old values."""
     x, other = leaf(2.0, 3.0), lucid.tensor([4.0, 5.0], dtype=lucid.float64)
-    y = Kept.apply(x, other, [])
-    y.grad_fn._raw_saved_tensors[0].register_hooks(lambda t: t.clone(), lambda t: t)
+    y = Kept.apply(x, other, []) if kind == "function" else x * other
+    saved = y.grad_fn._raw_saved_tensors[0] if kind == "function" else y.grad_fn._raw_saved_other
+    saved.register_hooks(lambda t: t.clone(), lambda t: t)
     other.mul_(7.0)
     y.sum().backward()
     assert x.grad.tolist() == [4.0, 5.0]

@@ -212,6 +212,31 @@ def test_a_gradient_in_a_graph_is_added_to(device, size, rng):
 
 @each_device
 @each_size
+@pytest.mark.parametrize("retained", [False, True], ids=["leaf", "retained"])
+def test_recorded_gradients_add_up_beside_each_other(device, size, retained, rng):
+    """A recorded pass leaves the `.grad` that it finds as it was, and the new one is differentiated in both parts."""
+    numbers = rng.standard_normal((2, size))
+    x, given = (lucid.tensor(row, device=device) for row in numbers)
+    x.requires_grad_()
+    y = x * 1.0 if retained else x
+    y.retain_grad()
+    (y**3).backward(given, create_graph=True)
+    first = y.grad
+    (y**2).backward(given, create_graph=True)
+    numpy_x, numpy_given = numbers
+    assert y.grad is not first
+    assert first._version == 0
+    for grad, slope, bend in (
+        (first, 3 * numpy_x**2, 6 * numpy_x),
+        (y.grad, 3 * numpy_x**2 + 2 * numpy_x, 6 * numpy_x + 2),
+    ):
+        np.testing.assert_allclose(grad.detach().cpu().numpy(), slope * numpy_given, rtol=1e-12, atol=1e-12)
+        (second,) = lucid.autograd.grad(grad, y, given, retain_graph=True)
+        np.testing.assert_allclose(second.cpu().numpy(), bend * numpy_given**2, rtol=1e-12, atol=1e-12)
+
+
+@each_device
+@each_size
 @pytest.mark.parametrize("rows", [0, 2])
 def test_an_expanded_gradient_is_added_to(device, size, rows):
     """A `.grad` whose elements share memory, or that is empty, gets the sum in memory of its own."""

@@ -125,6 +125,34 @@ def test_stacks_are_one_call_without_copies(first, second, dtype, rng, calls):
     assert [bool(op) for op in calls[0]["ops"]] == transposed
 
 
+# Shape of the factor, and its steps in elements.
+OVERLAPPING = {
+    "rows": ((6, 4), (2, 1)),
+    "columns": ((6, 4), (1, 3)),
+    "rows of a stack": ((5, 6, 4), (24, 2, 1)),
+    "a stack of rows": ((6, 1, 4), (2, 4, 1)),
+    "everything": ((5, 6, 4), (1, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("form", OVERLAPPING)
+@pytest.mark.parametrize("second", [False, True], ids=["first", "second"])
+def test_lines_closer_than_they_are_long(form, second, rng, calls):
+    """Sliding windows, whose rows or columns share elements, multiply as their values do, on either side."""
+    shape, steps = OVERLAPPING[form]
+    flat = rng.standard_normal(200)
+    windows = [
+        xp.lib.stride_tricks.as_strided(array, shape, [8 * step for step in steps])
+        for xp, array in ((np, flat), (gpu.cupy(), on_device(flat)))
+    ]
+    if second:
+        other = rng.standard_normal((3, shape[-2]))
+        check(blas.matmul(on_device(other), windows[1]), other, windows[0])
+    else:
+        other = rng.standard_normal((4, 3))
+        check(blas.matmul(windows[1], on_device(other)), windows[0], other)
+
+
 @pytest.mark.parametrize(
     ("left", "right", "made"),
     [

@@ -60,6 +60,8 @@ FAULTS = [
           "tests/cuda/test_simulator.py -k block_reductions"),
     Fault("barrier between two sums of rows", "normalisation.cu", BARRIER, "", "test_normalisation.py -k forward"),
     Fault("barrier inside the tree over columns", "reduction.cuh", BARRIER, "", "test_reduction.py -k mix_of_axes", 3),
+    Fault("barrier between two sums of a block", "reduction.cuh", BARRIER, "", "test_cross_entropy.py -k 300"),
+    Fault("barrier between two tiles of a block", "copying.cu", BARRIER, "", "test_transposition.py -k several", 1),
     Fault("barrier between two scans", "cumulative.cu", BARRIER, "", "test_cumulative.py -k sums"),
     Fault("barrier of a scan", "cumulative.cu", BARRIER, "", "test_cumulative.py -k sums", 1),
     Fault("barrier after a tile of keys was loaded", "attention_tiles.cu", BARRIER, "", TILES),

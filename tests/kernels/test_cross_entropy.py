@@ -16,7 +16,7 @@ pytestmark = pytest.mark.gpu
 every_float = pytest.mark.parametrize("dtype", FLOATS)
 every_reduction = pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 
-SHAPES = [(1, 1), (5, 3), (33, 10), (70, 32), (4, 1025), (2, 4096)]
+SHAPES = [(1, 1), (5, 3), (33, 10), (70, 32), (4, 1025), (2, 4096), (300, 4)]
 
 
 def both(loss, x, target, weight, dtype, rng, **settings):
@@ -39,7 +39,7 @@ def both(loss, x, target, weight, dtype, rng, **settings):
 @every_reduction
 @pytest.mark.parametrize("shape", SHAPES)
 def test_cross_entropy(shape, reduction, dtype, rng):
-    """Loss and gradient of rows of every length are those of the CPU."""
+    """Loss and gradient of rows of every length, few and many, are those of the CPU."""
     x = rounded(2 * rng.standard_normal(shape), dtype)
     target = rng.integers(0, shape[1], shape[0])
     both(F.cross_entropy, x, target, None, dtype, rng, reduction=reduction)

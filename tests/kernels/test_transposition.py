@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid.backend import gpu
+from lucid.cuda import transposition
 from lucid.cuda.transposition import transposed
 
 pytestmark = pytest.mark.gpu
@@ -43,6 +44,18 @@ def test_batches(axes, dtype, rng):
     """A third dimension lies anywhere in front of the innermost one."""
     array, raw = drawn(rng, (18, 17, 33), dtype)
     same(transposed(raw.transpose(axes)), array.transpose(axes))
+
+
+@every_size
+def test_blocks_of_several_tiles(dtype, rng, monkeypatch):
+    """Where tiles outnumber the blocks, each block is done with a tile before it fills the next."""
+    monkeypatch.setattr(transposition, "MAX_BLOCKS", 2)
+    transposition._plan_of.cache_clear()
+    array, raw = drawn(rng, (3, 70, 100), dtype)
+    try:
+        same(transposed(raw.swapaxes(1, 2)), array.swapaxes(1, 2))
+    finally:
+        transposition._plan_of.cache_clear()
 
 
 @pytest.mark.parametrize("axes", [(0, 3, 1, 2), (3, 0, 1, 2), (2, 3, 0, 1), (1, 2, 3, 0)])

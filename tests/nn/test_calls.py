@@ -113,6 +113,36 @@ def test_always_called_hooks():
         module(2)
 
 
+@contract("0.3")
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_hook_taken_off_by_another_is_called_as_it_was_registered(fails):
+    """With the keyword arguments, and after an error, as in the snapshot that the call goes over."""
+    module, calls, handles = Scale(), [], []
+
+    def take_off(*_):
+        while handles:
+            handles.pop().remove()
+
+    def note(*given):
+        calls.append(len(given))
+
+    if not fails:
+        module.register_forward_pre_hook(take_off)
+        handles.append(module.register_forward_pre_hook(note, with_kwargs=True))
+        module(2, factor=3)
+        assert calls.pop() == 3
+        module = Scale()
+    module.register_forward_hook(take_off, always_call=True)
+    handles.append(module.register_forward_hook(note, with_kwargs=True, always_call=True))
+    if fails:
+        with pytest.raises(KeyError):
+            module(2, fail=KeyError())
+    else:
+        module(2, factor=3)
+    assert calls == [4]
+    assert not handles
+
+
 def recorded(net, events):
     """Register hooks of every gradient kind on all modules of `net`."""
     for name, module in net.named_modules():
@@ -273,6 +303,8 @@ def test_global_hooks(rng):
     for each in net.modules():
         name = type(each).__name__
         each.register_forward_pre_hook(lambda *_, name=name: events.append(f"own {name} pre"), prepend=True)
+        each.register_forward_hook(lambda *_, name=name: events.append(f"own {name} post"), prepend=True)
+        each.register_full_backward_pre_hook(lambda *_, name=name: events.append(f"own {name} back"), prepend=True)
         each.register_full_backward_hook(lambda *_, name=name: events.append(f"own {name} full"), prepend=True)
     with (
         nn.register_module_forward_pre_hook(lambda m, args: events.append(f"{type(m).__name__} pre")),
@@ -282,12 +314,28 @@ def test_global_hooks(rng):
     ):
         net(x).sum().backward()
     assert events == [
-        "Sequential pre", "own Sequential pre", "Tanh pre", "own Tanh pre", "Tanh post", "Sequential post",
-        "Sequential back", "Tanh back", "Tanh full", "own Tanh full", "Sequential full", "own Sequential full",
+        "Sequential pre", "own Sequential pre", "Tanh pre", "own Tanh pre",
+        "Tanh post", "own Tanh post", "Sequential post", "own Sequential post",
+        "Sequential back", "own Sequential back", "Tanh back", "own Tanh back",
+        "Tanh full", "own Tanh full", "Sequential full", "own Sequential full",
     ]  # fmt: skip
     del events[:]
     net(x)
-    assert events == ["own Sequential pre", "own Tanh pre"]
+    assert events == ["own Sequential pre", "own Tanh pre", "own Tanh post", "own Sequential post"]
+
+
+@contract("6")
+@contract("4.3")
+def test_global_hooks_after_an_error():
+    """Those that are always called come before the module's own, one with `prepend` included."""
+    module, events = Scale(), []
+    module.register_forward_hook(lambda m, args, out: events.append("own"), always_call=True, prepend=True)
+    with (
+        nn.register_module_forward_hook(lambda m, args, out: events.append("global"), always_call=True),
+        pytest.raises(KeyError),
+    ):
+        module(2, fail=KeyError())
+    assert events == ["global", "own"]
 
 
 @contract("6")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import gc
+import itertools
 import pickle
 import sys
 import weakref
@@ -46,6 +47,19 @@ def top_level_hook(module, args, output):
 
 def leaf(rng, *shape):
     return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
+
+
+FORMS = []
+
+
+def note_form(*given):
+    """Note the number of arguments: a hook that can be pickled."""
+    FORMS.append(len(given))
+
+
+def pickled(thing):
+    """Return what comes out of a pickle of it."""
+    return pickle.loads(pickle.dumps(thing))
 
 
 class Nested(nn.Module):
@@ -136,6 +150,74 @@ def test_handles_pickle_with_their_module():
     assert float(twin(lucid.zeros(1))) == 0.0
     assert float(module(lucid.zeros(1))) == 1.0
     assert twin.register_forward_hook(top_level_hook).id > handle.id
+
+
+@contract("8.1")
+@contract("8.3")
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
+def test_options_go_along_with_a_copy(copied):
+    """A copy's hooks are called as they were registered; taking one off there changes nothing for the original."""
+    FORMS.clear()
+    module = nn.Identity()
+    handles = [
+        module.register_forward_hook(note_form, with_kwargs=True, always_call=True),
+        module.register_full_backward_hook(note_form, with_kwargs=True),
+        module.register_state_dict_post_hook(note_form),
+        module._register_load_state_dict_pre_hook(note_form, with_module=True),
+    ]
+    twin, its_handles = copied((module, handles))
+
+    def forms(of):
+        FORMS.clear()
+        of(lucid.ones(1, requires_grad=True)).backward()
+        of.load_state_dict(of.state_dict())
+        return list(FORMS)
+
+    assert forms(twin) == forms(module) == [4, 4, 4, 8]
+    for handle in its_handles:
+        handle.remove()
+    assert forms(twin) == []
+    assert not twin._active_hooks
+    assert forms(module) == [4, 4, 4, 8]
+
+
+@contract("8.1")
+@contract("8.2")
+def test_nothing_of_a_hook_is_left_in_its_table():
+    """Neither a hook that is taken off nor a table that is emptied leaves an option behind."""
+    module = nn.Identity()
+    table = module._backward_hooks
+    for take_off in (lambda handle: handle.remove(), lambda handle: table.clear()):
+        handle = module.register_full_backward_hook(note_form, with_kwargs=True)
+        assert list(table.options) == [handle.id]
+        take_off(handle)
+        assert not table.options
+
+
+@contract("8.1")
+@contract("8.3")
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["this process", "a new process"])
+def test_ids_that_came_with_a_pickle_are_not_given_again(elsewhere, monkeypatch):
+    """A handle whose hook was taken off takes off none that is registered later, and a new hook replaces none."""
+    module = nn.Identity()
+    first, last = (module.register_forward_hook(top_level_hook) for _ in range(2))
+    with_both = pickle.dumps(module)
+    last.remove()
+    with_first = pickle.dumps((module, last))
+    newest = module.register_forward_hook(top_level_hook).id
+    if elsewhere:
+        monkeypatch.setattr(RemovableHandle, "_ids", itertools.count())
+    twin = pickle.loads(with_both)
+    handle = twin.register_forward_hook(top_level_hook)
+    assert handle.id > max(last.id, 0 if elsewhere else newest)
+    handle.remove()
+    assert list(twin._forward_hooks) == [first.id, last.id]
+    if elsewhere:
+        monkeypatch.setattr(RemovableHandle, "_ids", itertools.count())
+    twin, its_last = pickle.loads(with_first)
+    twin.register_forward_hook(top_level_hook)
+    its_last.remove()
+    assert len(twin._forward_hooks) == 2
 
 
 @contract("8.3")

@@ -183,6 +183,10 @@ def test_conversion_keeps_parameters_and_replaces_buffers(rng):
     assert net.scale.dtype == lucid.float32
     with pytest.raises(DtypeError, match="floating point or complex"):
         net.to(lucid.int64)
+    wave = nn.Module()
+    wave.register_buffer("phase", lucid.ones(1, dtype=lucid.complex64))
+    assert wave.double().phase.dtype is lucid.complex64
+    assert wave.to(lucid.complex128).phase.dtype is lucid.complex128
 
 
 def test_a_failed_conversion_changes_nothing():

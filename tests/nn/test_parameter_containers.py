@@ -80,14 +80,19 @@ def test_a_parameter_list_takes_no_tensor_for_a_list():
 
 
 def test_multiplied_sequential():
-    """`*=` repeats the modules a positive number of times, and refuses others."""
-    layers = nn.Sequential(nn.ReLU())
+    """A product repeats the same modules in a new container, `*=` in its own, a positive number of times."""
+    layers = same = nn.Sequential(nn.ReLU(), nn.Tanh())
+    for product in (layers * 2, 2 * layers):
+        assert [*product] == [*layers, *layers]
+        assert product is not layers
+    first = [*layers]
     layers *= 3
-    assert len(layers) == 3
+    assert layers is same
+    assert [*layers] == first * 3
     for factor, kind in ((0, ValueError), (-1, ValueError), (1.5, TypeError)):
         with pytest.raises(kind):
             layers *= factor
-    assert len(layers) == 3
+    assert len(layers) == 6
 
 
 def test_what_containers_leave_as_it_is():

@@ -78,6 +78,16 @@ def test_a_dimension_that_is_not_there():
         tensordot(ones(2, 3), ones(3, 2), ([2], [0]))
 
 
+@pytest.mark.parametrize(
+    "dims", [([0, 1], [1, 0]), ([0, 2], [2, 0]), ([2, 0], [0, 1]), ([2, 0, 1], [0, 1, 2]), ([-1, 0], [1, -1]), ([], [])]
+)
+def test_tensordot_of_pairs_in_any_order(dims, rng):
+    """Each dimension meets the one at the same place of the other list, also where all are of one size."""
+    a, b = rng.standard_normal((2, 3, 3, 3))
+    got = tensordot(lucid.tensor(a), lucid.tensor(b), dims).cpu().numpy()
+    np.testing.assert_allclose(got, np.tensordot(a, b, dims), rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("op", [matmul, linear, mm, lambda a, b: einsum("ij,jk", a, b), tensordot])
 def test_dtypes_are_not_mixed(op):
     """Products of two dtypes, and of bools, are refused."""

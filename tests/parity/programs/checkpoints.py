@@ -36,7 +36,7 @@ def repeated(self, run, function, x, *args, reentrant=False, **options):
         x = x * 1.0
     if x.requires_grad:
         # a view that cannot be taken again is refused here, by PyTorch where it is used
-        x.grad_fn  # noqa: B018
+        x.grad_fn
     checkpoints.fixed.append(x)
     with unrecorded_in_inference_mode(self.lib):
         out = run(function, x, *args, use_reentrant=reentrant, **options)

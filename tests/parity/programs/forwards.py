@@ -56,7 +56,8 @@ class Forwards:
             x.sin, x.tanh, x.clone, lambda: x * 2.0, lambda: x[0].expand(2, 3).clone(), lambda: x.sum(),
             lambda: x.mean(),
             lambda: x + -0.25, lambda: x.to(self.lib.float32 if self.program.mixed else self.lib.float64),
-            lambda: x * x, lambda: (x * x).sum(0, keepdim=True), lambda: x.exp().tanh(), x.abs, lambda: x.amax(-1) if apart(x, -1) else x,
+            lambda: x * x, lambda: (x * x).sum(0, keepdim=True), lambda: x.exp().tanh(), x.abs,
+            lambda: x.amax(-1) if apart(x, -1) else x * 0.5,
             lambda: self.lib.where(x > 0.1, x, x * 0.5), lambda: 1.0 - x, lambda: 3.0 * x,
         )[b % 17]()  # fmt: skip
         if b % 17 >= 14:
