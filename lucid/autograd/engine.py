@@ -377,12 +377,13 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fire
         hooks = extra.tensor_hooks.get(output)
         if hooks and not fired:
             tensor = fire_tensor_hooks(hooks, tensor, expected, partial(_owner, node, output))
-        kept = extra.retained.get(output)
-        keeper = kept() if kept is not None else None
+        buffer[output] = tensor if graph or tensor is None else tensor.array
+    # once the hooks of all outputs have run: one that raises leaves no gradient behind
+    for output, kept in tuple(extra.retained.items()):
+        keeper, tensor = kept(), _as_tensor(buffer[output])
         if keeper is not None and tensor is not None:
             old = grad_of(keeper)
             keeper.stored_grad = GRAPH.clone(tensor) if old is None else GRAPH.add(old, tensor)
-        buffer[output] = tensor if graph or tensor is None else tensor.array
     return buffer if node.outputs != 1 else buffer[0]
 
 

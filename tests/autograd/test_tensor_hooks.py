@@ -442,6 +442,24 @@ def test_retain_grad_sees_the_result_of_all_hooks() -> None:
     assert z.grad.item() == 10.0
 
 
+@contract("0.5")
+def test_a_hook_of_one_output_that_raises_leaves_no_gradient_at_another() -> None:
+    """Gradients are retained once the hooks of all outputs of the node have run."""
+    x = lucid.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    first, second = x.unbind(0)
+    first.register_hook(lambda grad: None)
+    first.retain_grad()
+    second.retain_grad()
+    handle = second.register_hook(lambda grad: 1 / 0)
+    out = (first * second).sum()
+    with pytest.raises(ZeroDivisionError):
+        out.backward(retain_graph=True)
+    assert first.grad is second.grad is x.grad is None
+    handle.remove()
+    out.backward()
+    assert [first.grad.tolist(), second.grad.tolist()] == [[3.0, 4.0], [1.0, 2.0]]
+
+
 @contract("1.11")
 def test_retain_grad_follows_in_place_and_works_under_grad() -> None:
     """The latest version's gradient is kept, also by autograd.grad."""

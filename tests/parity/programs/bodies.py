@@ -233,7 +233,7 @@ def function(self, x):
         kept = is_view(x) or x.is_leaf or x.retains_grad or self.checkpoints.keep(x) or refused(self.lib, [x])
         if kept or self.a % 4 != 1:
             given = x * 1.0
-        if name == "Dirty" and x.ndim and self.a % 3 == 0:
+        if name == "Dirty" and x.numel() and x.ndim and self.a % 3 == 0:
             given = given[:1]
     with unrecorded_in_inference_mode(self.lib):
         return self.functions[name].apply(given, weight, self)
