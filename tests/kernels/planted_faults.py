@@ -111,6 +111,7 @@ def find(fault):
             **os.environ,
             "PYTHONPATH": str(folder),
             "LUCID_CUDA_SIMULATOR": "1",
+            "LUCID_SIMULATOR_SANITIZE": "1",
             "LUCID_SIMULATOR_SEED": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
