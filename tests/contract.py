@@ -4,74 +4,29 @@ from __future__ import annotations
 
 import ast
 import collections
+import re
 from pathlib import Path
 
-# What each line is about; the words are for the table only.
-LINES = {
-    "0.1": "None keeps, a value replaces",
-    "0.2": "global hooks first, then in order of registration; prepend",
-    "0.3": "firing goes over a snapshot",
-    "0.4": "handles: call, remove, with",
-    "0.5": "a hook that raises: type, note, nothing half done",
-    "0.6": "bad registrations are refused and register nothing",
-    "0.7": "thread of backward, stream of the node's forward; no synchronisation",
-    "0.8": "no reference cycles",
-    "0.9": "grad mode inside hooks",
-    "0.10": "without hooks, one truth test",
-    "1.1": "Tensor.register_hook and its handle",
-    "1.2": "once per pass, with the sum, before .grad changes",
-    "1.3": "hooks chain",
-    "1.4": "leaves, intermediates, roots",
-    "1.5": "under autograd.grad; never where the pass does not come",
-    "1.6": "checks of returned gradients",
-    "1.7": "several outputs; None flows on",
-    "1.8": "in-place changes",
-    "1.9": "copies have no hooks",
-    "1.10": "autograd.RemovableHandle",
-    "1.11": "retain_grad",
-    "1.12": "post-accumulate hooks",
-    "2.1": "hooks of nodes, and the order at a node",
-    "2.2": "names, edges and sequence of nodes",
-    "2.3": "hooks over several tensors",
-    "2.4": "hooks of saved tensors; edges; versions",
-    "2.5": "backward of one element needs no gradient",
-    "2.6": "changed and freed saved tensors",
-    "3.1": "FunctionCtx",
-    "3.2": "grad mode in forward and backward",
-    "3.3": "unused and non-differentiable outputs",
-    "3.4": "wrong gradients are named",
-    "3.5": "inputs returned; mark_dirty",
-    "4.1": "forward pre-hooks",
-    "4.2": "forward hooks",
-    "4.3": "always_call",
-    "4.4": "module.forward fires nothing",
-    "5.1": "full backward hooks replace grad_input",
-    "5.2": "the entries of grad_input and grad_output",
-    "5.3": "full backward pre-hooks; aligned",
-    "5.4": "moments of backward hooks; no input that requires grad",
-    "5.5": "hooks of the forward; when none fires",
-    "5.6": "views, and in-place changes refused",
-    "5.7": "register_backward_hook",
-    "5.8": "keyword arguments and structures",
-    "5.9": "hooks under checkpointing",
-    "6": "hooks of all modules",
-    "7.1": "hooks of saving",
-    "7.2": "hooks of loading",
-    "7.3": "other values; PyTorch's private names",
-    "7.4": "forms told apart at registration",
-    "7.5": "one error, and nothing loaded",
-    "8.1": "nn.hooks.RemovableHandle and copies",
-    "8.2": "PyTorch's hook dictionaries",
-    "8.3": "pickling hooked modules",
-    "9.1": "Hook: construction",
-    "9.2": "Hook.register",
-    "9.3": "Hook.deregister",
-    "9.4": "trainexec and evalexec",
-    "9.5": "the module holds its Hook weakly",
-    "9.6": "copies and pickles leave the Hook behind",
-    "9.7": "ContextualHook and StateHook",
-    "10": "threads",
-}
+CONTRACT = Path(__file__).parents[1] / "docs" / "contract.md"
+
+
+def lines() -> dict[str, str]:
+    """Return the words that each line of the contract begins with; a section without lines is one line."""
+    found: dict[str, str] = {}
+    section = ""
+    for line in CONTRACT.read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r"## (\d+) (.*)", line):
+            section = heading[1]
+            found[section] = heading[2]
+        elif point := re.match(r"(\d+)\. \*\*(.+?)\.\*\* ", line):
+            found.pop(section, None)
+            found[f"{section}.{point[1]}"] = point[2]
+        elif re.match(r"\d+\. ", line):
+            raise ValueError(f"{CONTRACT.name}, section {section}: a line begins with its words in bold: {line[:60]}")
+    return found
+
+
+LINES = lines()
 
 
 def named_lines() -> dict[str, list[str]]:

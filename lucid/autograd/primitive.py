@@ -83,6 +83,7 @@ class Primitive:
         title = "".join(part.capitalize() for part in self.name.split("_"))
         self.node_type = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": self})
         self.rules: list[Rule] = []
+        self.sealed = False
         self.plans: dict[tuple[tuple[bool, ...], bool, bool], Plan] = {}
         self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
         self.kernel: Callable[..., Any] | None = None
@@ -113,11 +114,21 @@ class Primitive:
         cuda : callable, optional
             ``cuda(grad, *arguments)``: one kernel that does on CUDA arrays what the rule does, or returns
             NotImplemented.
+
+        Raises
+        ------
+        TypeError
+            If the rules have been read already: the new one would never run.
         """
         if len(names) == 1 and callable(names[0]):
             return self.vjp(*self.inputs)(names[0])
 
         def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+            if self.sealed:
+                raise TypeError(
+                    f"{self.name}: the rule {function.__name__} comes after the op's rules were read, and would never "
+                    "run: attach all rules before the op gets its caller and before its first call"
+                )
             rule = Rule(function, names or self.inputs, cuda)
             self.rules.append(rule)
             for argument in rule.arguments:
@@ -128,6 +139,8 @@ class Primitive:
 
     def cuda(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the kernel: ``function(*arrays, **settings)`` on CUDA arrays, NotImplemented where it has none."""
+        if "gpu" in self.__dict__:
+            raise TypeError(f"{self.name}: a kernel comes after the op's first call on a device, and would never run")
         self.kernel = function
         return function
 
@@ -166,10 +179,16 @@ class Primitive:
             return (what + "s", spots) if self.variadic else (what, spots[0])
         raise TypeError(f"{self.name}: a rule asks for {argument!r}, which is no input, output or setting")
 
+    def seal(self) -> list[Rule]:
+        """Return the rules, to which none can be added from now on."""
+        self.sealed = True
+        return self.rules
+
     def plan(self, needed: tuple[bool, ...], *, conjugate: bool = False, cuda: bool = False) -> Plan:
         """Return the plan for one pattern of operands that require grad, of real or complex arrays on one device."""
         plan = self.plans.get((needed, conjugate, cuda))
         if plan is None:
+            self.seal()
             plan = Plan(self, needed, conjugate=conjugate, cuda=cuda)
             if len(needed) <= MOST_OPERANDS:
                 if len(self.plans) >= MOST_PLANS:

@@ -47,9 +47,9 @@ def kept(plan: Plan) -> int:
 def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], Any]:
     """Return the caller of an op of one tensor."""
     cpu = primitive.cpu
-    plan = primitive.plan((True,)) if primitive.rules else Plan(primitive, (False,))
+    differentiable = bool(primitive.seal())
+    plan = primitive.plan((True,)) if differentiable else Plan(primitive, (False,))
     saves = kept(plan)
-    differentiable = bool(primitive.rules)
     node_type: Any = primitive.node_type
     if plan.values:
         raise TypeError(f"{primitive.name}: the short path keeps arrays only")
@@ -105,9 +105,9 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     name = primitive.name
     # by number: 1 if only the first operand requires grad, 2 if only the second, 3 if both
     plans: list[Any] = [None] * 4
-    if primitive.rules:
+    differentiable = bool(primitive.seal())
+    if differentiable:
         plans[1:] = [primitive.plan((True, False)), primitive.plan((False, True)), primitive.plan((True, True))]
-    differentiable = bool(primitive.rules)
     node_type: Any = primitive.node_type
     saves_by = [0 if plan is None else kept(plan) for plan in plans]
     # the operands whose shapes are kept, as bits

@@ -126,6 +126,7 @@ def find(fault):
             "PYTHONPATH": str(folder),
             "LUCID_CUDA_SIMULATOR": "2",
             "LUCID_TEST_DEVICE": "cuda",
+            "LUCID_SIMULATOR_SANITIZE": "1",
             "LUCID_SIMULATOR_SEED": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }

@@ -1,0 +1,36 @@
+# What is run while working on lucid, and by .ci/run: `make` lists it. PYTHON is that of an environment with lucid
+# installed as CONTRIBUTING.md says; T narrows a target to some tests, as in `make test T=tests/nn`.
+PYTHON ?= .venv/bin/python
+PYTEST = $(PYTHON) -m pytest -q --numprocesses 2
+
+# simulated devices, kernels under the sanitizers, the order of threads permuted; nothing is left out for want of a GPU
+SIMULATED = OPENBLAS_NUM_THREADS=1 LUCID_CUDA_SIMULATOR=2 LUCID_SIMULATOR_SANITIZE=1 LUCID_SIMULATOR_SEED=1 LUCID_REQUIRE_GPU=1
+
+.PHONY: help check test parity kernels device nvrtc bench
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+check: ## style, format and types
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m pyright --pythonpath $(PYTHON)
+
+test: ## the tests on the CPU, and the examples in docstrings
+	$(PYTEST) --doctest-modules $(or $(T),--ignore tests/parity)
+
+parity: ## comparisons with PyTorch, on the CPU
+	$(PYTEST) $(or $(T),tests/parity)
+
+kernels: ## the tests of kernels and of lucid.cuda, on simulated devices
+	$(SIMULATED) $(PYTEST) $(or $(T),tests/kernels tests/cuda --ignore tests/kernels/test_nvrtc.py)
+
+device: ## the other tests, their tensors on a simulated device
+	$(SIMULATED) LUCID_TEST_DEVICE=cuda $(PYTEST) $(or $(T),tests/autograd tests/backend tests/benchmarks tests/examples \
+	  tests/nn tests/ops tests/optim tests/parity tests/test_*.py)
+
+nvrtc: ## each kernel in each dtype by NVIDIA's compiler
+	LUCID_REQUIRE_NVRTC=1 $(PYTEST) tests/kernels/test_nvrtc.py $(T)
+
+bench: ## speed and memory, as ratios to PyTorch; T=gelu: rows of that name
+	$(PYTHON) -m benchmarks $(if $(T),--rows $(T))
