@@ -355,3 +355,32 @@ def test_a_view_cannot_be_detached_in_place():
     for view in ((x * 1.0)[:1], (x * 1.0).unbind()[0], lucid.ones(2)[:1]):
         with pytest.raises(InplaceError, match="cannot be detached in place"):
             view.detach_()
+
+
+class TwoOutputs(lucid.autograd.Function):
+    """Gives a new tensor, and an input as it is."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        return x * 2, weight
+
+    @staticmethod
+    def backward(ctx, grad, grad_weight):
+        return grad * 2, grad_weight
+
+
+def test_what_has_no_derivative_can_be_asked_of_a_lost_view(rng):
+    """A view that no op can take again has no gradient, but its values may still be compared."""
+    weight = lucid.tensor(rng.standard_normal(5), requires_grad=True)
+    out, view = TwoOutputs.apply(weight.detach(), weight)
+    with lucid.no_grad():
+        weight.mul_(-1)
+    values = weight.detach().numpy()
+    with pytest.raises(InplaceError, match="cannot be taken again"):
+        view * 2
+    assert (view == view).all()
+    assert (view > out).tolist() == (values > out.numpy()).tolist()
+    assert (0.5 < view).tolist() == (values > 0.5).tolist()
+    assert view.isnan().tolist() == [False] * 5
+    assert view.argmax().item() == values.argmax()
+    assert view.argmin(0).item() == values.argmin()

@@ -230,7 +230,7 @@ class Primitive:
                     kind = array.__class__
                 elif type(array) is not kind or (kind is not np.ndarray and array.device != first.device):
                     raise self.device_error(operands)
-                edge = operand.edge if operand.origin is None else live_edge(operand)
+                edge = operand.edge if operand.origin is None or not self.rules else live_edge(operand)
                 if edge is not None:
                     needs_grad = True
                 arrays.append(array)

@@ -62,7 +62,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
         if type(array) is not ndarray or (dtype is not F32 and dtype is not F64):
             return general(x)
         state = thread.state
-        edge = x.edge if x.origin is None else live_edge(x)
+        edge = x.edge if x.origin is None or not differentiable else live_edge(x)
         recording = edge is not None and differentiable and (state.recording if unusual else PLAIN)
         if recording and recording != PLAIN:
             return general(x)
@@ -144,8 +144,8 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             if unusual:
                 mark_inference(tensor)
             return tensor
-        first = a.edge if a.origin is None else live_edge(a)
-        second = b.edge if b.origin is None else live_edge(b)
+        first = a.edge if a.origin is None or not differentiable else live_edge(a)
+        second = b.edge if b.origin is None or not differentiable else live_edge(b)
         if first is not None:
             needed = 1 if second is None else 3
         else:
@@ -204,7 +204,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         dtype = array.dtype
         if type(array) is not ndarray or (dtype is not F32 and dtype is not F64):
             return general(a, b)
-        edge = operand.edge if operand.origin is None else live_edge(operand)
+        edge = operand.edge if operand.origin is None or not differentiable else live_edge(operand)
         state = thread.state
         recording = edge is not None and differentiable and (state.recording if unusual else PLAIN)
         if recording and recording != PLAIN:

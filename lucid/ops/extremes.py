@@ -247,7 +247,7 @@ def _place_of(name: str, op: Any, input: Any, dim: int | None, keepdim: bool) ->
     ndim = x.array.ndim
     if dim is None:
         check_ordered(x, name, reduced_dims(None, ndim))
-        place = op(reshape(x, -1), dim=0, keepdim=False)
+        place = op(reshape(x.detach(), -1), dim=0, keepdim=False)
         return reshape(place, (1,) * ndim) if keepdim else place
     axis = dim_in(dim, ndim)
     check_ordered(x, name, (axis,) if ndim else ())
