@@ -203,7 +203,7 @@ class _Simulated:
         frame = inspect.currentframe()  # traceback would read every file
         while frame is not None and len(users) < _LINES:
             file = frame.f_code.co_filename
-            if not file.startswith(self._inside):
+            if not file.startswith((*self._inside, "<frozen ")):
                 users.append(f"{os.path.basename(file)}:{frame.f_lineno}")  # noqa: PTH119 - at every launch
             frame = frame.f_back
         return self._tell(f" ({', called from '.join(users)})" if users else "")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lucid.cuda.simulator.builder import build
+from lucid.cuda.simulator.settings import whole_number
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _headers() -> str:
 
 def sanitizes() -> bool:
     """Whether kernels are built with g++'s undefined-behaviour sanitizer: under LUCID_SIMULATOR_SANITIZE=1."""
-    return os.environ.get("LUCID_SIMULATOR_SANITIZE", "0") not in {"", "0"}
+    return whole_number("LUCID_SIMULATOR_SANITIZE", 0, 1) == 1
 
 
 def _in_memory_of_a_block(declaration: re.Match[str]) -> str:

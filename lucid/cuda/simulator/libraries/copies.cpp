@@ -97,8 +97,13 @@ LUCID_CUDA int cudaMemcpy(void* to, const void* from, size_t size, int kind) {
 LUCID_CUDA int cudaMemcpyAsync(void* to, const void* from, size_t size, int kind, void* stream) {
     return copy(to, from, size, kind, stream);
 }
-LUCID_CUDA int cudaMemcpyPeer(void* to, int, const void* from, int, size_t size) {
+// Comes after all that has been queued on the three devices, and before all that will be.
+LUCID_CUDA int cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t size) {
     if (const int code = check_unsafe("cudaMemcpyPeer")) return code;
+    for (const int device : {current_device(), to_device, from_device}) {
+        if (device < 0 || device >= device_count()) return fail(invalid_device);
+        host_waits_for_device(device);
+    }
     return finish(copy(to, from, size, device_to_device, nullptr));
 }
 LUCID_CUDA int cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t size, void* stream) {
