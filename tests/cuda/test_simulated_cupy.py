@@ -197,7 +197,7 @@ def test_what_is_not_simulated_is_named(cupy):
 
 
 def test_streams_and_events(cupy):
-    """Work on a stream is in order with its events; handles that were destroyed, and times between two devices, are refused."""
+    """Work on a stream is in order with its events; destroyed handles, and times between two devices, are refused."""
     runtime = cupy.cuda.runtime
     with cupy.cuda.Stream(non_blocking=True) as stream:
         x = cupy.arange(10) * 2
