@@ -17,6 +17,7 @@ from lucid.autograd.mode import no_grad, thread
 from lucid.autograd.node import AccumulateGrad, Node, next_sequence
 from lucid.autograd.views import CopySlices, View, check_change, detached, live_edge, rebase
 from lucid.backend.arrays import namespace
+from lucid.backend.device import device_of
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ class Function(metaclass=_FunctionMeta):
         node.edges = tuple(edges[k] for k in places)
         node.arguments = len(args)
         node.places = tuple(places)
-        node.targets = tuple((args[k].array.shape, args[k].array.dtype, args[k].array.__class__) for k in places)
+        node.targets = tuple((args[k].array.shape, args[k].array.dtype, device_of(args[k].array)) for k in places)
         node.outputs = len(outputs)
         node.forms = tuple(
             (namespace(o.array), o.array.shape, o.array.dtype) if isinstance(o, TensorBase) else None for o in outputs

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase, describe, is_list, wrap
 from lucid.autograd.namespace import GRAPH, namespace_of
 from lucid.autograd.node import Node
+from lucid.backend.device import device_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, ShapeError
 
 if TYPE_CHECKING:
@@ -118,11 +119,13 @@ class FunctionNode(BackwardCFunction):
 
     def _fitted(self, m: Any, grad: TensorBase, index: int, target: tuple[Any, Any, Any]) -> Any:
         """Return one gradient as the engine's form, summed to its input's shape and cast to its dtype."""
-        shape, dtype, kind = target
+        shape, dtype, place = target
         array = grad.array
         name = f"{self.function.__qualname__}.backward"
-        if type(array) is not kind:
-            raise DeviceError(f"{name}: gradient {index} is on another device than its input: got {describe(grad)}")
+        if device_of(array) != place:
+            raise DeviceError(
+                f"{name}: gradient {index} is on another device than its input: expected {place}, got {describe(grad)}"
+            )
         if (array.dtype.kind == "c") != (dtype.kind == "c") and array.dtype.kind not in "fV":
             raise DtypeError(
                 f"{name}: gradient {index} is {array.dtype.name}, its input {dtype.name}: expected its real part"

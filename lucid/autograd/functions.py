@@ -17,6 +17,7 @@ from lucid.autograd.node import AccumulateGrad, accumulator_of
 from lucid.autograd.retain import retain_grad
 from lucid.autograd.views import live_edge
 from lucid.backend.arrays import namespace, on, ones_beside, to_device, zeros_beside
+from lucid.backend.device import device_of
 from lucid.errors import DtypeError, GraphError, HookTypeError, NotATensorError, SettingError, ShapeError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _seeds(roots: tuple[Any, ...], gradients: Any, *, create_graph: bool) -> lis
                 f"mismatch in shape: gradient {index} has shape {tuple(grad.array.shape)} and its tensor has shape "
                 f"{tuple(array.shape)}: expected equal shapes"
             )
-        elif array is not None and type(grad.array) is not type(array):
+        elif array is not None and device_of(grad.array) != device_of(array):
             raise ShapeError(f"gradient {index} has {describe(grad)}, its tensor {describe(array)}: move one")
         elif array is not None and grad.array.dtype.kind == "c" and array.dtype.kind != "c":
             raise DtypeError(

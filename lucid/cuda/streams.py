@@ -191,6 +191,8 @@ class Event:
         ------
         RuntimeError
             If either was made without ``enable_timing``, was not recorded, or is not reached yet.
+        DeviceError
+            If they were recorded on two devices.
         """
         for event, name in ((self, "this event"), (end_event, "end_event")):
             if not event.timing:
@@ -199,6 +201,11 @@ class Event:
                 raise RuntimeError(f"elapsed_time: {name} was never recorded; call record() first")
             if not event.query():
                 raise RuntimeError(f"elapsed_time: {name} is not reached yet; call synchronize() on it first")
+        if self.device != end_event.device:
+            raise DeviceError(
+                f"elapsed_time: this event is of {self.device}, end_event of {end_event.device}; each device has a "
+                "clock of its own: record both on one"
+            )
         return float(gpu.cupy().cuda.get_elapsed_time(self.raw, end_event.raw))
 
 

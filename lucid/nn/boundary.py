@@ -9,6 +9,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from lucid.autograd.anomaly import note_forward
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap, wrap_on_graph
 from lucid.autograd.hooks import add_hook_note, check_replacement, hook_name
@@ -125,6 +127,9 @@ class Frontier(Node):
         self.edges = tuple(edges)
         self.outputs = len(edges)
         self.extra = None
+        on_device = next((t.array for t in tensors if type(t.array) is not np.ndarray), None)
+        if on_device is not None:
+            self.keep_stream(on_device)
         if thread.state.anomaly is not None:
             note_forward(self)
         self.sequence = next_sequence()
@@ -140,6 +145,8 @@ class Frontier(Node):
         self.edges = (edge,)
         self.outputs = 1
         self.extra = None
+        if type(array) is not np.ndarray:
+            self.keep_stream(array)
         if thread.state.anomaly is not None:
             note_forward(self)
         self.sequence = next_sequence()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.autograd import recording
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
 from lucid.autograd.mode import PLAIN, thread, unusual
@@ -31,6 +33,8 @@ def join(node: Frontier, tensor: Any, edge: Edge, version: list[int], view_type:
     node.expected = [(array.shape, array.dtype)]
     node.edges = (edge,)
     node.extra = None
+    if type(array) is not np.ndarray:
+        node.keep_stream(array)
     node.sequence = next_sequence()
     origin: Any = view_type.__new__(view_type)
     origin.parent = origin.base = tensor if tensor.origin is None else tensor.origin.base

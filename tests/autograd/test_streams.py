@@ -162,6 +162,35 @@ def test_hooks_run_on_the_stream_of_their_node(create_graph):
     assert grad.tolist() == [3.0] * 4
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("several", [False, True])
+def test_hooks_of_a_module_run_on_the_stream_of_its_call(several, create_graph, acts):
+    """Both ends of a module are nodes of its forward: its backward hooks need no stream but that one."""
+
+    class Both(nn.Module):
+        def forward(self, x, *others):
+            return (x * 3, *others) if others else x * 3
+
+    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
+    module, hooked = Both(), []
+    lucid.cuda.synchronize()
+
+    def note(*_):
+        hooked.append(lucid.cuda.current_stream())
+
+    module.register_full_backward_hook(note)
+    if several:
+        module.register_full_backward_pre_hook(note)
+    with lucid.cuda.stream(stream):
+        y = module(x, x * 2)[0] if several else module(x)
+        acts.clear()
+        (grad,) = lucid.autograd.grad(y.sum(), x, create_graph=create_graph)
+    assert hooked == [stream] * (1 + several)
+    assert acts == []
+    stream.synchronize()
+    assert grad.tolist() == [3.0] * 4
+
+
 def test_callbacks_run_where_backward_was_called():
     """What is queued for the end of a pass comes after its streams were joined."""
     stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)

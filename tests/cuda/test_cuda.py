@@ -269,6 +269,11 @@ def test_times_need_two_timed_reached_events(fake_cupy):
         start.elapsed_time(end)
     end.synchronize()
     assert start.elapsed_time(end) == 2.5
+    elsewhere = cuda.Event(enable_timing=True)
+    elsewhere.record(cuda.Stream(1))
+    elsewhere.raw.done = True
+    with pytest.raises(DeviceError, match="cuda:0, end_event of cuda:1"):
+        start.elapsed_time(elsewhere)
     with pytest.raises(ValueError, match="leave out enable_timing or interprocess"):
         cuda.Event(enable_timing=True, interprocess=True)
 

@@ -35,3 +35,26 @@ def test_devices_do_not_mix(sample, mixed, rng):
     with pytest.raises(DeviceError, match="|".join(mixed)):
         sample.op(*tensors)
     assert [tensor.tolist() for tensor in tensors] == before
+
+
+@pytest.mark.parametrize(("here", "there"), [("cpu", "cuda:0"), ("cuda:1", "cpu"), ("cuda:0", "cuda:1")])
+def test_gradients_of_another_device(here, there):
+    """What is given to backward, and what a Function's backward returns, lies where its tensor lies."""
+    if "cuda:1" in (here, there) and lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    x, grad = lucid.ones(4, device=here, requires_grad=True), lucid.ones(4, device=there)
+
+    class Returning(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, _):
+            return grad
+
+    with pytest.raises(ValueError, match=f"{there}.*{here}"):
+        (x * 2).backward(grad)
+    with pytest.raises(DeviceError, match=f"expected {here}, got .*{there}"):
+        Returning.apply(x).sum().backward()
+    assert x.grad is None

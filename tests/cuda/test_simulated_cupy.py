@@ -197,7 +197,7 @@ def test_what_is_not_simulated_is_named(cupy):
 
 
 def test_streams_and_events(cupy):
-    """Work on a stream is in order with its events; handles that were destroyed are refused."""
+    """Work on a stream is in order with its events; destroyed handles, and times between two devices, are refused."""
     runtime = cupy.cuda.runtime
     with cupy.cuda.Stream(non_blocking=True) as stream:
         x = cupy.arange(10) * 2
@@ -209,6 +209,11 @@ def test_streams_and_events(cupy):
     unrecorded = cupy.cuda.Event()
     with pytest.raises(runtime.CUDARuntimeError, match="invalid resource handle"):
         cupy.cuda.get_elapsed_time(begin, unrecorded)
+    with cupy.cuda.Device(1):
+        elsewhere = cupy.cuda.Stream.null.record()
+    elsewhere.synchronize()
+    with pytest.raises(runtime.CUDARuntimeError, match="invalid resource handle"):
+        cupy.cuda.get_elapsed_time(begin, elsewhere)
     gone = runtime.streamCreate()
     runtime.streamDestroy(gone)
     event = runtime.eventCreate()

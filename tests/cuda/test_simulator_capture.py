@@ -191,6 +191,35 @@ def test_what_a_capture_uses_in_between_is_there_at_each_launch(cupy, stream):  
     assert out.tolist() == (2 * x).tolist()
 
 
+def test_a_result_in_the_memory_of_a_temporary(cupy, stream):  # noqa: F811
+    """What the capture put where a larger temporary had been makes room for it, and is there after the launch."""
+    large, x = cupy.ones(32, "f"), cupy.ones(8, "f")
+    cupy.cuda.Device().synchronize()
+    results = []
+
+    def act():
+        results.clear()
+        moved = large * 2
+        total = moved.sum()
+        del moved
+        results.extend((x * 3, total))
+
+    with stream:
+        act()
+        results.clear()
+        stream.synchronize()
+        stream.begin_capture(RELAXED)
+        act()
+        graph = stream.end_capture()
+    for _ in range(2):
+        for result in results:
+            result.data.memset_async(0, result.nbytes, stream)
+        graph.launch(stream)
+    stream.synchronize()
+    assert (results[0] == 3).all()
+    assert results[1] == 64
+
+
 def test_memory_that_somebody_else_has_by_now(cupy, stream):  # noqa: F811
     """On a GPU the launch would write into the array of another: CuPy gave the memory of a temporary out again."""
     x, out = cupy.ones(SIZE, "f"), cupy.zeros(SIZE, "f")

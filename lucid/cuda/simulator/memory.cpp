@@ -300,14 +300,6 @@ bool block_at(uintptr_t address, Block* found) {
     return block ? (*found = *block, true) : false;
 }
 
-bool in_use(uintptr_t begin, size_t size) {
-    std::lock_guard<std::mutex> guard(table_lock);
-    const auto next = table.lower_bound(begin + size);
-    if (next == table.begin()) return false;
-    const Block& last = std::prev(next)->second;
-    return last.begin + last.size > begin;
-}
-
 uint64_t newest_memory() {
     std::lock_guard<std::mutex> guard(table_lock);
     return newest;
@@ -321,17 +313,33 @@ MemoryOfGraph::MemoryOfGraph(uint64_t newest) : outside(of_graph), outside_newes
 MemoryOfGraph::~MemoryOfGraph() {
     of_graph = outside;
     newest_of_graph = outside_newest;
-    for (const uintptr_t begin : blocks) leave_memory(begin, 1);
+    while (!blocks.empty()) leave(blocks.begin()->first);
 }
 
-void MemoryOfGraph::use_again(const Block& block) {
-    if (!of_graph || in_use(block.begin, block.size)) return;
-    use_memory(block);
-    of_graph->blocks.insert(block.begin);
+void MemoryOfGraph::leave(uintptr_t begin) {
+    leave_memory(begin, 1);
+    for (const Block& block : blocks.at(begin)) use_memory(block);
+    blocks.erase(begin);
+}
+
+bool MemoryOfGraph::use_again(const Block& block) {
+    if (!of_graph) return false;
+    std::lock_guard<std::mutex> guard(table_lock);
+    std::vector<Block> others;
+    auto first = table.lower_bound(block.begin);
+    const auto end = table.lower_bound(block.begin + block.size);
+    if (first != table.begin() && std::prev(first)->second.begin + std::prev(first)->second.size > block.begin) --first;
+    for (auto entry = first; entry != end; ++entry) others.push_back(entry->second);
+    for (const Block& other : others)
+        if (other.number < block.number || is_late(other) || of_graph->blocks.count(other.begin)) return false;
+    table.erase(first, end);
+    table[block.begin] = block;
+    of_graph->blocks[block.begin] = others;
+    return true;
 }
 
 void MemoryOfGraph::leave_again(uintptr_t begin) {
-    if (of_graph && of_graph->blocks.erase(begin)) leave_memory(begin, 1);
+    if (of_graph && of_graph->blocks.count(begin)) of_graph->leave(begin);
 }
 
 std::string fault_of(uintptr_t address, size_t size, bool stores, int device) {

@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "runtime.h"
 
@@ -33,22 +34,24 @@ uint64_t use_memory(Block block);
 // Ends the use of all blocks that begin there; false if none does.
 bool leave_memory(uintptr_t begin, size_t size);
 bool block_at(uintptr_t address, Block* found);
-// Whether some of that is in use.
-bool in_use(uintptr_t begin, size_t size);
 uint64_t newest_memory();
 
 // While a graph runs on this host thread: what was given out after it was captured is not its memory. Blocks that came
-// and went during the capture come and go again, where nobody else has their memory.
+// and went during the capture come and go again, where nobody else has their memory; those that the capture put in
+// their place later make room meanwhile.
 class MemoryOfGraph {
     MemoryOfGraph* outside;
     uint64_t outside_newest;
-    std::set<uintptr_t> blocks;
+    std::map<uintptr_t, std::vector<Block>> blocks;  // with those that make room
+
+    void leave(uintptr_t begin);
 
    public:
     explicit MemoryOfGraph(uint64_t newest);
     ~MemoryOfGraph();
     MemoryOfGraph(const MemoryOfGraph&) = delete;
-    static void use_again(const Block& block);
+    // Whether the block is in use again.
+    static bool use_again(const Block& block);
     static void leave_again(uintptr_t begin);
 };
 // What is wrong with an access from a device; "" if it lies in a block that the device may reach.

@@ -110,9 +110,7 @@ void give_out_again(const Block& block) {
     const auto next = chunks.upper_bound(block.begin);
     const bool held = next != chunks.begin() &&
                       block.begin + block.size <= std::prev(next)->first + std::prev(next)->second.size;
-    if (!held || in_use(block.begin, block.size)) return;
-    fill(block.begin, block.size);
-    MemoryOfGraph::use_again(block);
+    if (held && MemoryOfGraph::use_again(block)) fill(block.begin, block.size);
 }
 
 }  // namespace lucid_simulator

@@ -261,5 +261,6 @@ LUCID_CUDA int cudaEventElapsedTime(float* out, void* first, void* second) {
         if (told.mark) return fail(captured_event);
         if (told.at < 0 || told.flags & no_timing) return fail(invalid_handle);
     }
+    if (((const Event*)first)->device != ((const Event*)second)->device) return fail(invalid_handle);
     return *out = (float)(((const Event*)second)->at - ((const Event*)first)->at), success;
 }
