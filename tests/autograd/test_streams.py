@@ -138,6 +138,24 @@ def test_each_stream_that_took_part_waits_for_the_last(acts):
     assert x.grad.tolist() == [6.0] * 4
 
 
+def test_a_pass_that_comes_back_to_its_stream(acts):
+    """Nothing waits for itself, also where a pass ends on a stream that it had left."""
+    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
+    lucid.cuda.synchronize()
+    here = lucid.cuda.default_stream()
+    y = x * 3
+    stream.wait_stream(here)
+    with lucid.cuda.stream(stream):
+        z = y * 2
+    here.wait_stream(stream)
+    out = z * 5
+    acts.clear()
+    out.backward(lucid.ones_like(out))
+    a, b = here.cuda_stream, stream.cuda_stream
+    assert ordered(acts) == [(b, a), (a, b), (b, a)]
+    assert x.grad.tolist() == [30.0] * 4
+
+
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_hooks_run_on_the_stream_of_their_node(create_graph):
     """As in PyTorch the stream of the forward is current in hooks of a node, and that of the pass after it."""

@@ -46,6 +46,29 @@ def test_hooks_chain_in_order_of_registration() -> None:
     assert x.grad.item() == 12.0
 
 
+@pytest.mark.parametrize("kind", ["leaf", "op"])
+def test_a_hook_that_hangs_another_kind_beside_itself(kind: str) -> None:
+    """It fires once all the same, and what it has hung there takes its turn in the same pass."""
+    x = leaf(3.0)
+    y = x if kind == "leaf" else x * 1
+    events: list[str] = []
+
+    def hang(grad: Any) -> Any:
+        events.append("hang")
+        if kind == "leaf":
+            y.register_post_accumulate_grad_hook(lambda _: events.append("added"))
+        else:
+            y.retain_grad()
+            y.grad_fn.register_prehook(lambda _: events.append("added"))
+        return grad * 2
+
+    y.register_hook(hang)
+    y.register_hook(lambda _: events.append("after"))
+    (5 * y).backward()
+    assert events == ["hang", "after", "added"]
+    assert (x.grad.item(), y.grad.item()) == (10.0, 10.0)
+
+
 @contract("0.3")
 def test_firing_goes_over_a_snapshot() -> None:
     """A hook removed while hooks fire still fires in this pass, one added waits for the next."""

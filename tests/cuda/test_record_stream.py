@@ -122,6 +122,27 @@ def test_several_streams(events):
     assert taken() == before
 
 
+@pytest.mark.parametrize("late", [0, 1])
+def test_one_of_several_streams_that_is_late(late, events, monkeypatch):
+    """Memory that two streams read is kept until both are done, whichever is the last."""
+    streams, before = [lucid.cuda.Stream() for _ in range(2)], lucid.cuda.memory_allocated()
+    x = lucid.ones(1000, device="cuda")
+    for stream in streams:
+        x.record_stream(stream)
+    del x
+    asked = []
+
+    def is_done(event):
+        if event.ptr not in asked:
+            asked.append(event.ptr)
+        return events.reached or asked.index(event.ptr) != late
+
+    monkeypatch.setattr(gpu.cupy().cuda.Event, "done", property(is_done))
+    assert taken() > before
+    events.reached = True
+    assert taken() == before
+
+
 def test_emptying_the_cache_waits(events):
     """`empty_cache` waits for the streams, so that all memory that nobody holds goes back to the driver."""
     before = lucid.cuda.memory_reserved()

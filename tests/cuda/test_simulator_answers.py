@@ -106,3 +106,12 @@ def test_names_and_texts_of_errors(code):
     for function, found in ("cuGetErrorName", second), ("cuGetErrorString", text):
         assert getattr(driver, function)(code, ctypes.byref(words)) == (0 if found else 1)
         assert (words.value and words.value.decode()) == found
+
+
+def test_words_of_a_failure_are_its_own():
+    """A failure without words of its own has CUDA's, not those of an earlier one of the same code."""
+    runtime = gpu.cupy().cuda.runtime
+    with pytest.raises(runtime.CUDARuntimeError, match=r"cudaErrorInvalidValue.*out-of-range"):
+        runtime.memset(16, 0, 4)
+    with pytest.raises(runtime.CUDARuntimeError, match=r"^cudaErrorInvalidValue: invalid argument$"):
+        runtime.memAdvise(16, 4, 7, 0)

@@ -111,6 +111,65 @@ def test_branches(cupy, increase, stream):  # noqa: F811
     assert "increase" in graph.debug_dot_str()
 
 
+def test_a_stream_that_waits_for_two_branches(cupy, increase, stream):  # noqa: F811
+    """Both are joined: to wait for the second forgets nothing of the first."""
+    x, y, others = zeros(cupy), zeros(cupy), streams(cupy)
+
+    def act():
+        start = stream.record()
+        for other, array in zip(others, (x, y), strict=True):
+            other.wait_event(start)
+            increase(other, array)
+        for event in [other.record() for other in others]:
+            stream.wait_event(event)
+        increase(stream, x)
+
+    graph = captured(stream, act)
+    graph.launch(stream)
+    stream.synchronize()
+    assert (x.tolist(), y.tolist()) == ([2.0] * SIZE, [1.0] * SIZE)
+
+
+def test_an_event_that_is_recorded_again(cupy, increase, stream):  # noqa: F811
+    """After the capture it is one like any other, and means what it was recorded behind last."""
+    x, event, other = zeros(cupy), cupy.cuda.Event(), cupy.cuda.Stream(non_blocking=True)
+    graph = captured(stream, lambda: [increase(stream, x), event.record(stream)])
+    refused(event.synchronize, "cudaErrorCapturedEvent")
+    graph.launch(stream)
+    event.record(stream)
+    other.wait_event(event)
+    increase(other, x)
+    event.synchronize()
+    assert event.done
+    other.synchronize()
+    assert x.tolist() == [2.0] * SIZE
+
+
+def test_a_branch_on_another_device(cupy, increase, stream):  # noqa: F811
+    """Its work is that device's, and a wait for the device covers it."""
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("needs two CUDA devices")
+    with cupy.cuda.Device(1) as device:
+        y, (other, third) = zeros(cupy), streams(cupy)
+
+    def act():
+        start = stream.record()
+        with device:
+            other.wait_event(start)
+            increase(other, y)
+            end = other.record()
+        stream.wait_event(end)
+
+    graph = captured(stream, act)
+    graph.launch(stream)
+    with device:
+        device.synchronize()
+        increase(third, y)
+        third.synchronize()
+        assert y.get(stream=third).tolist() == [2.0] * SIZE
+    stream.synchronize()
+
+
 def test_a_race_between_branches_is_found_at_the_launch(cupy, increase, stream):  # noqa: F811
     """Two branches that write one place without order are a race, with the lines of the capture and of the launch."""
     x, other = zeros(cupy), cupy.cuda.Stream(non_blocking=True)
@@ -170,6 +229,28 @@ def test_a_fault_of_a_kernel_is_one_of_the_launch(cupy, stream):  # noqa: F811
     graph = captured(stream, lambda: kernel((1,), (8,), (x,)))
     refused(lambda: graph.launch(stream), "cudaErrorIllegalAddress", "beyond: ", "out-of-range write",
             "captured (test_simulator_capture.py:")  # fmt: skip
+
+
+def test_a_launch_that_fails_leaves_nothing_behind(cupy, increase, stream):  # noqa: F811
+    """Later work is told with its own lines, and memory that the graph has used is nobody's again."""
+    runtime, x, other, used = cupy.cuda.runtime, zeros(cupy), cupy.cuda.Stream(non_blocking=True), []
+    kernel = cupy.RawKernel('extern "C" __global__ void beyond(float* x) { x[threadIdx.x] = 1; }', "beyond")
+
+    def act():
+        temporary = cupy.empty(SIZE, "f")
+        used.append(temporary.data.ptr)
+        increase(stream, temporary)
+        kernel((1,), (SIZE + 1,), (x,))
+
+    graph = captured(stream, act)
+    refused(lambda: graph.launch(stream), "cudaErrorIllegalAddress", "beyond: ", "out-of-range write")
+    refused(lambda: runtime.memset(used[0], 0, 4), "cudaErrorInvalidValue", "out-of-range write")
+    cupy.cuda.Device().synchronize()
+    increase(stream, x)
+    with pytest.raises(RuntimeError, match="race on") as caught:
+        increase(other, x)
+    assert "captured" not in str(caught.value)
+    assert "in a graph launched" not in str(caught.value)
 
 
 # ---- memory ----
@@ -362,6 +443,38 @@ def test_the_null_stream_beside_a_blocking_one(cupy, increase, stream):  # noqa:
     refused(lambda: increase(null, y), "STREAM_CAPTURE_IMPLICIT")
     refused(blocking.end_capture, "cudaErrorStreamCaptureInvalidated")
     assert y.tolist() == [1.0] * SIZE
+
+
+def test_the_null_stream_of_another_device(cupy, increase):  # noqa: F811
+    """Beside a blocking stream that captures it goes on: it waits for streams of its own device alone."""
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("needs two CUDA devices")
+    blocking = cupy.cuda.Stream()
+    with cupy.cuda.Device(1) as device:
+        x = zeros(cupy)
+        blocking.begin_capture()
+        increase(cupy.cuda.Stream.null, x)
+        assert not cupy.cuda.Stream.null.is_capturing()
+        device.synchronize()
+        assert x.tolist() == [1.0] * SIZE
+    assert blocking.is_capturing()
+    blocking.end_capture()
+
+
+def test_a_stream_that_ends_while_it_captures(cupy, increase, stream):  # noqa: F811
+    """The capture ends with the stream on which it began, for all its branches."""
+    runtime, x = cupy.cuda.runtime, zeros(cupy)
+    origin = cupy.cuda.Stream(non_blocking=True)
+    origin.begin_capture(GLOBAL)
+    stream.wait_event(origin.record())
+    increase(stream, x)
+    del origin
+    gc.collect()
+    assert not stream.is_capturing()
+    runtime.free(runtime.malloc(512))
+    increase(stream, x)
+    stream.synchronize()
+    assert x.tolist() == [1.0] * SIZE
 
 
 def test_begin_and_end(cupy, stream):  # noqa: F811

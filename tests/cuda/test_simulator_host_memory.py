@@ -158,6 +158,21 @@ def test_copies_that_follow_each_other(cupy, increase, stream, pinned):  # noqa:
     assert (y.get(stream=stream) == 1).all()
 
 
+def test_copies_that_overlap(cupy, stream, pinned):  # noqa: F811
+    """Where two copies overlap the later one is there in the end, whatever is queued behind them."""
+    x, y, host = cupy.arange(SIZE, dtype="f"), zeros(cupy), pinned()
+    x[:200].data.copy_to_host_async(host.ctypes.data, 800, stream)
+    early = stream.record()
+    x[150:].data.copy_to_host_async(host[100:].ctypes.data, 600, stream)
+    for _ in range(2):
+        y.data.memset_async(0, y.nbytes, stream)
+    early.synchronize()
+    assert host[:100].tolist() == list(range(100))
+    assert np.isnan(host[100:250]).all()
+    stream.synchronize()
+    assert host.tolist() == [*range(100), *range(150, 300), *[1.0] * 50]
+
+
 def test_two_streams_at_one_place_of_the_host(cupy, pinned):  # noqa: F811
     """Page-locked memory is part of the order: two copies to one place that nothing orders are a race."""
     x, host = zeros(cupy), pinned()
@@ -240,6 +255,17 @@ def test_pageable_memory(cupy, stream):  # noqa: F811
             runtime.memcpyAsync(x.data.ptr, host.ctypes.data, 4, runtime.memcpyHostToDevice, stream.ptr)
         with pytest.raises(RuntimeError, match="CaptureInvalidated"):
             stream.end_capture()
+
+
+def test_copies_that_return_when_they_are_done(cupy, pinned):  # noqa: F811
+    """After a synchronous copy the host may change what it read, and sees what it wrote."""
+    x, host = zeros(cupy), pinned()
+    x.data.copy_from_host(host.ctypes.data, x.nbytes)
+    host[:] = 7
+    cupy.cuda.Device().synchronize()
+    runtime = cupy.cuda.runtime
+    runtime.memcpy(host.ctypes.data, x.data.ptr, x.nbytes, runtime.memcpyDeviceToHost)
+    assert host.tolist() == [1.0] * SIZE
 
 
 def test_a_pinned_copy_is_there(cupy):  # noqa: F811

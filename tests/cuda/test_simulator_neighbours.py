@@ -61,6 +61,26 @@ def test_a_write_into_the_neighbour(begin, act):
     assert last.endswith("just behind an allocation of 512 bytes (kernel.cu:3)")
 
 
+def test_code_that_allocates_while_the_pool_does():
+    """Such as what a collection of garbage runs: the size of the array that was asked for first stays exact."""
+    nested = """
+class Nested(cupy.cuda.MemoryHook):
+    name, inside = "nested", False
+
+    def malloc_preprocess(self, **_):
+        if not self.inside:
+            self.inside = True
+            self.kept = cupy.empty(100, cupy.int32)
+
+cupy.empty(1)  # the first use of the device
+with Nested():
+    x = cupy.empty(128, cupy.int32)
+kernel((1,), (1,), (x, cupy.int32(128)))
+"""
+    last = run(BEGIN + OVERRUN + nested, "1").stderr.splitlines()[-1]
+    assert last.endswith("just behind an allocation of 512 bytes (kernel.cu:3)")
+
+
 def test_as_on_a_gpu_without_the_setting():
     """The pool's figures are CuPy's own, and it puts arrays side by side."""
     ran = run(BEGIN + OVERRUN + "overrun()", "0")

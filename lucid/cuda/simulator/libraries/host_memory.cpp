@@ -142,8 +142,9 @@ HostMemoryFor::HostMemoryFor(const std::shared_ptr<const Work>& work, const std:
 HostMemoryFor::~HostMemoryFor() {
     if (shown.empty()) return;
     std::lock_guard<std::mutex> guard(lock);
-    for (const auto& copy : shown)
-        if (std::find(copies.begin(), copies.end(), copy) != copies.end()) hide(*copy);
+    // backwards, because where copies overlap the memory holds what the last has brought
+    for (auto copy = shown.rbegin(); copy != shown.rend(); ++copy)
+        if (std::find(copies.begin(), copies.end(), *copy) != copies.end()) hide(**copy);
 }
 
 }  // namespace lucid_simulator
