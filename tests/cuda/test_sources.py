@@ -20,16 +20,16 @@ N = 20_000
 
 @pytest.fixture
 def seconds():
-    """Stop what takes longer than ten seconds: also regular expressions look for signals."""
+    """Stop what computes for longer than ten seconds: also regular expressions look for signals."""
 
     def stop(*_):
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(10)
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 10)
     yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    signal.signal(signal.SIGVTALRM, before)
 
 
 # Nothing in them is closed, so that each `/*`, `<`, `(`, `[` and `;` is sought to the end of the text, or words and

@@ -53,11 +53,11 @@ _BETWEEN = re.compile(r",(?=\s*\w+\s*(?:\[|,|$))")
 _SYMBOL = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) [bBdD] (?:\(anonymous namespace\)::)?(.+)$", re.MULTILINE)
 _SHARED_SYMBOL = re.compile(r".*\blucid_shared_(\w+)")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](.+)[>\"].*$", re.MULTILINE)
-# What is constant, or a function, is none.
+# What is constant, or a function, is none. The bounds keep the time in proportion to the text, where nothing ends.
 _VARIABLE = re.compile(
     r'^([ \t]*(?:(?:static|volatile|extern(?:\s+"C")?)\s+)*)__device__\b'
-    r"(?![^;=*]*\bconst(?:expr)?\b[^;=*]*[;=])(?![^;=]*\boperator\b)"
-    r"(?=(?:(?:__align__|alignas)\s*\([^()]*\)|[^(){};=])*[;=])",
+    r"(?![^;=*]{0,999}?\bconst(?:expr)?\b[^;=*]{0,999}[;=])(?![^;=]{0,999}\boperator\b)"
+    r"(?=(?:(?:__align__|alignas)\s*\([^()]{0,99}\)|[^(){};=]){0,999}[;=])",
     re.MULTILINE,
 )
 _BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
