@@ -83,6 +83,21 @@ def test_what_orders(cupy, increase, how):
     assert x.get(stream=second).tolist() == [2.0] * SIZE
 
 
+def test_a_peer_copy_that_waits_comes_after_both_devices(cupy, increase):
+    """`cudaMemcpyPeer` comes after all that is queued on the devices that it copies between, whichever is current."""
+    with cupy.cuda.Device(1):
+        there, first = cupy.zeros(SIZE, "f"), cupy.cuda.Stream()
+        cupy.cuda.Device().synchronize()
+        increase(first, there)
+    here = cupy.full(SIZE, 5, "f")
+    cupy.cuda.Device(0).synchronize()
+    cupy.cuda.runtime.memcpyPeer(there.data.ptr, 1, here.data.ptr, 0, here.nbytes)
+    with cupy.cuda.Device(1):
+        increase(cupy.cuda.Stream(), there)
+        cupy.cuda.Device().synchronize()
+        assert there.get().tolist() == [6.0] * SIZE
+
+
 @pytest.mark.parametrize("how", ["too early", "another stream", "not waited for"])
 def test_events_order_what_came_before_them_alone(cupy, increase, how):
     """An event that was recorded before the work, or on another stream, or that nobody waits for, orders nothing."""

@@ -136,6 +136,44 @@ def test_undefined_behaviour(device, monkeypatch, body, right, wrong, words):
     refused(lambda: run(1, 1, i, x, wrong), words, "test.cu:2")
 
 
+@pytest.mark.parametrize(
+    "added",
+    [
+        "template <> struct std::is_floating_point<Mine> { static constexpr bool value = true; };",
+        "namespace std { template <> struct is_floating_point<Mine> { static constexpr bool value = true; }; }",
+    ],
+)
+def test_what_a_source_adds_to_the_standard_library(device, added):
+    """It may specialise what the library has, as CuPy's filters of images do."""
+    put, get = device
+    source = f"""#include <type_traits>
+struct Mine {{}};
+{added}
+__device__ int both(int value) {{ __shared__ int s[2]; s[threadIdx.x] = value; __syncthreads(); return s[0] + s[1]; }}
+extern "C" __global__ void f(int* x) {{ x[threadIdx.x] = both(std::is_floating_point<Mine>::value + threadIdx.x); }}"""
+    x = put(np.zeros(2, np.int32))
+    launcher(source, "P")(1, 2, x)
+    assert get(x).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("type_", ["int", "long long"])
+def test_the_least_integer_divided_by_minus_one(device, type_):
+    """It gives itself again, and no remainder, as on a GPU, where the host's processor would stop the process."""
+    put, get = device
+    source = f"""extern "C" __global__ void f({type_}* x, const {type_}* by, {type_} factor) {{
+        {type_} least = x[0];
+        x[0] = least / by[0];
+        x[1] = least % by[threadIdx.x];
+        x[2] = (least + 7) / by[0];
+        x[3] = least / factor;
+    }}"""
+    dtype = np.int32 if type_ == "int" else np.int64
+    least = np.iinfo(dtype).min
+    x, by = put(np.array([least, 5, 5, 5], dtype)), put(np.array([-1], dtype))
+    launcher(source, "PPi" if type_ == "int" else "PPq")(1, 1, x, by, -1)
+    assert get(x).tolist() == [least, 0, -(least + 7), least]
+
+
 def test_device_goes_on_after_an_error(device):
     """A launch after a stopped one works as if that had not been."""
     put, get = device

@@ -60,6 +60,8 @@ _VARIABLE = re.compile(
     r"(?=(?:(?:__align__|alignas)\s*\([^()]{0,99}\)|[^(){};=]){0,999}[;=])",
     re.MULTILINE,
 )
+# What a source adds to the standard library stands in no other namespace.
+_OF_STD = re.compile(r"^[ \t]*namespace\s+std\b|\b(?:struct|class)\s+std::\w+\s*<", re.MULTILINE)
 _BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
 _KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
 _PLAIN = re.compile(r'\bextern\s+"C"\s*')
@@ -117,8 +119,9 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
             "step, which CUDA does not promise, and the simulator does not do; use sort or argsort"
         )
     # Static variables of templates are only told to the runtime if no other library can have the same template.
-    lines = ['#include "device.h"', *(f"#include <{name}>" for name in headers), "namespace {"]
-    lines += ['#line 1 "kernel.cu"', _INCLUDE.sub("", source), "}"]
+    begin, end = ("", "") if _OF_STD.search(source) else ("namespace {", "}")
+    lines = ['#include "device.h"', *(f"#include <{name}>" for name in headers), begin]
+    lines += ['#line 1 "kernel.cu"', _INCLUDE.sub("", source), end]
     lines += ['#line 1 "device_instances"', "namespace lucid_instances {"]
     lines += ["extern const lucid_simulator::Instance all[] = {"]
     lines += [f'lucid_simulator::instance<&{name}>("{name}", &lucid_unit),' for name in kernels]
