@@ -231,7 +231,6 @@ class ModuleDict(Module):
     """
 
     @checked
-    @checked
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
         if modules is not None:
