@@ -62,3 +62,20 @@ def test_a_kernel_after_the_first_call_on_a_device_is_refused(declare):
     op(lucid.ones(2, device="cuda"))
     with pytest.raises(TypeError, match="a kernel comes after"):
         op.cuda(lambda x: x)
+
+
+@pytest.mark.gpu
+def test_a_rule_runs_its_kernel_on_a_device(declare):
+    """Where a rule has a kernel, a pass on a device runs that in place of the rule."""
+    ran = []
+
+    def kernel(grad):
+        ran.append(grad.shape)
+        return grad * 3.0
+
+    op = declare(lambda xp, x: xp.multiply(x, 3.0))
+    op.vjp("x", cuda=kernel)(thrice)
+    x = lucid.tensor([1.0, 2.0], device="cuda", requires_grad=True)
+    op(x).backward(lucid.tensor([1.0, 10.0], device="cuda"))
+    assert x.grad.tolist() == [3.0, 30.0]
+    assert ran == [(2,)]
