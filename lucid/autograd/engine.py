@@ -386,7 +386,7 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fire
         if keeper is not None and tensor is not None:
             old = grad_of(keeper)
             keeper.stored_grad = GRAPH.clone(tensor) if old is None else GRAPH.add(old, tensor)
-    return buffer if node.outputs != 1 else buffer[0]
+    return _packed(buffer, node)
 
 
 def _owner(node: Node, output: int) -> str:
@@ -430,5 +430,11 @@ def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:
 
 def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:
     """Return the reverse of `_as_tensors`."""
-    grads = [g if g is None or graph else g.array for g in tensors]
-    return grads[0] if node.outputs == 1 else grads
+    return _packed([g if g is None or graph else g.array for g in tensors], node)
+
+
+def _packed(grads: list[Any], node: Node) -> Any:
+    """Return what a node receives with one gradient or None for each output: None where no output has any."""
+    if node.outputs == 1:
+        return grads[0]
+    return grads if any(g is not None for g in grads) else None

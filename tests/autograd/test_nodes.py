@@ -53,6 +53,47 @@ def test_node_hooks_replace_all_gradients() -> None:
     assert w.grad is None
 
 
+class WithoutGradient(lucid.autograd.Function):
+    """The identity, whose derivative passes nothing on."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
+@contract("2.1")
+@pytest.mark.parametrize("hang", ["nothing", "retain", "tensor hook", "prehook", "posthook"])
+@pytest.mark.parametrize("op", ["sort", "max", "unbind", "std_mean", "topk"])
+def test_a_node_of_several_outputs_that_receives_nothing_passes_none_on(op: str, hang: str) -> None:
+    """Whatever hangs on it: it is not run with a gradient of zeros, and no `.grad` appears."""
+    x = lucid.tensor([[2.0, 1.0], [0.0, 3.0]], dtype=lucid.float64, requires_grad=True)
+    outputs = {
+        "sort": lambda: x.sort(-1),
+        "max": lambda: x.max(0),
+        "unbind": lambda: x.unbind(0),
+        "std_mean": lambda: lucid.std_mean(x, 0),
+        "topk": lambda: x.topk(1),
+    }[op]()
+    y, seen = outputs[0], []
+    if hang == "retain":
+        y.retain_grad()
+    elif hang == "tensor hook":
+        y.register_hook(seen.append)
+    elif hang == "prehook":
+        y.grad_fn.register_prehook(lambda received: seen.extend(received[:1]))
+    elif hang == "posthook":
+        y.grad_fn.register_hook(lambda given, received: seen.extend((*given[:1], *received[:1])))
+    WithoutGradient.apply(y).sum().backward()
+    assert x.grad is None
+    assert hang != "retain" or y.grad is None
+    assert all(grad is None for grad in seen)
+    assert len(seen) == {"tensor hook": 1, "prehook": 1, "posthook": 2}.get(hang, 0)
+
+
 @contract("2.1")
 def test_posthooks_get_none_for_inputs_without_a_place_in_the_graph() -> None:
     """Of a base whose view was changed that is the old base, or the new values, where these require no grad."""

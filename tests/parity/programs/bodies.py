@@ -65,9 +65,8 @@ def fed(lib, child, call, x):
         recorded = x.requires_grad or not child.weight.is_inference()
         with contextlib.nullcontext() if recorded else lib.no_grad():
             out = call(x)
-        if x.ndim != 2 and (child.bias is None or not lib.is_grad_enabled()):
-            # in PyTorch one changed in place without a bias, and a view, which where nothing is recorded may not be
-            # changed later
+        if x.ndim != 2 and not lib.is_grad_enabled():
+            # a view in PyTorch, which where nothing is recorded may not be changed later
             out = out.clone()
         # one node in lucid, several in PyTorch
         out.of_other_nodes = True

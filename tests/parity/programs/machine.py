@@ -144,6 +144,9 @@ class Machine(Forwards, Passes, Training, Modes, ModuleHooks):
         """Add a tensor to the pool, once, and return its name; `of` is what it may share memory with."""
         if of is not None and of is not tensor:
             self.memory[id(tensor)] = self.owner(of)
+            if tensor._base is not None and getattr(of, "of_other_nodes", False):
+                # PyTorch takes it again: what a linear layer without bias makes of a vector was changed in place
+                tensor.of_other_nodes = True
         if id(tensor) not in self.names:
             self.pool.append(tensor)
             self.names[id(tensor)] = f"{name}{len(self.names)}"
