@@ -52,7 +52,7 @@ Of graphs, views and Functions:
   refused where PyTorch saved it, and lucid often saved something else: such graphs are forgotten. Programs of two
   dtypes change copies only, and use no inference mode.
 - A Function changes a view beside other outputs; PyTorch allows one output. The derivative of what a changed view of
-  no elements was requires grad, in PyTorch not: Functions change no such view.
+  no elements was requires grad, in PyTorch not: no such view is changed that requires grad.
 - What is refused changes nothing: no program changes inference tensors outside of their mode, which PyTorch changes
   and then refuses, but by steps and loads, after which the values are put back; such gradients are dropped before more
   is added.

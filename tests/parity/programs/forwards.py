@@ -159,7 +159,11 @@ class Forwards:
         expanded = bool(x.numel()) and any(n > 1 and not step for n, step in zip(x.shape, x.stride(), strict=True))
         # PyTorch breaks an assertion
         breaks = x.retains_grad and id(x) in self.shared
-        return not (hooked or kept or expanded or breaks or refused(self.lib, [x]))
+        return x.numel() > 0 and not (hooked or kept or expanded or breaks or refused(self.lib, [x]))
+
+    def copied(self, x):
+        """Return a copy to be changed in place: a constant if it has no elements, as PyTorch's derivatives of those."""
+        return x * 1.0 if x.numel() else x.detach() * 1.0
 
     def changed(self, x, way, y):
         """Change x in place."""
@@ -182,7 +186,7 @@ class Forwards:
 
     def change_copy(self, a, b, c, d):
         """Change a copy, which nothing has saved, in place."""
-        x = self.pick(a) * 1.0
+        x = self.copied(self.pick(a))
         y = self.pick(b, lambda t: t.shape == x.shape)
         if d % 2:
             self.say(f"{self.put(x, 'c')} will be changed in place")
@@ -193,7 +197,7 @@ class Forwards:
 
     def change_view(self, a, b, c, d):
         """Change a view of a copy in place, and go on with both."""
-        x = self.pick(a) * 1.0
+        x = self.copied(self.pick(a))
         v = (
             lambda: x.view(-1), lambda: x[...], lambda: x[:1], lambda: x[..., :1], lambda: x.transpose(0, -1),
             lambda: x.detach(), lambda: x.unsqueeze(0)[0], lambda: x.squeeze(),
