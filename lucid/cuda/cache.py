@@ -65,7 +65,7 @@ def _lasting() -> Path | None:
         reason = str(error)
     _log.warning(
         "compiled kernels are neither taken from %s nor kept there: %s; those of this process are lost when it ends. "
-        "Delete that folder, or name one of your own in LUCID_CACHE_DIR",
+        "Mend that, or name a folder of your own in LUCID_CACHE_DIR",
         path,
         reason,
     )

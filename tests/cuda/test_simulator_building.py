@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from lucid.backend import gpu
@@ -23,6 +25,51 @@ def test_errors_of_the_compiler_name_the_file():
     source = '#include "lucid.cuh"\n\nextern "C" __global__ void f(float* x) {\n    x[0] = missing;\n}'
     refused(lambda: launcher(source, "P"), "test.cu:4", "missing")
     refused(lambda: launcher('#include "lucid.cuh"\n__global__ void f() { lucid::to_real<int>(f); }', ""), "test.cu:2")
+
+
+SOURCES = {
+    "header": (
+        "#include <cooperative_groups.h>\nKERNEL {}",
+        "has no header cooperative_groups.h: of CUDA's it has cuda.h",
+    ),
+    "function": (
+        "KERNEL { x[0] = __isShared(x) + other(); }",
+        "does not know __isShared, other: if that is a function",
+    ),
+    "PTX of registers": ('KERNEL { int r; asm("mov.u32 %0, %laneid;" : "=r"(r)); x[0] = r; }', "has no PTX: write"),
+    "PTX alone": ('KERNEL { asm volatile("membar.gl;"); }', "has no PTX: write"),
+    "header of the host": ("#include <cmath>\nKERNEL {}", "cmath is a header of the host, which NVRTC does not have"),
+}
+
+
+@pytest.mark.usefixtures("simulated")
+@pytest.mark.parametrize(("source", "words"), SOURCES.values(), ids=SOURCES)
+def test_what_cuda_has_and_the_simulator_has_not(source, words):
+    """Behind g++'s words stands what to do about it; nothing where the mistake may be anybody's."""
+    source = source.replace("KERNEL", 'extern "C" __global__ void f(float* x)')
+    with pytest.raises(KernelError) as caught:
+        launcher(source, "P")
+    assert words in str(caught.value).splitlines()[-1]
+    assert str(caught.value).count("simulated device") == ("header of the host" not in str(caught.value))
+    with pytest.raises(KernelError) as caught:
+        launcher('extern "C" __global__ void f(float* x) { x[0] = ; }', "P")
+    assert "simulated device" not in str(caught.value)
+
+
+@needs_cupy
+def test_headers_that_declare_what_is_there():
+    """Headers of the toolkit may be included, and CUDA's constants have their values."""
+    cupy = gpu.cupy()
+    headers = [path.name for path in sorted(compilation.FOLDER.glob("toolkit/include/*.h"))]
+    source = "".join(f"#include <{name}>\n" for name in headers)
+    source += """extern "C" __global__ void f(double* x, float* y) {
+        x[0] = CUDART_PI, x[1] = CUDART_L2E, x[2] = CUDART_INF, x[3] = make_double3(1, 2, 3).z;
+        y[0] = CUDART_PI_F, y[1] = CUDART_LN2_F, y[2] = CUDART_MAX_NORMAL_F;
+    }"""
+    x, y = cupy.zeros(4), cupy.zeros(3, "float32")
+    cupy.RawKernel(source, "f")((1,), (1,), (x, y))
+    assert x.get().tolist() == [math.pi, math.log2(math.e), math.inf, 3.0]
+    assert y.get().tolist() == np.float32([math.pi, math.log(2), np.finfo("float32").max]).tolist()
 
 
 def test_built_once(tmp_path, monkeypatch, caplog):
@@ -61,7 +108,7 @@ def test_without_a_compiler(monkeypatch):
     ("named", "words"),
     [
         ("/bin/false", "/bin/false is no C++ compiler.*exit status 1"),
-        ("/bin/true", "/bin/true is no C++ compiler|/bin/true cannot build"),
+        ("/bin/true", "/bin/true is no C++ compiler|/bin/true cannot build t:\nit made no library, and said nothing"),
         ("missing", "'missing' was not found.*CXX"),
         ("g++; true", "'g++; true' was not found.*one program in CXX"),
         ("/bin/echo", "/bin/echo cannot build t"),

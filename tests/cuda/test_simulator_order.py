@@ -250,4 +250,4 @@ def test_a_backward_that_leaves_the_stream_is_found(cupy):
         optimizer.step()
         net(x).sum().backward()
         with cupy.cuda.Stream.null:
-            race(optimizer.step, "on the default stream")
+            race(optimizer.step, "on the default stream of device 0")

@@ -63,6 +63,15 @@ def test_out_of_range_accesses(device):
     refused(lambda: run(1, 32, gone, 0, 0), "out-of-range read")
 
 
+def test_memory_that_was_given_back(device):
+    """An address that was kept, far from what there is, is told by what was there."""
+    pool = gpu.cupy().get_default_memory_pool()
+    run = launcher('extern "C" __global__ void f(float* x) { x[1 << 20] = 1.0f; }', "P")
+    gone = gpu.cupy().empty(1 << 21, np.float32).data.ptr
+    pool.free_all_blocks()
+    refused(lambda: run(1, 1, gone), "in memory that was given back, of 8,388,608 bytes")
+
+
 def test_a_vector_that_straddles_the_end(device):
     """A 16-byte load of which only a part lies in the allocation is refused."""
     put, _ = device

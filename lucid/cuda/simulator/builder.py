@@ -87,6 +87,8 @@ def build(
     with alone(key[:2]):
         if path := find(file):
             return path
+        if source is None:  # one of the simulator's own libraries, not a kernel
+            _log.warning("building %s of the simulated CUDA devices, once; all of them take about a minute", what)
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="lucid-") as workplace:
             library = Path(workplace, file)
@@ -102,7 +104,10 @@ def build(
                 check=False,
             )
             if ran.returncode or not library.exists():
-                raise KernelError(f"{compiler} cannot build {what}:\n{ran.stderr.strip()}")
+                said = (
+                    ran.stderr.strip() or f"it made no library, and said nothing; is {compiler} a C++ compiler (CXX)?"
+                )
+                raise KernelError(f"{compiler} cannot build {what}:\n{said}")
             try:
                 path = keep(file, library.read_bytes())
             except OSError as error:

@@ -22,7 +22,6 @@ __all__ = ["FOLDER", "Symbol", "compiled", "line_of", "sanitizes", "source_for_h
 Symbol = tuple[int, int, bytes]
 
 FOLDER = Path(__file__).parent
-_HEADERS = ("runtime.h", "device.h", "device_math.h", "device_types.h")
 _OPTIONS = (
     "-std=c++17",
     "-Og",  # with the sanitizers, half the time of -O1 to build, and about the same to run
@@ -35,6 +34,7 @@ _OPTIONS = (
     "-ffp-contract=off",
     "-fno-strict-aliasing",
     "-fno-threadsafe-statics",
+    "-fstack-clash-protection",  # large local arrays meet the guard of their stack, and not the stack behind it
     # The runtime is called before each load and store, and for misaligned pointers, bad indices and divisions by zero.
     # The address sanitizer would leave out a store behind a load of the same place.
     "-fsanitize=thread,alignment,bounds,integer-divide-by-zero",
@@ -50,7 +50,7 @@ _SHARED = re.compile(
 _ALIGN = re.compile(r"__align__\(\w+\)")
 _DECLARED = re.compile(r"(.*?)\b(\w+)\s*((?:\[[^][]*\]\s*)*)", re.DOTALL)
 _BETWEEN = re.compile(r",(?=\s*\w+\s*(?:\[|,|$))")
-_SYMBOL = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) [bBdD] (?:\(anonymous namespace\)::)?(.+)$", re.MULTILINE)
+_SYMBOL = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) [bBdD] (?:lucid_source::\(anonymous namespace\)::)?(.+)$", re.MULTILINE)
 _SHARED_SYMBOL = re.compile(r".*\blucid_shared_(\w+)")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](.+)[>\"].*$", re.MULTILINE)
 # What is constant, or a function, is none. The bounds keep the time in proportion to the text, where nothing ends.
@@ -60,18 +60,22 @@ _VARIABLE = re.compile(
     r"(?=(?:(?:__align__|alignas)\s*\([^()]{0,99}\)|[^(){};=]){0,999}[;=])",
     re.MULTILINE,
 )
+# What g++ says of what CUDA has and the simulator has not.
+_NO_HEADER = re.compile(r"fatal error: (\S+): No such file")
+_UNKNOWN = re.compile(r"error: ['\u2018](\w+)['\u2019] (?:was not declared|is not a member|has not been declared)")
+_PTX = re.compile(r"Assembler messages:|error: (?:impossible|inconsistent|invalid .asm.|unknown register)")
+_HEADER_OF_THE_HOST = re.compile(r"c?(?:math|stdlib|stdio|string|assert|float|limits|complex|stdint|time)(?:\.h)?")
 # What a source adds to the standard library stands in no other namespace.
 _OF_STD = re.compile(r"^[ \t]*namespace\s+std\b|\b(?:struct|class)\s+std::\w+\s*<", re.MULTILINE)
 _BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
 _KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
 _PLAIN = re.compile(r'\bextern\s+"C"\s*')
 _IN_STEP = frozenset({"argpartition_kernel", "partition_kernel"})
-_OF_DEVICE = ("cuda_fp16.h", "cuda_bf16.h", "cuda_runtime.h")
 
 
 @cache
 def _headers() -> str:
-    paths = [*(FOLDER / name for name in _HEADERS), *sorted(FOLDER.glob("toolkit/**/*.h"))]
+    paths = [FOLDER / "runtime.h", *sorted(FOLDER.glob("device/*.h")), *sorted(FOLDER.glob("toolkit/**/*.h"))]
     return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
@@ -111,7 +115,9 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
         If it has a kernel of CuPy's that needs more than CUDA promises.
     """
     source = _VARIABLE.sub(r"\1LUCID_VARIABLE", _SHARED.sub(_in_memory_of_a_block, text))
-    headers = [name for name in _INCLUDE.findall(source) if name not in _OF_DEVICE]
+    # The host has functions of C, with which none of the source's may be confused.
+    source = _PLAIN.sub('extern "C++" ', source)
+    headers = _INCLUDE.findall(source)
     kernels = list(dict.fromkeys([*names, *_plain_kernels(text)]))
     if in_step := sorted(_IN_STEP.intersection(kernels)):
         raise KernelError(
@@ -119,12 +125,15 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
             "step, which CUDA does not promise, and the simulator does not do; use sort or argsort"
         )
     # Static variables of templates are only told to the runtime if no other library can have the same template.
-    begin, end = ("", "") if _OF_STD.search(source) else ("namespace {", "}")
-    lines = ['#include "device.h"', *(f"#include <{name}>" for name in headers), begin]
+    # In a namespace, so that a kernel of the name of a function of CUDA's is found there.
+    begin, end, inside = "namespace lucid_source { namespace {", "} } using namespace lucid_source;", "lucid_source::"
+    if _OF_STD.search(source):
+        begin, end, inside = "", "", "::"
+    lines = ['#include "device/device.h"', *(f"#include <{name}>" for name in headers), begin]
     lines += ['#line 1 "kernel.cu"', _INCLUDE.sub("", source), end]
     lines += ['#line 1 "device_instances"', "namespace lucid_instances {"]
     lines += ["extern const lucid_simulator::Instance all[] = {"]
-    lines += [f'lucid_simulator::instance<&{name}>("{name}", &lucid_unit),' for name in kernels]
+    lines += [f'lucid_simulator::instance<&{inside}{name.lstrip(": ")}>("{name}", &lucid_unit),' for name in kernels]
     lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
     lines += [f"{len(kernels)}, __start_lucid_constant, __stop_lucid_constant, __start_lucid_variable,"]
     lines += [f"__stop_lucid_variable, {str(flushes).lower()}}};", ""]
@@ -178,7 +187,36 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
     stem = next(iter([*names, *_plain_kernels(text)]), "nothing")
     stem = re.sub(r"\W+", "-", stem)
     source = source_for_host(text, names, flushes=flushes)
-    return build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source)
+    try:
+        return build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source)
+    except KernelError as error:
+        if words := _explained(str(error), text):
+            raise KernelError(f"{error}\n{words}") from error
+        raise
+
+
+def _explained(said: str, text: str) -> str:
+    """Return what is behind the errors of g++ where the source is CUDA's; nothing where it may be anything."""
+    words: list[str] = []
+    if header := _NO_HEADER.search(said):
+        ours = sorted(path.name for path in FOLDER.glob("toolkit/include/*.h"))
+        words.append(
+            f"the simulated device has no header {header[1]}: of CUDA's it has {', '.join(ours)}, and what these "
+            "declare is there without them; name the folder of one of your own in options, as -Ifolder"
+        )
+    if _PTX.search(said):
+        words.append("the simulated device has no PTX: write what stands in asm() in C++")
+    if unknown := list(dict.fromkeys(_UNKNOWN.findall(said))):
+        words.append(
+            f"the simulated device does not know {', '.join(unknown)}: if that is a function or type of CUDA's, a GPU "
+            "may have it; docs/simulator.md says what is there"
+        )
+    if "/usr/" in said and (hosts := [name for name in _INCLUDE.findall(text) if _HEADER_OF_THE_HOST.fullmatch(name)]):
+        words.append(
+            f"{hosts[0]} is a header of the host, which NVRTC does not have either: leave it out, CUDA's functions are "
+            "there without it"
+        )
+    return "; ".join(words)
 
 
 def variables(library: Path) -> tuple[list[Symbol], list[Symbol]]:

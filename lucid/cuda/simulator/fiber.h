@@ -8,7 +8,7 @@
 
 namespace lucid_simulator {
 
-constexpr size_t stack_size = 256 << 10, guard_size = 4096, most_fibers = 1024;
+constexpr size_t stack_size = 1 << 20, guard_size = 4096, most_fibers = 1024;
 
 // One mapping for all stacks, so that one comparison tells whether an address lies in a stack; pages are taken as used.
 inline unsigned char* stacks() {

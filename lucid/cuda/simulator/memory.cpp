@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -52,6 +53,9 @@ struct Library {
 
 std::mutex table_lock;
 std::map<uintptr_t, Block> table;
+// The last blocks that there were, the newest first.
+constexpr size_t most_given_back = 4096;
+std::deque<Block> given_back;
 uint64_t newest = 0;                           // number of the last block
 thread_local uint64_t newest_of_graph = ~0ull;  // of those that the running graph knows
 thread_local MemoryOfGraph* of_graph = nullptr;
@@ -98,7 +102,10 @@ std::string nearest(uintptr_t address, bool all) {
         consider(dynamic, "the dynamic shared memory");
     }
     if (address < 4096) return "a null pointer";
-    return least < (1 << 20) ? words : "far from all memory of the device";
+    if (least < (1 << 20)) return words;
+    for (const Block& block : given_back)
+        if (address - block.begin < block.size) return "in memory that was given back, of " + counted(block.size);
+    return "far from all memory of the device";
 }
 
 bool remember(const Range& range, uintptr_t address, size_t size) {
@@ -290,6 +297,8 @@ bool leave_memory(uintptr_t begin, size_t size) {
     std::lock_guard<std::mutex> guard(table_lock);
     const auto first = table.lower_bound(begin), end = table.lower_bound(begin + size);
     const bool found = first != end;
+    for (auto entry = first; entry != end; ++entry) given_back.push_front(entry->second);
+    if (given_back.size() > most_given_back) given_back.resize(most_given_back);
     table.erase(first, end);
     return found;
 }

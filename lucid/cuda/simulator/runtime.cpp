@@ -2,7 +2,7 @@
 //
 // A thread runs until it ends or waits. Threads that never wait share one fiber, so that a kernel without barriers costs
 // one call each; a thread that waits keeps its fiber, and the rest go on in the next.
-#include "division.h"
+#include "signals.h"
 #include "runtime.h"
 
 #include <immintrin.h>
@@ -406,7 +406,7 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
     const uint64_t blocks = x.count * y.count * z.count, start = seed && blocks ? draw(0x7fffffff) % blocks : 0;
     {
         const Flushing flushing(instance);
-        const Dividing dividing;
+        const Signals signals;
         for (uint64_t i = 0; i < blocks && report.empty(); ++i) {
             const uint64_t turn = (i + start) % blocks;
             run_block({x[turn % x.count], y[turn / x.count % y.count], z[turn / x.count / y.count]});

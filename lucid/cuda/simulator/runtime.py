@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent
 # The driver holds the CUDA runtime, NVRTC, and what runs kernels.
 DRIVER = "libcuda.so.1"
 SOURCES = (
-    "runtime.cpp", "memory.cpp", "races.cpp", "undefined.cpp", "division.cpp", "libraries/errors.cpp",
+    "runtime.cpp", "memory.cpp", "races.cpp", "undefined.cpp", "signals.cpp", "libraries/errors.cpp",
     "libraries/devices.cpp", "libraries/allocation.cpp", "libraries/streams.cpp", "libraries/copies.cpp",
     "libraries/modules.cpp", "libraries/nvrtc.cpp", "libraries/order.cpp", "libraries/capture.cpp",
     "libraries/graphs.cpp", "libraries/host_memory.cpp",

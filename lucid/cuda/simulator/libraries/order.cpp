@@ -135,7 +135,8 @@ std::shared_ptr<const Work> begin_work(const void* stream, int device, const std
     queue.known = clock;
     if (queue.known.size() <= number) queue.known.resize(number + 1);
     const uint64_t time = ++queue.known[number];
-    const std::string where = queue.is_default ? "the default stream" : "stream " + std::to_string((uintptr_t)stream);
+    const std::string where = queue.is_default ? "the default stream of device " + std::to_string(queue.device)
+                                               : "stream " + std::to_string((uintptr_t)stream);
     return std::make_shared<Work>(Work{number, time, clock, name + " on " + where + lines});
 }
 

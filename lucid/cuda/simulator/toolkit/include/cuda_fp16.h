@@ -1,1 +1,1 @@
-#include "device.h"
+#include "device/device.h"

@@ -43,9 +43,13 @@
     ((condition) ? (void)0 : lucid_stop("assert(" #condition ") failed", __FILE__, __LINE__))
 #define LUCID_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-#include "device_types.h"
-
-#include "device_math.h"
+// in the order in which they use each other
+#include "device/types.h"
+#include "device/mathematics.h"
+#include "device/special_functions.h"
+#include "device/rounding.h"
+#include "device/integers.h"
+#include "device/halves.h"
 
 extern "C" int printf(const char*, ...);
 
@@ -68,7 +72,11 @@ inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
 inline void __nanosleep(unsigned) {}
+// No time passes on the device.
 inline long long clock64() { return 0; }
+inline long clock() { return 0; }
+inline void __builtin_assume(bool) {}
+inline void __assume(bool) {}
 
 // ---- warps ----
 
@@ -120,6 +128,38 @@ unsigned __match_any_sync(unsigned mask, T value, LUCID_SITE) {
     __builtin_memcpy(&bits, &value, sizeof(T));
     return lucid_match("__match_any_sync", mask, bits, bits, file, line);
 }
+template <class T>
+unsigned __match_all_sync(unsigned mask, T value, int* equal, LUCID_SITE) {
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(T));
+    const unsigned present = lucid_match("__match_all_sync", mask, 1, 1, file, line);
+    *equal = lucid_match("__match_all_sync", mask, bits, bits, file, line) == present;
+    return *equal ? present : 0;
+}
+
+// What all lanes of a mask offer, combined: taken from one lane after the other.
+#define LUCID_REDUCE(name, T, result)                                                                \
+    inline T __reduce_##name##_sync(unsigned mask, T value, LUCID_SITE) {                            \
+        const char* const operation = "__reduce_" #name "_sync";                                     \
+        const unsigned present = lucid_match(operation, mask, 1, 1, file, line);                     \
+        T sum{};                                                                                     \
+        for (unsigned rest = present; rest; rest &= rest - 1) {                                      \
+            const int source = __builtin_ctz(rest);                                                  \
+            const T other = lucid_simulator::shuffle(operation, mask, value, source, file, line);    \
+            sum = rest == present ? other : (T)(result);                                             \
+        }                                                                                            \
+        return sum;                                                                                  \
+    }
+LUCID_REDUCE(add, unsigned, sum + other)
+LUCID_REDUCE(add, int, (unsigned)sum + (unsigned)other)
+LUCID_REDUCE(min, unsigned, min(sum, other))
+LUCID_REDUCE(min, int, min(sum, other))
+LUCID_REDUCE(max, unsigned, max(sum, other))
+LUCID_REDUCE(max, int, max(sum, other))
+LUCID_REDUCE(and, unsigned, sum & other)
+LUCID_REDUCE(or, unsigned, sum | other)
+LUCID_REDUCE(xor, unsigned, sum ^ other)
+#undef LUCID_REDUCE
 inline unsigned __activemask() { return lucid_active_mask(); }
 
 // ---- memory ----

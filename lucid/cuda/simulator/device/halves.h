@@ -1,0 +1,188 @@
+// The half types. Their arithmetic is float arithmetic rounded once, as on the device.
+#pragma once
+
+namespace lucid_simulator {
+inline unsigned short bfloat16_bits(float value) {
+    const unsigned word = bits<unsigned>(value);
+    if (value != value) return 0x7fff;
+    return (unsigned short)((word + 0x7fff + (word >> 16 & 1)) >> 16);
+}
+inline float bfloat16_value(unsigned short word) { return bits<float>((unsigned)word << 16); }
+
+// Odd rounding keeps the second rounding, to bfloat16, correct.
+inline unsigned short bfloat16_bits(double value) {
+    float rounded = (float)value;
+    unsigned word = bits<unsigned>(rounded);
+    if (rounded == rounded && (double)rounded != value && (word & 1) == 0) {
+        const bool outwards = (value < 0 ? -(double)rounded : (double)rounded) < (value < 0 ? -value : value);
+        rounded = bits<float>(outwards ? word + 1 : word - 1);
+    }
+    return bfloat16_bits(rounded);
+}
+}  // namespace lucid_simulator
+
+struct __half_raw {
+    unsigned short x;
+};
+
+struct __half {
+    _Float16 value;
+    __half() = default;
+    __half(__half_raw raw) : value(lucid_simulator::bits<_Float16>(raw.x)) {}
+    operator __half_raw() const { return {lucid_simulator::bits<unsigned short>(value)}; }
+    template <class T, class = typename lucid_simulator::Arithmetic<T>::type>
+    __half(T from) : value((_Float16)from) {}
+    operator float() const { return (float)value; }
+};
+
+struct __nv_bfloat16 {
+    unsigned short word;
+    __nv_bfloat16() = default;
+    template <class T, class = typename lucid_simulator::Arithmetic<T>::type>
+    __nv_bfloat16(T from) : word(lucid_simulator::bfloat16_bits((double)from)) {}
+    __nv_bfloat16(float from) : word(lucid_simulator::bfloat16_bits(from)) {}
+    __nv_bfloat16(double from) : word(lucid_simulator::bfloat16_bits(from)) {}
+    operator float() const { return lucid_simulator::bfloat16_value(word); }
+};
+
+typedef __half half;
+typedef __nv_bfloat16 nv_bfloat16;
+struct alignas(4) __half2 { __half x, y; };
+struct alignas(4) __nv_bfloat162 { __nv_bfloat16 x, y; };
+typedef __half2 half2;
+typedef __nv_bfloat162 nv_bfloat162;
+
+#define LUCID_HALF_OPERATORS(T)                                                             \
+    inline T operator+(T a, T b) { return T((float)a + (float)b); }                         \
+    inline T operator-(T a, T b) { return T((float)a - (float)b); }                         \
+    inline T operator*(T a, T b) { return T((float)a * (float)b); }                         \
+    inline T operator/(T a, T b) { return T((float)a / (float)b); }                         \
+    inline T operator-(T a) { return T(-(float)a); }                                        \
+    inline T operator+(T a) { return a; }                                                   \
+    inline T& operator+=(T& a, T b) { return a = a + b; }                                   \
+    inline T& operator-=(T& a, T b) { return a = a - b; }                                   \
+    inline T& operator*=(T& a, T b) { return a = a * b; }                                   \
+    inline T& operator/=(T& a, T b) { return a = a / b; }                                   \
+    inline bool operator==(T a, T b) { return (float)a == (float)b; }                       \
+    inline bool operator!=(T a, T b) { return (float)a != (float)b; }                       \
+    inline bool operator<(T a, T b) { return (float)a < (float)b; }                         \
+    inline bool operator>(T a, T b) { return (float)a > (float)b; }                         \
+    inline bool operator<=(T a, T b) { return (float)a <= (float)b; }                       \
+    inline bool operator>=(T a, T b) { return (float)a >= (float)b; }                       \
+    inline T __hadd(T a, T b) { return a + b; }                                             \
+    inline T __hsub(T a, T b) { return a - b; }                                             \
+    inline T __hmul(T a, T b) { return a * b; }                                             \
+    inline T __hdiv(T a, T b) { return a / b; }                                             \
+    inline T __hneg(T a) { return -a; }                                                     \
+    inline T __habs(T a) { return T(__builtin_fabsf((float)a)); }                           \
+    inline T __hfma(T a, T b, T c) { return T((double)(float)a * (float)b + (float)c); }    \
+    inline bool __heq(T a, T b) { return a == b; }                                          \
+    inline bool __hne(T a, T b) { return a != b; }                                          \
+    inline bool __hlt(T a, T b) { return a < b; }                                           \
+    inline bool __hle(T a, T b) { return a <= b; }                                          \
+    inline bool __hgt(T a, T b) { return a > b; }                                           \
+    inline bool __hge(T a, T b) { return a >= b; }                                          \
+    inline T __hmin(T a, T b) { return T(__builtin_fminf((float)a, (float)b)); }            \
+    inline T __hmax(T a, T b) { return T(__builtin_fmaxf((float)a, (float)b)); }            \
+    inline bool __hisnan(T a) { return (float)a != (float)a; }                              \
+    inline int __hisinf(T a) { return __builtin_isinf_sign((float)a); }                     \
+    inline T hsqrt(T a) { return T(__builtin_sqrtf((float)a)); }                            \
+    inline T hrsqrt(T a) { return T(1.0 / __builtin_sqrt((double)(float)a)); }              \
+    inline T hrcp(T a) { return T(1.0f / (float)a); }                                       \
+    inline T hexp(T a) { return T(__builtin_expf((float)a)); }                              \
+    inline T hexp2(T a) { return T(__builtin_exp2f((float)a)); }                            \
+    inline T hexp10(T a) { return T(exp10((double)(float)a)); }                             \
+    inline T hlog(T a) { return T(__builtin_logf((float)a)); }                              \
+    inline T hlog2(T a) { return T(__builtin_log2f((float)a)); }                            \
+    inline T hlog10(T a) { return T(__builtin_log10f((float)a)); }                          \
+    inline T hsin(T a) { return T(__builtin_sinf((float)a)); }                              \
+    inline T hcos(T a) { return T(__builtin_cosf((float)a)); }                              \
+    inline T htanh(T a) { return T(__builtin_tanhf((float)a)); }                            \
+    inline T hceil(T a) { return T(__builtin_ceilf((float)a)); }                            \
+    inline T hfloor(T a) { return T(__builtin_floorf((float)a)); }                          \
+    inline T hrint(T a) { return T(__builtin_rintf((float)a)); }                            \
+    inline T htrunc(T a) { return T(__builtin_truncf((float)a)); }
+LUCID_HALF_OPERATORS(__half)
+LUCID_HALF_OPERATORS(__nv_bfloat16)
+#undef LUCID_HALF_OPERATORS
+
+inline float __half2float(__half a) { return (float)a; }
+inline __half __float2half(float a) { return __half(a); }
+inline __half __float2half_rn(float a) { return __half(a); }
+inline __half __double2half(double a) { return __half(a); }
+inline float2 __half22float2(__half2 a) { return {(float)a.x, (float)a.y}; }
+inline __half2 __floats2half2_rn(float a, float b) { return {__half(a), __half(b)}; }
+inline unsigned short __half_as_ushort(__half a) { return lucid_simulator::bits<unsigned short>(a); }
+inline __half __ushort_as_half(unsigned short a) { return lucid_simulator::bits<__half>(a); }
+inline float __bfloat162float(__nv_bfloat16 a) { return (float)a; }
+inline __nv_bfloat16 __float2bfloat16(float a) { return __nv_bfloat16(a); }
+inline __nv_bfloat16 __float2bfloat16_rn(float a) { return __nv_bfloat16(a); }
+inline __nv_bfloat16 __double2bfloat16(double a) { return __nv_bfloat16(a); }
+inline float2 __bfloat1622float2(__nv_bfloat162 a) { return {(float)a.x, (float)a.y}; }
+inline __nv_bfloat162 __floats2bfloat162_rn(float a, float b) { return {__nv_bfloat16(a), __nv_bfloat16(b)}; }
+inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 a) { return a.word; }
+inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short a) { return lucid_simulator::bits<__nv_bfloat16>(a); }
+
+inline __half2 __half2half2(__half a) { return {a, a}; }
+inline __half2 __halves2half2(__half a, __half b) { return {a, b}; }
+inline __half2 __float2half2_rn(float a) { return {__half(a), __half(a)}; }
+inline __half2 make_half2(__half x, __half y) { return {x, y}; }
+inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) { return {a, a}; }
+inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
+inline __nv_bfloat162 __float2bfloat162_rn(float a) { return {__nv_bfloat16(a), __nv_bfloat16(a)}; }
+inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
+
+// Of pairs: of their parts.
+#define LUCID_OF_PAIR(Pair, name) \
+    inline Pair name##2(Pair a) { return {name(a.x), name(a.y)}; }
+#define LUCID_OF_PAIRS(Pair, name) \
+    inline Pair name##2(Pair a, Pair b) { return {name(a.x, b.x), name(a.y, b.y)}; }
+#define LUCID_OF_EITHER_PAIR(T, Pair)                                                                \
+    LUCID_OF_PAIRS(Pair, __hadd)                                                                     \
+    LUCID_OF_PAIRS(Pair, __hsub)                                                                     \
+    LUCID_OF_PAIRS(Pair, __hmul)                                                                     \
+    LUCID_OF_PAIRS(Pair, __hmin)                                                                     \
+    LUCID_OF_PAIRS(Pair, __hmax)                                                                     \
+    LUCID_OF_PAIR(Pair, __hneg)                                                                      \
+    LUCID_OF_PAIR(Pair, __habs)                                                                      \
+    inline Pair __h2div(Pair a, Pair b) { return {a.x / b.x, a.y / b.y}; }                           \
+    inline Pair __hfma2(Pair a, Pair b, Pair c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; } \
+    inline Pair operator+(Pair a, Pair b) { return __hadd2(a, b); }                                  \
+    inline Pair operator-(Pair a, Pair b) { return __hsub2(a, b); }                                  \
+    inline Pair operator*(Pair a, Pair b) { return __hmul2(a, b); }                                  \
+    inline Pair operator/(Pair a, Pair b) { return __h2div(a, b); }                                  \
+    inline Pair& operator+=(Pair& a, Pair b) { return a = a + b; }                                   \
+    inline Pair& operator-=(Pair& a, Pair b) { return a = a - b; }                                   \
+    inline Pair& operator*=(Pair& a, Pair b) { return a = a * b; }                                   \
+    inline Pair h2exp(Pair a) { return {hexp(a.x), hexp(a.y)}; }                                     \
+    inline Pair h2log(Pair a) { return {hlog(a.x), hlog(a.y)}; }                                     \
+    inline Pair h2sqrt(Pair a) { return {hsqrt(a.x), hsqrt(a.y)}; }                                  \
+    inline Pair h2rsqrt(Pair a) { return {hrsqrt(a.x), hrsqrt(a.y)}; }                               \
+    inline Pair h2rcp(Pair a) { return {hrcp(a.x), hrcp(a.y)}; }                                     \
+    inline auto __low2##T(Pair a) { return a.x; }                                                    \
+    inline auto __high2##T(Pair a) { return a.y; }                                                   \
+    inline float __low2float(Pair a) { return (float)a.x; }                                          \
+    inline float __high2float(Pair a) { return (float)a.y; }                                         \
+    inline Pair __lowhigh2highlow(Pair a) { return {a.y, a.x}; }
+LUCID_OF_EITHER_PAIR(half, __half2)
+LUCID_OF_EITHER_PAIR(bfloat16, __nv_bfloat162)
+#undef LUCID_OF_EITHER_PAIR
+#undef LUCID_OF_PAIRS
+#undef LUCID_OF_PAIR
+
+// Conversions between a half type and integers, of four roundings; to integers they saturate.
+#define LUCID_HALF_AND_INTEGER(half, T, name, Integer)                                                   \
+    inline T __##name##2##half##_rn(Integer x) { return T((double)x); }                                  \
+    inline Integer __##half##2##name##_rn(T x) { return (Integer)__float2##name##_rn((float)x); }        \
+    inline Integer __##half##2##name##_rz(T x) { return (Integer)__float2##name##_rz((float)x); }        \
+    inline Integer __##half##2##name##_rd(T x) { return (Integer)__float2##name##_rd((float)x); }        \
+    inline Integer __##half##2##name##_ru(T x) { return (Integer)__float2##name##_ru((float)x); }
+LUCID_HALF_AND_INTEGER(half, __half, int, int)
+LUCID_HALF_AND_INTEGER(half, __half, uint, unsigned)
+LUCID_HALF_AND_INTEGER(half, __half, ll, long long)
+LUCID_HALF_AND_INTEGER(half, __half, ull, unsigned long long)
+LUCID_HALF_AND_INTEGER(bfloat16, __nv_bfloat16, int, int)
+LUCID_HALF_AND_INTEGER(bfloat16, __nv_bfloat16, uint, unsigned)
+LUCID_HALF_AND_INTEGER(bfloat16, __nv_bfloat16, ll, long long)
+LUCID_HALF_AND_INTEGER(bfloat16, __nv_bfloat16, ull, unsigned long long)
+#undef LUCID_HALF_AND_INTEGER
