@@ -314,7 +314,7 @@ def called(name, parameters, wrong=None, value=None):
         else:
             args.append(given)
     result = PUBLIC[name](*args, **kwargs)
-    if isinstance(result, lucid.utils.hooks.RemovableHandle | lucid.nn.hooks.RemovableHandle):
+    if isinstance(result, lucid.utils.hooks.RemovableHandle | lucid.autograd.hooks.RemovableHandle):
         result.remove()
 
 
