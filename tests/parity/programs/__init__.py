@@ -46,6 +46,8 @@ Of graphs, views and Functions:
   taken of detached tensors, and forgotten where a parameter is told to require grad.
   What a linear layer returns there for an input that is no matrix is one in PyTorch: programs copy it.
   What a Function returns as a view of an inference tensor has a node; PyTorch's has none.
+- On CUDA a new tensor is contiguous, whatever its operands are, in PyTorch it has their strides: no program makes one a
+  vector by `view` there.
 - Parts made by `chunk`, `split` and `unbind` stay usable after a change of their base, and expanded tensors are changed
   nowhere: such memory is not changed. Nor is the result of an op in place that saves its output, which lucid keeps.
 - What was saved and is used after a pass has freed it, or after a parameter was changed that was cast before, is

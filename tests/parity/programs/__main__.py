@@ -11,6 +11,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
+import lucid
 from tests.device import DEVICE
 from tests.parity.programs.compare import judged, report
 from tests.parity.programs.generator import generate
@@ -36,6 +37,7 @@ def parsed(arguments):
 def main(arguments):
     """Compare the programs of `count` seeds and return how many differ."""
     options = parsed(arguments)
+    lucid.set_default_device(DEVICE)
     end = options.first + options.count
     begin = time.monotonic()
     found = Counter()

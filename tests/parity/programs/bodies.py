@@ -9,7 +9,7 @@ import contextlib
 from typing import Any, NamedTuple
 
 from tests.parity.programs.functions import DIRTY, GIVES_NONE, UNREPEATABLE, VIEWS
-from tests.parity.programs.structures import NEAR, PlannedError, apart, largest, merged, refused
+from tests.parity.programs.structures import NEAR, PlannedError, apart, flat, largest, merged, refused
 
 LARGE = 10.0
 
@@ -204,7 +204,7 @@ def views(self, x):
     if x.ndim < 2:
         # of few dimensions: all views of one element or row
         y = x.unsqueeze(0).expand(2, *x.shape)
-        return (y[0] + y[1].sin(), y.view(-1)[:1].sum() * x, y.sum(0), x.reshape(-1).view(x.shape) * 0.5)[self.a % 4]
+        return (y[0] + y[1].sin(), flat(y)[:1].sum() * x, y.sum(0), x.reshape(-1).view(x.shape) * 0.5)[self.a % 4]
     if self.a % 4 == 0:
         # PyTorch subtracts no bools
         return x - x[0] if x.is_floating_point() else x

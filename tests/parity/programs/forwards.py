@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.parity.programs.bodies import LARGE, correction, fed, feed, filled, mean_and_spread
 from tests.parity.programs.graphs import at_boundary, overlap
-from tests.parity.programs.structures import apart, largest, refused, tensors_of
+from tests.parity.programs.structures import apart, flat, largest, refused, tensors_of
 
 
 class Forwards:
@@ -86,7 +86,7 @@ class Forwards:
             self.freeze_memory(x)
         y = (
             x.detach, lambda: x[0], lambda: x[..., :1], lambda: x.transpose(0, -1), lambda: x.unsqueeze(0),
-            lambda: x.view(-1), lambda: x.view_as(x), lambda: x.expand(2, *x.shape), lambda: x.reshape(-1),
+            lambda: flat(x), lambda: x.view_as(x), lambda: x.expand(2, *x.shape), lambda: x.reshape(-1),
             lambda: x[..., ::2], lambda: x.squeeze(), lambda: x[None],
         )[b % 12]()  # fmt: skip
         self.say(f"{self.put(y, 'v', of=x)} = view {b % 12} of {self.name(x)}")
@@ -199,7 +199,7 @@ class Forwards:
         """Change a view of a copy in place, and go on with both."""
         x = self.copied(self.pick(a))
         v = (
-            lambda: x.view(-1), lambda: x[...], lambda: x[:1], lambda: x[..., :1], lambda: x.transpose(0, -1),
+            lambda: flat(x), lambda: x[...], lambda: x[:1], lambda: x[..., :1], lambda: x.transpose(0, -1),
             lambda: x.detach(), lambda: x.unsqueeze(0)[0], lambda: x.squeeze(),
         )[b % 8]()  # fmt: skip
         y = self.pick(d, lambda t: t.ndim == 0)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.device import DEVICE
+
 # far more than the two libraries round differently in float32, as each of them compares with it
 NEAR = 1e-3
 
@@ -56,6 +58,11 @@ def refused(lib, tensors):
 def largest(tensor):
     """Return the largest magnitude in a tensor, 0 for an empty one."""
     return float(np.abs(tensor.numpy(force=True)).max(initial=0.0))
+
+
+def flat(tensor):
+    """Return a view of a tensor as a vector; another view on CUDA, where new tensors are contiguous in lucid only."""
+    return tensor.view(-1) if DEVICE == "cpu" else tensor[...]
 
 
 def apart(tensor, axis):
