@@ -61,7 +61,7 @@ void add(const unsigned char* packed) {
 template <bool BARRIER> void reverse(const unsigned char* packed) {
     const Parameters& p = *(const Parameters*)packed;
     const int t = (int)lucid_running.thread.x;
-    int* const s = p.n ? (int*)lucid_running.dynamic_shared : shared.variable;
+    int* const s = p.n ? (int*)lucid_dynamic_shared : shared.variable;
     store(s + t, load(p.x + t));
     if (BARRIER) lucid_block_barrier(barrier, 0, "itself", 1);
     const int other = load(s + 63 - t);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -70,6 +71,30 @@ def test_headers_that_declare_what_is_there():
     cupy.RawKernel(source, "f")((1,), (1,), (x, y))
     assert x.get().tolist() == [math.pi, math.log2(math.e), math.inf, 3.0]
     assert y.get().tolist() == np.float32([math.pi, math.log(2), np.finfo("float32").max]).tolist()
+
+
+@needs_cupy
+def test_constants_of_both_precisions():
+    """Each constant of single precision is the one of double precision, rounded."""
+    cupy = gpu.cupy()
+    text = (compilation.FOLDER / "toolkit/include/math_constants.h").read_text()
+    names = [name for name in re.findall(r"#define (CUDART_\w+) ", text) if f"#define {name}_F " in text]
+    names = [name for name in names if name not in {"CUDART_NAN", "CUDART_MIN_DENORM", "CUDART_MAX_NORMAL"}]
+    source = "".join(f"x[{n}] = (float){name} == {name}_F;" for n, name in enumerate(names))
+    x = cupy.zeros(len(names), "int32")
+    kernel = f'#include <math_constants.h>\nextern "C" __global__ void f(int* x) {{ {source} }}'
+    cupy.RawKernel(kernel, "f")((1,), (1,), (x,))
+    assert [name for name, same in zip(names, x.get(), strict=True) if not same] == []
+
+
+@needs_cupy
+def test_headers_of_the_host_beside_cudas():
+    """A header of the host that declares what CUDA has too, such as clock, does not hide it or clash with it."""
+    cupy = gpu.cupy()
+    x = cupy.zeros(1)
+    kernel = '#include <ctime>\nextern "C" __global__ void f(double* x) { x[0] = clock64() > 0; }'
+    cupy.RawKernel(kernel, "f")((1,), (1,), (x,))
+    assert x.get()[0] == 1.0
 
 
 def test_built_once(tmp_path, monkeypatch, caplog):

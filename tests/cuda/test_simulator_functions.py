@@ -24,6 +24,7 @@ def computed(expression, dtype, *columns, before=""):
     parameters = "".join(f", const {names[x.dtype.name]}* {n}_n" for x, n in zip(given, LETTERS, strict=False))
     values = "".join(f" const auto {n} = {n}_n[i];" for _, n in zip(given, LETTERS, strict=False))
     source = f"""#include <cuda_fp16.h>
+    #include <cuda_bf16.h>
     extern "C" __global__ void f({names[np.dtype(dtype).name]}* out_n{parameters}) {{
         const int i = threadIdx.x;{values} {before} out_n[i] = {expression};
     }}"""
@@ -49,6 +50,14 @@ FIGURES = [
     ("erfcinv(a)", list(map(math.erfc, [0.0, 0.3, -1.5, 5.0, 25.0])), [0.0, 0.3, -1.5, 5.0, 25.0]),
     ("erfcinv(a)", [0.0, 2.0, 0.0625], [math.inf, -math.inf, 1.317150334986131]),
     ("normcdfinv(a)", [0.5, NORMAL, 1 - NORMAL], [0.0, 1.3, -1.3]),
+    ("normcdf(a)", [-30.0, -10.0, 0.0, 1.3, -math.inf, math.inf],
+     [4.9067139271481871e-198, 7.6198530241605261e-24, 0.5, NORMAL, 0.0, 1.0]),
+    ("erfinv(a)", [1e-300, -1e-20, 0.25],
+     [math.sqrt(math.pi) / 2e300, -math.sqrt(math.pi) / 2e20, 0.22531205501217808]),
+    ("erfcx(a)", [-math.inf, -30.0, math.inf], [math.inf, math.inf, 0.0]),
+    ("sinpi(a)", [0.25, 1e15 + 0.5, 1.9999999999], [math.sqrt(0.5), 1.0, -3.1415929135263349e-10]),
+    ("cospi(a)", [0.25, -0.75, 1e15 + 1], [math.sqrt(0.5), -math.sqrt(0.5), -1.0]),
+    ("norm(2, p) * rnorm(2, p) * a", [4.0], [4.0]),
     ("rhypot(a, 4.0)", [3.0, -3.0], [0.2, 0.2]),
     ("norm3d(a, 2.0, 3.0)", [6.0, 1e300, math.inf, -math.inf], [7.0, 1e300, math.inf, math.inf]),
     ("rnorm3d(a, 2.0, 3.0)", [6.0, math.inf], [1 / 7, 0.0]),
@@ -62,7 +71,30 @@ FIGURES = [
 @pytest.mark.parametrize(("expression", "given", "expected"), FIGURES)
 def test_functions_of_doubles(expression, given, expected):
     """Figures of the literature, to a few units in the last place."""
-    np.testing.assert_allclose(computed(expression, "float64", given), expected, rtol=1e-13, atol=1e-15)
+    got = computed(expression, "float64", given, before="const double p[2] = {3.0, 4.0};")
+    np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-15 if 0.0 in expected else 0.0)
+
+
+def test_exact_zeros():
+    """Sines and cosines of multiples of a half turn are zeros, of which sines keep the sign."""
+    x = [0.0, -0.0, 1.0, -1.0, 2.0, 1e15]
+    got = computed("sinpi(a)", "float64", x)
+    assert not got.any()
+    assert np.signbit(got[:2]).tolist() == [False, True]
+    assert not computed("cospi(a)", "float64", np.add(x, 0.5)).any()
+    assert not computed("cospif(a) * cospif(a) + sinpif(a + 0.5f)", "float32", np.float32([0.5, -1.5, 2.5])).any()
+
+
+def test_overloads_of_floats():
+    """Functions of a float give a float, where CUDA's do, so that they overload as they do there."""
+    x = np.float32([1.1, 2.3])
+    for call in ("exp10(a)", "rcbrt(a)", "jn(2, a)", "yn(2, a)", "modf(a, &whole)", "scalbln(a, 1L)"):
+        assert computed(f"sizeof({call})", "int32", x, before="float whole;").tolist() == [4, 4], call
+    assert computed("scalblnf(a, -3L)", "float32", np.float32([20.0])).tolist() == [2.5]
+    assert computed("sizeof(rhypot(a, a))", "int32", x).tolist() == [8, 8]
+    assert computed(
+        "__isnanf(a) + 2 * __isinff(a) + 4 * __finitef(a)", "int32", np.float32([np.nan, np.inf, 1])
+    ).tolist() == [1, 2, 4]
 
 
 @pytest.mark.parametrize("function", ["cyl_bessel_i0", "cyl_bessel_i1", "y1", "erfcx", "erfcinv", "normcdfinv"])
@@ -133,12 +165,32 @@ def test_directed_rounding_of_the_rest(rng):
     down, up = (computed(f"__drcp_{mode}(a)", "float64", positive.astype("float64")) for mode in ("rz", "ru"))
     assert all(Fraction(x) * Fraction(float(p)) <= 1 <= Fraction(y) * Fraction(float(p))
                for x, p, y in zip(down, positive, up, strict=True))  # fmt: skip
+    wide = rng.normal(size=(3, 20))
+    got = computed("__fma_rn(a, b, c)", "float64", *wide)
+    exact = [Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in wide.T]
+    assert got.tolist() == [float(e) for e in exact]
+    got = computed("__frsqrt_rn(a)", "float32", np.float32([0.0, 1e-6, 3.0, np.inf]))
+    assert got.tolist() == np.float32([np.inf, 1000.00000127, 1 / math.sqrt(3), 0.0]).tolist()
     big = [2**24 + 1, -(2**24) - 1]
     assert computed("__int2float_rz(a)", "float32", np.int32(big)).tolist() == [2.0**24, -(2.0**24)]
     assert computed("__int2float_ru(a)", "float32", np.int32(big)).tolist() == [2.0**24 + 2, -(2.0**24)]
     assert computed("__int2float_rd(a)", "float32", np.int32(big)).tolist() == [2.0**24, -(2.0**24) - 2]
     assert computed("__double2float_ru(a)", "float32", [1 + 2.0**-40]).tolist() == [1 + 2.0**-23]
     assert computed("__ll2double_rd(a)", "float64", np.int64([2**53 + 1])).tolist() == [2.0**53]
+
+
+@pytest.mark.parametrize("source", ["float32", "float64"])
+def test_conversions_to_integers(source):
+    """They saturate; NaN is 0, but the highest bit from a double or to 64 bits, as cvt of PTX has it."""
+    x = np.array([np.nan, np.inf, -np.inf, 2.5, -0.4], source)
+    prefix = {"float32": "float", "float64": "double"}[source]
+    for name, dtype in (("int", "int32"), ("uint", "uint32"), ("ll", "int64"), ("ull", "uint64")):
+        bounds = np.iinfo(dtype)
+        nan = 1 << (bounds.bits - 1) if bounds.bits == 64 or source == "float64" else 0
+        nan -= 2 * nan if bounds.min else 0
+        got = computed(f"__{prefix}2{name}_rn(a)", dtype, x)
+        assert got.tolist() == [nan, bounds.max, bounds.min, 2, 0]
+    assert computed("__half2ll_rz(__double2half(a))", "int64", x.astype("float64"))[0] == -(2**63)
 
 
 # ---- integers ----
@@ -180,6 +232,16 @@ def clipped(x, size, *, sign):
 
 
 WORDS = {
+    "__mul24(a, b)": lambda a, b, c: signed(a, 24) * signed(b, 24),
+    "__mulhi((int)a, (int)b)": lambda a, b, c: signed(a) * signed(b) >> 32,
+    "__umulhi(a, b)": lambda a, b, c: a * b >> 32,
+    "__mul64hi(0ull + a << 32 | b, (int)c) ^ __umul64hi(0ull + a << 32 | b, c)": lambda a, b, c: (
+        ((signed(a) << 32 | b) * signed(c) >> 64) ^ ((a << 32 | b) * c >> 64)
+    ),
+    "__clz(a >> (b & 31)) + 100 * __clzll((long long)(a >> (b & 31)))": lambda a, b, c: (
+        32 - (a >> (b & 31)).bit_length() + 100 * (64 - (a >> (b & 31)).bit_length())
+    ),
+    "__clz(0) + __clzll(0)": lambda a, b, c: 96,
     "__brev(a)": lambda a, b, c: int(f"{a:032b}"[::-1], 2),
     "__umul24(a, b)": lambda a, b, c: (a & 0xFFFFFF) * (b & 0xFFFFFF),
     "__sad(a, b, c)": lambda a, b, c: abs(signed(a) - signed(b)) + c,
@@ -217,6 +279,7 @@ OF_PARTS = {
     "maxs": (True, lambda size: max),
     "minu": (False, lambda size: min),
     "maxu": (False, lambda size: max),
+    "avgs": (True, lambda size: lambda x, y: (x + y + (x + y >= 0)) >> 1),
     "avgu": (False, lambda size: lambda x, y: (x + y + 1) >> 1),
     "haddu": (False, lambda size: lambda x, y: (x + y) >> 1),
     "absdiffs": (True, lambda size: lambda x, y: abs(x - y)),
@@ -307,6 +370,80 @@ def test_halves(rng):
     assert computed("__int2half_rn(a)", "float16", np.int32([2049, 2051, 10**6])).tolist() == [2048, 2052, np.inf]
 
 
+def test_pairs_of_halves(rng):
+    """Functions of a pair are those of its parts, in their places, and comparisons tell of each and of both."""
+    a, b = (np.abs(rng.normal(size=40)) + 0.1).astype("float16"), rng.normal(size=40).astype("float16")
+    b[:9] = a[:9]
+    before = "const half2 x = __half2(a, b), y = __half2(b, b); half2 z = x; z /= y;"
+    for name in (
+        "exp",
+        "exp2",
+        "exp10",
+        "sin",
+        "cos",
+        "tanh",
+        "ceil",
+        "floor",
+        "rint",
+        "trunc",
+        "log",
+        "log2",
+        "log10",
+        "sqrt",
+        "rsqrt",
+        "rcp",
+    ):
+        got = computed(f"__low2float(h2{name}(x)) == __half2float(h{name}(a))", "int32", a, b, before=before)
+        assert got.all(), name
+        got = computed(
+            f"__high2float(h2{name}(__lowhigh2highlow(x))) == __half2float(h{name}(a))", "int32", a, b, before=before
+        )
+        assert got.all(), name
+    for name, compare in {
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "ge": np.greater_equal,
+        "gt": np.greater,
+        "le": np.less_equal,
+    }.items():
+        expected = compare(a, b) + 2 * compare(b, b)
+        got = computed(
+            f"__low2float(__h{name}2(x, y)) + 2 * __high2float(__h{name}2(x, y))", "int32", a, b, before=before
+        )
+        assert (got == expected).all(), name
+        got = computed(f"__hb{name}2(x, y)", "int32", a, b, before=before)
+        assert (got == (compare(a, b) & compare(b, b))).all(), name
+    assert (computed("__low2half(-z)", "float16", a, b, before=before) == -(a / b)).all()
+    assert (computed("(x == x) + 2 * (x != x)", "int32", a, b, before=before) == 1).all()
+    assert (
+        computed("__high2half(__lows2half2(x, y)) + __low2half(__high2half2(x))", "float16", a, b, before=before)
+        == b + b
+    ).all()
+    counted = computed("h", "float16", a, before="half h = a; h++; ++h; h--;")
+    assert (counted == np.float16(1) + a + np.float16(1) - np.float16(1)).all()
+
+
+def test_zeros_and_infinities_of_halves():
+    """The negative zero is the lesser one, and an infinity has its sign."""
+    a, b = np.float16([0.0, -0.0, np.nan]), np.float16([-0.0, 0.0, 1.0])
+    assert np.signbit(computed("__hmin(a, b)", "float16", a, b)).tolist() == [True, True, False]
+    assert np.signbit(computed("__hmax(a, b)", "float16", a, b)).tolist() == [False, False, False]
+    assert computed("__hisinf(a)", "int32", np.float16([np.inf, -np.inf, np.nan, 1])).tolist() == [1, -1, 0, 0]
+
+
+def test_bfloat16_of_wide_numbers():
+    """Doubles and integers are rounded once, also where they lie just beside the middle of two."""
+    before = "auto of = [](auto x) { return __bfloat162float(__nv_bfloat16(x)); };"
+    middle = 1 + 2.0**-8
+    x = [middle, middle + 2.0**-40, middle - 2.0**-40, -middle - 2.0**-40]
+    expected = [1.0, 1 + 2.0**-7, 1.0, -1 - 2.0**-7]
+    assert computed("of(a)", "float32", x, before=before).tolist() == expected
+    whole = [2**60 + 2**52, 2**60 + 2**52 + 1, 2**60 + 2**52 - 1, -(2**60) - 2**52 - 1]
+    got = computed("of(a)", "float32", np.int64(whole), before=before)
+    assert got.tolist() == [value * 2.0**60 for value in expected]
+
+
 # ---- lanes ----
 
 
@@ -334,6 +471,10 @@ def test_reductions_of_lanes(name, dtype, combine, rng):
         for warp in (slice(1, 32, 2), slice(33, 64, 2)):
             assert (got[warp] == combine.reduce(x[warp], dtype=dtype)).all()
     assert (got[::2] == x[::2]).all()
+    first = (x[:20] & 0x7FFFFFFF) | 1
+    with np.errstate(over="ignore"):
+        expected = combine.reduce(first, dtype=dtype)
+    assert (computed(f"__reduce_{name}_sync(0xFFFFFFFF, a)", dtype, first) == expected).all()  # the others are gone
 
 
 def test_lanes_that_agree():
@@ -354,6 +495,81 @@ def test_kernels_named_like_functions():
         kernel = f'extern "C" __global__ void {name}(double* x, int n) {{ x[2] = ::norm(n, x) + ::erf(x[2]); }}'
         cupy.RawKernel(kernel, name)((1,), (1,), (x, 2))
         assert x.get()[2] == 5.0
+
+
+SOURCES = {
+    "other parameters": "__device__ float min(float a, float b, float c) { return min(a, min(b, c)); }",
+    "the same parameters": "__device__ double min(double a, double b) { return a; } MIN3",
+    "template": "template <class T> __device__ T min(T a, T b, T c) { return min(a, min(b, c)); }",
+    "member": "struct S { float x; __device__ float min(float b) { return ::min(x, b); } }; MIN3",
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+def test_overloads_beside_those_of_cuda(source):
+    """A function of the source's stands beside CUDA's of its name; one with the same parameters is taken."""
+    cupy = gpu.cupy()
+    source = source.replace("MIN3", "__device__ float min(float a, float b, float c) { return 1.0f; }")
+    x = cupy.zeros(3)
+    kernel = f"""{source} extern "C" __global__ void f(double* x) {{
+        x[0] = min(3.0f, 1.0f, 2.0f), x[1] = min(5, 4) + min(5u, threadIdx.x), x[2] = min(3.0, 2.0);
+    }}"""
+    cupy.RawKernel(kernel, "f")((1,), (1,), (x,))
+    assert x.get().tolist() == [1.0, 4.0, 3.0 if "double min" in source else 2.0]
+
+
+def test_linkage_of_c():
+    """Variables and functions of C's linkage are defined, in braces and without, whatever comments hold."""
+    cupy = gpu.cupy()
+    source = """// }
+    extern "C" __constant__ float c[2];
+    extern "C" __device__ int d = 3;
+    extern "C" __device__ int one() { return 1; }
+    extern "C" { /* } */ __device__ float e = 2.5f; // "}"
+    __global__ void first(float* x) { if (x[0] > 1e9f) printf("}"); }
+    __global__ void f(float* x) { x[0] = c[1] + d + e + one() + ('}' == '{'); }
+    }"""
+    module = cupy.RawModule(code=source)
+    c = module.get_global("c")
+    cupy.ndarray(2, "float32", c).set(np.float32([10, 20]))
+    x = cupy.zeros(1, "float32")
+    module.get_function("f")((1,), (1,), (x,))
+    module.get_function("first")((1,), (1,), (x,))
+    assert x.get().tolist() == [26.5]
+    assert cupy.ndarray(1, "int32", module.get_global("d")).get().tolist() == [3]
+
+
+def test_waiting_by_the_clock():
+    """A kernel that waits until the clock has gone on comes to its end."""
+    before = "const long long begin = clock64(); while (clock64() - begin < 1000) {}"
+    assert computed("clock64() - begin >= 1000", "int32", np.int32([0, 0]), before=before).tolist() == [1, 1]
+
+
+def test_bytes_of_memory():
+    """Copies and fills of bytes are there, and keep to the bounds of what they are given."""
+    cupy = gpu.cupy()
+    before = "float from[2] = {a, 2 * a}, to[2]; memcpy(to, from, 8); memset(from, 0, 8);"
+    assert computed("to[0] + to[1] + from[0]", "float32", np.float32([1, 2]), before=before).tolist() == [3.0, 6.0]
+    kernel = cupy.RawKernel('extern "C" __global__ void f(float* x) { memset(x, 0, 13); }', "f")
+    with pytest.raises(cupy.cuda.driver.CUDADriverError, match="out-of-range write"):
+        kernel((1,), (1,), (cupy.ones(3, "float32"),))
+
+
+@pytest.mark.parametrize("source", ["extern \"C\" {{ {shared} {kernel} }}", "{shared}\nextern \"C\" {kernel}"])
+@pytest.mark.parametrize("declared", ["float s[]", "unsigned char raw[]"])
+def test_dynamic_shared_memory_of_a_file(source, declared):
+    """It may be declared outside of the kernels that use it, and is checked as inside of one."""
+    cupy = gpu.cupy()
+    use = "" if declared == "float s[]" else "float* s = reinterpret_cast<float*>(raw);"
+    kernel = f"""__global__ void f(float* x, int n) {{
+        {use} const int i = threadIdx.x; s[i + n] = x[i]; __syncthreads(); x[i] = s[3 - i];
+    }}"""
+    run = cupy.RawKernel(source.format(shared=f"extern __shared__ {declared};", kernel=kernel), "f")
+    x = cupy.arange(4, dtype="float32")
+    run((1,), (4,), (x, 0), shared_mem=16)
+    assert x.get().tolist() == [3.0, 2.0, 1.0, 0.0]
+    with pytest.raises(cupy.cuda.driver.CUDADriverError, match="just behind the dynamic shared memory of 16 bytes"):
+        run((1,), (4,), (x, 1), shared_mem=16)
 
 
 # ---- what a thread needs ----

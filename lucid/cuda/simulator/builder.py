@@ -88,7 +88,7 @@ def build(
         if path := find(file):
             return path
         if source is None:  # one of the simulator's own libraries, not a kernel
-            _log.warning("building %s of the simulated CUDA devices, once; all of them take about a minute", what)
+            _log.warning("building %s, a library of the simulated CUDA devices, once", what)
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="lucid-") as workplace:
             library = Path(workplace, file)

@@ -65,11 +65,19 @@ _NO_HEADER = re.compile(r"fatal error: (\S+): No such file")
 _UNKNOWN = re.compile(r"error: ['\u2018](\w+)['\u2019] (?:was not declared|is not a member|has not been declared)")
 _PTX = re.compile(r"Assembler messages:|error: (?:impossible|inconsistent|invalid .asm.|unknown register)")
 _HEADER_OF_THE_HOST = re.compile(r"c?(?:math|stdlib|stdio|string|assert|float|limits|complex|stdint|time)(?:\.h)?")
+_OF_THE_HOST = (
+    "{} is a header of the host, which NVRTC does not have either: leave it out, CUDA's functions are there without it"
+)
 # What a source adds to the standard library stands in no other namespace.
 _OF_STD = re.compile(r"^[ \t]*namespace\s+std\b|\b(?:struct|class)\s+std::\w+\s*<", re.MULTILINE)
 _BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
 _KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
 _PLAIN = re.compile(r'\bextern\s+"C"\s*')
+_LINKAGE = re.compile(r'\bextern\s+"C"(\s*\{)?')
+_NO_CODE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.DOTALL)
+_FUNCTION = re.compile(
+    r"\b__device__\b[^(){};=]{0,999}?\b(?!operator\b|alignas\b|decltype\b|__\w+__\b)(\w+)[ \t]*\([^;{}]{0,999}[;{]"
+)
 _IN_STEP = frozenset({"argpartition_kernel", "partition_kernel"})
 
 
@@ -116,7 +124,8 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     """
     source = _VARIABLE.sub(r"\1LUCID_VARIABLE", _SHARED.sub(_in_memory_of_a_block, text))
     # The host has functions of C, with which none of the source's may be confused.
-    source = _PLAIN.sub('extern "C++" ', source)
+    # With words left of it, a variable would only be declared.
+    source = _LINKAGE.sub(lambda of: f'extern "C++"{of[1]}' if of[1] else "", source)
     headers = _INCLUDE.findall(source)
     kernels = list(dict.fromkeys([*names, *_plain_kernels(text)]))
     if in_step := sorted(_IN_STEP.intersection(kernels)):
@@ -129,7 +138,13 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     begin, end, inside = "namespace lucid_source { namespace {", "} } using namespace lucid_source;", "lucid_source::"
     if _OF_STD.search(source):
         begin, end, inside = "", "", "::"
-    lines = ['#include "device/device.h"', *(f"#include <{name}>" for name in headers), begin]
+    lines = ['#include "device/device.h"', *(f"#include <{name}>" for name in headers)]
+    if inside != "::":
+        # One of the source's stands beside those of its name that CUDA has, and does not hide them.
+        functions = sorted({*_FUNCTION.findall(_code(source))}.difference(kernels))
+        lines += [f"void {name}(lucid_simulator::Nobody);" for name in functions]
+        begin += "".join(f" using ::{name};" for name in functions)
+    lines += [begin]
     lines += ['#line 1 "kernel.cu"', _INCLUDE.sub("", source), end]
     lines += ['#line 1 "device_instances"', "namespace lucid_instances {"]
     lines += ["extern const lucid_simulator::Instance all[] = {"]
@@ -140,9 +155,15 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     return "\n".join(lines)
 
 
+def _code(text: str) -> str:
+    """Return a source without its comments and literals, except for that of a linkage."""
+    return _NO_CODE.sub(lambda found: found[0] if found[0] == '"C"' else " ", text)
+
+
 def _plain_kernels(text: str) -> list[str]:
     """Return the names of the kernels that are ``extern "C"``, alone or in braces."""
     found: list[str] = []
+    text = _code(text)
     for mark in _PLAIN.finditer(text):
         begin = mark.end()
         if not text.startswith("{", begin):
@@ -186,6 +207,9 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
     flushes = [option[-4:] == "true" for option in options if option.lstrip("-").startswith("ftz=")][-1:] == [True]
     stem = next(iter([*names, *_plain_kernels(text)]), "nothing")
     stem = re.sub(r"\W+", "-", stem)
+    # g++ would take it, and its functions for CUDA's.
+    if hosts := [name for name in _headers_of_the_host(text) if "math" in name]:
+        raise KernelError(f"kernel.cu: {_OF_THE_HOST.format(hosts[0])}")
     source = source_for_host(text, names, flushes=flushes)
     try:
         return build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source)
@@ -193,6 +217,12 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
         if words := _explained(str(error), text):
             raise KernelError(f"{error}\n{words}") from error
         raise
+
+
+def _headers_of_the_host(text: str) -> list[str]:
+    """Return the headers that a source includes and NVRTC has not, unless it asks whether NVRTC compiles it."""
+    found = [name for name in _INCLUDE.findall(text) if _HEADER_OF_THE_HOST.fullmatch(name)]
+    return [] if "__CUDACC_RTC__" in text else found
 
 
 def _explained(said: str, text: str) -> str:
@@ -211,11 +241,8 @@ def _explained(said: str, text: str) -> str:
             f"the simulated device does not know {', '.join(unknown)}: if that is a function or type of CUDA's, a GPU "
             "may have it; docs/simulator.md says what is there"
         )
-    if "/usr/" in said and (hosts := [name for name in _INCLUDE.findall(text) if _HEADER_OF_THE_HOST.fullmatch(name)]):
-        words.append(
-            f"{hosts[0]} is a header of the host, which NVRTC does not have either: leave it out, CUDA's functions are "
-            "there without it"
-        )
+    if "/usr/" in said and (hosts := _headers_of_the_host(text)):
+        words.append(_OF_THE_HOST.format(hosts[0]))
     return "; ".join(words)
 
 

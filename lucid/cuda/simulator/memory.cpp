@@ -24,6 +24,8 @@
 
 using namespace lucid_simulator;
 
+alignas(1024) unsigned char lucid_dynamic_shared[227 << 10];
+
 namespace {
 
 constexpr int garbage = 0xFF;  // NaN in every floating type, -1 in the signed ones
@@ -67,7 +69,6 @@ uint64_t moved[2];  // bytes that the launch has loaded from and stored to alloc
 Range recent[1024], parameters, dynamic, latest;  // the last is the shared variable touched before
 const Library* library;
 int launching_device;
-std::vector<unsigned char> dynamic_storage;
 
 std::string counted(uint64_t bytes) {
     std::string digits = std::to_string(bytes);
@@ -255,8 +256,7 @@ void begin_launch(const Instance* instance, const unsigned char* packed, size_t 
     moved[0] = moved[1] = 0;
     latest = {};
     parameters = {(uintptr_t)packed, (uintptr_t)packed + instance->size};
-    dynamic_storage.resize(shared + 16);
-    const uintptr_t begin = ((uintptr_t)dynamic_storage.data() + 15) / 16 * 16;
+    const uintptr_t begin = (uintptr_t)lucid_dynamic_shared;
     dynamic = {begin, begin + shared};
     watch_shared(statics_offset() + (library->statics.end - library->statics.begin));
 }
@@ -374,7 +374,6 @@ std::string race_of_launch() {
 
 uint64_t moved_bytes(bool stored) { return moved[stored]; }
 
-unsigned char* dynamic_shared() { return (unsigned char*)dynamic.begin; }
 
 }  // namespace lucid_simulator
 

@@ -64,7 +64,6 @@ bool executes();
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared);
 void forget_fault();
 void fill_shared();
-unsigned char* dynamic_shared();
 // What this host thread launches, if it is in an order with other work.
 extern thread_local std::shared_ptr<const Work> launched_work;
 // What is wrong with what the launch has touched; "" if nothing is.

@@ -401,7 +401,6 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
     }
     random_state = seed * 0x9E3779B97F4A7C15ull + 1;
     begin_launch(instance, launch.packed, shared);
-    lucid_running.dynamic_shared = dynamic_shared();
     const Chosen x(gx), y(gy), z(gz);
     const uint64_t blocks = x.count * y.count * z.count, start = seed && blocks ? draw(0x7fffffff) % blocks : 0;
     {

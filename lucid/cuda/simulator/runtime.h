@@ -15,7 +15,6 @@ namespace lucid_simulator {
 struct Running {
     uint3 thread, block, block_size, grid_size;
     unsigned int number;  // of the thread in its block
-    unsigned char* dynamic_shared;
 };
 
 struct Unit;
@@ -52,6 +51,8 @@ extern thread_local const lucid_simulator::Running lucid_running __attribute__((
 extern thread_local lucid_simulator::Running lucid_running __attribute__((tls_model("initial-exec")));
 #endif
 
+// The dynamic shared memory of the running block, at one address for all, so that variables of a source can begin there.
+extern unsigned char lucid_dynamic_shared[];
 int lucid_block_barrier(lucid_simulator::BlockOperation operation, int predicate, const char* file, int line);
 // The value of lane `source` among the lanes of `mask`, which all call this.
 unsigned long long lucid_shuffle(const char* operation, unsigned mask, unsigned long long value, int source,

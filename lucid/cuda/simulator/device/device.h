@@ -43,6 +43,9 @@
     ((condition) ? (void)0 : lucid_stop("assert(" #condition ") failed", __FILE__, __LINE__))
 #define LUCID_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
+// A function of CUDA's: a template, so that one of the source's with the same parameters comes before it.
+#define LUCID_FUNCTION template <int = 0> inline
+
 // in the order in which they use each other
 #include "device/types.h"
 #include "device/mathematics.h"
@@ -72,11 +75,12 @@ inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
 inline void __nanosleep(unsigned) {}
-// No time passes on the device.
-inline long long clock64() { return 0; }
-inline long clock() { return 0; }
+// The host's: a kernel may wait until it has gone on.
+inline long long clock64() { return (long long)__builtin_ia32_rdtsc(); }
+LUCID_FUNCTION long clock() { return (long)clock64(); }
 inline void __builtin_assume(bool) {}
-inline void __assume(bool) {}
+inline void __brkpt() {}
+inline void __prof_trigger(int) {}
 
 // ---- warps ----
 
@@ -164,14 +168,27 @@ inline unsigned __activemask() { return lucid_active_mask(); }
 
 // ---- memory ----
 
-#define DYN_SHARED(T, name) T* name = reinterpret_cast<T*>(lucid_running.dynamic_shared)
+#define DYN_SHARED(T, name) T* const name = reinterpret_cast<T*>(lucid_dynamic_shared)
+
+// Byte after byte, so that each is looked at.
+LUCID_FUNCTION void* memcpy(void* to, const void* from, size_t size) {
+    for (size_t i = 0; i < size; ++i) ((unsigned char*)to)[i] = ((const unsigned char*)from)[i];
+    return to;
+}
+LUCID_FUNCTION void* memset(void* to, int value, size_t size) {
+    for (size_t i = 0; i < size; ++i) ((unsigned char*)to)[i] = (unsigned char)value;
+    return to;
+}
 
 template <class T> T __ldg(const T* p) { return *p; }
 template <class T> T __ldcg(const T* p) { return *p; }
 template <class T> T __ldcs(const T* p) { return *p; }
 template <class T> T __ldca(const T* p) { return *p; }
+template <class T> T __ldlu(const T* p) { return *p; }
+template <class T> T __ldcv(const T* p) { return *p; }
 template <class T> void __stcs(T* p, T value) { *p = value; }
 template <class T> void __stcg(T* p, T value) { *p = value; }
+template <class T> void __stwb(T* p, T value) { *p = value; }
 template <class T> void __stwt(T* p, T value) { *p = value; }
 
 // Threads take turns only where they wait, so that plain loads and stores are atomic. The runtime is told, because
@@ -212,6 +229,14 @@ T atomicCAS(T* address, lucid_simulator::plain<T> compare, lucid_simulator::plai
     const T old = *address;
     *address = __builtin_memcmp(&old, &compare, sizeof(T)) == 0 ? T(value) : old;
     return old;
+}
+template <class T>
+T atomicCAS_block(T* address, lucid_simulator::plain<T> compare, lucid_simulator::plain<T> value) {
+    return atomicCAS(address, compare, value);
+}
+template <class T>
+T atomicCAS_system(T* address, lucid_simulator::plain<T> compare, lucid_simulator::plain<T> value) {
+    return atomicCAS(address, compare, value);
 }
 
 // ---- how the runtime calls a kernel ----

@@ -1,56 +1,58 @@
 // CUDA's intrinsics of integers: bits, products, averages, and the parts of a word.
 #pragma once
 
-inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-inline int __ffs(int x) { return __builtin_ffs(x); }
-inline int __ffsll(long long x) { return __builtin_ffsll(x); }
-inline int __popc(unsigned x) { return __builtin_popcount(x); }
-inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-inline unsigned long long __brevll(unsigned long long x) {
+LUCID_FUNCTION int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+LUCID_FUNCTION int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
+LUCID_FUNCTION int __ffs(int x) { return __builtin_ffs(x); }
+LUCID_FUNCTION int __ffsll(long long x) { return __builtin_ffsll(x); }
+LUCID_FUNCTION int __popc(unsigned x) { return __builtin_popcount(x); }
+LUCID_FUNCTION int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+LUCID_FUNCTION unsigned long long __brevll(unsigned long long x) {
     unsigned long long reversed = 0;
     for (int i = 0; i < 64; ++i) reversed |= (x >> i & 1ull) << (63 - i);
     return reversed;
 }
-inline unsigned __brev(unsigned x) { return (unsigned)(__brevll(x) >> 32); }
-inline int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
-inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
-inline long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
-inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+LUCID_FUNCTION unsigned __brev(unsigned x) { return (unsigned)(__brevll(x) >> 32); }
+LUCID_FUNCTION int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
+LUCID_FUNCTION unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+LUCID_FUNCTION long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
+LUCID_FUNCTION unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
     return (unsigned long long)((unsigned __int128)a * b >> 64);
 }
-inline int __mul24(int a, int b) { return (a << 8 >> 8) * (b << 8 >> 8); }
-inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xFFFFFFu) * (b & 0xFFFFFFu); }
+LUCID_FUNCTION int __mul24(int a, int b) {
+    return (int)((long long)((int)((unsigned)a << 8) >> 8) * ((int)((unsigned)b << 8) >> 8));
+}
+LUCID_FUNCTION unsigned __umul24(unsigned a, unsigned b) { return (a & 0xFFFFFFu) * (b & 0xFFFFFFu); }
 
 // |a - b| + c
-inline unsigned __sad(int a, int b, unsigned c) { return c + (a > b ? (unsigned)a - (unsigned)b : (unsigned)b - (unsigned)a); }
-inline unsigned __usad(unsigned a, unsigned b, unsigned c) { return c + (a > b ? a - b : b - a); }
+LUCID_FUNCTION unsigned __sad(int a, int b, unsigned c) { return c + (a > b ? (unsigned)a - (unsigned)b : (unsigned)b - (unsigned)a); }
+LUCID_FUNCTION unsigned __usad(unsigned a, unsigned b, unsigned c) { return c + (a > b ? a - b : b - a); }
 
 // Averages, rounded down, and in the second form up
-inline int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
-inline int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
-inline unsigned __uhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b) >> 1); }
-inline unsigned __urhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b + 1) >> 1); }
+LUCID_FUNCTION int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
+LUCID_FUNCTION int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
+LUCID_FUNCTION unsigned __uhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b) >> 1); }
+LUCID_FUNCTION unsigned __urhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b + 1) >> 1); }
 
 // 32 bits of the 64 of both; the shift wraps, and in the second form stops at 32
 namespace lucid_simulator {
 inline unsigned long long joined(unsigned low, unsigned high) { return (unsigned long long)high << 32 | low; }
 }  // namespace lucid_simulator
-inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+LUCID_FUNCTION unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     return (unsigned)(lucid_simulator::joined(low, high) << (shift & 31) >> 32);
 }
-inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
+LUCID_FUNCTION unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
     return (unsigned)(lucid_simulator::joined(low, high) << (shift < 32 ? shift : 32) >> 32);
 }
-inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+LUCID_FUNCTION unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
     return (unsigned)(lucid_simulator::joined(low, high) >> (shift & 31));
 }
-inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
+LUCID_FUNCTION unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
     return (unsigned)(lucid_simulator::joined(low, high) >> (shift < 32 ? shift : 32));
 }
 
 // Four of the eight bytes of both; the highest bit of a selector repeats the sign of its byte.
-inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selectors) {
+LUCID_FUNCTION unsigned __byte_perm(unsigned a, unsigned b, unsigned selectors) {
     unsigned result = 0;
     for (int i = 0; i < 4; ++i) {
         const unsigned selector = selectors >> 4 * i & 15;
@@ -80,7 +82,7 @@ template <class T> inline T between(T x, T low, T high) { return x < low ? low :
 }  // namespace lucid_simulator
 
 #define LUCID_OF_PARTS(name, T, size, expression)                                                              \
-    inline unsigned __v##name(unsigned first, unsigned second) {                                               \
+    LUCID_FUNCTION unsigned __v##name(unsigned first, unsigned second) {                                               \
         return lucid_simulator::by_parts<T, size>(first, second, [](T a, T b) { return expression; });         \
     }
 // The parts of two or four in a word: wrapping, saturating, extremes, averages, differences, and masks of comparisons
@@ -110,8 +112,8 @@ template <class T> inline T between(T x, T low, T high) { return x < low ? low :
     LUCID_OF_PARTS(cmpgeu##n, unsigned, size, a >= b ? ~0u : 0u)                                               \
     LUCID_OF_PARTS(cmpltu##n, unsigned, size, a < b ? ~0u : 0u)                                                \
     LUCID_OF_PARTS(cmpleu##n, unsigned, size, a <= b ? ~0u : 0u)                                               \
-    inline unsigned __vneg##n(unsigned a) { return __vsub##n(0, a); }                                          \
-    inline unsigned __vabs##n(unsigned a) { return __vmaxs##n(a, __vneg##n(a)); }
+    LUCID_FUNCTION unsigned __vneg##n(unsigned a) { return __vsub##n(0, a); }                                          \
+    LUCID_FUNCTION unsigned __vabs##n(unsigned a) { return __vmaxs##n(a, __vneg##n(a)); }
 LUCID_OF_ALL_PARTS(2, 16)
 LUCID_OF_ALL_PARTS(4, 8)
 #undef LUCID_OF_ALL_PARTS
@@ -119,18 +121,24 @@ LUCID_OF_ALL_PARTS(4, 8)
 
 // Sums of products of the parts, added to a third number
 #define LUCID_PRODUCTS(A, B, C)                                                                                          \
-    inline C __dp4a(C a, C b, C c) {                                                                                     \
+    LUCID_FUNCTION C __dp4a(C a, C b, C c) {                                                                                     \
         for (int i = 0; i < 4; ++i) c += lucid_simulator::part<A>((unsigned)a, i, 8) * lucid_simulator::part<B>((unsigned)b, i, 8); \
         return c;                                                                                                        \
     }                                                                                                                    \
-    inline C __dp2a_lo(C a, C b, C c) {                                                                                  \
+    LUCID_FUNCTION C __dp2a_lo(C a, C b, C c) {                                                                                  \
         for (int i = 0; i < 2; ++i) c += lucid_simulator::part<A>((unsigned)a, i, 16) * lucid_simulator::part<B>((unsigned)b, i, 8); \
         return c;                                                                                                        \
     }                                                                                                                    \
-    inline C __dp2a_hi(C a, C b, C c) {                                                                                  \
+    LUCID_FUNCTION C __dp2a_hi(C a, C b, C c) {                                                                                  \
         for (int i = 0; i < 2; ++i) c += lucid_simulator::part<A>((unsigned)a, i, 16) * lucid_simulator::part<B>((unsigned)b, i + 2, 8); \
         return c;                                                                                                        \
     }
 LUCID_PRODUCTS(int, int, int)
 LUCID_PRODUCTS(unsigned, unsigned, unsigned)
 #undef LUCID_PRODUCTS
+LUCID_FUNCTION int __dp4a(char4 a, char4 b, int c) {
+    return __dp4a(lucid_simulator::bits<int>(a), lucid_simulator::bits<int>(b), c);
+}
+LUCID_FUNCTION unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
+    return __dp4a(lucid_simulator::bits<unsigned>(a), lucid_simulator::bits<unsigned>(b), c);
+}

@@ -50,6 +50,7 @@ template <class To, class From> inline To bits(From from) {
     __builtin_memcpy(&to, &from, sizeof(To));
     return to;
 }
+struct Nobody;
 // Overloading must choose a conversion for every arithmetic type, and no pointer.
 template <class T> struct Arithmetic {};
 #define LUCID_ARITHMETIC(T) \
