@@ -16,6 +16,7 @@ from tests.public import public_names, released_names
 
 ROOT = Path(__file__).parents[1]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+PICTURE = (ROOT / "examples" / "hooks_order.py").read_text(encoding="utf-8")
 HOOKS = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
 
 
@@ -95,6 +96,16 @@ def test_every_kind_of_hook_is_explained(kind):
     line = re.match(r"[\d.]+", place)
     assert place, f"docs/hooks.md, row of {kind}: name its line of docs/contract.md, or the reason why it has none"
     assert not line or line[0] in contract.LINES, f"docs/hooks.md, row of {kind}: the contract has no line {place}"
+
+
+@pytest.mark.parametrize("kind", sorted(kinds_of_hooks()))
+def test_every_kind_of_hook_is_in_the_picture(kind):
+    """Each is drawn in the order of one training step, or docs/hooks.md says below the tables why it is not."""
+    beside = HOOKS.partition("Not in the tables")[2].partition("\n## ")[0]
+    assert re.search(rf"\b{kind.rpartition('.')[2]}\b", PICTURE + beside), (
+        f"{kind} is not in the picture of docs/hooks.md: add it to KINDS and to the run in examples/hooks_order.py, and "
+        'write both anew by it, or say in the paragraph "Not in the tables" why it is not in them'
+    )
 
 
 def test_no_row_of_a_kind_that_is_none():
