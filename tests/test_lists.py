@@ -103,8 +103,8 @@ def test_every_kind_of_hook_is_in_the_picture(kind):
     """Each is drawn in the order of one training step, or docs/hooks.md says below the tables why it is not."""
     beside = HOOKS.partition("Not in the tables")[2].partition("\n## ")[0]
     assert re.search(rf"\b{kind.rpartition('.')[2]}\b", PICTURE + beside), (
-        f"{kind} is not in the picture of docs/hooks.md: add it to KINDS and to the run in examples/hooks_order.py, and "
-        'write both anew by it, or say in the paragraph "Not in the tables" why it is not in them'
+        f"{kind} is not in the picture of docs/hooks.md: add it to KINDS and to the run in examples/hooks_order.py, "
+        'and write both anew by it, or say in the paragraph "Not in the tables" why it is not in them'
     )
 
 
