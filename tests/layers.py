@@ -72,3 +72,10 @@ LOSSES = {
     "BCEWithLogitsLoss": ("probabilities", {"pos_weight": (3,)}),
     "KLDivLoss": ("probabilities", {"reduction": "batchmean"}),
 }
+
+
+def input_of(name, rng):
+    """Draw an input that suits the layer of a row."""
+    if name.startswith("Embedding"):
+        return rng.integers(0, 7, (4, 5))
+    return rng.standard_normal((5, 4, 6) if "1d" in name else (5, 4, 5, 6))

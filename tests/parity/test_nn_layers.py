@@ -11,16 +11,9 @@ import pytest
 import torch
 
 import lucid
-from tests.layers import LAYERS, LOSSES
+from tests.layers import LAYERS, LOSSES, input_of
 
 INPLACE = ["ReLU", "ReLU6", "LeakyReLU", "ELU", "SiLU", "Mish", "Hardtanh", "Dropout"]
-
-
-def input_shape(name):
-    """Return the shape of an input that suits the layer."""
-    if "1d" in name:
-        return (5, 4, 6)
-    return (5, 4, 5, 6)
 
 
 def as_torch(value):
@@ -64,7 +57,7 @@ def test_values_and_gradients(name, rng):
     for mode in (True, False):
         theirs.train(mode)
         ours.train(mode)
-        values = rng.integers(0, 7, (4, 5)) if embedding else rng.standard_normal(input_shape(name))
+        values = input_of(name, rng)
         x, u = torch.tensor(values), lucid.tensor(values)
         if not embedding:
             x.requires_grad_()
