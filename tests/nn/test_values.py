@@ -68,10 +68,9 @@ FUNCTIONS = {
     "GELU": lambda m, x: F.gelu(x),
     "GELU tanh": lambda m, x: F.gelu(x, "tanh"),
     "SiLU": lambda m, x: F.silu(x),
-    
     "Mish": lambda m, x: F.mish(x),
     "Hardtanh": lambda m, x: F.hardtanh(x, -0.5, 0.7),
-    "PReLU": lambda m, x: lucid.where(x > 0, x, 1.0 * m.weight * x),
+    "PReLU": lambda m, x: lucid.where(x > 0, x, m.weight * x),
     "PReLU channels": lambda m, x: lucid.where(x > 0, x, m.weight.reshape(4, 1, 1) * x),
     "Softplus": lambda m, x: F.softplus(x, 2.0, 1.0),
     "Sigmoid": lambda m, x: F.sigmoid(x),
