@@ -11,6 +11,7 @@ import lucid
 from lucid import nn, optim
 from lucid.backend import gpu
 from lucid.errors import OutOfMemoryError
+from tests.optimizers import USUAL
 
 pytestmark = pytest.mark.gpu
 
@@ -79,14 +80,14 @@ def training_step(model, optimiser, size):
     optimiser.step()
 
 
-@pytest.mark.parametrize("optimiser", [optim.SGD, optim.Adam, optim.AdamW])
-def test_training_goes_on_with_smaller_batches(optimiser):
+@pytest.mark.parametrize("name", USUAL)
+def test_training_goes_on_with_smaller_batches(name):
     """A batch that does not fit leaves parameters and optimiser as they were; a smaller one trains them on."""
     lucid.manual_seed(0)
     model = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 8)).to("cuda")
     twin = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 8)).to("cuda")
     twin.load_state_dict(model.state_dict())
-    first, second = (optimiser(m.parameters(), lr=1e-2) for m in (model, twin))
+    first, second = (getattr(optim, name)(m.parameters(), lr=1e-2) for m in (model, twin))
     training_step(model, first, 4)
     training_step(twin, second, 4)
     state = [p.tolist() for p in model.parameters()]

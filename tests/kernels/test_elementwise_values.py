@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import lucid
+from lucid.cuda.elementwise import KINDS
+from lucid.cuda.kernels import KERNELS
 from lucid.nn import functional
 from tests.gradients import numbers
 
@@ -24,7 +29,7 @@ UNARY_NAMES = """
     reciprocal abs neg sign floor ceil trunc round frac erf erfc erfinv sigmoid relu isnan isinf isfinite nan_to_num
     logical_not
 """
-ACTIVATIONS = "silu gelu leaky_relu elu hardtanh relu6 softplus logsigmoid"
+ACTIVATIONS = "silu gelu leaky_relu elu hardtanh relu6 softplus logsigmoid mish"
 BINARY_NAMES = """
     add sub mul div floor_divide remainder fmod pow maximum minimum atan2 logaddexp eq ne lt le gt ge logical_and
     logical_or logical_xor
@@ -161,6 +166,62 @@ def test_clamp_between_tensors_at_ties(rng):
             np.testing.assert_array_equal(got, expected)
 
 
+def of_two(reduce):
+    """Return the function of two numbers that a reduction of them is."""
+    return lambda a, b: reduce(lucid.stack([a, b]))
+
+
+def loss(name, **settings):
+    """Return an elementwise loss of two numbers."""
+    return partial(getattr(functional, name), reduction="none", **settings)
+
+
+def slope(op):
+    """Return the gradient of a function of two numbers along the first, as a function to differentiate again."""
+    return lambda a, b: lucid.autograd.grad(op(a.requires_grad_(), b).sum(), a, create_graph=True)[0]
+
+
+def in_unit(x):
+    """Return numbers between 0 and 1, both included."""
+    return x.sigmoid().nan_to_num(0.5)
+
+
+TWO_WITH_SETTINGS = {
+    "div, truncated": lambda a, b: lucid.div(a, b, rounding_mode="trunc"),
+    "addcmul": lambda a, b: lucid.addcmul(a, b, a + 1, value=0.5),
+    "addcdiv": lambda a, b: lucid.addcdiv(a, a + 1, b, value=0.5),
+    "lerp by numbers": lambda a, b: lucid.lerp(a, b, a * 0.5),
+    "clamp between numbers": lambda a, b: lucid.clamp(a, b, b + 1),
+    "mse_loss": loss("mse_loss"),
+    "smooth_l1_loss": loss("smooth_l1_loss", beta=0.5),
+    "huber_loss": loss("huber_loss", delta=0.5),
+    "kl_div": loss("kl_div"),
+    "kl_div of logarithms": loss("kl_div", log_target=True),
+    "binary_cross_entropy": lambda a, b: loss("binary_cross_entropy")(in_unit(a), in_unit(b)),
+    "binary_cross_entropy_with_logits": loss("binary_cross_entropy_with_logits"),
+    "the same, weighed": lambda a, b: loss("binary_cross_entropy_with_logits", pos_weight=b + 1)(a, b),
+    **{f"{name} of two": of_two(partial(getattr(lucid, name), dim=0)) for name in ("amax", "std", "var", "logsumexp")},
+    **{f"norm {p} of two": of_two(partial(lucid.norm, p=p, dim=0)) for p in (1, 2, 3, math.inf)},
+    "slope of huber_loss": slope(loss("huber_loss", delta=0.5)),
+    "slope of the norm of two": slope(of_two(partial(lucid.norm, dim=0))),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", TWO_WITH_SETTINGS)
+def test_two_special_numbers_with_settings(name, dtype, rng):
+    """Functions of two numbers with settings, losses and reductions of two agree with the CPU, slopes too."""
+    # terms of second derivatives cancel
+    tolerance = {"rtol": 20 * RELATIVE[dtype], "atol": RELATIVE[dtype] if name.startswith("slope") else 1e-30}
+    op = TWO_WITH_SETTINGS[name]
+    here, there = both(op, LEFT, RIGHT, dtype=dtype)
+    np.testing.assert_allclose(there, here, **tolerance)
+    here, there = gradients(op, [LEFT, RIGHT], rng.standard_normal(LEFT.shape), dtype)
+    for got, expected in zip(there, here, strict=True):
+        np.testing.assert_allclose(got, expected, **tolerance)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("shapes", [((3, 1), (1, 4)), ((2, 3, 4), (4,)), ((), (3,)), ((2, 3), (2, 3))], ids=str)
 @pytest.mark.parametrize("op", [op for op in BINARY if op.__name__ not in CONSTANT], ids=name_of)
@@ -206,13 +267,16 @@ def test_whole_quotients_and_remainders(dtype):
         np.testing.assert_array_equal(numbers(lucid.div(x, y, rounding_mode="trunc")), towards_zero)
 
 
+BITWISE = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_bits_and_shifts(dtype):
     """Bitwise operations and shifts are NumPy's, also by more bits than there are and by negative numbers."""
     a, b = pairs_of(dtype)
     x, y = on_device(a), on_device(b)
-    for op in (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift):
+    for op in BITWISE:
         np.testing.assert_array_equal(numbers(op(x, y)), op(a, b))
     np.testing.assert_array_equal(numbers(~x), ~a)
 
@@ -311,3 +375,48 @@ def test_sums_beyond_int64(name, deterministic, rng):
     finally:
         lucid.use_deterministic_algorithms(False)
     assert here == there
+
+
+# ---- the tables above are complete ----
+
+# Functors whose special values another file tests, and how these are named there.
+ELSEWHERE = {
+    "bias_activation.cu: OfSum<": "test_bias_activation.py",
+    "bias_activation.cu: SumGrad<": "test_bias_activation.py",
+}
+
+
+def functors():
+    """Return for each instance of an elementwise kernel, by its C++ name: its file and functor."""
+    found = {}
+    for kernel in KERNELS:
+        if kernel.name.removeprefix("lucid::") in KINDS.values():
+            for instance in kernel.instances:
+                functor = instance[1].removeprefix("lucid::").replace(f"<{instance[0]}>", "")
+                found[kernel.expression(instance)] = f"{kernel.stem}.cu: {functor}"
+    return found
+
+
+@pytest.mark.gpu
+def test_every_functor_is_tried(launched):
+    """The functions in the tables of this file, with their gradients, launch every elementwise functor there is."""
+    of_two_numbers = [*BINARY, *TWO_WITH_SETTINGS.values(), *CHOICES.values()]
+    tables = [([*UNARY, *WITH_SETTINGS.values()], (SPECIAL,)), (of_two_numbers, (LEFT, RIGHT))]
+    for ops, arrays in tables:
+        for op in ops:
+            tensors = [lucid.tensor(a, dtype=lucid.float32, device="cuda", requires_grad=True) for a in arrays]
+            out = op(*tensors)
+            if out.requires_grad:
+                lucid.autograd.grad(out, tensors, lucid.ones_like(out), allow_unused=True)
+    integers = [on_device(array) for array in pairs_of("int32")]
+    for op in BITWISE:
+        op(*integers)
+    operator.invert(integers[0])
+    integers[0].to(lucid.float32)
+    of_instance = functors()
+    tried = {of_instance[name] for name in launched if name in of_instance}
+    missing = [f for f in sorted(set(of_instance.values()) - tried) if not f.startswith(tuple(ELSEWHERE))]
+    assert not missing, (
+        f"no special values are tried of {missing}: add a function that launches it to UNARY_NAMES, BINARY_NAMES, "
+        f"WITH_SETTINGS or TWO_WITH_SETTINGS in {Path(__file__).name}, or the file that tries them to ELSEWHERE"
+    )

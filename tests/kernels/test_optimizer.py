@@ -8,20 +8,11 @@ import pytest
 
 import lucid
 from lucid import optim
+from tests import optimizers
 
 pytestmark = pytest.mark.gpu
 
-SETTINGS = {
-    "sgd": ("SGD", {"lr": 0.1}),
-    "sgd weight decay, maximize": ("SGD", {"lr": 0.1, "weight_decay": 0.2, "maximize": True}),
-    "sgd momentum, dampening": ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.3}),
-    "sgd nesterov": ("SGD", {"lr": 0.1, "momentum": 0.8, "nesterov": True, "weight_decay": 0.1}),
-    "adam": ("Adam", {"lr": 0.01}),
-    "adam weight decay, maximize": ("Adam", {"lr": 0.01, "weight_decay": 0.3, "maximize": True}),
-    "adam amsgrad": ("Adam", {"lr": 0.01, "betas": (0.5, 0.6), "amsgrad": True}),
-    "adamw": ("AdamW", {"lr": 0.01, "weight_decay": 0.4}),
-    "adamw amsgrad": ("AdamW", {"lr": 0.01, "betas": (0.5, 0.6), "eps": 1e-3, "amsgrad": True}),
-}
+SETTINGS = {row: (name, {"lr": 0.03, **settings}) for row, (name, settings) in optimizers.SETTINGS.items()}
 every_setting = pytest.mark.parametrize("setting", SETTINGS)
 # rounding of one element in three steps: kernels may fuse a product and a sum
 TOLERANCE = {"float64": 1e-14, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2, "complex64": 2e-6}
@@ -89,7 +80,7 @@ def test_more_parameters_than_one_table_holds(rng, setting):
 @pytest.mark.parametrize("size", [2048 - 1, 2048, 2048 + 1, 3 * 2048 + 5])
 def test_chunks_meet_without_gap_or_overlap(rng, size):
     """A parameter that several blocks share is changed once at every element, whatever follows it in the table."""
-    pair = Pair("sgd momentum, dampening", [rng.standard_normal(n) for n in (size, 7, size)], "float32")
+    pair = Pair("sgd, dampening and decay", [rng.standard_normal(n) for n in (size, 7, size)], "float32")
     pair.step([rng.standard_normal(n) for n in (size, 7, size)])
     pair.check(2e-6)
 

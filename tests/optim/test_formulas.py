@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import lucid
 from lucid import optim
+from tests.optimizers import SETTINGS
 
 STEPS = 6
 
@@ -23,12 +26,23 @@ def sgd(p, grads, *, lr, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov
     return p
 
 
-def adam(p, grads, *, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, maximize=False, apart=False):
-    """Return the parameter after the steps; with `apart`, weight decay is not part of the gradient."""
+def adam(
+    p,
+    grads,
+    *,
+    lr,
+    betas=(0.9, 0.999),
+    eps=1e-8,
+    weight_decay=0.0,
+    amsgrad=False,
+    maximize=False,
+    decoupled_weight_decay=False,
+):
+    """Return the parameter after the steps."""
     m = v = largest = np.zeros_like(p)
     for t, grad in enumerate(grads, 1):
         g = -grad if maximize else grad
-        p, g = (p - lr * weight_decay * p, g) if apart else (p, g + weight_decay * p)
+        p, g = (p - lr * weight_decay * p, g) if decoupled_weight_decay else (p, g + weight_decay * p)
         m = betas[0] * m + (1 - betas[0]) * g
         v = betas[1] * v + (1 - betas[1]) * g**2
         largest = np.where(v > largest, v, largest)
@@ -37,27 +51,11 @@ def adam(p, grads, *, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgra
     return p
 
 
-SGD = [
-    {},
-    {"momentum": 0.9},
-    {"momentum": 0.9, "dampening": 0.4},
-    {"momentum": 0.9, "nesterov": True},
-    {"weight_decay": 0.3},
-    {"maximize": True},
-    {"maximize": True, "weight_decay": 0.3},
-    {"momentum": 0.7, "dampening": 0.2, "weight_decay": 0.1, "maximize": True},
-]
-ADAM = [
-    {},
-    {"betas": (0.5, 0.7)},
-    {"eps": 0.5},
-    {"eps": 0.0},
-    {"weight_decay": 0.3},
-    {"amsgrad": True, "betas": (0.5, 0.3)},
-    {"maximize": True},
-    {"maximize": True, "weight_decay": 0.3},
-    {"betas": (0.5, 0.7), "eps": 0.5, "weight_decay": 0.3, "amsgrad": True, "maximize": True},
-]
+FORMULAS = {
+    "SGD": sgd,
+    "Adam": adam,
+    "AdamW": partial(adam, weight_decay=0.01, decoupled_weight_decay=True),
+}
 
 
 def follow(make, rng):
@@ -73,22 +71,12 @@ def follow(make, rng):
     return param.detach().cpu().numpy(), p, grads
 
 
-@pytest.mark.parametrize("settings", SGD, ids=str)
-def test_sgd(settings, rng):
-    """Momentum, what it leaves out, Nesterov's, weight decay and going uphill."""
-    got, p, grads = follow(lambda params: optim.SGD(params, lr=0.1, **settings), rng)
-    np.testing.assert_allclose(got, sgd(p, grads, lr=0.1, **settings), rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("settings", ADAM, ids=str)
-@pytest.mark.parametrize("name", ["Adam", "AdamW", "Adam, decoupled"])
-def test_adam(name, settings, rng):
-    """Both means with their corrections, eps beside the root, the largest mean so far, and both weight decays."""
-    kind = optim.AdamW if name == "AdamW" else optim.Adam
-    extra = {"decoupled_weight_decay": True} if name == "Adam, decoupled" else {}
-    given = {"weight_decay": 0.0, **settings}
-    got, p, grads = follow(lambda params: kind(params, lr=0.1, **given, **extra), rng)
-    np.testing.assert_allclose(got, adam(p, grads, lr=0.1, apart=name != "Adam", **given), rtol=1e-10, atol=1e-12)
+@pytest.mark.parametrize(("name", "settings"), SETTINGS.values(), ids=SETTINGS)
+def test_formula(name, settings, rng):
+    """After some steps the parameter is what the formula makes of it."""
+    got, p, grads = follow(lambda params: getattr(optim, name)(params, lr=0.1, **settings), rng)
+    expected = FORMULAS[name](p, grads, lr=0.1, **settings)
+    np.testing.assert_allclose(got, expected, rtol=1e-12 if name == "SGD" else 1e-10, atol=1e-13)
 
 
 def test_amsgrad_remembers_a_nan():

@@ -11,15 +11,15 @@ import pytest
 import lucid
 from lucid import optim
 from lucid.errors import StateDictError
+from tests.optimizers import USUAL
 
-ALGORITHMS = {"SGD": {"momentum": 0.9}, "Adam": {}, "AdamW": {"weight_decay": 0.1}}
-each_optimizer = pytest.mark.parametrize("name", ALGORITHMS)
+each_optimizer = pytest.mark.parametrize("name", USUAL)
 
 
 def stepped(name, rng, steps=2):
     """Return (parameter, optimiser) after steps on random gradients."""
     x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
-    optimizer = getattr(optim, name)([x], lr=0.1, **ALGORITHMS[name])
+    optimizer = getattr(optim, name)([x], lr=0.1, **USUAL[name])
     for _ in range(steps):
         x.grad = lucid.tensor(rng.standard_normal(3))
         optimizer.step()
@@ -114,7 +114,7 @@ def test_a_tensor_as_learning_rate(name, kind, rng):
     start, grads = rng.standard_normal(3), rng.standard_normal((3, 3))
     plain, held = (lucid.tensor(start, requires_grad=True) for _ in range(2))
     rate = lucid.tensor(2.0).to(getattr(lucid, kind))
-    optimizers = [getattr(optim, name)([x], lr=lr, **ALGORITHMS[name]) for x, lr in ((plain, 2.0), (held, rate))]
+    optimizers = [getattr(optim, name)([x], lr=lr, **USUAL[name]) for x, lr in ((plain, 2.0), (held, rate))]
     for grad, new in zip(grads, (3.0, 1.0, 0.0), strict=True):
         for x, optimizer in zip((plain, held), optimizers, strict=True):
             x.grad = lucid.tensor(grad)

@@ -10,29 +10,15 @@ import torch
 
 import lucid
 from tests.device import DEVICE
+from tests.optimizers import SETTINGS
 
 # Sizes around the blocks in which a step runs: one element, below a block, and several blocks with a rest. Those of the
 # CPU hold 65,536 doubles, those of a CUDA device 2,048 elements or more.
 SHAPES = [(), (7,), (3, 5), (460, 301) if DEVICE == "cpu" else (90, 101)]
 
-ALGORITHMS = {
-    "sgd": ("SGD", {}),
-    "sgd, maximize and decay": ("SGD", {"weight_decay": 0.02, "maximize": True}),
-    "sgd, momentum": ("SGD", {"momentum": 0.9}),
-    "sgd, dampening and decay": ("SGD", {"momentum": 0.8, "dampening": 0.3, "weight_decay": 0.01}),
-    "sgd, nesterov": ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
-    "sgd, nesterov and maximize": ("SGD", {"momentum": 0.7, "nesterov": True, "maximize": True}),
-    "adam": ("Adam", {}),
-    "adam, betas and eps": ("Adam", {"betas": (0.3, 0.7), "eps": 1e-3}),
-    "adam, no first moment": ("Adam", {"betas": (0.0, 0.99)}),
-    "adam, decay": ("Adam", {"weight_decay": 0.05}),
-    "adam, decay and maximize": ("Adam", {"weight_decay": 0.05, "maximize": True}),
-    "adam, amsgrad": ("Adam", {"amsgrad": True}),
-    "adam, decoupled decay": ("Adam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
-    "adamw": ("AdamW", {}),
-    "adamw, amsgrad and maximize": ("AdamW", {"amsgrad": True, "maximize": True, "weight_decay": 0.3}),
-}
+ALGORITHMS = {row: case for row, case in SETTINGS.items() if hasattr(torch.optim, case[0])}
 each_algorithm = pytest.mark.parametrize(("name", "settings"), ALGORITHMS.values(), ids=ALGORITHMS)
+each_optimizer = pytest.mark.parametrize("name", dict.fromkeys(name for name, _ in ALGORITHMS.values()))
 
 
 class Pair:
@@ -82,7 +68,7 @@ def test_twenty_steps(name, settings, dtype, tolerance):
     pair.compare(tolerance)
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@each_optimizer
 @pytest.mark.parametrize("spelling", ["float16", "bfloat16"])
 def test_half_types(name, spelling):
     """Half parameters are updated in float32 and rounded once: a step is that of float32 within half a unit."""
@@ -152,7 +138,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@each_optimizer
 @pytest.mark.parametrize("setting", WRONG)
 def test_wrong_settings(name, setting):
     """What PyTorch's constructor refuses, lucid's refuses with the same kind of error and the same beginning."""

@@ -1,0 +1,52 @@
+"""The public names of lucid, and those of the last release: `python -m tests.public > tests/released_names.txt`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import lucid
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+RELEASED = Path(__file__).with_name("released_names.txt")
+# Public modules that their package does not export, as in PyTorch.
+BESIDE = ("lucid.nn.modules.module", "lucid.optim.optimizer")
+# Classes whose methods are what users work with; of others the name is enough.
+CLASSES = (
+    "lucid.Tensor",
+    "lucid.nn.Module",
+    "lucid.optim.Optimizer",
+    "lucid.autograd.SavedTensor",
+    "lucid.autograd.graph.Node",
+)
+
+
+def public_names() -> set[str]:
+    """Return the full name of everything public: what modules export, and the methods of `CLASSES`."""
+    found = names_in("lucid", lucid).union(*(names_in(path, importlib.import_module(path)) for path in BESIDE))
+    for path in CLASSES:
+        module, _, name = path.rpartition(".")
+        kind = getattr(importlib.import_module(module), name)
+        found |= {f"{path}.{member}" for member in dir(kind) if not member.startswith("_")}
+    return found
+
+
+def names_in(path: str, module: ModuleType) -> set[str]:
+    """Return the names that a module exports, and those of the modules among them."""
+    own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == path]
+    exported = {f"{path}.{name}": getattr(module, name) for name in getattr(module, "__all__", own)}
+    inner = [names_in(name, value) for name, value in exported.items() if inspect.ismodule(value)]
+    return {name for name in exported if not name.rpartition(".")[2].startswith("_")}.union(*inner)
+
+
+def released_names() -> set[str]:
+    """Return the public names of the last release."""
+    return set(RELEASED.read_text(encoding="utf-8").split())
+
+
+if __name__ == "__main__":
+    print(*sorted(public_names()), sep="\n")
