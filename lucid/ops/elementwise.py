@@ -26,23 +26,27 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def of_two(op: Primitive, *, at_least_float: bool = False) -> Primitive:
+def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, str] | None = None) -> Primitive:
     """Give a primitive of two operands its caller: the short path, or promotion and the general one."""
 
     def general(a: Any, b: Any) -> Any:
+        if refused is not None:
+            refuse(op.name, refused[0], a, b, instead=refused[1])
         return op(*promote(a, b, at_least_float=at_least_float))
 
     op.call = binary(op, general)
     return op
 
 
-def of_one(op: Primitive, *, at_least_float: bool = True) -> Primitive:
+def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, str] | None = None) -> Primitive:
     """Give a primitive of one operand its caller: the short path, or the general one.
 
     Integers and bools become the default dtype, unless the op is defined on them.
     """
 
     def general(x: Any) -> Any:
+        if refused is not None:
+            refuse(op.name, refused[0], x, instead=refused[1])
         return op(float_operand(x) if at_least_float else tensor_operand(x))
 
     op.call = unary(op, general)
