@@ -24,15 +24,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from lucid.autograd.plan import Rule
 from lucid.autograd.primitive import Primitive
 from lucid.cuda.elementwise import FLOATS, Elementwise
 from lucid.ops.elementwise import of_one, of_two, summed
+from lucid.ops.fused import in_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     # Spelled out by the number of parameters, so that a checker of types knows those of a lambda.
-    Rule: TypeAlias = (
+    Formula: TypeAlias = (
         Callable[[Any, Any], Any]
         | Callable[[Any, Any, Any], Any]
         | Callable[[Any, Any, Any, Any], Any]
@@ -40,12 +42,16 @@ if TYPE_CHECKING:
         | Callable[[Any, Any, Any, Any, Any, Any], Any]
     )
 
-__all__ = ["REAL", "Fused", "elementwise"]
+__all__ = ["FLOATING", "REAL", "Fused", "Slope", "declare", "elementwise"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-# What functions of real numbers refuse.
+# What functions of real, and of floating-point numbers refuse, and what to do instead.
 REAL = ("c", "it is defined on real numbers")
+FLOATING = ("biuc", "convert to a floating-point dtype first")
+
+# One for all who ask for the same, as both operands of a symmetric function do.
+_kernel = functools.cache(Elementwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,8 @@ class Fused:
     Attributes
     ----------
     functor : str
-        In the file of the op's own kernel; it takes the gradient and the arrays that are parameters of the rule.
+        In the file of the op's own kernel, or ``"file.Functor"``; it takes the gradient and the arrays that are
+        parameters of the rule.
     rule : callable
         As for `Primitive.vjp`.
     exchanged : bool
@@ -63,18 +70,63 @@ class Fused:
     """
 
     functor: str
-    rule: Rule
+    rule: Formula
     exchanged: bool = False
 
+    def attach(self, op: Primitive, operand: str, stem: str) -> None:
+        """Attach the rule and its kernel."""
+        code = self.rule.__code__
+        parameters = code.co_varnames[2 : code.co_argcount]
+        arrays = [name for name in parameters if not name.endswith("_shape")]
+        run: Any = _kernel(*_place(stem, self.functor), "T" * (1 + len(arrays)))
+        if len(arrays) < len(parameters):
+            run = summed(run, exchanged=self.exchanged)
+        op.vjp(operand, cuda=run)(self.rule)
 
-# one for both operands of a symmetric function
-_kernel = functools.cache(Elementwise)
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A derivative that is a primitive of its own, ``<op>_grad(g, x)``: one pass over memory on both devices.
+
+    It is linear in the gradient `g`, so that its derivative in `g` is itself.
+
+    Attributes
+    ----------
+    functor : str
+        In the file of the op's own kernel, or ``"file.Functor"``.
+    into : callable
+        ``into(xp, out, g, x, *temporaries, **settings)`` writes `g` times the slope at `x`; where the parameter is
+        called `result`, it gets what the op gave.
+    rule : callable
+        The derivative in `x` or `result`, as for `Primitive.vjp`.
+    """
+
+    functor: str
+    into: Callable[..., None]
+    rule: Formula
+
+    def attach(self, op: Primitive, operand: str, stem: str) -> None:
+        """Make the primitive, and the rule of `op` that calls it."""
+        name, settings = f"{op.name}_grad", op.settings
+        kept = self.into.__code__.co_varnames[3]
+        slope = _primitive(name, self.into, ".".join(_place(stem, self.functor)), ("g", kept))
+
+        def rule(m: Any, grad: Any, x: Any) -> Any:
+            return getattr(m, name)(grad, x)
+
+        def rule_with_settings(m: Any, grad: Any, x: Any, *values: Any) -> Any:
+            return getattr(m, name)(grad, x, **dict(zip(settings, values, strict=True)))
+
+        function = rule_with_settings if settings else rule
+        slope.attach(Rule(function, ("g",), arguments=(kept, *settings)))
+        slope.vjp(kept)(self.rule)
+        op.attach(Rule(function, (operand,), arguments=("out" if kept == "result" else operand, *settings)))
 
 
 def elementwise(
     forward: Callable[..., Any],
-    kernel: str,
-    *rules: Rule | Fused,
+    kernel: str | Callable[..., Any],
+    *rules: Formula | Fused | Slope,
     refused: tuple[str, str] | None = None,
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
@@ -87,58 +139,102 @@ def elementwise(
     Parameters
     ----------
     forward : callable
-        A ufunc that CuPy has too, or ``forward(xp, x)`` or ``forward(xp, a, b)`` of arrays.
-    kernel : str
-        ``"file.Functor"``: the file in `kernels` and the struct there.
-    *rules : callable or Fused
-        The derivatives of the operands in turn, as for `Primitive.vjp`: their parameters say what is saved. None of
-        them for what has no gradient.
+        One of three: a ufunc that CuPy has too; ``forward(xp, x)`` or ``forward(xp, a, b)`` of whole arrays; or
+        ``forward(xp, out, x, *temporaries)``, which writes to `out` by ufuncs, in blocks that stay in the cache.
+        Keyword-only parameters are settings of the op.
+    kernel : str or callable
+        ``"file.Functor"``: the file in `kernels` and the struct there, which takes the operands and the settings. Or
+        what launches something else, as for `Primitive.cuda`.
+    *rules : callable, Fused or Slope
+        The derivatives of the operands in turn. A callable is as for `Primitive.vjp`: its parameters say what is saved.
+        No rules for what has no gradient.
     refused : (str, str), optional
         Kinds of dtypes that the op is not defined on, and what to do instead; as for `refuse`.
     dtypes, out
         Of the kernel, as for `Elementwise`. Where it takes floating-point dtypes alone, integers become such a dtype.
     caller : callable, optional
-        What gives the op another caller than `of_one` or `of_two`.
+        What gives the op its caller, where it is neither `of_one` nor `of_two`.
     """
-    ufunc = forward if isinstance(forward, np.ufunc) else None
-    count = forward.nin if isinstance(forward, np.ufunc) else forward.__code__.co_argcount - 1
 
-    def on(xp: Any, *arrays: Any) -> Any:
-        return forward(xp, *arrays) if ufunc is None else getattr(xp, ufunc.__name__)(*arrays)
-
-    def of_x(xp: Any, x: Any) -> Any:
-        return on(xp, x)
-
-    def of_a_and_b(xp: Any, a: Any, b: Any) -> Any:
-        return on(xp, a, b)
-
-    def declare(function: F) -> F:
-        reference = of_x if count == 1 else of_a_and_b
-        reference.__name__ = function.__name__
-        op = Primitive(reference, cpu=ufunc or functools.partial(forward, np))
-        stem, functor = kernel.split(".")
-        op.cuda(_kernel(stem, functor, "T" * count, dtypes=dtypes, out=out))
-        for operand, rule in zip(op.inputs, rules, strict=bool(rules)):
-            _attach(op, stem, operand, rule)
-        # the caller looks at the rules, so they come first
-        if caller is not None:
-            caller(op)
-        else:
-            (of_one if count == 1 else of_two)(op, at_least_float=dtypes is FLOATS, refused=refused)
+    def decorate(function: F) -> F:
+        declare(function.__name__, forward, kernel, *rules, refused=refused, dtypes=dtypes, out=out, caller=caller)
         return function
 
-    return declare
+    return decorate
 
 
-def _attach(op: Primitive, stem: str, operand: str, given: Rule | Fused) -> None:
-    """Attach the rule of one operand, with its kernel."""
-    if not isinstance(given, Fused):
-        op.vjp(operand)(given)
-        return
-    code = given.rule.__code__
-    parameters = code.co_varnames[2 : code.co_argcount]
-    arrays = [name for name in parameters if not name.endswith("_shape")]
-    run: Any = _kernel(stem, given.functor, "T" * (1 + len(arrays)))
-    if len(arrays) < len(parameters):
-        run = summed(run, exchanged=given.exchanged)
-    op.vjp(operand, cuda=run)(given.rule)
+def declare(
+    name: str,
+    forward: Callable[..., Any],
+    kernel: str | Callable[..., Any],
+    *rules: Formula | Fused | Slope,
+    refused: tuple[str, str] | None = None,
+    dtypes: tuple[str, ...] = FLOATS,
+    out: str = "T",
+    caller: Callable[[Primitive], Any] | None = None,
+) -> None:
+    """Declare an op by its name, as `elementwise` does: for one of several behind one public function."""
+    if isinstance(forward, np.ufunc):
+        count = forward.nin
+    else:
+        count = 1 if _in_blocks(forward) else forward.__code__.co_argcount - 1
+    op = _primitive(name, forward, kernel, ("x",) if count == 1 else ("a", "b"), dtypes=dtypes, out=out)
+    stem = kernel.partition(".")[0] if isinstance(kernel, str) else ""
+    for operand, rule in zip(op.inputs, rules, strict=bool(rules)):
+        if isinstance(rule, Fused | Slope):
+            rule.attach(op, operand, stem)
+        else:
+            op.vjp(operand)(rule)
+    # the caller looks at the rules, so they come first
+    if caller is not None:
+        caller(op)
+    else:
+        (of_one if count == 1 else of_two)(op, at_least_float=dtypes is FLOATS, refused=refused)
+
+
+def _place(stem: str, functor: str) -> list[str]:
+    """Return file and name of a functor, which may say its file."""
+    return functor.split(".") if "." in functor else [stem, functor]
+
+
+def _in_blocks(forward: Callable[..., Any]) -> bool:
+    return forward.__code__.co_varnames[1] == "out"
+
+
+def _primitive(
+    name: str,
+    forward: Callable[..., Any],
+    kernel: str | Callable[..., Any],
+    inputs: tuple[str, ...],
+    *,
+    dtypes: tuple[str, ...] = FLOATS,
+    out: str = "T",
+) -> Primitive:
+    """Return the primitive with its kernel; rules and caller are still to come."""
+    settings: tuple[str, ...] = ()
+    cpu = None
+    if isinstance(forward, np.ufunc):
+        cpu, called = forward, forward.__name__
+
+        def reference(xp: Any, *arrays: Any) -> Any:
+            return getattr(xp, called)(*arrays)
+    else:
+        code = forward.__code__
+        settings = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        scratch = code.co_argcount - 2 - len(inputs)
+
+        def blocks(xp: Any, *arrays: Any, **given: Any) -> Any:
+            return in_blocks(xp, forward, scratch, *arrays, **given)
+
+        reference = blocks if _in_blocks(forward) else forward
+    op = Primitive(reference, cpu=cpu, name=name, inputs=inputs, settings=settings)
+    if callable(kernel):
+        op.cuda(kernel)
+        return op
+    run: Any = _kernel(*kernel.split("."), "T" * len(inputs) + "S" * len(settings), dtypes=dtypes, out=out)
+
+    def run_with_settings(*arrays: Any, **given: Any) -> Any:
+        return run(*arrays, *[given[setting] for setting in settings])
+
+    op.cuda(run_with_settings if settings else run)
+    return op

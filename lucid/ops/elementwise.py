@@ -41,15 +41,19 @@ def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, s
 def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, str] | None = None) -> Primitive:
     """Give a primitive of one operand its caller: the short path, or the general one.
 
-    Integers and bools become the default dtype, unless the op is defined on them.
+    Integers and bools become the default dtype, unless the op is defined on them. With settings there is no short path.
     """
 
-    def general(x: Any) -> Any:
+    def general(x: Any, **settings: Any) -> Any:
         if refused is not None:
             refuse(op.name, refused[0], x, instead=refused[1])
-        return op(float_operand(x) if at_least_float else tensor_operand(x))
+        return op(float_operand(x) if at_least_float else tensor_operand(x), **settings)
 
-    op.call = unary(op, general)
+    if op.settings:
+        op.seal()
+        op.call = general
+    else:
+        op.call = unary(op, general)
     return op
 
 
