@@ -11,7 +11,7 @@ import numpy as np
 
 from lucid.autograd.namespace import GRAPH
 from lucid.cuda.elementwise import NUMBERS
-from lucid.ops.declaration import FLOATING, Slope, elementwise
+from lucid.ops.declaration import FLOATING, Slope, elementwise, flat
 from lucid.ops.elementwise import refuse, tensor_operand
 from lucid.ops.fused import drop_where, keep_where
 from lucid.ops.scalars import as_number
@@ -39,11 +39,6 @@ def floating(name: str, x: Any) -> Any:
     return tensor_operand(x)
 
 
-def _flat(m: Any, grad: Any) -> Any:
-    """Return the derivative of a slope that is the same all over a piece."""
-    return m.zeros_like(grad)
-
-
 def _relu(xp: Any, x: Array) -> Array:
     # of equal operands NumPy gives the second, in float16 the first: -0 stays -0
     return xp.maximum(x, 0) if x.dtype is HALF else xp.maximum(0, x)
@@ -54,7 +49,7 @@ def relu_grad_into(xp: Any, out: Array, grad: Array, result: Array) -> None:
     drop_where(xp, out, grad, xp.less_equal(result, 0))
 
 
-@elementwise(_relu, "activation.Relu", Slope("ReluGrad", relu_grad_into, _flat), refused=NUMBER, dtypes=NUMBERS)
+@elementwise(_relu, "activation.Relu", Slope("ReluGrad", relu_grad_into, flat), refused=NUMBER, dtypes=NUMBERS)
 def relu(input: Tensor) -> Tensor:
     """Return ``max(input, 0)``, elementwise, of a real tensor but no bools; the gradient at zero is zero.
 
@@ -87,7 +82,7 @@ def _leaky_relu_grad_into(xp: Any, out: Array, grad: Array, x: Array, above: Arr
 @elementwise(
     _leaky_relu_into,
     "activation.LeakyRelu",
-    Slope("LeakyReluGrad", _leaky_relu_grad_into, _flat),
+    Slope("LeakyReluGrad", _leaky_relu_grad_into, flat),
     refused=FLOATING,
 )
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
@@ -171,7 +166,7 @@ def _hardtanh_grad_into(xp: Any, out: Array, grad: Array, x: Array, *, low: floa
 @elementwise(
     _hardtanh,
     _hardtanh_cuda,
-    Slope("activation.HardtanhGrad", _hardtanh_grad_into, _flat),
+    Slope("activation.HardtanhGrad", _hardtanh_grad_into, flat),
     refused=NUMBER,
     dtypes=NUMBERS,
 )

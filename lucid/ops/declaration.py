@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         | Callable[[Any, Any, Any, Any, Any, Any], Any]
     )
 
-__all__ = ["FLOATING", "REAL", "Fused", "Slope", "declare", "elementwise"]
+__all__ = ["FLOATING", "REAL", "Fused", "Slope", "declare", "elementwise", "flat"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -54,27 +54,35 @@ FLOATING = ("biuc", "convert to a floating-point dtype first")
 _kernel = functools.cache(Elementwise)
 
 
+def flat(m: Any, grad: Any) -> Any:
+    """Return the derivative of what is the same all over a piece: zero."""
+    return m.zeros_like(grad)
+
+
 @dataclass(frozen=True, slots=True)
 class Fused:
     """A derivative rule that one kernel does on CUDA arrays.
 
     Attributes
     ----------
-    functor : str
+    functor : str or callable
         In the file of the op's own kernel, or ``"file.Functor"``; it takes the gradient and the arrays that are
-        parameters of the rule.
+        parameters of the rule. Or what launches something else, as for `Primitive.vjp`.
     rule : callable
         As for `Primitive.vjp`.
     exchanged : bool
         Whether the functor is that of the other operand: it takes the two in reverse order.
     """
 
-    functor: str
+    functor: str | Callable[..., Any]
     rule: Formula
     exchanged: bool = False
 
     def attach(self, op: Primitive, operand: str, stem: str) -> None:
         """Attach the rule and its kernel."""
+        if callable(self.functor):
+            op.vjp(operand, cuda=self.functor)(self.rule)
+            return
         code = self.rule.__code__
         parameters = code.co_varnames[2 : code.co_argcount]
         arrays = [name for name in parameters if not name.endswith("_shape")]

@@ -57,16 +57,6 @@ def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, st
     return op
 
 
-def without_slope(op: Primitive) -> Primitive:
-    """Attach the rule of a piecewise constant function of one operand: its gradient is zero."""
-
-    def zero(m: Any, grad: Any) -> Any:
-        return m.zeros_like(grad)
-
-    op.vjp(zero)
-    return op
-
-
 def summed(kernel: Callable[..., Any], *, exchanged: bool = False) -> Callable[..., Any]:
     """Return the kernel of a derivative rule whose last parameter is the shape that the gradient is summed to.
 
