@@ -10,7 +10,7 @@ rules below, parameters beyond its operands, its errors, and an example. This ho
 - The result has the promoted dtype of the operands, by PyTorch's rules: a number, and a tensor of no dimension, counts
   for its kind only. Where the function is one of real numbers, integers and bools become the default floating-point
   dtype first. A dtype that an op is not defined on raises a DtypeError that says what to do.
-- The result is a new tensor, whatever the strides of the operands; of float16 and bfloat16 it is rounded once.
+- The result is a new tensor, whatever the strides of the operands.
 - What is outside of the domain gives NaN or infinity without a warning, as in PyTorch. Every derivative has its own.
 - `lucid.exp(x)` is `x.exp()` too; `x.exp_()` writes the result into `x`, which must have its shape and hold its dtype;
   `numpy.exp(x)` is recorded as well.
@@ -138,6 +138,7 @@ def elementwise(
     refused: tuple[str, str] | None = None,
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
+    holomorphic: bool = True,
     caller: Callable[[Primitive], Any] | None = None,
 ) -> Callable[[F], F]:
     """Declare the elementwise op that the decorated function stands for, under the name of that function.
@@ -160,12 +161,24 @@ def elementwise(
         Kinds of dtypes that the op is not defined on, and what to do instead; as for `refuse`.
     dtypes, out
         Of the kernel, as for `Elementwise`. Where it takes floating-point dtypes alone, integers become such a dtype.
+    holomorphic
+        As for `Primitive`.
     caller : callable, optional
         What gives the op its caller, where it is neither `of_one` nor `of_two`.
     """
 
     def decorate(function: F) -> F:
-        declare(function.__name__, forward, kernel, *rules, refused=refused, dtypes=dtypes, out=out, caller=caller)
+        declare(
+            function.__name__,
+            forward,
+            kernel,
+            *rules,
+            refused=refused,
+            dtypes=dtypes,
+            out=out,
+            holomorphic=holomorphic,
+            caller=caller,
+        )
         return function
 
     return decorate
@@ -179,6 +192,7 @@ def declare(
     refused: tuple[str, str] | None = None,
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
+    holomorphic: bool = True,
     caller: Callable[[Primitive], Any] | None = None,
 ) -> None:
     """Declare an op by its name, as `elementwise` does: for one of several behind one public function."""
@@ -186,7 +200,8 @@ def declare(
         count = forward.nin
     else:
         count = 1 if _in_blocks(forward) else forward.__code__.co_argcount - 1
-    op = _primitive(name, forward, kernel, ("x",) if count == 1 else ("a", "b"), dtypes=dtypes, out=out)
+    inputs = ("x",) if count == 1 else ("a", "b")
+    op = _primitive(name, forward, kernel, inputs, dtypes=dtypes, out=out, holomorphic=holomorphic)
     stem = kernel.partition(".")[0] if isinstance(kernel, str) else ""
     for operand, rule in zip(op.inputs, rules, strict=bool(rules)):
         if isinstance(rule, Fused | Slope):
@@ -217,6 +232,7 @@ def _primitive(
     *,
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
+    holomorphic: bool = True,
 ) -> Primitive:
     """Return the primitive with its kernel; rules and caller are still to come."""
     settings: tuple[str, ...] = ()
@@ -235,7 +251,7 @@ def _primitive(
             return in_blocks(xp, forward, scratch, *arrays, **given)
 
         reference = blocks if _in_blocks(forward) else forward
-    op = Primitive(reference, cpu=cpu, name=name, inputs=inputs, settings=settings)
+    op = Primitive(reference, cpu=cpu, name=name, inputs=inputs, settings=settings, holomorphic=holomorphic)
     if callable(kernel):
         op.cuda(kernel)
         return op
