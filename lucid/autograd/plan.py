@@ -41,12 +41,16 @@ class Rule:
     __slots__ = ("arguments", "covers", "cuda", "function")
 
     def __init__(
-        self, function: Callable[..., Any], covers: tuple[str, ...], cuda: Callable[..., Any] | None = None
+        self,
+        function: Callable[..., Any],
+        covers: tuple[str, ...],
+        cuda: Callable[..., Any] | None = None,
+        arguments: tuple[str, ...] = (),
     ) -> None:
         self.function = function
         self.covers = covers
         self.cuda = cuda
-        self.arguments: tuple[str, ...] = function.__code__.co_varnames[2 : function.__code__.co_argcount]
+        self.arguments: tuple[str, ...] = arguments or function.__code__.co_varnames[2 : function.__code__.co_argcount]
 
     def bound(self, needs: tuple[bool, ...], *, conjugate: bool, cuda: bool) -> Callable[..., Any]:
         """Return what gives the needed gradients: `function`, with its kernel on CUDA, conjugated if complex."""

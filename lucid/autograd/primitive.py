@@ -56,6 +56,10 @@ class Primitive:
     holomorphic : bool
         Whether the rules, written for real arrays, hold for complex ones between two conjugations; False for rules
         that handle complex gradients themselves.
+    name : str, optional
+        That of the reference, if not given.
+    inputs, settings : tuple of str, optional
+        Names of the reference's parameters, where its code does not say them.
     """
 
     def __init__(
@@ -67,8 +71,11 @@ class Primitive:
         differentiable: tuple[int, ...] = (0,),
         cpu: Callable[..., Any] | None = None,
         holomorphic: bool = True,
+        name: str = "",
+        inputs: tuple[str, ...] = (),
+        settings: tuple[str, ...] = (),
     ) -> None:
-        self.name = reference.__name__.strip("_")
+        self.name = name or reference.__name__.strip("_")
         self.reference = reference
         self.view = view
         self.outputs = outputs
@@ -77,9 +84,9 @@ class Primitive:
         # read off the code: `inspect.signature` for each primitive and rule is a tenth of the time of `import lucid`
         code = reference.__code__
         ends = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-        self.variadic = bool(code.co_flags & inspect.CO_VARARGS)
-        self.inputs = code.co_varnames[1 : ends[0]] + code.co_varnames[ends[1] : ends[1] + self.variadic]
-        self.settings = code.co_varnames[ends[0] : ends[1]]
+        self.variadic = bool(code.co_flags & inspect.CO_VARARGS) and not inputs
+        self.inputs = inputs or code.co_varnames[1 : ends[0]] + code.co_varnames[ends[1] : ends[1] + self.variadic]
+        self.settings = settings or code.co_varnames[ends[0] : ends[1]]
         title = "".join(part.capitalize() for part in self.name.split("_"))
         self.node_type = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": self})
         self.rules: list[Rule] = []
@@ -124,18 +131,27 @@ class Primitive:
             return self.vjp(*self.inputs)(names[0])
 
         def attach(function: Callable[..., Any]) -> Callable[..., Any]:
-            if self.sealed:
-                raise TypeError(
-                    f"{self.name}: the rule {function.__name__} comes after the op's rules were read, and would never "
-                    "run: attach all rules before the op gets its caller and before its first call"
-                )
-            rule = Rule(function, names or self.inputs, cuda)
-            self.rules.append(rule)
-            for argument in rule.arguments:
-                expose(self, argument)
+            self.attach(Rule(function, names or self.inputs, cuda))
             return function
 
         return attach
+
+    def attach(self, rule: Rule) -> None:
+        """Attach a rule that is made already.
+
+        Raises
+        ------
+        TypeError
+            If the rules have been read already.
+        """
+        if self.sealed:
+            raise TypeError(
+                f"{self.name}: the rule {rule.function.__name__} comes after the op's rules were read, and would never "
+                "run: attach all rules before the op gets its caller and before its first call"
+            )
+        self.rules.append(rule)
+        for argument in rule.arguments:
+            expose(self, argument)
 
     def cuda(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the kernel: ``function(*arrays, **settings)`` on CUDA arrays, NotImplemented where it has none."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Array",
+    "Number",
     "asarray",
     "astype",
     "infer_dtype",
@@ -43,6 +44,9 @@ __all__ = [
 
 Array: TypeAlias = Any
 """A NumPy or CuPy array. The two share no base class, so types cannot say more."""
+
+Number: TypeAlias = bool | int | float | complex
+"""One of Python's numbers, which takes the dtype of the tensor beside it where its kind allows."""
 
 _NUMBERS = frozenset((bool, int, float, complex))
 

@@ -1,4 +1,7 @@
-"""Combinations of three tensors, elementwise."""
+"""Combinations of three tensors, elementwise: what holds for all elementwise ops says `lucid.ops.declaration`.
+
+What is declared there has one operand or two; these primitives are written out.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from lucid.ops.fused import rounded_once
 from lucid.ops.promotion import array_of, number_in, promote
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.backend.arrays import Array, Number
     from lucid.tensor import Tensor
 
 
@@ -48,30 +51,11 @@ def _lerp_weight(m: Any, grad: Any, start: Any, end: Any, weight_shape: tuple[in
     return m.sum_to(m.mul(grad, m.sub(end, start)), shape=weight_shape)
 
 
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """Return ``input + weight * (end - input)``, elementwise.
+def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
+    """Return ``input + weight * (end - input)``, elementwise: weights of 0 and 1 give `input` and `end` themselves.
 
-    Parameters
-    ----------
-    input, end : Tensor
-        What weights of 0 and 1 give.
-    weight : Tensor or number
-        All three broadcast against each other.
+    `weight` is a tensor or a number; `input` and `end` of integers raise a DtypeError.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    DtypeError
-        If `input` and `end` are of integers.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.lerp(lucid.tensor([0.0, 10.0]), lucid.tensor([1.0, 20.0]), 0.25)
     tensor([ 0.2500, 12.5000])
@@ -108,30 +92,11 @@ def _addcdiv_b(m: Any, grad: Any, a: Any, b: Any, value: Any, b_shape: tuple[int
     return m.neg(m.sum_to(m.mul(m.mul(grad, value), m.div(m.div(a, b), b)), shape=b_shape))
 
 
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """Return ``input + value * tensor1 * tensor2``, elementwise.
 
-    Parameters
-    ----------
-    input, tensor1, tensor2 : Tensor
-        All three broadcast against each other.
-    value : number
-        Factor of the product; an integer if the tensors are of integers.
+    A `value` that does not fit the dtype of `tensor1` and `tensor2`, a fraction for integers, raises a DtypeError.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    DtypeError
-        If `value` does not fit the dtype of the tensors.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.addcmul(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([3.0]), value=10)
     tensor([61.])
@@ -141,30 +106,11 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     return elementwise.addcmul(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))
 
 
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """Return ``input + value * tensor1 / tensor2``, elementwise.
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
+    """Return ``input + value * tensor1 / tensor2``, elementwise; `value` is a number.
 
-    Parameters
-    ----------
-    input, tensor1, tensor2 : Tensor
-        All three broadcast against each other.
-    value : number
-        Factor of the quotient.
+    `tensor1` and `tensor2` both of integers raise a DtypeError.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    DtypeError
-        If `tensor1` and `tensor2` are both of integers.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.addcdiv(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([4.0]), value=10)
     tensor([6.])

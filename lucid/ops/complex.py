@@ -1,4 +1,4 @@
-"""Magnitude, sign and phase; complex tensors and their parts."""
+"""Magnitude, sign and phase, elementwise; complex tensors and their parts; see `lucid.ops.declaration`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.namespace import GRAPH
 from lucid.autograd.primitive import primitive
-from lucid.cuda.elementwise import ALL, NUMBERS, Elementwise
+from lucid.cuda.elementwise import ALL, NUMBERS
 from lucid.errors import DtypeError
 from lucid.ops import core
+from lucid.ops.declaration import Fused, elementwise
 from lucid.ops.elementwise import of_one, refuse, tensor_operand
 from lucid.ops.promotion import tensor_dtype
 
@@ -23,51 +25,37 @@ def _is_complex(x: Any) -> bool:
     return getattr(x, "array", x).dtype.kind == "c"
 
 
-@primitive(cpu=np.abs, holomorphic=False)
-def _abs(xp: Any, x: Array) -> Array:
-    return xp.abs(x)
-
-
-_abs.cuda(Elementwise("elementwise", "Abs", dtypes=NUMBERS))
-
-
-@_abs.vjp(cuda=Elementwise("elementwise", "AbsGrad", "TT"))
-def _abs_vjp(m: Any, grad: Any, x: Any) -> Any:
-    return m.mul(grad, m.sgn(x))
-
-
-of_one(_abs, at_least_float=False)
-
-
+@elementwise(
+    np.abs,
+    "elementwise.Abs",
+    Fused("AbsGrad", lambda m, grad, x: m.mul(grad, m.sgn(x))),
+    refused=("b", "convert to integers first"),
+    dtypes=NUMBERS,
+    holomorphic=False,
+)
 def abs(input: Tensor) -> Tensor:
-    """Return the absolute value, of complex numbers the magnitude, elementwise; the gradient at zero is zero.
+    """Return the absolute value, of complex numbers the magnitude, elementwise, not of bools.
 
-    Parameters
-    ----------
-    input : Tensor
-        Not of bools.
+    The result is real; the gradient at zero is zero.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`; real.
-
-    Raises
-    ------
-    DtypeError
-        If `input` is of bools.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.abs(lucid.tensor([-1.0, 2.0]))
     tensor([1., 2.])
     """
-    refuse("abs", "b", input, instead="convert to integers first")
-    return _abs.call(input)
+    return GRAPH.abs(input)
 
 
-@primitive(holomorphic=False)
+def sign(input: Tensor) -> Tensor:
+    """Return -1, 0 or 1 with the sign of `input`, elementwise, of real numbers; 0 for NaN. The gradient is zero.
+
+    >>> import lucid
+    >>> lucid.sign(lucid.tensor([-3.0, 0.0, 2.0]))
+    tensor([-1.,  0.,  1.])
+    """
+    refuse("sign", "c", input, instead="use sgn")
+    return GRAPH.sgn(input)
+
+
 def _sgn(xp: Any, x: Array) -> Array:
     if x.dtype.kind == "c":
         size = xp.abs(x)
@@ -78,10 +66,6 @@ def _sgn(xp: Any, x: Array) -> Array:
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
-_sgn.cuda(Elementwise("elementwise", "Sign", dtypes=ALL))
-
-
-@_sgn.vjp
 def _sgn_vjp(m: Any, grad: Any, x: Any, out: Any) -> Any:
     if not _is_complex(x):
         return m.zeros_like(grad)
@@ -90,57 +74,15 @@ def _sgn_vjp(m: Any, grad: Any, x: Any, out: Any) -> Any:
     return m.where(m.eq(size, 0), 0, m.div(m.sub(grad, along), size))
 
 
-of_one(_sgn, at_least_float=False)
-
-
-def sign(input: Tensor) -> Tensor:
-    """Return -1, 0 or 1 with the sign of `input`, elementwise; 0 for NaN. The gradient is zero.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If `input` is complex.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> lucid.sign(lucid.tensor([-3.0, 0.0, 2.0]))
-    tensor([-1.,  0.,  1.])
-    """
-    refuse("sign", "c", input, instead="use sgn")
-    return _sgn.call(input)
-
-
+@elementwise(_sgn, "elementwise.Sign", _sgn_vjp, dtypes=ALL, holomorphic=False)
 def sgn(input: Tensor) -> Tensor:
     """Return ``input / abs(input)``, elementwise, and 0 at zero: the sign, or the direction of a complex number.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.sgn(lucid.tensor([-3.0, 0.0, 2.0]))
     tensor([-1.,  0.,  1.])
     """
-    return _sgn.call(input)
+    return GRAPH.sgn(input)
 
 
 @primitive(view=True, holomorphic=False)
@@ -156,18 +98,6 @@ def _real_vjp(m: Any, grad: Any, x_dtype: Any) -> Any:
 def real(input: Tensor) -> Tensor:
     """Return the real part as a view; a real tensor itself.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`; real.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.real(lucid.tensor([1 + 2j]))
     tensor([1.])
@@ -187,25 +117,8 @@ def _imag_vjp(m: Any, grad: Any, x_dtype: Any) -> Any:
 
 
 def imag(input: Tensor) -> Tensor:
-    """Return the imaginary part as a view.
+    """Return the imaginary part as a view; a real tensor raises a DtypeError.
 
-    Parameters
-    ----------
-    input : Tensor
-        Complex.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`; real.
-
-    Raises
-    ------
-    DtypeError
-        If `input` is real.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.imag(lucid.tensor([1 + 2j]))
     tensor([2.])
@@ -218,18 +131,6 @@ def imag(input: Tensor) -> Tensor:
 def conj(input: Tensor) -> Tensor:
     """Return the complex conjugate, elementwise; a real tensor itself.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.conj(lucid.tensor([1 + 2j]))
     tensor([1.-2.j])
@@ -259,18 +160,6 @@ of_one(_angle)
 def angle(input: Tensor) -> Tensor:
     """Return the phase in [-pi, pi], elementwise; of a real number 0 or, below zero, pi.
 
-    Parameters
-    ----------
-    input : Tensor
-        Integers become the default floating-point dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`; real.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.angle(lucid.tensor([1j, -1]))
     tensor([1.5708, 3.1416])
@@ -300,25 +189,8 @@ def _complex_imag(m: Any, grad: Any, imag_shape: tuple[int, ...]) -> Any:
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Return ``real + 1j * imag``, elementwise.
 
-    Parameters
-    ----------
-    real, imag : Tensor
-        The parts, both float32 or both float64, broadcast against each other.
+    `real` and `imag` are both float32 or both float64, or a DtypeError is raised.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape; complex64 or complex128.
-
-    Raises
-    ------
-    DtypeError
-        If the parts are of other dtypes, or of two.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.complex(lucid.tensor([1.0]), lucid.tensor([2.0]))
     tensor([1.+2.j])

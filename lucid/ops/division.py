@@ -1,4 +1,9 @@
-"""Quotients and remainders, elementwise."""
+"""Quotients and remainders, elementwise.
+
+Integers divided by zero with a rounding, and remainders of them, raise a DivisionByZeroError on the CPU; a GPU would
+have to wait for the answer, and gives whatever the machine makes of it, as in PyTorch. What is rounded, and its
+remainder, is of real numbers. What holds for all elementwise ops says `lucid.ops.declaration`.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +12,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.primitive import primitive
+from lucid.autograd.namespace import GRAPH
 from lucid.autograd.recording import binary
-from lucid.cuda.elementwise import NUMBERS, Elementwise
+from lucid.cuda.elementwise import NUMBERS
 from lucid.errors import LucidError
-from lucid.ops.elementwise import of_one, of_two, refuse, summed
+from lucid.ops.declaration import Fused, declare, elementwise
+from lucid.ops.elementwise import refuse
 from lucid.ops.promotion import promote
 
 if TYPE_CHECKING:
     from lucid.autograd.primitive import Primitive
-    from lucid.backend.arrays import Array
+    from lucid.backend.arrays import Array, Number
     from lucid.tensor import Tensor
 
 REAL_PARTS = "take the real and imaginary parts first"
@@ -26,15 +32,16 @@ class DivisionByZeroError(LucidError, RuntimeError, ZeroDivisionError):
     """An integer was divided by zero."""
 
 
+class RoundingModeError(LucidError, RuntimeError, ValueError):
+    """A way of rounding is unknown."""
+
+
 def _has_zero(divisor: Any) -> bool:
     return isinstance(divisor, np.ndarray | np.generic | int) and not np.all(cast("Any", divisor))
 
 
-def of_whole_quotient(op: Primitive) -> Primitive:
-    """Give a primitive of two real operands its caller, which looks for integers divided by zero.
-
-    On the CPU only: the GPU would have to wait for the answer, and gives whatever the machine makes of it, as PyTorch.
-    """
+def of_whole_quotient(op: Primitive) -> None:
+    """Give a primitive of two real operands its caller, which looks for integers divided by zero on the CPU."""
 
     def general(a: Any, b: Any) -> Any:
         refuse(op.name, "c", a, b, instead=REAL_PARTS)
@@ -45,50 +52,6 @@ def of_whole_quotient(op: Primitive) -> Primitive:
         return op(a, b)
 
     op.call = binary(op, general)
-    return op
-
-
-@primitive(cpu=np.divide)
-def _div(xp: Any, a: Array, b: Array) -> Array:
-    return xp.divide(a, b)
-
-
-_div.cuda(Elementwise("division", "Div", "TT"))
-
-
-@_div.vjp("a")
-def _div_a(m: Any, grad: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(m.div(grad, b), shape=a_shape)
-
-
-@_div.vjp("b", cuda=summed(Elementwise("division", "DivGradB", "TTT")))
-def _div_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
-    return m.neg(m.sum_to(m.mul(grad, m.div(m.div(a, b), b)), shape=b_shape))
-
-
-of_two(_div, at_least_float=True)
-
-
-@primitive(cpu=np.floor_divide)
-def _floor_divide(xp: Any, a: Array, b: Array) -> Array:
-    return xp.floor_divide(a, b)
-
-
-_floor_divide.cuda(Elementwise("division", "FloorDivide", "TT", dtypes=NUMBERS))
-
-
-def _trunc_divide_on(xp: Any, a: Array, b: Array) -> Array:
-    if np.result_type(a, b).kind in "biu":
-        return xp.floor_divide(xp.subtract(a, xp.fmod(a, b)), b)
-    return xp.trunc(xp.divide(a, b))
-
-
-@primitive
-def _trunc_divide(xp: Any, a: Array, b: Array) -> Array:
-    return _trunc_divide_on(xp, a, b)
-
-
-_trunc_divide.cuda(Elementwise("division", "TruncDivide<{T}>", "TT", dtypes=NUMBERS))
 
 
 def _no_slope_a(m: Any, grad: Any, a_shape: tuple[int, ...]) -> Any:
@@ -99,41 +62,40 @@ def _no_slope_b(m: Any, grad: Any, b_shape: tuple[int, ...]) -> Any:
     return m.zeros_like(m.sum_to(grad, shape=b_shape))
 
 
-for _op in (_floor_divide, _trunc_divide):
-    _op.vjp("a")(_no_slope_a)
-    _op.vjp("b")(_no_slope_b)
-    of_whole_quotient(_op)
+def _trunc_divide(xp: Any, a: Array, b: Array) -> Array:
+    if np.result_type(a, b).kind in "biu":
+        return xp.floor_divide(xp.subtract(a, xp.fmod(a, b)), b)
+    return xp.trunc(xp.divide(a, b))
 
 
-def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+declare(
+    "trunc_divide",
+    _trunc_divide,
+    "division.TruncDivide<{T}>",
+    _no_slope_a,
+    _no_slope_b,
+    dtypes=NUMBERS,
+    caller=of_whole_quotient,
+)
+
+
+def _div_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.neg(m.sum_to(m.mul(grad, m.div(m.div(a, b), b)), shape=b_shape))
+
+
+@elementwise(
+    np.divide,
+    "division.Div",
+    lambda m, grad, b, a_shape: m.sum_to(m.div(grad, b), shape=a_shape),
+    Fused("DivGradB", _div_b),
+)
+def div(input: Tensor, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
     """Return ``input / other``, elementwise, as it is or rounded to whole numbers.
 
-    Parameters
-    ----------
-    input : Tensor
-        Dividend.
-    other : Tensor or number
-        Divisor, broadcast against the dividend.
-    rounding_mode : None, ``"floor"`` or ``"trunc"``
-        None gives the true quotient, and a floating-point dtype for integers; ``"floor"`` rounds down, ``"trunc"``
-        towards zero, both in the promoted dtype and with a gradient of zero.
+    With `rounding_mode` None it is the true quotient, of integers in the default floating-point dtype; ``"floor"``
+    rounds down and ``"trunc"`` towards zero, in the promoted dtype and with a gradient of zero; anything else raises a
+    ValueError.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes cannot be broadcast.
-    DivisionByZeroError
-        If integers are divided by zero with a rounding mode, on the CPU.
-    ValueError
-        If `rounding_mode` is something else.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.div(lucid.tensor([7.0, -7.0]), 2)
     tensor([ 3.5000, -3.5000])
@@ -141,181 +103,92 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
     tensor([ 3., -4.])
     """
     if rounding_mode is None:
-        return _div.call(input, other)
+        return GRAPH.div(input, other)
     if rounding_mode == "floor":
-        return _floor_divide.call(input, other)
+        return GRAPH.floor_divide(input, other)
     if rounding_mode == "trunc":
-        return _trunc_divide.call(input, other)
+        return GRAPH.trunc_divide(input, other)
     raise RoundingModeError(f"div: expected rounding_mode to be None, 'floor' or 'trunc', got {rounding_mode!r}")
 
 
-class RoundingModeError(LucidError, RuntimeError, ValueError):
-    """A way of rounding is unknown."""
+@elementwise(
+    np.floor_divide,
+    "division.FloorDivide",
+    _no_slope_a,
+    _no_slope_b,
+    dtypes=NUMBERS,
+    caller=of_whole_quotient,
+)
+def floor_divide(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the largest whole number that is not above ``input / other``, elementwise; its gradient is zero.
 
-
-def floor_divide(input: Tensor, other: Any) -> Tensor:
-    """Return the largest whole number that is not above ``input / other``, elementwise.
-
-    Parameters
-    ----------
-    input : Tensor
-        Dividend.
-    other : Tensor or number
-        Divisor, broadcast against the dividend.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype; its gradient is zero.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes cannot be broadcast.
-    DivisionByZeroError
-        If integers are divided by zero, on the CPU.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.floor_divide(lucid.tensor([7, -7]), 2)
     tensor([ 3, -4])
     """
-    return _floor_divide.call(input, other)
-
-
-@primitive(cpu=np.remainder)
-def _remainder(xp: Any, a: Array, b: Array) -> Array:
-    return xp.remainder(a, b)
-
-
-_remainder.cuda(Elementwise("division", "Remainder", "TT", dtypes=NUMBERS))
-
-
-@primitive(cpu=np.fmod)
-def _fmod(xp: Any, a: Array, b: Array) -> Array:
-    return xp.fmod(a, b)
-
-
-_fmod.cuda(Elementwise("division", "Fmod", "TT", dtypes=NUMBERS))
+    return GRAPH.floor_divide(input, other)
 
 
 def _keep_a(m: Any, grad: Any, a_shape: tuple[int, ...]) -> Any:
     return m.sum_to(grad, shape=a_shape)
 
 
-@_remainder.vjp("b", cuda=summed(Elementwise("division", "RemainderGradB", "TTT")))
 def _remainder_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
     return m.neg(m.sum_to(m.mul(grad, m.floor_divide(a, b)), shape=b_shape))
 
 
-@_fmod.vjp("b", cuda=summed(Elementwise("division", "FmodGradB<{T}>", "TTT")))
-def _fmod_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
-    return m.neg(m.sum_to(m.mul(grad, m.trunc_divide(a, b)), shape=b_shape))
-
-
-for _op in (_remainder, _fmod):
-    _op.vjp("a")(_keep_a)
-    of_whole_quotient(_op)
-
-
-def remainder(input: Tensor, other: Any) -> Tensor:
+@elementwise(
+    np.remainder,
+    "division.Remainder",
+    _keep_a,
+    Fused("RemainderGradB", _remainder_b),
+    dtypes=NUMBERS,
+    caller=of_whole_quotient,
+)
+def remainder(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return ``input - other * floor(input / other)``, elementwise: the remainder with the sign of the divisor.
 
     Of zero, too, as in Python: ``-0.0`` for a divisor below zero.
 
-    Parameters
-    ----------
-    input : Tensor
-        Dividend.
-    other : Tensor or number
-        Divisor, broadcast against the dividend.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes cannot be broadcast.
-    DivisionByZeroError
-        If integers are divided by zero, on the CPU.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.remainder(lucid.tensor([7.0, -7.0]), 3)
     tensor([1., 2.])
     """
-    return _remainder.call(input, other)
+    return GRAPH.remainder(input, other)
 
 
-def fmod(input: Tensor, other: Any) -> Tensor:
+def _fmod_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.neg(m.sum_to(m.mul(grad, m.trunc_divide(a, b)), shape=b_shape))
+
+
+@elementwise(
+    np.fmod,
+    "division.Fmod",
+    _keep_a,
+    Fused("FmodGradB<{T}>", _fmod_b),
+    dtypes=NUMBERS,
+    caller=of_whole_quotient,
+)
+def fmod(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return ``input - other * trunc(input / other)``, elementwise: the remainder with the sign of the dividend.
 
-    Parameters
-    ----------
-    input : Tensor
-        Dividend.
-    other : Tensor or number
-        Divisor, broadcast against the dividend.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes cannot be broadcast.
-    DivisionByZeroError
-        If integers are divided by zero, on the CPU.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.fmod(lucid.tensor([7.0, -7.0]), 3)
     tensor([ 1., -1.])
     """
-    return _fmod.call(input, other)
+    return GRAPH.fmod(input, other)
 
 
-@primitive(cpu=np.reciprocal)
-def _reciprocal(xp: Any, x: Array) -> Array:
-    return xp.reciprocal(x)
-
-
-_reciprocal.cuda(Elementwise("division", "Reciprocal"))
-
-
-@_reciprocal.vjp(cuda=Elementwise("division", "ReciprocalGrad", "TT"))
-def _reciprocal_vjp(m: Any, grad: Any, out: Any) -> Any:
-    return m.neg(m.mul(grad, m.square(out)))
-
-
-of_one(_reciprocal)
-
-
+@elementwise(
+    np.reciprocal,
+    "division.Reciprocal",
+    Fused("ReciprocalGrad", lambda m, grad, out: m.neg(m.mul(grad, m.square(out)))),
+)
 def reciprocal(input: Tensor) -> Tensor:
     """Return ``1 / input``, elementwise.
 
-    Parameters
-    ----------
-    input : Tensor
-        Integers become the default floating-point dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.reciprocal(lucid.tensor([2.0, -4.0]))
     tensor([ 0.5000, -0.2500])
     """
-    return _reciprocal.call(input)
+    return GRAPH.reciprocal(input)

@@ -1,4 +1,7 @@
-"""Elementwise arithmetic with broadcasting and PyTorch's dtype promotion; how an elementwise op gets its caller."""
+"""Elementwise arithmetic, and how an elementwise op gets its caller; what holds for all says `lucid.ops.declaration`.
+
+The declaration stands on what is here, so these few write out what it makes.
+"""
 
 from __future__ import annotations
 
@@ -22,40 +25,38 @@ from lucid.ops.scalars import as_number
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.arrays import Array
+    from lucid.backend.arrays import Array, Number
     from lucid.tensor import Tensor
 
 
-def of_two(op: Primitive, *, at_least_float: bool = False) -> Primitive:
+def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, str] | None = None) -> Primitive:
     """Give a primitive of two operands its caller: the short path, or promotion and the general one."""
 
     def general(a: Any, b: Any) -> Any:
+        if refused is not None:
+            refuse(op.name, refused[0], a, b, instead=refused[1])
         return op(*promote(a, b, at_least_float=at_least_float))
 
     op.call = binary(op, general)
     return op
 
 
-def of_one(op: Primitive, *, at_least_float: bool = True) -> Primitive:
+def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, str] | None = None) -> Primitive:
     """Give a primitive of one operand its caller: the short path, or the general one.
 
-    Integers and bools become the default dtype, unless the op is defined on them.
+    Integers and bools become the default dtype, unless the op is defined on them. With settings there is no short path.
     """
 
-    def general(x: Any) -> Any:
-        return op(float_operand(x) if at_least_float else tensor_operand(x))
+    def general(x: Any, **settings: Any) -> Any:
+        if refused is not None:
+            refuse(op.name, refused[0], x, instead=refused[1])
+        return op(float_operand(x) if at_least_float else tensor_operand(x), **settings)
 
-    op.call = unary(op, general)
-    return op
-
-
-def without_slope(op: Primitive) -> Primitive:
-    """Attach the rule of a piecewise constant function of one operand: its gradient is zero."""
-
-    def zero(m: Any, grad: Any) -> Any:
-        return m.zeros_like(grad)
-
-    op.vjp(zero)
+    if op.settings:
+        op.seal()
+        op.call = general
+    else:
+        op.call = unary(op, general)
     return op
 
 
@@ -171,34 +172,11 @@ def _add_vjp(m: Any, grad: Any, a_shape: tuple[int, ...] | None, b_shape: tuple[
 of_two(_add)
 
 
-def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """Return ``input + alpha * other``, elementwise.
 
-    Parameters
-    ----------
-    input : Tensor
-        First operand.
-    other : Tensor or number
-        Second operand, broadcast against the first.
-    alpha : number
-        Factor of `other`; an integer if the operands are.
+    `alpha` is a number that fits the dtype of the operands, an integer for integers; another raises a DtypeError.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes cannot be broadcast.
-    DtypeError
-        If `alpha` does not fit the dtype of the operands.
-    DeviceError
-        If the operands are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.add(lucid.tensor([1.0, 2.0]), 1)
     tensor([2., 3.])
@@ -243,34 +221,11 @@ def _sub_general(a: Any, b: Any) -> Any:
 _sub.call = binary(_sub, _sub_general)
 
 
-def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Return ``input - alpha * other``, elementwise.
+def sub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+    """Return ``input - alpha * other``, elementwise; bools raise a DtypeError.
 
-    Parameters
-    ----------
-    input : Tensor
-        First operand.
-    other : Tensor or number
-        Second operand, broadcast against the first.
-    alpha : number
-        Factor of `other`; an integer if the operands are.
+    `alpha` is as for `add`.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes cannot be broadcast.
-    DtypeError
-        If an operand is a bool, or `alpha` does not fit their dtype.
-    DeviceError
-        If the operands are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.sub(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0, 4.0]), alpha=2)
     tensor([-5., -6.])
@@ -281,32 +236,11 @@ def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return _with_scaled(_sub, "sub", input, other, alpha)
 
 
-def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Return ``other - alpha * input``, elementwise.
+def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+    """Return ``other - alpha * input``, elementwise; bools raise a DtypeError.
 
-    Parameters
-    ----------
-    input : Tensor
-        What is subtracted.
-    other : Tensor or number
-        What it is subtracted from.
-    alpha : number
-        Factor of `input`; an integer if the operands are.
+    `alpha` is as for `add`.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes cannot be broadcast.
-    DtypeError
-        If an operand is a bool, or `alpha` does not fit their dtype.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.rsub(lucid.tensor([1.0, 2.0]), 1)
     tensor([ 0., -1.])
@@ -340,30 +274,9 @@ def _mul_b(m: Any, grad: Any, a: Any, b_shape: tuple[int, ...]) -> Any:
 of_two(_mul)
 
 
-def mul(input: Tensor, other: Any) -> Tensor:
+def mul(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return ``input * other``, elementwise.
 
-    Parameters
-    ----------
-    input : Tensor
-        First operand.
-    other : Tensor or number
-        Second operand, broadcast against the first.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes cannot be broadcast.
-    DeviceError
-        If the operands are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.mul(lucid.tensor([1.0, 2.0]), 3)
     tensor([3., 6.])
@@ -419,25 +332,8 @@ of_one(_neg, at_least_float=False)
 
 
 def neg(input: Tensor) -> Tensor:
-    """Return ``-input``, elementwise.
+    """Return ``-input``, elementwise, not of bools.
 
-    Parameters
-    ----------
-    input : Tensor
-        Not of bools.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If `input` is of bools.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.neg(lucid.tensor([1.0, -2.0]))
     tensor([-1.,  2.])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -365,7 +365,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     if dim is None:
         return _extreme("max", _amax, input, None, False)
     if isinstance(dim, TensorBase):
-        return maximum(input, dim)
+        return maximum(input, cast("Tensor", dim))
     return _extreme_along("max", _argmax, input, dim, keepdim)
 
 
@@ -404,5 +404,5 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     if dim is None:
         return _extreme("min", _amin, input, None, False)
     if isinstance(dim, TensorBase):
-        return minimum(input, dim)
+        return minimum(input, cast("Tensor", dim))
     return _extreme_along("min", _argmin, input, dim, keepdim)

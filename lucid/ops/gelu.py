@@ -1,15 +1,13 @@
-"""Gelu, exact and by tanh, elementwise, with fused backwards."""
+"""Gelu, exact and by tanh, elementwise, with fused backwards; what holds for them says `lucid.ops.declaration`."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.primitive import primitive
-from lucid.cuda.elementwise import Elementwise
+from lucid.autograd.namespace import GRAPH
 from lucid.errors import LucidError
-from lucid.ops.activation import of_floating
-from lucid.ops.fused import in_blocks
+from lucid.ops.declaration import FLOATING, Slope, declare, elementwise
 from lucid.ops.normal_tail import tail_into
 
 if TYPE_CHECKING:
@@ -36,14 +34,6 @@ def gelu_into(xp: Any, out: Array, x: Array, density: Array, size: Array, spare:
     xp.subtract(out, size, out=out)
 
 
-@primitive
-def _gelu(xp: Any, x: Array) -> Array:
-    return in_blocks(xp, gelu_into, 3, x)
-
-
-_gelu.cuda(Elementwise("gelu", "Gelu"))
-
-
 def gelu_grad_into(xp: Any, out: Array, g: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
     """Write `g` times the slope of gelu to `out`."""
     # 1/2 + sign(x) * (1/2 - Q(|x|) + |x| * density(x))
@@ -57,33 +47,11 @@ def gelu_grad_into(xp: Any, out: Array, g: Array, x: Array, density: Array, size
     xp.multiply(out, g, out=out)
 
 
-@primitive
-def _gelu_grad(xp: Any, g: Array, x: Array) -> Array:
-    return in_blocks(xp, gelu_grad_into, 3, g, x)
-
-
-_gelu_grad.cuda(Elementwise("gelu", "GeluGrad", "TT"))
-
-
-@_gelu.vjp
-def _gelu_vjp(m: Any, grad: Any, x: Any) -> Any:
-    return m.gelu_grad(grad, x)
-
-
-@_gelu_grad.vjp("g")
-def _gelu_grad_g(m: Any, grad: Any, x: Any) -> Any:
-    return m.gelu_grad(grad, x)
-
-
-@_gelu_grad.vjp("x")
 def gelu_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
     """Return ``grad * g`` times the second derivative of gelu."""
     square = m.square(x)
     bend = m.mul(m.exp(m.mul(square, -0.5)), m.mul(m.sub(2, square), PEAK))
     return m.mul(m.mul(grad, g), bend)
-
-
-of_floating(_gelu)
 
 
 def _gate_into(xp: Any, out: Array, x: Array) -> None:
@@ -103,14 +71,6 @@ def gelu_tanh_into(xp: Any, out: Array, x: Array) -> None:
     xp.multiply(out, x, out=out)
 
 
-@primitive
-def _gelu_tanh(xp: Any, x: Array) -> Array:
-    return in_blocks(xp, gelu_tanh_into, 0, x)
-
-
-_gelu_tanh.cuda(Elementwise("gelu", "GeluTanh"))
-
-
 def gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array, rest: Array) -> None:
     """Write `g` times the slope of gelu by tanh to `out`."""
     # s * (1 + x * (1 - s) * 2 * u') with the gate s and u' = RISE * (1 + 3 * CUBIC * x**2)
@@ -126,25 +86,6 @@ def gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array, re
     xp.multiply(out, g, out=out)
 
 
-@primitive
-def _gelu_tanh_grad(xp: Any, g: Array, x: Array) -> Array:
-    return in_blocks(xp, gelu_tanh_grad_into, 2, g, x)
-
-
-_gelu_tanh_grad.cuda(Elementwise("gelu", "GeluTanhGrad", "TT"))
-
-
-@_gelu_tanh.vjp
-def _gelu_tanh_vjp(m: Any, grad: Any, x: Any) -> Any:
-    return m.gelu_tanh_grad(grad, x)
-
-
-@_gelu_tanh_grad.vjp("g")
-def _gelu_tanh_grad_g(m: Any, grad: Any, x: Any) -> Any:
-    return m.gelu_tanh_grad(grad, x)
-
-
-@_gelu_tanh_grad.vjp("x")
 def gelu_tanh_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
     """Return ``grad * g`` times the second derivative of gelu by tanh."""
     # t' * (u' + x * u'' / 2 - x * t * u'**2) with t = tanh(u), t' = 1 - t**2
@@ -156,39 +97,28 @@ def gelu_tanh_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
     return m.mul(m.tanh_grad(m.mul(grad, g), t), bend)
 
 
-of_floating(_gelu_tanh)
+declare(
+    "gelu_tanh",
+    gelu_tanh_into,
+    "gelu.GeluTanh",
+    Slope("GeluTanhGrad", gelu_tanh_grad_into, gelu_tanh_grad_x),
+    refused=FLOATING,
+)
 
 
+@elementwise(gelu_into, "gelu.Gelu", Slope("GeluGrad", gelu_grad_into, gelu_grad_x), refused=FLOATING)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """Return `input` times the share of the normal distribution below it, elementwise.
+    """Return `input` times the share of the normal distribution below it, elementwise, of a floating-point tensor.
 
-    Parameters
-    ----------
-    input : Tensor
-        Floating point.
-    approximate : ``"none"`` or ``"tanh"``
-        ``"tanh"`` takes ``0.5 * input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input**3)))``.
+    `approximate` is ``"none"``, or ``"tanh"`` for
+    ``0.5 * input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input**3)))``; else an ApproximationError is raised.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If `input` is not floating point.
-    ApproximationError
-        If `approximate` is something else.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.gelu(lucid.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.1587,  0.0000,  1.9545])
     """
     if approximate == "none":
-        return _gelu.call(input)
+        return GRAPH.gelu(input)
     if approximate == "tanh":
-        return _gelu_tanh.call(input)
+        return GRAPH.gelu_tanh(input)
     raise ApproximationError(f"gelu: expected approximate to be 'none' or 'tanh', got {approximate!r}")

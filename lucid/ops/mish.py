@@ -1,13 +1,14 @@
-"""Mish: a number times the hyperbolic tangent of its softplus, with a fused backward."""
+"""Mish: a number times the hyperbolic tangent of its softplus, elementwise, with a fused backward.
+
+What holds for it as for all of its kind says `lucid.ops.declaration`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.primitive import primitive
-from lucid.cuda.elementwise import Elementwise
-from lucid.ops.activation import of_floating
-from lucid.ops.fused import in_blocks
+from lucid.autograd.namespace import GRAPH
+from lucid.ops.declaration import FLOATING, Slope, elementwise
 from lucid.ops.sigmoid import sigmoid_into
 
 if TYPE_CHECKING:
@@ -41,14 +42,6 @@ def _mish_into(xp: Any, out: Array, x: Array, rest: Array, power: Array) -> None
     xp.multiply(out, x, out=out)
 
 
-@primitive
-def _mish(xp: Any, x: Array) -> Array:
-    return in_blocks(xp, _mish_into, 2, x)
-
-
-_mish.cuda(Elementwise("sigmoid", "Mish"))
-
-
 def _mish_grad_into(xp: Any, out: Array, g: Array, x: Array, rest: Array, slope: Array) -> None:
     # t + x * s * (1 - t) * (1 + t), t the gate and s the sigmoid
     _gate_into(xp, out, x, rest, slope)
@@ -61,25 +54,6 @@ def _mish_grad_into(xp: Any, out: Array, g: Array, x: Array, rest: Array, slope:
     xp.multiply(out, g, out=out)
 
 
-@primitive
-def _mish_grad(xp: Any, g: Array, x: Array) -> Array:
-    return in_blocks(xp, _mish_grad_into, 2, g, x)
-
-
-_mish_grad.cuda(Elementwise("sigmoid", "MishGrad", "TT"))
-
-
-@_mish.vjp
-def _mish_vjp(m: Any, grad: Any, x: Any) -> Any:
-    return m.mish_grad(grad, x)
-
-
-@_mish_grad.vjp("g")
-def _mish_grad_g(m: Any, grad: Any, x: Any) -> Any:
-    return m.mish_grad(grad, x)
-
-
-@_mish_grad.vjp("x")
 def _mish_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
     # (1 - t * t) * s * (2 + x * (1 - s - 2 * t * s))
     slope = m.sigmoid(x)
@@ -88,31 +62,12 @@ def _mish_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
     return m.mul(m.tanh_grad(m.mul(grad, g), gate), m.mul(slope, bend))
 
 
-of_floating(_mish)
-
-
+@elementwise(_mish_into, "sigmoid.Mish", Slope("MishGrad", _mish_grad_into, _mish_grad_x), refused=FLOATING)
 def mish(input: Tensor) -> Tensor:
-    """Return ``input * tanh(softplus(input))``, elementwise.
+    """Return ``input * tanh(softplus(input))``, elementwise, of a floating-point tensor.
 
-    Parameters
-    ----------
-    input : Tensor
-        Floating point.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If `input` is not floating point.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.mish(lucid.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
     """
-    return _mish.call(input)
+    return GRAPH.mish(input)

@@ -1,4 +1,4 @@
-"""NaN and infinity: where they are, and numbers in their place."""
+"""NaN and infinity, elementwise: where they are, and numbers in their place; see `lucid.ops.declaration`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.primitive import primitive
+from lucid.autograd.namespace import GRAPH
 from lucid.backend.limits import finfo
-from lucid.cuda.elementwise import ALL, Elementwise
+from lucid.cuda.elementwise import ALL
 from lucid.ops.core import clone
-from lucid.ops.elementwise import of_one, refuse, tensor_operand
+from lucid.ops.declaration import Fused, elementwise
+from lucid.ops.elementwise import refuse, tensor_operand
 from lucid.ops.promotion import tensor_dtype
 from lucid.ops.scalars import as_number
 
@@ -19,106 +20,39 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-@primitive(cpu=np.isnan)
-def _isnan(xp: Any, x: Array) -> Array:
-    return xp.isnan(x)
-
-
-_isnan.cuda(Elementwise("nonfinite", "IsNan", out="bool", dtypes=ALL))
-
-
-of_one(_isnan, at_least_float=False)
-
-
+@elementwise(np.isnan, "nonfinite.IsNan", dtypes=ALL, out="bool")
 def isnan(input: Tensor) -> Tensor:
     """Return where `input` is not a number, elementwise; of a complex number, either part.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`, bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.isnan(lucid.tensor([1.0, float("inf"), float("nan")]))
     tensor([False, False,  True])
     """
-    return _isnan.call(input)
+    return GRAPH.isnan(input)
 
 
-@primitive(cpu=np.isinf)
-def _isinf(xp: Any, x: Array) -> Array:
-    return xp.isinf(x)
-
-
-_isinf.cuda(Elementwise("nonfinite", "IsInf", out="bool", dtypes=ALL))
-
-
-of_one(_isinf, at_least_float=False)
-
-
+@elementwise(np.isinf, "nonfinite.IsInf", dtypes=ALL, out="bool")
 def isinf(input: Tensor) -> Tensor:
     """Return where `input` is infinite, elementwise; of a complex number, either part.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`, bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.isinf(lucid.tensor([1.0, float("inf"), float("nan")]))
     tensor([False,  True, False])
     """
-    return _isinf.call(input)
+    return GRAPH.isinf(input)
 
 
-@primitive(cpu=np.isfinite)
-def _isfinite(xp: Any, x: Array) -> Array:
-    return xp.isfinite(x)
-
-
-_isfinite.cuda(Elementwise("nonfinite", "IsFinite", out="bool", dtypes=ALL))
-
-
-of_one(_isfinite, at_least_float=False)
-
-
+@elementwise(np.isfinite, "nonfinite.IsFinite", dtypes=ALL, out="bool")
 def isfinite(input: Tensor) -> Tensor:
     """Return where `input` is neither infinite nor NaN, elementwise.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`, bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.isfinite(lucid.tensor([1.0, float("inf"), float("nan")]))
     tensor([ True, False, False])
     """
-    return _isfinite.call(input)
+    return GRAPH.isfinite(input)
 
 
-@primitive
 def _nan_to_num(xp: Any, x: Array, *, nan: float, posinf: float, neginf: float) -> Array:
     out = xp.where(xp.isnan(x), x.dtype.type(nan), x)
     out[xp.equal(x, np.inf)] = posinf
@@ -126,45 +60,19 @@ def _nan_to_num(xp: Any, x: Array, *, nan: float, posinf: float, neginf: float) 
     return out
 
 
-_NAN_TO_NUM = Elementwise("nonfinite", "NanToNum", "TSSS")
-
-
-@_nan_to_num.cuda
-def _nan_to_num_cuda(x: Array, *, nan: float, posinf: float, neginf: float) -> Any:
-    return _NAN_TO_NUM(x, nan, posinf, neginf)
-
-
-@_nan_to_num.vjp(cuda=Elementwise("nonfinite", "NanToNumGrad", "TT"))
-def _nan_to_num_vjp(m: Any, grad: Any, x: Any) -> Any:
-    return m.where(m.isfinite(x), grad, 0)
-
-
+@elementwise(
+    _nan_to_num,
+    "nonfinite.NanToNum",
+    Fused("NanToNumGrad", lambda m, grad, x: m.where(m.isfinite(x), grad, 0)),
+)
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Return `input` with NaN and infinities replaced by numbers; their gradient is zero.
+    """Return `input` with NaN and infinities replaced by numbers, elementwise; their gradient is zero.
 
-    Parameters
-    ----------
-    input : Tensor
-        Real; integers come back unchanged.
-    nan : float, optional
-        What replaces NaN; 0 if left out.
-    posinf, neginf : float, optional
-        What replaces the infinities; the largest and the smallest finite number of the dtype if left out.
+    NaN becomes `nan`, or 0; infinities become `posinf` and `neginf`, or the largest and the smallest finite number of
+    the dtype. Integers come back unchanged; complex numbers raise a DtypeError.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If `input` is complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nan_to_num(lucid.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
     tensor([1., 0., 9.])
@@ -174,7 +82,7 @@ def nan_to_num(
     if x.array.dtype.kind not in "fV":
         return clone(x)
     limits = finfo(tensor_dtype(x))
-    return _nan_to_num(
+    return GRAPH.nan_to_num(
         x,
         nan=0.0 if nan is None else float(as_number(nan, "nan")),
         posinf=limits.max if posinf is None else float(as_number(posinf, "posinf")),

@@ -1,4 +1,4 @@
-"""Powers and roots, elementwise."""
+"""Powers and roots, elementwise: what holds for them all says `lucid.ops.declaration`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.primitive import primitive
+from lucid.autograd.namespace import GRAPH
 from lucid.autograd.recording import binary
 from lucid.cuda.elementwise import NUMBERS, Elementwise
 from lucid.errors import LucidError
-from lucid.ops.elementwise import is_bool, of_one, refuse, summed
+from lucid.ops.declaration import Fused, elementwise
+from lucid.ops.elementwise import is_bool, refuse, summed
 from lucid.ops.promotion import promote
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.autograd.primitive import Primitive
+    from lucid.backend.arrays import Array, Number
     from lucid.tensor import Tensor
 
 
@@ -68,18 +70,12 @@ def _integer_power(xp: Any, a: Any, b: Array) -> Array:
     return xp.where(b < 0, inverse, power).astype(power.dtype)
 
 
-@primitive
-def _pow(xp: Any, a: Array, b: Array) -> Array:
-    return _power_on(xp, a, b)
-
-
 _POW = Elementwise("power", "Pow", "TT", dtypes=NUMBERS)
 _POW_NUMBER = Elementwise("power", "PowNumber", "TT")
 _POW_GRAD_A = Elementwise("power", "PowGradA", "TTT")
 _POW_NUMBER_GRAD = Elementwise("power", "PowNumberGrad", "TTT")
 
 
-@_pow.cuda
 def _pow_cuda(a: Any, b: Any) -> Any:
     by_number = isinstance(b, int | float) and a.dtype.kind in "fV"
     return (_POW_NUMBER if by_number else _POW)(a, b)
@@ -90,7 +86,6 @@ def _pow_a_cuda(grad: Array, a: Array, b: Any, a_shape: tuple[int, ...]) -> Any:
     return summed(kernel)(grad, a, b, a_shape)
 
 
-@_pow.vjp("a", cuda=_pow_a_cuda)
 def _pow_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     if not isinstance(b, int | float | complex):
         slope = m.where(m.eq(b, 0), 0, m.mul(b, m.pow(a, m.sub(b, 1))))
@@ -103,7 +98,6 @@ def _pow_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     return m.sum_to(m.mul(grad, slope), shape=a_shape)
 
 
-@_pow.vjp("b", cuda=summed(Elementwise("power", "PowGradB", "TTTT")))
 def _pow_b(m: Any, grad: Any, a: Any, b: Any, out: Any, b_shape: tuple[int, ...]) -> Any:
     if not isinstance(a, int | float | complex):
         slope = m.where(m.logical_and(m.eq(a, 0), m.ge(m.real(b), 0)), 0, m.mul(out, m.log(a)))
@@ -116,174 +110,78 @@ def _pow_b(m: Any, grad: Any, a: Any, b: Any, out: Any, b_shape: tuple[int, ...]
     return m.sum_to(m.mul(grad, slope), shape=b_shape)
 
 
-def _pow_general(a: Any, b: Any) -> Any:
-    if is_bool(a) and is_bool(b) and isinstance(b, TensorBase):
-        refuse("pow", "b", a, b, instead="use logical_or(a, ~b), or convert to integers first")
-    integral = isinstance(a, TensorBase) and a.array.dtype.kind in "biu"
-    if integral and isinstance(b, int) and b < 0:
-        raise NegativePowerError(
-            f"pow: integers cannot be raised to the negative power {b}; convert to a floating-point dtype first"
-        )
-    return _pow(*promote(a, b))
+def _of_powers(op: Primitive) -> None:
+    def general(a: Any, b: Any) -> Any:
+        if is_bool(a) and is_bool(b) and isinstance(b, TensorBase):
+            refuse("pow", "b", a, b, instead="use logical_or(a, ~b), or convert to integers first")
+        integral = isinstance(a, TensorBase) and a.array.dtype.kind in "biu"
+        if integral and isinstance(b, int) and b < 0:
+            raise NegativePowerError(
+                f"pow: integers cannot be raised to the negative power {b}; convert to a floating-point dtype first"
+            )
+        return op(*promote(a, b))
+
+    op.call = binary(op, general)
 
 
-_pow.call = binary(_pow, _pow_general)
+@elementwise(_power_on, _pow_cuda, Fused(_pow_a_cuda, _pow_a), Fused("power.PowGradB", _pow_b), caller=_of_powers)
+def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
+    """Return `input` to the power of `exponent`, elementwise; one of the two is a tensor.
 
+    The gradient of the base is zero where the exponent is zero, that of the exponent where the base is zero and the
+    exponent is not negative. Integers with a negative integer as exponent raise a NegativePowerError, two tensors of
+    bools a DtypeError.
 
-def pow(input: Any, exponent: Any) -> Tensor:
-    """Return ``input ** exponent``, elementwise.
-
-    Parameters
-    ----------
-    input : Tensor or number
-        Base; one of the two is a tensor.
-    exponent : Tensor or number
-        Exponent, broadcast against the base.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype. The gradient of the base is zero where the exponent is zero, that
-        of the exponent where the base is zero and the exponent is not negative.
-
-    Raises
-    ------
-    NegativePowerError
-        If `input` is of integers and `exponent` a negative integer.
-    DtypeError
-        If both are of bools.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.pow(lucid.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """
-    return _pow.call(input, exponent)
+    return GRAPH.pow(input, exponent)
 
 
-@primitive(cpu=np.square)
-def _square(xp: Any, x: Array) -> Array:
-    return xp.square(x)
-
-
-_square.cuda(Elementwise("power", "Square", dtypes=NUMBERS))
-
-
-@_square.vjp(cuda=Elementwise("power", "SquareGrad", "TT"))
-def _square_vjp(m: Any, grad: Any, x: Any) -> Any:
-    return m.mul(m.mul(grad, x), 2)
-
-
-of_one(_square, at_least_float=False)
-
-
+@elementwise(
+    np.square,
+    "power.Square",
+    Fused("SquareGrad", lambda m, grad, x: m.mul(m.mul(grad, x), 2)),
+    refused=("b", "convert to integers first"),
+    dtypes=NUMBERS,
+)
 def square(input: Tensor) -> Tensor:
-    """Return ``input ** 2``, elementwise.
+    """Return ``input ** 2``, elementwise, not of bools.
 
-    Parameters
-    ----------
-    input : Tensor
-        Not of bools.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If `input` is of bools.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.square(lucid.tensor([1.0, -3.0]))
     tensor([1., 9.])
     """
-    refuse("square", "b", input, instead="convert to integers first")
-    return _square.call(input)
+    return GRAPH.square(input)
 
 
-@primitive(cpu=np.sqrt)
-def _sqrt(xp: Any, x: Array) -> Array:
-    return xp.sqrt(x)
-
-
-_sqrt.cuda(Elementwise("power", "Sqrt"))
-
-
-@_sqrt.vjp(cuda=Elementwise("power", "SqrtGrad", "TT"))
-def _sqrt_vjp(m: Any, grad: Any, out: Any) -> Any:
-    return m.div(grad, m.mul(out, 2))
-
-
-of_one(_sqrt)
-
-
+@elementwise(np.sqrt, "power.Sqrt", Fused("SqrtGrad", lambda m, grad, out: m.div(grad, m.mul(out, 2))))
 def sqrt(input: Tensor) -> Tensor:
     """Return the square root, elementwise; NaN below zero.
 
-    Parameters
-    ----------
-    input : Tensor
-        Integers become the default floating-point dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.sqrt(lucid.tensor([4.0, 9.0]))
     tensor([2., 3.])
     """
-    return _sqrt.call(input)
+    return GRAPH.sqrt(input)
 
 
-def _rsqrt_cpu(x: Array) -> Array:
-    root: Any = np.sqrt(x)
-    return np.divide(1, root, out=root if root.shape else None)
-
-
-@primitive(cpu=_rsqrt_cpu)
 def _rsqrt(xp: Any, x: Array) -> Array:
-    return xp.reciprocal(xp.sqrt(x))
+    root = xp.sqrt(x)
+    return np.divide(1, root, out=root) if xp is np and root.shape else xp.reciprocal(root)
 
 
-_rsqrt.cuda(Elementwise("power", "Rsqrt"))
-
-
-@_rsqrt.vjp(cuda=Elementwise("power", "RsqrtGrad", "TT"))
-def _rsqrt_vjp(m: Any, grad: Any, out: Any) -> Any:
-    return m.mul(m.mul(grad, -0.5), m.mul(m.square(out), out))
-
-
-of_one(_rsqrt)
-
-
+@elementwise(
+    _rsqrt,
+    "power.Rsqrt",
+    Fused("RsqrtGrad", lambda m, grad, out: m.mul(m.mul(grad, -0.5), m.mul(m.square(out), out))),
+)
 def rsqrt(input: Tensor) -> Tensor:
     """Return ``1 / sqrt(input)``, elementwise; NaN below zero.
 
-    Parameters
-    ----------
-    input : Tensor
-        Integers become the default floating-point dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.rsqrt(lucid.tensor([4.0, 16.0]))
     tensor([0.5000, 0.2500])
     """
-    return _rsqrt.call(input)
+    return GRAPH.rsqrt(input)

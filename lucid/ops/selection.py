@@ -1,4 +1,7 @@
-"""Choices between values, elementwise: by a condition, by bounds."""
+"""Choices between values, elementwise: by a condition, by bounds; what holds for them says `lucid.ops.declaration`.
+
+Bounds are numbers or tensors. Complex operands, which have no order, raise a DtypeError.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from lucid.ops.fused import drop_where, in_blocks, keep_where
 from lucid.ops.promotion import cast_to, promote, tensor_dtype
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.backend.arrays import Array, Number
     from lucid.tensor import Tensor
 
 
@@ -75,32 +78,11 @@ def _where_b(m: Any, grad: Any, condition: Any, b_shape: tuple[int, ...]) -> Any
     return m.sum_to(m.where(condition, 0, grad), shape=b_shape)
 
 
-def where(condition: Tensor, input: Any, other: Any) -> Tensor:
-    """Return `input` where `condition` holds and `other` elsewhere.
+def where(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Return `input` where `condition` holds and `other` elsewhere; all three broadcast against each other.
 
-    Parameters
-    ----------
-    condition : Tensor
-        Of bools.
-    input, other : Tensor or number
-        The values; all three broadcast against each other.
+    A `condition` that is not of bools raises a DtypeError.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype of `input` and `other`.
-
-    Raises
-    ------
-    DtypeError
-        If `condition` is not of bools.
-    ShapeError
-        If the shapes cannot be broadcast.
-    DeviceError
-        If the tensors are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([1.0, -2.0, 3.0])
     >>> lucid.where(x > 0, x, 0.0)
@@ -168,35 +150,12 @@ def _clamp_high(m: Any, grad: Any, x: Any, low: Any, high: Any, high_shape: tupl
     return m.sum_to(m.where(above, grad, 0), shape=high_shape)
 
 
-def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
     """Return ``minimum(maximum(input, min), max)``, elementwise; NaN stays.
 
-    On the bounds the gradient is 1.
+    A bound of None leaves that side open, both raise a BoundsError. Where `min` is above `max`, the result is `max`. On
+    the bounds the gradient is 1.
 
-    Parameters
-    ----------
-    input : Tensor
-        Real.
-    min, max : number, Tensor or None
-        The bounds, broadcast against `input`; None leaves that side open. Where `min` is above `max`, the result is
-        `max`.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    BoundsError
-        If both bounds are None.
-    DtypeError
-        If an operand is complex.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.clamp(lucid.tensor([-2.0, 0.5, 3.0]), 0.0, 1.0)
     tensor([0.0000, 0.5000, 1.0000])
@@ -210,32 +169,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return _clamp(x, low, high)
 
 
-def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Return ``minimum(maximum(input, min), max)``, elementwise: the same as :func:`clamp`.
+def clip(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+    """Return ``minimum(maximum(input, min), max)``, elementwise: `clamp` by NumPy's name, with its `min` and `max`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Real.
-    min, max : number, Tensor or None
-        The bounds, broadcast against `input`; None leaves that side open.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    BoundsError
-        If both bounds are None.
-    DtypeError
-        If an operand is complex.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.clip(lucid.tensor([-2.0, 3.0]), max=1.0)
     tensor([-2.,  1.])
@@ -243,30 +179,9 @@ def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return clamp(input, min, max)
 
 
-def clamp_min(input: Tensor, min: Any) -> Tensor:
-    """Return ``maximum(input, min)``, elementwise.
+def clamp_min(input: Tensor, min: Tensor | Number) -> Tensor:
+    """Return the larger of `input` and `min`, elementwise; NaN stays.
 
-    Parameters
-    ----------
-    input : Tensor
-        Real.
-    min : number or Tensor
-        The bound, broadcast against `input`.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    DtypeError
-        If an operand is complex.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.clamp_min(lucid.tensor([-2.0, 3.0]), 0.0)
     tensor([0., 3.])
@@ -274,30 +189,9 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
     return clamp(input, min=min)
 
 
-def clamp_max(input: Tensor, max: Any) -> Tensor:
-    """Return ``minimum(input, max)``, elementwise.
+def clamp_max(input: Tensor, max: Tensor | Number) -> Tensor:
+    """Return the smaller of `input` and `max`, elementwise; NaN stays.
 
-    Parameters
-    ----------
-    input : Tensor
-        Real.
-    max : number or Tensor
-        The bound, broadcast against `input`.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype.
-
-    Raises
-    ------
-    DtypeError
-        If an operand is complex.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.clamp_max(lucid.tensor([-2.0, 3.0]), 0.0)
     tensor([-2.,  0.])

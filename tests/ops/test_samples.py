@@ -406,19 +406,44 @@ def public_ops():
 PUBLIC = public_ops()
 
 
-@pytest.mark.parametrize("op", sorted(PUBLIC, key=lambda op: op.__name__), ids=lambda op: op.__name__)
+every_public_op = pytest.mark.parametrize("op", sorted(PUBLIC, key=lambda op: op.__name__), ids=lambda op: op.__name__)
+
+
+def has_a_page(op):
+    """Whether the module of an op names the page that says what holds for all ops of its kind."""
+    return "`lucid.ops.declaration`" in sys.modules[op.__module__].__doc__
+
+
+@every_public_op
 def test_every_op_is_documented(op):
-    """A public op says what it takes, what it returns, and shows it."""
+    """A public op says in its first line what comes out, and shows it; every parameter and error is named somewhere.
+
+    What its family's page says, its own docstring does not: of an elementwise op neither `input` nor `other`.
+    """
     text = inspect.getdoc(op)
     assert text
-    signature = inspect.signature(op)
+    assert ">>> " in text
+    parameters = set(inspect.signature(op).parameters)
+    if has_a_page(op):
+        missing = {name for name in parameters - {"input", "other"} if f"`{name}`" not in text}
+        assert not missing, f"{op.__name__} does not say what {missing} is"
+        return
     sections = ["Examples"]
-    if signature.parameters:
+    if parameters:
         sections.append("Parameters")
-    if signature.return_annotation != "None":
+    if inspect.signature(op).return_annotation != "None":
         sections.append("Returns")
     for section in sections:
         assert f"\n{section}\n{'-' * len(section)}\n" in text, f"{op.__name__} has no section {section}"
+
+
+@every_public_op
+def test_a_docstring_does_not_repeat_its_page(op):
+    """What holds for every op of a family is said once: not the types of its operands, nor that shapes must fit."""
+    if has_a_page(op):
+        text = inspect.getdoc(op)
+        for repeated in ("Returns\n---", "ShapeError", "DeviceError", "cannot be broadcast", "input : Tensor"):
+            assert repeated not in text
 
 
 # Public functions that are no ops on tensors, by module or by name, each with the reason.

@@ -1,0 +1,118 @@
+"""An elementwise op follows from its declaration: name, forward, derivatives, what it takes and what it refuses."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.autograd.namespace import CPU, CUDA, GRAPH, PRIMITIVES
+from lucid.errors import DtypeError
+from lucid.ops.declaration import REAL, Fused, elementwise
+from tests.gradients import check_gradient
+
+
+@pytest.fixture
+def forgotten():
+    """Take out again what a test declares."""
+    before = set(PRIMITIVES)
+    yield
+    for name in set(PRIMITIVES) - before:
+        del PRIMITIVES[name]
+        for space in (CPU, CUDA, GRAPH):
+            vars(space).pop(name, None)
+
+
+def declared(*arguments, **settings):
+    """Declare an op of one operand, ``squared``."""
+
+    @elementwise(*arguments, **settings)
+    def squared(input: lucid.Tensor) -> lucid.Tensor:
+        """Return the square of it."""
+        return GRAPH.squared(input)
+
+    return squared
+
+
+def square(xp, x):
+    return xp.multiply(x, x)
+
+
+def square_vjp(m, grad, x):
+    return m.mul(m.mul(grad, x), 2)
+
+
+def test_the_function_stays_what_it_is(forgotten):
+    """The decorated function keeps name, signature and docstring, and its name is that of op and node."""
+    squared = declared(square, "power.Square", square_vjp)
+    assert (squared.__name__, squared.__doc__) == ("squared", "Return the square of it.")
+    assert list(inspect.signature(squared).parameters) == ["input"]
+    assert PRIMITIVES["squared"].inputs == ("x",)
+    assert squared(lucid.ones(2, requires_grad=True)).grad_fn.name() == "SquaredBackward0"
+
+
+def test_of_a_ufunc_the_names_may_differ(forgotten):
+    """The reference calls the ufunc by NumPy's name, on whatever array module it is given."""
+    declared(np.arcsinh, "hyperbolic.Asinh", lambda m, grad, x: grad)
+    assert PRIMITIVES["squared"].cpu is np.arcsinh
+
+    class Module:
+        arcsinh = staticmethod(lambda x: -x)
+
+    assert PRIMITIVES["squared"].reference(Module, 3) == -3
+
+
+def test_derivatives(forgotten, rng):
+    """A rule gives the gradient, and is differentiated in its turn."""
+    squared = declared(square, "power.Square", Fused("SquareGrad", square_vjp))
+    check_gradient(squared, [rng.standard_normal((2, 3))], rng)
+    x = lucid.tensor([3.0], requires_grad=True)
+    (slope,) = lucid.autograd.grad(squared(x), x, lucid.ones(1), create_graph=True)
+    assert lucid.autograd.grad(slope, x, lucid.ones(1))[0].tolist() == [2.0]
+
+
+def test_two_operands(forgotten):
+    """Of two operands each has its rule, and its gradient is summed to its shape."""
+
+    @elementwise(
+        np.multiply,
+        "elementwise.Mul",
+        lambda m, grad, b, a_shape: m.sum_to(m.mul(grad, b), shape=a_shape),
+        lambda m, grad, a, b_shape: m.sum_to(m.mul(grad, a), shape=b_shape),
+    )
+    def product(input, other):
+        return GRAPH.product(input, other)
+
+    a, b = lucid.tensor([[1.0], [2.0]], requires_grad=True), lucid.tensor([3.0, 4.0], requires_grad=True)
+    product(a, b).sum().backward()
+    assert (a.grad.tolist(), b.grad.tolist()) == ([[7.0], [7.0]], [3.0, 3.0])
+    with pytest.raises(lucid.errors.ShapeError, match="product"):
+        product(a, lucid.ones(3, 3, 3))
+
+
+def test_rules_for_some_operands_only_are_refused(forgotten):
+    """An op with derivatives has one for each operand: a forgotten one would be found in somebody's backward pass."""
+    with pytest.raises(ValueError, match="zip"):
+        elementwise(np.multiply, "elementwise.Mul", lambda m, grad, b, a_shape: grad)(lambda input, other: None)
+
+
+def test_a_late_rule_is_refused(forgotten):
+    """The declaration has read the rules: one that comes later raises instead of never running."""
+    declared(square, "power.Square", square_vjp)
+    with pytest.raises(TypeError, match="squared: the rule square_vjp comes after"):
+        PRIMITIVES["squared"].vjp("x")(square_vjp)
+
+
+@pytest.mark.parametrize(("dtypes", "expected"), [({}, "float32"), ({"dtypes": ("float", "long long")}, "int64")])
+def test_integers(forgotten, dtypes, expected):
+    """Integers become floating-point numbers where the kernel takes nothing else, and stay where it takes them."""
+    assert str(declared(square, "power.Square", **dtypes)(lucid.tensor([2])).dtype) == f"lucid.{expected}"
+
+
+def test_refused_dtypes(forgotten):
+    """What the function is not defined on is refused by the op's name, with what to do instead."""
+    squared = declared(square, "power.Square", square_vjp, refused=REAL)
+    with pytest.raises(DtypeError, match=r"squared: got a tensor of lucid.complex64, .* it is defined on real numbers"):
+        squared(lucid.tensor([1j]))
