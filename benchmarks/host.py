@@ -272,7 +272,7 @@ def parts(rounds: int) -> dict[str, float]:
     """Return the microseconds of a launch, a call of cuBLAS and an allocation, each done from Python at the least."""
     import cupy
 
-    from lucid.cuda import kernels
+    from lucid.cuda.launch import kernels
 
     peer, name, signature = Peer("lucid", "cuda"), "nothing", "PPPq"
     source = f'extern "C" __global__ void {name}(const void*, const void*, void*, long long) {{}}'

@@ -16,7 +16,7 @@ if "LUCID_CUDA_SIMULATOR" not in os.environ and shutil.which("nvidia-smi") is No
     os.environ["LUCID_CUDA_SIMULATOR"] = "1"  # lucid reads it when it is imported
 
 import lucid
-from lucid.cuda.kernels import C_TYPES
+from lucid.cuda.launch.kernels import C_TYPES
 
 KERNELS = lucid.cuda.compile(
     r"""

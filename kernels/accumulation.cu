@@ -1,5 +1,5 @@
 // Sums of up to eight arrays, read once: out_i = a_i + b_i + ... + h_i, from left to right. Launched by
-// lucid/cuda/accumulation.py through lucid/cuda/elementwise.py; shapes and launch are those of elementwise.cuh. Absent
+// lucid/cuda/launch/accumulation.py through lucid/cuda/launch/elementwise.py; shapes and launch are those of elementwise.cuh. Absent
 // terms are the number -0, which changes nothing. Half types are added in float and rounded once; to go on with a sum
 // of more terms unrounded, a is float.
 

@@ -1,5 +1,5 @@
-// Activation functions made of straight pieces, and elu, and their derivatives: lucid/ops/activation.py. Launched by
-// lucid/cuda/elementwise.py.
+// Activation functions made of straight pieces, and elu, and their derivatives: lucid/ops/activation/relu.py. Launched by
+// lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

@@ -25,7 +25,7 @@ struct HeadSteps {
     long long b, h, t, f;
 };
 
-// lucid/cuda/attention.py packs the members in this order.
+// lucid/cuda/launchers/attention.py packs the members in this order.
 struct Problem {
     const void* bias;  // nullptr: none; of the dtype of the scores if wide_bias, else of T
     const bool* keep;  // nullptr: none

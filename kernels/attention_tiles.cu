@@ -3,7 +3,7 @@
 // A block owns ROWS rows of the result and passes over the others in tiles of COLUMNS:
 //     attention_forward, attention_query_grad: rows of queries, tiles of keys;  attention_key_grad: the other way round
 // Scores are computed anew in backward; nothing is added by two blocks, so that results are the same in every run.
-// Launch: grid = blocks of rows * heads, block = 4 * ROWS threads, shared memory as lucid/cuda/attention.py computes.
+// Launch: grid = blocks of rows * heads, block = 4 * ROWS threads, shared memory as lucid/cuda/launchers/attention.py computes.
 // Thread (row group, lane) of these holds 4 rows by every 16th column of a tile of scores, and 4 rows of the result.
 // FEATURES: 64 or 128, what features and out_features are filled up to with zeros.
 //

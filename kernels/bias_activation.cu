@@ -1,5 +1,5 @@
 // An activation function of a sum, f(x + bias), and the gradient of the sum, grad f'(x + bias):
-// lucid/ops/bias_activation.py. Launched by lucid/cuda/elementwise.py. Half types are added in float and rounded once.
+// lucid/ops/activation/bias_activation.py. Launched by lucid/cuda/launch/elementwise.py. Half types are added in float and rounded once.
 
 #include "activation.cu"
 #include "gelu.cu"

@@ -1,4 +1,4 @@
-// Copies, fills and casts, between any strides: lucid/ops/promotion.py, core.py. Launched by lucid/cuda/elementwise.py.
+// Copies, fills and casts, between any strides: lucid/ops/base/promotion.py, core.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

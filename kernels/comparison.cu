@@ -1,5 +1,5 @@
-// Comparisons, the larger and the smaller, and tests for numbers that are not finite: lucid/ops/comparison.py,
-// closeness.py, nonfinite.py. Launched by lucid/cuda/elementwise.py.
+// Comparisons, the larger and the smaller, and tests for numbers that are not finite: lucid/ops/elementwise/comparison.py,
+// closeness.py, nonfinite.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

@@ -1,5 +1,5 @@
-// Quotients and remainders, and their derivatives: lucid/ops/division.py, addcdiv of combination.py. Launched by
-// lucid/cuda/elementwise.py.
+// Quotients and remainders, and their derivatives: lucid/ops/elementwise/division.py, addcdiv of combination.py. Launched by
+// lucid/cuda/launch/elementwise.py.
 //
 // Integers by zero give zero, as in NumPy and CuPy: the CPU path refuses them, a kernel cannot. Integers by -1 are
 // negated, so that the lowest one wraps around.

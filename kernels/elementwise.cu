@@ -1,5 +1,5 @@
-// Arithmetic, magnitudes, signs and blends, and their derivatives: lucid/ops/elementwise.py, complex.py (of real
-// numbers) and combination.py. Launched by lucid/cuda/elementwise.py.
+// Arithmetic, magnitudes, signs and blends, and their derivatives: lucid/ops/base/elementwise.py, complex.py (of real
+// numbers) and combination.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

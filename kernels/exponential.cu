@@ -1,4 +1,4 @@
-// Exponentials and logarithms, and their derivatives: lucid/ops/exponential.py. Launched by lucid/cuda/elementwise.py.
+// Exponentials and logarithms, and their derivatives: lucid/ops/elementwise/exponential.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

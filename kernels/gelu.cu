@@ -1,4 +1,4 @@
-// Gaussian error linear units and their derivatives: lucid/ops/gelu.py. Launched by lucid/cuda/elementwise.py.
+// Gaussian error linear units and their derivatives: lucid/ops/activation/gelu.py. Launched by lucid/cuda/launch/elementwise.py.
 //
 // gelu(x) = x P(normal <= x) = max(x, 0) - |x| Q(|x|), with the upper tail Q(y) = erfc(y / sqrt(2)) / 2: no digits are
 // lost below zero. Beyond |x| = 40 the tail is zero in every dtype.

@@ -1,4 +1,4 @@
-// Hyperbolic functions, their inverses and derivatives: lucid/ops/hyperbolic.py. Launched by lucid/cuda/elementwise.py.
+// Hyperbolic functions, their inverses and derivatives: lucid/ops/elementwise/hyperbolic.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

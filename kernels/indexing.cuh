@@ -6,7 +6,7 @@
 // With `wrap`, places from -size on count from the end. No other place exists: what lies there reads as zero, and nothing
 // is written to it.
 //
-// Device functions only. lucid/cuda/indexing.py builds these structs.
+// Device functions only. lucid/cuda/launchers/indexing.py builds these structs.
 
 #ifndef LUCID_INDEXING_CUH
 #define LUCID_INDEXING_CUH

@@ -1,4 +1,4 @@
-// Logical and bitwise operations: lucid/ops/logic.py. Launched by lucid/cuda/elementwise.py.
+// Logical and bitwise operations: lucid/ops/elementwise/logic.py. Launched by lucid/cuda/launch/elementwise.py.
 //
 // What is not zero is true, NaN too. Shifts by all bits or more, and by negative numbers, leave zero, or the sign, as in
 // NumPy.

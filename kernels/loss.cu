@@ -1,5 +1,5 @@
-// Losses of each element, and their derivatives: lucid/ops/loss.py, probability_loss.py. Launched by
-// lucid/cuda/elementwise.py. Reductions to a mean or sum are those of reduction.cu.
+// Losses of each element, and their derivatives: lucid/ops/loss/regression.py, probability_loss.py. Launched by
+// lucid/cuda/launch/elementwise.py. Reductions to a mean or sum are those of reduction.cu.
 
 #include "elementwise.cuh"
 

@@ -1,5 +1,5 @@
-// Tests for numbers that are not finite, and what stands in their place: lucid/ops/nonfinite.py. Launched by
-// lucid/cuda/elementwise.py. An infinity minus itself is NaN, which no integer is.
+// Tests for numbers that are not finite, and what stands in their place: lucid/ops/elementwise/nonfinite.py. Launched by
+// lucid/cuda/launch/elementwise.py. An infinity minus itself is NaN, which no integer is.
 
 #include "elementwise.cuh"
 

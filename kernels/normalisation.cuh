@@ -13,7 +13,7 @@
 
 namespace lucid {
 
-// Elements of a row that a thread keeps; lucid/cuda/normalisation.py computes the same number.
+// Elements of a row that a thread keeps; lucid/cuda/launchers/normalisation.py computes the same number.
 template <typename T>
 constexpr int items_of_thread = 64 / (int)sizeof(Real<T>);
 

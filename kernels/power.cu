@@ -1,4 +1,4 @@
-// Powers and roots, and their derivatives: lucid/ops/power.py. Launched by lucid/cuda/elementwise.py.
+// Powers and roots, and their derivatives: lucid/ops/elementwise/power.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

@@ -52,7 +52,7 @@ struct TotalOf<__nv_bfloat16> {
 template <typename T>
 using Total = typename TotalOf<T>::type;
 
-// Writes value as the dtype of this number; lucid/cuda/reduction.py numbers them alike.
+// Writes value as the dtype of this number; lucid/cuda/launch/reduction.py numbers them alike.
 template <typename A>
 __device__ __forceinline__ void store_as(void* out, long long i, A value, int dtype) {
     switch (dtype) {

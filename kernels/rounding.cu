@@ -1,4 +1,4 @@
-// Whole numbers near given ones: lucid/ops/rounding.py. Launched by lucid/cuda/elementwise.py.
+// Whole numbers near given ones: lucid/ops/elementwise/rounding.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

@@ -1,5 +1,5 @@
-// Elements chosen by masks and bounds, and the derivatives: lucid/ops/selection.py, masking.py. Launched by
-// lucid/cuda/elementwise.py.
+// Elements chosen by masks and bounds, and the derivatives: lucid/ops/elementwise/selection.py, masking.py. Launched by
+// lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

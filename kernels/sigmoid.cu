@@ -1,5 +1,5 @@
-// Sigmoid, tanh and the smooth activation functions made of them, and their derivatives: lucid/ops/sigmoid.py,
-// lucid/ops/mish.py. Launched by lucid/cuda/elementwise.py.
+// Sigmoid, tanh and the smooth activation functions made of them, and their derivatives: lucid/ops/activation/sigmoid.py,
+// lucid/ops/activation/mish.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

@@ -1,4 +1,4 @@
-// Error functions and their derivatives: lucid/ops/special.py. Launched by lucid/cuda/elementwise.py.
+// Error functions and their derivatives: lucid/ops/elementwise/special.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 #include "philox.cuh"

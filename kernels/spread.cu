@@ -1,5 +1,5 @@
 // Derivatives of reductions: what the gradient of a result gives to each element that went into it. Gradient, result
-// and what else there is of each row are broadcast against the elements. Launched by lucid/cuda/elementwise.py.
+// and what else there is of each row are broadcast against the elements. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

@@ -13,7 +13,7 @@
 namespace lucid {
 
 // Rows that a table holds: even, and so many that table and settings stay below the 4 KiB of a launch's parameters.
-// lucid/cuda/multi_tensor.py computes the same number.
+// lucid/cuda/launch/multi_tensor.py computes the same number.
 __host__ __device__ constexpr int table_capacity(int depth) {
     return 3840 / (8 * depth + 12) / 2 * 2;
 }

@@ -1,5 +1,5 @@
-// Trigonometric functions, their inverses and derivatives: lucid/ops/trigonometry.py. Launched by
-// lucid/cuda/elementwise.py.
+// Trigonometric functions, their inverses and derivatives: lucid/ops/elementwise/trigonometry.py. Launched by
+// lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 

@@ -1,5 +1,5 @@
 // Sliding windows over images, for convolutions and pooling: which elements a window meets, and which windows meet an
-// element. The device twin of lucid/ops/windows.py.
+// element. The device twin of lucid/ops/layers/windows.py.
 //
 //     element = window * stride - before + place * dilation        along each dimension
 //
@@ -16,7 +16,7 @@
 
 namespace lucid {
 
-// The windows along one dimension; lucid/cuda/windows.py packs the members in this order.
+// The windows along one dimension; lucid/cuda/launch/windows.py packs the members in this order.
 struct Axis {
     int size, out, kernel, stride, before, dilation;
 

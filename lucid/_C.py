@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lucid.autograd.running import (
+from lucid.autograd.engine.running import (
     current_graph_task_execution_order,
     current_graph_task_id,
     current_node,

@@ -7,7 +7,7 @@ from math import e, inf, nan, pi
 from lucid import _C as _C
 from lucid import amp, autograd, backends, cuda, errors, nn, optim, utils
 from lucid.autograd.anomaly import is_anomaly_enabled
-from lucid.autograd.mode import (
+from lucid.autograd.modes.state import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -46,32 +46,25 @@ from lucid.backend.dtype import int32 as int
 from lucid.backend.dtype import int64 as long
 from lucid.backend.limits import finfo, iinfo
 from lucid.cuda.switches import are_deterministic_algorithms_enabled, use_deterministic_algorithms
-from lucid.ops.activation import relu
-from lucid.ops.addmm import addmm, baddbmm
-from lucid.ops.axes import flip, fliplr, flipud, movedim, permute, roll, rot90, swapaxes, t, transpose
-from lucid.ops.broadcasting import broadcast_tensors, broadcast_to, meshgrid
-from lucid.ops.closeness import allclose, equal, isclose
-from lucid.ops.combination import addcdiv, addcmul, lerp
-from lucid.ops.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
-from lucid.ops.complex import abs, angle, complex, conj, imag, real, sgn, sign
-from lucid.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from lucid.ops.creation import as_tensor, asarray, from_numpy, scalar_tensor, tensor
-from lucid.ops.cumulative import cumprod, cumsum, prod
-from lucid.ops.diagonal import diag, diag_embed, diagonal, tril, tril_indices, triu, triu_indices
-from lucid.ops.division import div, floor_divide, fmod, reciprocal, remainder
-from lucid.ops.dropout import dropout
-from lucid.ops.einsum import einsum, inner, tensordot
-from lucid.ops.elementwise import add, mul, neg, rsub, sub
-from lucid.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp
-from lucid.ops.extremes import amax, amin, argmax, argmin, max, min
-from lucid.ops.filling import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
-from lucid.ops.gathering import gather, scatter, scatter_add, take, take_along_dim
-from lucid.ops.generators import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-from lucid.ops.hyperbolic import acosh, asinh, atanh, cosh, sinh
-from lucid.ops.indexing import index_put
-from lucid.ops.joining import cat, concat, hstack, stack, vstack
-from lucid.ops.linalg import bmm, dot, matmul, mm, mv, outer
-from lucid.ops.logic import (
+from lucid.ops.activation.dropout import dropout
+from lucid.ops.activation.relu import relu
+from lucid.ops.activation.sigmoid import sigmoid, tanh
+from lucid.ops.activation.softmax import log_softmax, softmax
+from lucid.ops.base.elementwise import add, mul, neg, rsub, sub
+from lucid.ops.base.strided import as_strided
+from lucid.ops.creation.data import as_tensor, asarray, from_numpy, scalar_tensor, tensor
+from lucid.ops.creation.filling import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
+from lucid.ops.creation.generators import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from lucid.ops.creation.random import rand, rand_like, randint, randint_like, randn, randn_like, randperm
+from lucid.ops.creation.ranges import arange, eye, linspace, logspace
+from lucid.ops.creation.sampling import bernoulli, multinomial, normal
+from lucid.ops.elementwise.combination import addcdiv, addcmul, lerp
+from lucid.ops.elementwise.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
+from lucid.ops.elementwise.complex import abs, angle, complex, conj, imag, real, sgn, sign
+from lucid.ops.elementwise.division import div, floor_divide, fmod, reciprocal, remainder
+from lucid.ops.elementwise.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp
+from lucid.ops.elementwise.hyperbolic import acosh, asinh, atanh, cosh, sinh
+from lucid.ops.elementwise.logic import (
     bitwise_and,
     bitwise_left_shift,
     bitwise_not,
@@ -83,28 +76,35 @@ from lucid.ops.logic import (
     logical_or,
     logical_xor,
 )
-from lucid.ops.masking import argwhere, masked_fill, masked_scatter, masked_select, nonzero
-from lucid.ops.nonfinite import isfinite, isinf, isnan, nan_to_num
-from lucid.ops.norms import cosine_similarity, logsumexp, norm
-from lucid.ops.picking import narrow, select
-from lucid.ops.power import pow, rsqrt, sqrt, square
-from lucid.ops.random import rand, rand_like, randint, randint_like, randn, randn_like, randperm
-from lucid.ops.ranges import arange, eye, linspace, logspace
-from lucid.ops.reduction import all, any, count_nonzero, mean, nansum, sum
-from lucid.ops.repeating import repeat_interleave, tile
-from lucid.ops.rounding import ceil, floor, frac, round, trunc
-from lucid.ops.sampling import bernoulli, multinomial, normal
-from lucid.ops.selection import clamp, clamp_max, clamp_min, clip, where
-from lucid.ops.shape import clone, flatten, ravel, reshape, squeeze, unflatten, unsqueeze
-from lucid.ops.sigmoid import sigmoid, tanh
-from lucid.ops.slices import index_add, index_copy, index_fill, index_select
-from lucid.ops.softmax import log_softmax, softmax
-from lucid.ops.sorting import argsort, bincount, searchsorted, sort, topk, unique
-from lucid.ops.special import erf, erfc, erfinv
-from lucid.ops.splitting import chunk, split, tensor_split, unbind
-from lucid.ops.statistics import median, std, std_mean, var, var_mean
-from lucid.ops.strided import as_strided
-from lucid.ops.trigonometry import acos, asin, atan, atan2, cos, sin, tan
+from lucid.ops.elementwise.nonfinite import isfinite, isinf, isnan, nan_to_num
+from lucid.ops.elementwise.power import pow, rsqrt, sqrt, square
+from lucid.ops.elementwise.rounding import ceil, floor, frac, round, trunc
+from lucid.ops.elementwise.selection import clamp, clamp_max, clamp_min, clip, where
+from lucid.ops.elementwise.special import erf, erfc, erfinv
+from lucid.ops.elementwise.trigonometry import acos, asin, atan, atan2, cos, sin, tan
+from lucid.ops.index.gather import gather, scatter, scatter_add, take, take_along_dim
+from lucid.ops.index.index_select import index_add, index_copy, index_fill, index_select
+from lucid.ops.index.indexing import index_put
+from lucid.ops.index.masked_select import argwhere, masked_fill, masked_scatter, masked_select, nonzero
+from lucid.ops.index.select import narrow, select
+from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.linalg.addmm import addmm, baddbmm
+from lucid.ops.linalg.einsum import einsum, inner, tensordot
+from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
+from lucid.ops.reduction.closeness import allclose, equal, isclose
+from lucid.ops.reduction.cumulative import cumprod, cumsum, prod
+from lucid.ops.reduction.extremes import amax, amin, argmax, argmin, max, min
+from lucid.ops.reduction.norms import cosine_similarity, logsumexp, norm
+from lucid.ops.reduction.sorting import argsort, bincount, searchsorted, sort, topk, unique
+from lucid.ops.reduction.statistics import median, std, std_mean, var, var_mean
+from lucid.ops.reduction.sums import all, any, count_nonzero, mean, nansum, sum
+from lucid.ops.shape.axes import flip, fliplr, flipud, movedim, permute, roll, rot90, swapaxes, t, transpose
+from lucid.ops.shape.broadcasting import broadcast_tensors, broadcast_to, meshgrid
+from lucid.ops.shape.diagonal import diag, diag_embed, diagonal, tril, tril_indices, triu, triu_indices
+from lucid.ops.shape.joining import cat, concat, hstack, stack, vstack
+from lucid.ops.shape.repeating import repeat_interleave, tile
+from lucid.ops.shape.reshape import clone, flatten, ravel, reshape, squeeze, unflatten, unsqueeze
+from lucid.ops.shape.splitting import chunk, split, tensor_split, unbind
 from lucid.serialization import load, save
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, grad_of
-from lucid.autograd.mode import no_grad
+from lucid.autograd.modes.state import no_grad
 from lucid.backend.dtype import float16, float32
-from lucid.cuda import multi_tensor
+from lucid.cuda.launch import multi_tensor
 from lucid.errors import ArgumentError, DtypeError, LucidError, SettingError
 from lucid.nn.utils import changed_on_device
-from lucid.ops.filling import zeros
-from lucid.ops.nonfinite import isfinite
+from lucid.ops.creation.filling import zeros
+from lucid.ops.elementwise.nonfinite import isfinite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from lucid.autograd import function, functional, grad_mode, graph, profiler
 from lucid.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from lucid.autograd.engine.running import is_multithreading_enabled, set_multithreading_enabled
 from lucid.autograd.function import Function, FunctionCtx
 from lucid.autograd.functions import backward, grad
 from lucid.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from lucid.autograd.hooks import RemovableHandle
-from lucid.autograd.mode import (
+from lucid.autograd.modes.state import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -16,8 +17,7 @@ from lucid.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
-from lucid.autograd.running import is_multithreading_enabled, set_multithreading_enabled
-from lucid.autograd.saved_attributes import SavedTensor
+from lucid.autograd.recording.saved_attributes import SavedTensor
 from lucid.autograd.variable import Variable
 
 __all__ = [

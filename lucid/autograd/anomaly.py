@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
-from lucid.autograd.leaving import Context
-from lucid.autograd.mode import thread
-from lucid.autograd.running import current_node, failed_node
+from lucid.autograd.engine.running import current_node, failed_node
+from lucid.autograd.modes.leaving import Context
+from lucid.autograd.modes.state import thread
 from lucid.errors import AnomalyError
 
 if TYPE_CHECKING:
-    from lucid.autograd.node import Node
+    from lucid.autograd.engine.node import Node
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 # the keys in a node's metadata

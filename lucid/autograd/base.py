@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from lucid.autograd.mode import NO_GRAD, thread, unusual
+from lucid.autograd.modes.state import NO_GRAD, thread, unusual
 from lucid.errors import GraphError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.autograd.node import AccumulateGrad, Node
-    from lucid.autograd.views import View
+    from lucid.autograd.engine.node import AccumulateGrad, Node
+    from lucid.autograd.recording.views import View
     from lucid.backend.arrays import Array
 
     Edge = tuple[Node, int]

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, grad_of, is_tuple
+from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.function import Function
 from lucid.autograd.functions import backward
 from lucid.autograd.hooks import check_callable, hook_name
-from lucid.autograd.leaving import Context
-from lucid.autograd.mode import enable_grad, thread
-from lucid.autograd.node import accumulator_of
-from lucid.autograd.recomputation import Region, random_numbers
-from lucid.autograd.saved import saved_tensors_hooks
-from lucid.autograd.views import detached, live_edge
-from lucid.backend.generator import get_rng_states
+from lucid.autograd.modes.leaving import Context
+from lucid.autograd.modes.state import enable_grad, thread
+from lucid.autograd.recording.recomputation import Region, random_numbers
+from lucid.autograd.recording.saved import saved_tensors_hooks
+from lucid.autograd.recording.views import detached, live_edge
+from lucid.backend.random.generator import get_rng_states
 from lucid.errors import CheckpointError, HookTypeError
 
 if TYPE_CHECKING:

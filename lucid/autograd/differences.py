@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.function import Function
 from lucid.autograd.functions import grad
-from lucid.autograd.views import live_edge
+from lucid.autograd.recording.views import live_edge
 from lucid.backend.arrays import to_device
 from lucid.backend.device import CPU, device_of
 from lucid.errors import LucidError

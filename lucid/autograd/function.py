@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from lucid.autograd.anomaly import note_forward
 from lucid.autograd.base import INFERENCE, TensorBase, is_numpy, version_of, wrap_on_graph
-from lucid.autograd.context import FunctionCtx
-from lucid.autograd.function_node import BackwardCFunction, FunctionNode
+from lucid.autograd.engine.node import AccumulateGrad, Node, next_sequence
 from lucid.autograd.hooks import check_callable
-from lucid.autograd.mode import no_grad, thread
-from lucid.autograd.node import AccumulateGrad, Node, next_sequence
-from lucid.autograd.views import CopySlices, View, check_change, detached, live_edge, rebase
+from lucid.autograd.modes.state import no_grad, thread
+from lucid.autograd.recording.context import FunctionCtx
+from lucid.autograd.recording.function_node import BackwardCFunction, FunctionNode
+from lucid.autograd.recording.views import CopySlices, View, check_change, detached, live_edge, rebase
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, describe, is_tuple, wrap
+from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.functions import grad
-from lucid.autograd.mode import enable_grad, thread
-from lucid.autograd.mode import set_grad_enabled as grad_mode
-from lucid.autograd.namespace import GRAPH
-from lucid.autograd.node import accumulator_of
-from lucid.autograd.views import detached, live_edge
+from lucid.autograd.modes.state import enable_grad, thread
+from lucid.autograd.modes.state import set_grad_enabled as grad_mode
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.views import detached, live_edge
 from lucid.backend.arrays import ones_beside, zeros_beside
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, SettingError, ShapeError
 

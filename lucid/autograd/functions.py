@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.arguments import named
-from lucid.autograd import engine
 from lucid.autograd.base import TensorBase, describe, wrap
-from lucid.autograd.decorating import check_bool
+from lucid.autograd.engine import loop
+from lucid.autograd.engine.node import AccumulateGrad, accumulator_of
+from lucid.autograd.engine.retain import retain_grad
 from lucid.autograd.graph import GradientEdge
-from lucid.autograd.namespace import GRAPH
-from lucid.autograd.node import AccumulateGrad, accumulator_of
-from lucid.autograd.retain import retain_grad
-from lucid.autograd.views import live_edge
+from lucid.autograd.modes.decorating import check_bool
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.views import live_edge
 from lucid.backend.arrays import namespace, on, ones_beside, to_device, zeros_beside
 from lucid.backend.device import device_of
 from lucid.errors import DtypeError, GraphError, HookTypeError, NotATensorError, SettingError, ShapeError
@@ -189,7 +189,7 @@ def backward(
         one = _ones.get((array.dtype, array.ndim)) if type(array) is np.ndarray else None
         if one is not None and edge is not None and array.size == 1:
             one = one.copy()
-            engine.run(((edge, wrap(one) if create_graph else one),), keep_graph=keep, create_graph=create_graph)
+            loop.run(((edge, wrap(one) if create_graph else one),), keep_graph=keep, create_graph=create_graph)
             return
     seeds = _seeds(_as_sequence(tensors, "tensors"), grad_tensors, create_graph=create_graph)
     wanted = None
@@ -201,7 +201,7 @@ def backward(
         for target, edge in zip(targets, wanted, strict=True):
             if type(edge[0]) is not AccumulateGrad and isinstance(target, TensorBase):
                 retain_grad(target)
-    engine.run(seeds, keep_graph=keep, create_graph=create_graph, wanted=wanted)
+    loop.run(seeds, keep_graph=keep, create_graph=create_graph, wanted=wanted)
 
 
 def grad(
@@ -302,7 +302,7 @@ def _gradients(
     """Return the gradient for each of the targets, from one pass."""
     wanted = [edge_of(target, f"element {index} of inputs") for index, target in enumerate(targets)]
     seeds = _seeds(roots, grads, create_graph=create_graph)
-    captured = engine.run(seeds, keep_graph=keep, create_graph=create_graph, wanted=wanted, accumulate=False)
+    captured = loop.run(seeds, keep_graph=keep, create_graph=create_graph, wanted=wanted, accumulate=False)
     results: list[Any] = []
     # one edge may be asked for twice: the engine keeps the last place, so all its places share that entry
     last = {edge: place for place, edge in enumerate(wanted)}

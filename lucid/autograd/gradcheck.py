@@ -10,9 +10,9 @@ import numpy as np
 from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.differences import GradcheckError, Point, differentiable, like, random, sequence
+from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.functions import grad
-from lucid.autograd.mode import enable_grad
-from lucid.autograd.node import accumulator_of
+from lucid.autograd.modes.state import enable_grad
 from lucid.errors import SettingError, ShapeError
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from lucid.arguments import checked
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
+from lucid.autograd.engine.node import Node
+from lucid.autograd.engine.retain import hooks_of
+from lucid.autograd.engine.running import current_graph_task_id, current_node, queue_callback
 from lucid.autograd.hooks import RemovableHandle, StandIn, add_hook_note, check_callable
-from lucid.autograd.mode import thread
-from lucid.autograd.mutation import allow_mutation_on_saved_tensors
-from lucid.autograd.node import Node
-from lucid.autograd.retain import hooks_of
-from lucid.autograd.running import current_graph_task_id, current_node, queue_callback
-from lucid.autograd.saved import disable_saved_tensors_hooks, saved_tensors_hooks
-from lucid.autograd.views import live_edge
+from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.mutation import allow_mutation_on_saved_tensors
+from lucid.autograd.recording.saved import disable_saved_tensors_hooks, saved_tensors_hooks
+from lucid.autograd.recording.views import live_edge
 from lucid.backend.arrays import to_device
 from lucid.backend.device import CPU, device, device_of
 from lucid.backend.gpu import pinned_copy
@@ -25,7 +25,7 @@ from lucid.errors import GraphError, HookError, HookTypeError, SettingError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lucid.autograd.passes import Pass
+    from lucid.autograd.engine.passes import Pass
 
 __all__ = [
     "GradientEdge",

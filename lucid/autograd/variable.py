@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.decorating import check_bool
-from lucid.autograd.node import accumulator_of
-from lucid.autograd.running import queue_callback
-from lucid.autograd.views import detached
+from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.engine.running import queue_callback
+from lucid.autograd.modes.decorating import check_bool
+from lucid.autograd.recording.views import detached
 from lucid.errors import HookTypeError
 
 

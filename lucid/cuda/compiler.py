@@ -15,9 +15,9 @@ import ml_dtypes
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.cuda import kernels
-from lucid.cuda.kernels import Launcher, Unit
-from lucid.cuda.sources import paste
+from lucid.cuda.launch import kernels
+from lucid.cuda.launch.kernels import Launcher, Unit
+from lucid.cuda.launch.sources import paste
 from lucid.errors import DeviceError, DtypeError, KernelError
 
 if TYPE_CHECKING:

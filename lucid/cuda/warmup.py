@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
-from lucid.backend.generator import get_rng_states, set_rng_states
+from lucid.backend.random.generator import get_rng_states, set_rng_states
 from lucid.errors import ArgumentError
 
 if TYPE_CHECKING:

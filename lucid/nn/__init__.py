@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lucid.nn import functional, hooks, init, modules, utils
-from lucid.nn.activation import (
+from lucid.nn.hooks import Hook
+from lucid.nn.layers.activation import (
     ELU,
     GELU,
     Hardtanh,
@@ -21,14 +22,13 @@ from lucid.nn.activation import (
     Softplus,
     Tanh,
 )
-from lucid.nn.container import ModuleDict, ModuleList, Sequential
-from lucid.nn.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
-from lucid.nn.dropout import Dropout
-from lucid.nn.embedding import Embedding
-from lucid.nn.flatten import Flatten, Unflatten
-from lucid.nn.hooks import Hook
-from lucid.nn.linear import Identity, Linear
-from lucid.nn.loss import (
+from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
+from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
+from lucid.nn.layers.dropout import Dropout
+from lucid.nn.layers.embedding import Embedding
+from lucid.nn.layers.flatten import Flatten, Unflatten
+from lucid.nn.layers.linear import Identity, Linear
+from lucid.nn.layers.loss import (
     BCELoss,
     BCEWithLogitsLoss,
     CrossEntropyLoss,
@@ -39,7 +39,10 @@ from lucid.nn.loss import (
     NLLLoss,
     SmoothL1Loss,
 )
-from lucid.nn.module import Module
+from lucid.nn.layers.normalisation import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
+from lucid.nn.layers.parameter_containers import ParameterDict, ParameterList
+from lucid.nn.layers.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+from lucid.nn.module.module import Module
 from lucid.nn.modules.module import (
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -49,10 +52,7 @@ from lucid.nn.modules.module import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from lucid.nn.normalisation import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from lucid.nn.parameter import Buffer, Parameter
-from lucid.nn.parameter_containers import ParameterDict, ParameterList
-from lucid.nn.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 
 __all__ = [
     "ELU",

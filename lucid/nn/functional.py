@@ -6,27 +6,23 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.views import live_edge
-from lucid.ops import activation
-from lucid.ops import mish as mishes
-from lucid.ops import sigmoid as logistic
-from lucid.ops.attention import scaled_dot_product_attention
-from lucid.ops.batch_normalisation import batch_norm, instance_norm
-from lucid.ops.bias_activation import bias_activation
-from lucid.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from lucid.ops.core import clone
-from lucid.ops.cross_entropy import cross_entropy
-from lucid.ops.dropout import dropout
-from lucid.ops.embedding import embedding
-from lucid.ops.gathering import one_hot
-from lucid.ops.gelu import gelu
-from lucid.ops.likelihood import nll_loss
-from lucid.ops.linalg import linear
-from lucid.ops.loss import huber_loss, l1_loss, mse_loss, smooth_l1_loss
-from lucid.ops.normalisation import group_norm, layer_norm, rms_norm
-from lucid.ops.norms import cosine_similarity, normalize
-from lucid.ops.padding import pad
-from lucid.ops.pooling import (
+from lucid.autograd.recording.views import live_edge
+from lucid.ops.activation import mish as mishes
+from lucid.ops.activation import relu as activation
+from lucid.ops.activation import sigmoid as logistic
+from lucid.ops.activation.bias_activation import bias_activation
+from lucid.ops.activation.dropout import dropout
+from lucid.ops.activation.gelu import gelu
+from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus, tanh
+from lucid.ops.activation.softmax import log_softmax, softmax, softmin
+from lucid.ops.base.core import clone
+from lucid.ops.index.gather import one_hot
+from lucid.ops.layers.attention import scaled_dot_product_attention
+from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
+from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.layers.embedding import embedding
+from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
+from lucid.ops.layers.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     avg_pool1d,
@@ -34,9 +30,13 @@ from lucid.ops.pooling import (
     max_pool1d,
     max_pool2d,
 )
-from lucid.ops.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
-from lucid.ops.sigmoid import logsigmoid, sigmoid, softplus, tanh
-from lucid.ops.softmax import log_softmax, softmax, softmin
+from lucid.ops.linalg.products import linear
+from lucid.ops.loss.cross_entropy import cross_entropy
+from lucid.ops.loss.likelihood import nll_loss
+from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
+from lucid.ops.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
+from lucid.ops.reduction.norms import cosine_similarity, normalize
+from lucid.ops.shape.padding import pad
 
 if TYPE_CHECKING:
     from collections.abc import Callable

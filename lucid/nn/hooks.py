@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import checked
 from lucid.autograd.hooks import StandIn, check_callable
 from lucid.errors import HookError, HookTypeError
-from lucid.nn.module import Module
-from lucid.nn.tables import Fleeting, HookTable, RemovableHandle
+from lucid.nn.hooking.tables import Fleeting, HookTable, RemovableHandle
+from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,12 +10,12 @@ import numpy as np
 
 from lucid.arguments import checked
 from lucid.autograd.base import describe, wrap
-from lucid.autograd.mode import no_grad
-from lucid.backend import random
+from lucid.autograd.modes.state import no_grad
+from lucid.backend.random import draws
 from lucid.errors import SettingError, ShapeError
 
 if TYPE_CHECKING:
-    from lucid.backend.generator import Generator
+    from lucid.backend.random.generator import Generator
     from lucid.tensor import Tensor
 
 GAINS = {"tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "selu": 3.0 / 4.0}
@@ -30,7 +30,7 @@ def _fill(tensor: Tensor, values: Any) -> Tensor:
 
 def _generator(generator: Generator | None) -> Generator:
     # Drawn on the host and moved: a seed gives the same first weights on every device.
-    return random.default_generator if generator is None else generator
+    return draws.default_generator if generator is None else generator
 
 
 def _working(tensor: Tensor) -> Any:
@@ -58,13 +58,13 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     >>> bool((nn.init.uniform_(lucid.zeros(100), 2.0, 3.0) >= 2.0).all())
     True
     """
-    return _fill(tensor, random.uniform(_generator(generator), tensor.shape, _working(tensor), a, b))
+    return _fill(tensor, draws.uniform(_generator(generator), tensor.shape, _working(tensor), a, b))
 
 
 @checked
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill `tensor` with values from the normal distribution of `mean` and standard deviation `std`."""
-    return _fill(tensor, random.normal(_generator(generator), tensor.shape, _working(tensor), mean, std))
+    return _fill(tensor, draws.normal(_generator(generator), tensor.shape, _working(tensor), mean, std))
 
 
 @checked
@@ -106,12 +106,12 @@ def trunc_normal_(
         )
     source = _generator(generator)
     dtype = np.dtype(np.float64) if tensor.array.dtype == np.float64 else np.dtype(np.float32)
-    values = random.normal(source, (tensor.array.size,), dtype, mean, std)
+    values = draws.normal(source, (tensor.array.size,), dtype, mean, std)
     while True:
         outside = np.flatnonzero((values < a) | (values > b))
         if not outside.size:
             break
-        values[outside] = random.normal(source, (outside.size,), dtype, mean, std)
+        values[outside] = draws.normal(source, (outside.size,), dtype, mean, std)
     return _fill(tensor, values.reshape(tensor.shape))
 
 
@@ -190,10 +190,10 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
         raise ShapeError(f"sparse_: only tensors with 2 dimensions are supported, got {describe(tensor)}")
     source = _generator(generator)
     rows, columns = tensor.shape
-    values = random.normal(source, tensor.shape, np.float32, 0.0, std)
+    values = draws.normal(source, tensor.shape, np.float32, 0.0, std)
     zeros = math.ceil(sparsity * rows)
     for column in range(columns):
-        values[random.permutation(source, rows)[:zeros], column] = 0
+        values[draws.permutation(source, rows)[:zeros], column] = 0
     return _fill(tensor, values)
 
 
@@ -370,7 +370,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
         return tensor
     rows = tensor.shape[0]
     columns = math.prod(tensor.shape[1:])
-    values = random.normal(_generator(generator), (rows, columns), np.float64)
+    values = draws.normal(_generator(generator), (rows, columns), np.float64)
     q, r = np.linalg.qr(values.T if rows < columns else values)
     # the signs of a decomposition are the library's choice: this one makes the distribution uniform
     q = q * np.sign(np.diag(r))

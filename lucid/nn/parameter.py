@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, describe, version_of
-from lucid.autograd.decorating import check_bool
-from lucid.autograd.node import accumulator_of
+from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.modes.decorating import check_bool
 from lucid.backend.device import device_of
 from lucid.backend.sharing import tensor_classes
 from lucid.errors import DtypeError

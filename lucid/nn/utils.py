@@ -9,13 +9,13 @@ import numpy as np
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, grad_of, version_of, wrap
-from lucid.autograd.mode import no_grad
-from lucid.cuda import multi_tensor
+from lucid.autograd.modes.state import no_grad
+from lucid.cuda.launch import multi_tensor
 from lucid.errors import SettingError, ShapeError
-from lucid.ops.joining import cat, stack
-from lucid.ops.norms import norm
-from lucid.ops.promotion import only_tensors
-from lucid.ops.selection import clamp
+from lucid.ops.base.promotion import only_tensors
+from lucid.ops.elementwise.selection import clamp
+from lucid.ops.reduction.norms import norm
+from lucid.ops.shape.joining import cat, stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

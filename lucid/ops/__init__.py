@@ -1,1 +1,1 @@
-"""Differentiable primitives, one family a file."""
+"""Differentiable primitives: a folder for each family, a file for each kind."""

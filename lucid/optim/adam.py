@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.arguments import checked
 from lucid.autograd.base import version_of, wrap
-from lucid.cuda import multi_tensor
+from lucid.cuda.launch import multi_tensor
 from lucid.errors import SettingError
 from lucid.optim.blocks import descent, update_all
 from lucid.optim.optimizer import Optimizer, zeros_like

@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
-from lucid.ops.promotion import accumulation_dtype
+from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable

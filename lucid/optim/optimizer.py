@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lucid.arguments import checked, shown, unfit
 from lucid.autograd.base import TensorBase, grad_of, wrap
-from lucid.autograd.mode import enable_grad, no_grad
+from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
 from lucid.backend.interrupts import uninterrupted

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.autograd.base import version_of
-from lucid.cuda import multi_tensor
+from lucid.cuda.launch import multi_tensor
 from lucid.errors import SettingError
 from lucid.optim.blocks import descent, update_all
 from lucid.optim.optimizer import Optimizer, zeros_like

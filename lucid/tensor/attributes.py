@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
-from lucid.autograd.decorating import check_bool
-from lucid.autograd.mode import thread
-from lucid.autograd.node import AccumulateGrad, accumulator_of
-from lucid.autograd.retain import expect_form, registered_hooks, retains_grad
-from lucid.autograd.views import live_edge
+from lucid.autograd.engine.node import AccumulateGrad, accumulator_of
+from lucid.autograd.engine.retain import expect_form, registered_hooks, retains_grad
+from lucid.autograd.modes.decorating import check_bool
+from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.views import live_edge
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections import OrderedDict
     from collections.abc import Callable
 
-    from lucid.autograd.node import Node
+    from lucid.autograd.engine.node import Node
     from lucid.backend.device import device
     from lucid.backend.dtype import dtype
     from lucid.tensor import Tensor

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
-from lucid.autograd.primitive import primitive
+from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray, namespace, on, to_device
 from lucid.backend.device import as_device, device, device_of
 from lucid.backend.dtype import as_dtype, dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.core import clone
-from lucid.ops.creation import pinned
-from lucid.ops.dims import sizes_in
-from lucid.ops.promotion import cast_to
-from lucid.ops.scalars import as_bool
+from lucid.ops.base.core import clone
+from lucid.ops.base.dims import sizes_in
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.base.scalars import as_bool
+from lucid.ops.creation.data import pinned
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of, mark_inference
-from lucid.autograd.node import accumulator_of
+from lucid.autograd.engine.node import accumulator_of
 from lucid.backend.arrays import on, to_device
 from lucid.backend.device import device_of
 from lucid.errors import GraphError

@@ -1,6 +1,7 @@
 """In-place ops, each made of the op that returns a new tensor: its result is written into the first operand.
 
-The graph follows the write (`lucid.autograd.views.change_in_place`), and everything is checked before anything changes.
+The graph follows the write (`lucid.autograd.recording.views.change_in_place`), and everything is checked before anything
+changes.
 """
 
 from __future__ import annotations
@@ -9,21 +10,21 @@ from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap_on_graph
-from lucid.autograd.mode import inference_mode, thread
-from lucid.autograd.node import AccumulateGrad
-from lucid.autograd.primitive import primitive
-from lucid.autograd.retain import expect_form
-from lucid.autograd.views import change_in_place, check_change, live_edge, rebase
+from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.engine.retain import expect_form
+from lucid.autograd.modes.state import inference_mode, thread
+from lucid.autograd.recording.primitive import primitive
+from lucid.autograd.recording.views import change_in_place, check_change, live_edge, rebase
 from lucid.backend import gpu
 from lucid.backend.device import device_of
 from lucid.backend.dtype import can_cast, dtype_of
-from lucid.cuda.elementwise import converted
+from lucid.cuda.launch.elementwise import converted
 from lucid.errors import InplaceError, ShapeError
-from lucid.ops import diagonal
-from lucid.ops.core import clone, expand
-from lucid.ops.filling import full
-from lucid.ops.promotion import as_operand, cast_to
-from lucid.ops.scalars import as_bool
+from lucid.ops.base.core import clone, expand
+from lucid.ops.base.promotion import as_operand, cast_to
+from lucid.ops.base.scalars import as_bool
+from lucid.ops.creation.filling import full
+from lucid.ops.shape import diagonal
 from lucid.tensor.conversion import move
 
 if TYPE_CHECKING:

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from lucid.ops import (
-    activation,
-    addmm,
-    axes,
+from lucid.ops.activation import relu, sigmoid
+from lucid.ops.base import elementwise, strided
+from lucid.ops.elementwise import (
     combination,
     comparison,
-    cumulative,
-    diagonal,
     division,
-    elementwise,
     exponential,
-    gathering,
     hyperbolic,
-    indexing,
     logic,
-    masking,
     nonfinite,
     power,
     rounding,
     selection,
-    shape,
-    sigmoid,
-    slices,
     special,
-    strided,
     trigonometry,
 )
-from lucid.ops import complex as parts
+from lucid.ops.elementwise import complex as parts
+from lucid.ops.index import gather, index_select, indexing, masked_select
+from lucid.ops.linalg import addmm
+from lucid.ops.reduction import cumulative
+from lucid.ops.shape import axes, diagonal, reshape
 from lucid.tensor import inplace, random_fill
 from lucid.tensor.attributes import Attributes
 from lucid.tensor.inplace import in_place, reshaped_in_place
@@ -118,23 +111,23 @@ class InPlaceMethods(Attributes):
     baddbmm_ = in_place(addmm.baddbmm)
     tril_ = in_place(diagonal.tril)
     triu_ = in_place(diagonal.triu)
-    scatter_ = in_place(gathering.scatter)
-    scatter_add_ = in_place(gathering.scatter_add)
+    scatter_ = in_place(gather.scatter)
+    scatter_add_ = in_place(gather.scatter_add)
     index_put_ = in_place(indexing.index_put)
-    index_add_ = in_place(slices.index_add)
-    index_copy_ = in_place(slices.index_copy)
-    index_fill_ = in_place(slices.index_fill)
-    masked_fill_ = in_place(masking.masked_fill)
-    masked_scatter_ = in_place(masking.masked_scatter)
+    index_add_ = in_place(index_select.index_add)
+    index_copy_ = in_place(index_select.index_copy)
+    index_fill_ = in_place(index_select.index_fill)
+    masked_fill_ = in_place(masked_select.masked_fill)
+    masked_scatter_ = in_place(masked_select.masked_scatter)
     fill_diagonal_ = inplace.fill_diagonal_
-    relu_ = in_place(activation.relu)
+    relu_ = in_place(relu.relu)
     sigmoid_ = in_place(sigmoid.sigmoid)
     tanh_ = in_place(sigmoid.tanh)
     erf_ = in_place(special.erf)
     erfc_ = in_place(special.erfc)
     erfinv_ = in_place(special.erfinv)
-    squeeze_ = reshaped_in_place(shape.squeeze)
-    unsqueeze_ = reshaped_in_place(shape.unsqueeze)
+    squeeze_ = reshaped_in_place(reshape.squeeze)
+    unsqueeze_ = reshaped_in_place(reshape.unsqueeze)
     transpose_ = swapaxes_ = swapdims_ = reshaped_in_place(axes.transpose)
     t_ = reshaped_in_place(axes.t)
     as_strided_ = reshaped_in_place(strided.as_strided)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.autograd.mode import thread
-from lucid.autograd.views import live_edge
+from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
-from lucid.ops.scalars import as_bool
+from lucid.ops.base.scalars import as_bool
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor

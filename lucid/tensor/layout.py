@@ -14,9 +14,9 @@ from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import hold
 from lucid.cuda.streams import Stream
 from lucid.errors import DeviceError, InplaceError
-from lucid.ops.dims import dim_in
-from lucid.ops.promotion import array_of
-from lucid.ops.strided import address_of, offset_of, strides_of
+from lucid.ops.base.dims import dim_in
+from lucid.ops.base.promotion import array_of
+from lucid.ops.base.strided import address_of, offset_of, strides_of
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor

@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-from lucid.ops import (
-    activation,
-    addmm,
-    axes,
-    broadcasting,
-    closeness,
+from lucid.ops.activation import relu as activation
+from lucid.ops.activation import sigmoid, softmax
+from lucid.ops.base import elementwise, strided
+from lucid.ops.creation import sampling
+from lucid.ops.elementwise import (
     combination,
     comparison,
-    cumulative,
-    diagonal,
     division,
-    einsum,
-    elementwise,
     exponential,
-    extremes,
-    gathering,
     hyperbolic,
-    indexing,
-    linalg,
     logic,
-    masking,
     nonfinite,
-    norms,
-    picking,
     power,
-    reduction,
-    repeating,
     rounding,
-    sampling,
     selection,
-    shape,
-    sigmoid,
-    slices,
-    softmax,
-    sorting,
     special,
-    splitting,
-    statistics,
-    strided,
     trigonometry,
 )
-from lucid.ops import complex as parts
+from lucid.ops.elementwise import complex as parts
+from lucid.ops.index import gather as gathering
+from lucid.ops.index import index_select as slices
+from lucid.ops.index import indexing
+from lucid.ops.index import masked_select as masking
+from lucid.ops.index import select as picking
+from lucid.ops.linalg import addmm, einsum
+from lucid.ops.linalg import products as linalg
+from lucid.ops.reduction import closeness, cumulative, extremes, norms, sorting, statistics, sums
+from lucid.ops.shape import axes, broadcasting, diagonal, repeating, splitting
+from lucid.ops.shape import reshape as shape
 from lucid.tensor import operators
 from lucid.tensor.attributes import Attributes
 
@@ -142,12 +129,12 @@ class Methods(Attributes):
 
     # ---- reductions ----
 
-    sum = reduction.sum
-    nansum = reduction.nansum
-    mean = reduction.mean
-    any = reduction.any
-    all = reduction.all
-    count_nonzero = reduction.count_nonzero
+    sum = sums.sum
+    nansum = sums.nansum
+    mean = sums.mean
+    any = sums.any
+    all = sums.all
+    count_nonzero = sums.count_nonzero
     prod = cumulative.prod
     cumsum = cumulative.cumsum
     cumprod = cumulative.cumprod

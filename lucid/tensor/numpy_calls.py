@@ -9,38 +9,26 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.errors import LucidError
-from lucid.ops import (
-    axes,
-    broadcasting,
-    cumulative,
-    diagonal,
+from lucid.ops.activation.sigmoid import tanh
+from lucid.ops.base import elementwise
+from lucid.ops.base.promotion import OperandTypeError
+from lucid.ops.elementwise import complex as parts
+from lucid.ops.elementwise import (
     division,
-    einsum,
-    elementwise,
     exponential,
-    extremes,
-    gathering,
     hyperbolic,
-    joining,
-    linalg,
     logic,
     nonfinite,
-    norms,
     power,
-    reduction,
-    repeating,
     rounding,
     selection,
-    shape,
-    sorting,
-    splitting,
-    statistics,
     trigonometry,
 )
-from lucid.ops import complex as parts
-from lucid.ops.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
-from lucid.ops.promotion import OperandTypeError
-from lucid.ops.sigmoid import tanh
+from lucid.ops.elementwise.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
+from lucid.ops.index import gather
+from lucid.ops.linalg import einsum, products
+from lucid.ops.reduction import cumulative, extremes, norms, sorting, statistics, sums
+from lucid.ops.shape import axes, broadcasting, diagonal, joining, repeating, reshape, splitting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,7 +150,7 @@ def product(a: Any, b: Any) -> Any:
     dimensions = [x.array.ndim if isinstance(x, TensorBase) else np.ndim(x) for x in (a, b)]
     if max(dimensions) > 2:
         raise NumpyCallError("numpy.dot: expected at most two dimensions with a Tensor: use lucid.matmul or einsum")
-    return linalg.matmul(a, b) if min(dimensions) else elementwise.mul(a, b)
+    return products.matmul(a, b) if min(dimensions) else elementwise.mul(a, b)
 
 
 def flipped(input: Any, dims: Any = None) -> Any:
@@ -172,7 +160,7 @@ def flipped(input: Any, dims: Any = None) -> Any:
 
 def reshaped(input: Any, wanted: Any) -> Any:
     """Return ``numpy.reshape``."""
-    return shape.reshape(input, wanted)
+    return reshape.reshape(input, wanted)
 
 
 def tiled(input: Any, reps: Any) -> Any:
@@ -182,7 +170,7 @@ def tiled(input: Any, reps: Any) -> Any:
 
 def running_sum(input: Any, dim: int | None = None) -> Any:
     """Return ``numpy.cumsum``: without a dimension, over all elements in a row."""
-    return cumulative.cumsum(shape.ravel(input), 0) if dim is None else cumulative.cumsum(input, dim)
+    return cumulative.cumsum(reshape.ravel(input), 0) if dim is None else cumulative.cumsum(input, dim)
 
 
 def joined(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -208,10 +196,10 @@ def form(function: Callable[..., Any], names: str, **constants: Any) -> Form:
 
 REDUCTION = "a:input axis:dim"
 FUNCTIONS: dict[str, Form] = {
-    "all": form(reduction.all, REDUCTION + " keepdims:keepdim"),
-    "any": form(reduction.any, REDUCTION + " keepdims:keepdim"),
-    "sum": form(reduction.sum, REDUCTION + " dtype keepdims:keepdim"),
-    "mean": form(reduction.mean, REDUCTION + " dtype keepdims:keepdim"),
+    "all": form(sums.all, REDUCTION + " keepdims:keepdim"),
+    "any": form(sums.any, REDUCTION + " keepdims:keepdim"),
+    "sum": form(sums.sum, REDUCTION + " dtype keepdims:keepdim"),
+    "mean": form(sums.mean, REDUCTION + " dtype keepdims:keepdim"),
     "var": form(statistics.var, REDUCTION + " ddof:correction keepdims:keepdim correction", correction=0),
     "std": form(statistics.std, REDUCTION + " ddof:correction keepdims:keepdim correction", correction=0),
     "amax": form(extremes.amax, REDUCTION + " keepdims:keepdim"),
@@ -222,13 +210,13 @@ FUNCTIONS: dict[str, Form] = {
     "argmin": form(extremes.argmin, REDUCTION + " keepdims:keepdim"),
     "prod": form(cumulative.prod, REDUCTION + " dtype keepdims:keepdim"),
     "cumsum": form(running_sum, REDUCTION),
-    "count_nonzero": form(reduction.count_nonzero, REDUCTION),
+    "count_nonzero": form(sums.count_nonzero, REDUCTION),
     "linalg.norm": form(norms.norm, "x:input axis:dim keepdims:keepdim"),
     "reshape": form(reshaped, "a:input shape:wanted"),
-    "ravel": form(shape.ravel, "a:input"),
-    "squeeze": form(shape.squeeze, REDUCTION),
-    "expand_dims": form(shape.unsqueeze, REDUCTION),
-    "copy": form(shape.clone, "a:input"),
+    "ravel": form(reshape.ravel, "a:input"),
+    "squeeze": form(reshape.squeeze, REDUCTION),
+    "expand_dims": form(reshape.unsqueeze, REDUCTION),
+    "copy": form(reshape.clone, "a:input"),
     "transpose": form(transposed, "a:input axes:order"),
     "swapaxes": form(axes.transpose, "a:input axis1:dim0 axis2:dim1"),
     "moveaxis": form(axes.movedim, "a:input source destination"),
@@ -245,12 +233,12 @@ FUNCTIONS: dict[str, Form] = {
     "tril": form(diagonal.tril, "m:input k:diagonal"),
     "triu": form(diagonal.triu, "m:input k:diagonal"),
     "diagonal": form(diagonal.diagonal, "a:input offset axis1:dim1 axis2:dim2"),
-    "take_along_axis": form(gathering.take_along_dim, "arr:input indices axis:dim"),
+    "take_along_axis": form(gather.take_along_dim, "arr:input indices axis:dim"),
     "where": form(selection.where, "condition x:input y:other"),
     "clip": form(selection.clamp, "a:input a_min:min a_max:max"),
     "dot": form(product, "a b"),
     "tensordot": form(einsum.tensordot, "a b axes:dims"),
-    "outer": form(linalg.outer, "a:input b:vec2"),
+    "outer": form(products.outer, "a:input b:vec2"),
     "sort": form(sorted_values, REDUCTION),
     "argsort": form(sorting.argsort, REDUCTION),
     "real": form(parts.real, "val:input"),
@@ -323,7 +311,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "logical_not": logic.logical_not,
     "logical_or": logic.logical_or,
     "logical_xor": logic.logical_xor,
-    "matmul": linalg.matmul,
+    "matmul": products.matmul,
     "maximum": maximum,
     "minimum": minimum,
     "multiply": elementwise.mul,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.namespace import PRIMITIVES
-from lucid.autograd.recording import binary
+from lucid.autograd.recording.namespace import PRIMITIVES
+from lucid.autograd.recording.short_path import binary
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops import selection, splitting
-from lucid.ops.promotion import OperandTypeError
+from lucid.ops.base.promotion import OperandTypeError
+from lucid.ops.elementwise import selection
+from lucid.ops.shape import splitting
 from lucid.tensor.conversion import item
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lucid.arguments import checked
-from lucid.autograd.node import AccumulateGrad
-from lucid.autograd.views import live_edge
+from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.recording.views import live_edge
 from lucid.backend.arrays import to_device
 from lucid.backend.device import device_of
 from lucid.backend.dtype import bool_, dtype_of, get_default_dtype, int64

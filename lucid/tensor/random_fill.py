@@ -12,17 +12,17 @@ from lucid.backend import gpu
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
-from lucid.backend.generator import default_generator_for
-from lucid.backend.random import bernoulli, exponential, normal, randint, uniform
+from lucid.backend.random.draws import bernoulli, exponential, normal, randint, uniform
+from lucid.backend.random.generator import default_generator_for
 from lucid.errors import DtypeError, SettingError
-from lucid.ops.scalars import as_int
+from lucid.ops.base.scalars import as_int
 from lucid.tensor.inplace import check_target, copy_
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.backend.arrays import Array
-    from lucid.backend.generator import Generator
+    from lucid.backend.random.generator import Generator
     from lucid.tensor import Tensor
 
 # The integers from 0 to here are all exact in a floating-point dtype.

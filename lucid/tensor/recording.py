@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.autograd import functions, retain
-from lucid.autograd.views import detached
+from lucid.autograd import functions
+from lucid.autograd.engine import retain
+from lucid.autograd.recording.views import detached
 from lucid.errors import InplaceError
 
 if TYPE_CHECKING:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.autograd.recording import register
+from lucid.autograd.recording.short_path import register
 from lucid.backend.sharing import tensor_classes
-from lucid.ops import (
-    axes,
-    division,
-    elementwise,
-    indexing,
-    linalg,
-    logic,
-    power,
-)
-from lucid.ops import complex as parts
+from lucid.ops.base import elementwise
+from lucid.ops.elementwise import complex as parts
+from lucid.ops.elementwise import division, logic, power
+from lucid.ops.index import indexing
+from lucid.ops.linalg import products
+from lucid.ops.shape import axes
 from lucid.tensor import attributes, conversion, copying, interop, layout, numpy_calls, operators, printing, recording
 from lucid.tensor.inplace import in_place
 from lucid.tensor.inplace_methods import InPlaceMethods
@@ -77,9 +73,9 @@ class Tensor(Methods, InPlaceMethods):
     __pow__ = direct("pow")
     __rpow__ = reflected(power.pow)
     __ipow__ = in_place(power.pow)
-    __matmul__ = operator(linalg.matmul)
-    __rmatmul__ = reflected(linalg.matmul)
-    __imatmul__ = in_place(linalg.matmul)
+    __matmul__ = operator(products.matmul)
+    __rmatmul__ = reflected(products.matmul)
+    __imatmul__ = in_place(products.matmul)
     __and__ = operator(logic.bitwise_and)
     __rand__ = reflected(logic.bitwise_and)
     __iand__ = in_place(logic.bitwise_and)

@@ -19,7 +19,7 @@ from lucid.autograd.graph import (
     saved_tensors_hooks,
 )
 from lucid.autograd.hooks import RemovableHandle
-from lucid.autograd.mode import ORDINARY, thread
+from lucid.autograd.modes.state import ORDINARY, thread
 from lucid.backend.interrupts import uninterrupted
 from lucid.utils.checkpoint import checkpoint, set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from tests.device import DEVICE

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lucid
-from lucid.autograd.plan import MOST_OPERANDS, MOST_PLANS, Plan
-from lucid.autograd.primitive import PRIMITIVES
+from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan
+from lucid.autograd.recording.primitive import PRIMITIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,8 @@ import pytest
 
 import lucid
 from lucid.autograd import detect_anomaly, is_multithreading_enabled, set_detect_anomaly, set_multithreading_enabled
-from lucid.autograd import mode as autograd_mode
 from lucid.autograd.graph import disable_saved_tensors_hooks, saved_tensors_hooks
+from lucid.autograd.modes import state as autograd_mode
 from lucid.errors import GraphError
 from lucid.utils.checkpoint import set_checkpoint_debug_enabled, set_checkpoint_early_stop
 

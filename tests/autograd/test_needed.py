@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd.namespace import namespace_of
+from lucid.autograd.recording.namespace import namespace_of
 from tests.gradients import flat, is_floating, numbers, random_like, tensors_of
 from tests.ops.test_samples import check_close
 from tests.samples import all_samples

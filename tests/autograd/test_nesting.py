@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd import nesting
+from lucid.autograd.engine import nesting
 from lucid.autograd.graph import current_graph_task_id, current_node, queue_callback, saved_tensors_hooks
-from lucid.autograd.mode import thread
+from lucid.autograd.modes.state import thread
 from lucid.errors import LucidError
 
 # PyTorch gets this far, and Python's recursion limit is 1,000

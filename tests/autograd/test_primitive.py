@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd import primitive as module
-from lucid.autograd.namespace import CPU, GRAPH
-from lucid.autograd.recording import binary, unary
+from lucid.autograd.recording import primitive as module
+from lucid.autograd.recording.namespace import CPU, GRAPH
+from lucid.autograd.recording.short_path import binary, unary
 
 
 @pytest.fixture

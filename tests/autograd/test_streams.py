@@ -14,7 +14,7 @@ import lucid
 from lucid import nn, optim
 from lucid.autograd import Function
 from lucid.backend import gpu
-from lucid.cuda import kernels
+from lucid.cuda.launch import kernels
 
 pytestmark = pytest.mark.gpu
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import lucid
-from lucid.autograd.mode import unusual
+from lucid.autograd.modes.state import unusual
 from lucid.backend.locks import new_lock, new_rlock
 from tests.device import DEVICE
 from tests.stress import forks

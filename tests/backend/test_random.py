@@ -15,10 +15,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from lucid.backend import random as lr
-from lucid.backend.generator import Generator
-from lucid.backend.inverse_normal import inverse_normal, minus_log
-from lucid.backend.philox import philox4x32_10
+from lucid.backend.random import draws as lr
+from lucid.backend.random.generator import Generator
+from lucid.backend.random.inverse_normal import inverse_normal, minus_log
+from lucid.backend.random.philox import philox4x32_10
 
 HEADER = Path(__file__).parents[2] / "kernels" / "philox.cuh"
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -107,10 +107,10 @@ def test_chunking_and_device_branches_change_nothing(monkeypatch):
         return [(array.dtype, array.shape, array.tobytes()) for array in made]
 
     whole = draws(np)
-    monkeypatch.setattr("lucid.backend.philox._CPU_CHUNK", 17)
+    monkeypatch.setattr("lucid.backend.random.philox._CPU_CHUNK", 17)
     assert draws(np) == whole
     assert draws(DEVICE_XP) == whole
-    monkeypatch.setattr("lucid.backend.philox._DEVICE_CHUNK", 64)
+    monkeypatch.setattr("lucid.backend.random.philox._DEVICE_CHUNK", 64)
     assert draws(DEVICE_XP) == whole
 
 
@@ -452,8 +452,8 @@ def test_reservations_from_threads_do_not_overlap():
 def _kept_defaults(monkeypatch):
     """Leave the process's generators as they were found."""
     cpu = lr.get_rng_state()
-    monkeypatch.setattr("lucid.backend.generator._generators", {"cpu": lr.default_generator})
-    monkeypatch.setattr("lucid.backend.generator._process_seed", 0)
+    monkeypatch.setattr("lucid.backend.random.generator._generators", {"cpu": lr.default_generator})
+    monkeypatch.setattr("lucid.backend.random.generator._process_seed", 0)
     yield
     lr.set_rng_state(cpu)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lucid.cuda import kernels
-from lucid.cuda.kernels import Launcher, Unit
-from lucid.cuda.sources import paste
+from lucid.cuda.launch import kernels
+from lucid.cuda.launch.kernels import Launcher, Unit
+from lucid.cuda.launch.sources import paste
 from lucid.errors import KernelError
 
 SEEDS = 0, 1, 2, 3

@@ -10,7 +10,7 @@ import pytest
 
 import lucid
 from lucid.backend import gpu
-from lucid.cuda import blas, product
+from lucid.cuda.launch import blas, product
 from lucid.cuda.simulator import counters
 
 pytestmark = pytest.mark.gpu

@@ -14,9 +14,9 @@ import pytest
 import lucid
 from lucid.backend import dtype as dtypes
 from lucid.backend import gpu
-from lucid.cuda import driver as cuda_driver
-from lucid.cuda import kernels, sources
-from lucid.cuda.kernels import C_TYPES, FLOATS, Kernel, Launcher, Unit
+from lucid.cuda.launch import driver as cuda_driver
+from lucid.cuda.launch import kernels, sources
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel, Launcher, Unit
 from lucid.cuda.simulator.builder import build
 from lucid.errors import DeviceError, DtypeError, KernelError
 

@@ -555,7 +555,7 @@ def test_bytes_of_memory():
         kernel((1,), (1,), (cupy.ones(3, "float32"),))
 
 
-@pytest.mark.parametrize("source", ["extern \"C\" {{ {shared} {kernel} }}", "{shared}\nextern \"C\" {kernel}"])
+@pytest.mark.parametrize("source", ['extern "C" {{ {shared} {kernel} }}', '{shared}\nextern "C" {kernel}'])
 @pytest.mark.parametrize("declared", ["float s[]", "unsigned char raw[]"])
 def test_dynamic_shared_memory_of_a_file(source, declared):
     """It may be declared outside of the kernels that use it, and is checked as inside of one."""

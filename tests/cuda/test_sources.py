@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 import lucid
-from lucid.cuda import sources
 from lucid.cuda.compiler import Module
+from lucid.cuda.launch import sources
 from lucid.cuda.simulator.compilation import source_for_host
 from lucid.errors import KernelError
 from tests.cuda.launching import launcher, refused

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.backend.generator import get_rng_states
+from lucid.backend.random.generator import get_rng_states
 from lucid.errors import CudaUnavailableError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import lucid
-from lucid.cuda import attention as on_cuda
+from lucid.cuda.launchers import attention as on_cuda
 from tests.kernels.near import assert_near, on_device, rounded
 
 # Leading dimensions, queries, keys, features, features of values; shape of bias or keep, or "causal".

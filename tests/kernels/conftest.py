@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lucid.cuda.kernels import Launcher
+from lucid.cuda.launch.kernels import Launcher
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd import contributions
+from lucid.autograd.engine import accumulation
 from lucid.backend import gpu
-from lucid.cuda.accumulation import total
+from lucid.cuda.launch.accumulation import total
 from tests.kernels.layouts import LAYOUTS
 from tests.kernels.near import EPSILON, FLOATS, assert_near, on_device, rounded
 
@@ -111,7 +111,7 @@ def test_order_of_a_sum(rng):
 
 def test_large_gradients_do_not_wait(monkeypatch, rng, launched):
     """From the bound on a sum holds two arrays only: the second makes a buffer, further ones are added to it."""
-    monkeypatch.setattr(contributions, "WAITING_BYTES", 400)
+    monkeypatch.setattr(accumulation, "WAITING_BYTES", 400)
     grads = [on_device(np.full(100, float(k)), "float32") for k in range(5)]
     x = lucid.ones(100, device="cuda", requires_grad=True)
     launched.clear()
@@ -122,16 +122,16 @@ def test_large_gradients_do_not_wait(monkeypatch, rng, launched):
 
 def test_all_that_waits_is_bounded(monkeypatch, rng, launched):
     """What all sums of a pass hold stays below a bound; beyond it what waits is added, and then as large arrays are."""
-    monkeypatch.setattr(contributions, "HELD_BYTES", 1200)
+    monkeypatch.setattr(accumulation, "HELD_BYTES", 1200)
     held = []
-    add = contributions.Sums.add
+    add = accumulation.Sums.add
 
     def noted(self, *args):
         out = add(self, *args)
         held.append((self.held, sum(g.nbytes for waiting in self.values() for g in waiting)))
         return out
 
-    monkeypatch.setattr(contributions.Sums, "add", noted)
+    monkeypatch.setattr(accumulation.Sums, "add", noted)
     xs = [lucid.ones(100, device="cuda", requires_grad=True) for _ in range(2)]
     outputs = [x.view(100) for _ in range(5) for x in xs]
     lucid.autograd.backward(outputs, [on_device(np.full(100, float(k)), "float32") for k in range(10)])

@@ -8,7 +8,7 @@ import pytest
 import lucid
 from lucid.backend import gpu
 from lucid.backends import cudnn as switch
-from lucid.cuda import attention as on_cuda
+from lucid.cuda.launchers import attention as on_cuda
 from lucid.nn.functional import scaled_dot_product_attention
 from tests.kernels.attention_cases import CASES, Reference
 from tests.kernels.near import FLOATS, assert_near, on_device

@@ -14,7 +14,7 @@ import lucid
 from lucid import nn, optim
 from lucid.autograd.base import wrap
 from lucid.backend import gpu
-from lucid.backend.generator import default_generator_for
+from lucid.backend.random.generator import default_generator_for
 from lucid.cuda.simulator.counting import counters
 from lucid.errors import DeviceError, IndexOutOfRangeError, KernelError, OutOfMemoryError
 from lucid.nn import functional

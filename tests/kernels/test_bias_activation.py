@@ -10,7 +10,7 @@ import pytest
 import lucid
 from lucid.cuda.simulator import counters
 from lucid.nn import functional as F
-from lucid.ops.bias_activation import ACTIVATIONS
+from lucid.ops.activation.bias_activation import ACTIVATIONS
 from tests.gradients import numbers
 from tests.kernels.layouts import LAYOUTS
 from tests.kernels.near import EPSILON, FLOATS, assert_near, on_device

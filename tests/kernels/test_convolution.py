@@ -8,7 +8,7 @@ import pytest
 import lucid
 from lucid.backend import gpu
 from lucid.backends import cudnn as switch
-from lucid.cuda import convolution as on_cuda
+from lucid.cuda.launchers import convolution as on_cuda
 from lucid.nn import functional
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.backend import gpu
-from lucid.cuda import copying
+from lucid.cuda.launchers import copying
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
 pytestmark = pytest.mark.gpu

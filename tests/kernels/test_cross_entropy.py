@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd.namespace import PRIMITIVES
+from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.nn import functional as F
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 

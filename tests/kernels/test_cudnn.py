@@ -11,8 +11,8 @@ import pytest
 import lucid
 from lucid.backend import gpu
 from lucid.backends import cudnn as switch
-from lucid.cuda import attention as on_cuda
-from lucid.cuda import cudnn, cudnn_attention, cudnn_convolution
+from lucid.cuda.launch import cudnn, cudnn_attention, cudnn_convolution
+from lucid.cuda.launchers import attention as on_cuda
 from lucid.nn.functional import scaled_dot_product_attention
 from tests.kernels.attention_cases import CASES, Reference
 from tests.kernels.cudnn_stand_in import STAGES, WORKSPACE, Package
@@ -41,7 +41,7 @@ def cases(monkeypatch):
 
 @pytest.fixture
 def package(monkeypatch):
-    """Return a stand-in for NVIDIA's package, of which lucid.cuda.cudnn believes that it runs on a GPU."""
+    """Return a stand-in for NVIDIA's package, of which lucid.cuda.launch.cudnn believes that it runs on a GPU."""
     if not gpu.is_simulated():
         pytest.skip("the stand-in computes in the memory of the simulated device")
     package = Package()

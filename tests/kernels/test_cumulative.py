@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd.namespace import PRIMITIVES
+from lucid.autograd.recording.namespace import PRIMITIVES
 from tests.kernels.layouts import LAYOUTS
 from tests.kernels.near import FLOATS, UNITS, assert_near, on_device, rounded
 

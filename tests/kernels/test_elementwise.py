@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.cuda.elementwise import MAX_DIMS, plan_of
+from lucid.cuda.launch.elementwise import MAX_DIMS, plan_of
 from tests.gradients import numbers
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8")

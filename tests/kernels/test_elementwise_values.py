@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.cuda.elementwise import KINDS
-from lucid.cuda.kernels import KERNELS
+from lucid.cuda.launch.elementwise import KINDS
+from lucid.cuda.launch.kernels import KERNELS
 from lucid.nn import functional
 from tests.gradients import numbers
 

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.backend import gpu
-from lucid.cuda import picking
+from lucid.cuda.launchers import select
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
 pytestmark = pytest.mark.gpu
@@ -31,7 +31,7 @@ def test_forward(columns, dtype, rng):
     whole = on_device(table, dtype).array
     for weight in (whole, xp.ascontiguousarray(whole.T).T, xp.ascontiguousarray(whole[::-1])[::-1]):
         for kind in ("uint8", "int32", "int64"):
-            got = picking.embedding(weight, xp.asarray(index.astype(kind)), padding=None, by_frequency=False)
+            got = select.embedding(weight, xp.asarray(index.astype(kind)), padding=None, by_frequency=False)
             assert (got.get().astype(np.float64) == table[index]).all()
 
 
@@ -51,7 +51,7 @@ def test_gradient(padding, by_frequency, dtype, way, rng):
     xp = gpu.cupy()
     raw = on_device(grad, dtype).array
     for values in (raw, xp.ascontiguousarray(raw.transpose(2, 0, 1)).transpose(1, 2, 0)):
-        assert_near(picking.embedding_grad(values, xp.asarray(index), **settings), expected, dtype)
+        assert_near(select.embedding_grad(values, xp.asarray(index), **settings), expected, dtype)
 
 
 @pytest.mark.parametrize("by_frequency", [False, True])
@@ -95,7 +95,7 @@ def test_nothing(rng):
     """No indices give no rows, and a gradient of zeros."""
     xp = gpu.cupy()
     weight, none = xp.asarray(rng.standard_normal((4, 3)).astype(np.float32)), xp.zeros((0, 2), np.int64)
-    out = picking.embedding(weight, none, padding=None, by_frequency=False)
+    out = select.embedding(weight, none, padding=None, by_frequency=False)
     assert out.shape == (0, 2, 3)
-    grad = picking.embedding_grad(out, none, rows=4, padding=1, by_frequency=True)
+    grad = select.embedding_grad(out, none, rows=4, padding=1, by_frequency=True)
     assert (grad.get() == 0).all()

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.cuda import multi_tensor
+from lucid.cuda.launch import multi_tensor
 
 pytestmark = pytest.mark.gpu
 

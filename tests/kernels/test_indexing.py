@@ -9,7 +9,7 @@ import pytest
 
 import lucid
 from lucid.backend import gpu
-from lucid.cuda import picking
+from lucid.cuda.launchers import select
 from lucid.errors import IndexOutOfRangeError
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
@@ -93,7 +93,7 @@ def test_index(case, layout, kind, rng):
     x = drawn(rng, shape, "float32")
     # 1023 needs more than eight bits
     indices = places(rng, case, "int64" if kind == "int8" and max(shape) > 127 else kind)
-    got = picking.index(spread(x, layout) if x.size else device(x), *map(device, indices), dims=dims)
+    got = select.index(spread(x, layout) if x.size else device(x), *map(device, indices), dims=dims)
     expected = x[key(x.ndim, dims, indices)]
     assert got.shape == expected.shape
     assert got.flags.c_contiguous
@@ -105,12 +105,12 @@ def test_dtypes(dtype, rng):
     """Elements of any size move unchanged, one by one and in packs of 16 bytes."""
     for columns in (1, 3, 16, 32):
         x, index = drawn(rng, (6, columns), dtype), rng.integers(0, 6, 5)
-        assert (picking.index(device(x), device(index), dims=(0,)).get() == x[index]).all()
+        assert (select.index(device(x), device(index), dims=(0,)).get() == x[index]).all()
         new = drawn(rng, (5, columns), dtype)
         index = rng.permutation(6)[:5]
         expected = x.copy()
         expected[index] = new
-        got = picking.index_put(device(x), device(new), device(index), dims=(0,), accumulate=False)
+        got = select.index_put(device(x), device(new), device(index), dims=(0,), accumulate=False)
         assert (got.get() == expected).all()
 
 
@@ -125,7 +125,7 @@ def test_index_grad(case, layout, way, rng):
     expected = np.zeros(shape, np.float32)
     np.add.at(expected, where, grad)
     raw = spread(grad, layout) if grad.size else device(grad)
-    got = picking.index_grad(raw, *map(device, indices), shape=shape, dims=dims)
+    got = select.index_grad(raw, *map(device, indices), shape=shape, dims=dims)
     # whole numbers: any order of additions gives the same bits
     assert (got.get() == expected).all()
 
@@ -136,7 +136,7 @@ def test_sums_accumulate_in_float32(dtype, way, rng):
     grad, index = rounded(rng.standard_normal((1000, 5)), dtype), rng.integers(0, 3, 1000)
     expected = np.zeros((4, 5))
     np.add.at(expected, index, grad)
-    got = picking.index_grad(on_device(grad, dtype).array, device(index), shape=(4, 5), dims=(0,))
+    got = select.index_grad(on_device(grad, dtype).array, device(index), shape=(4, 5), dims=(0,))
     assert_near(got, expected, dtype)
 
 
@@ -148,7 +148,7 @@ def test_sums_in_order(uses, high, rng):
     try:
         grad, index = rng.standard_normal((uses, 3)).astype(np.float32), rng.integers(0, high, uses)
         first, second = (
-            picking.index_grad(device(grad), device(index), shape=(high + 1, 3), dims=(0,)).get() for _ in range(2)
+            select.index_grad(device(grad), device(index), shape=(high + 1, 3), dims=(0,)).get() for _ in range(2)
         )
     finally:
         lucid.use_deterministic_algorithms(False)
@@ -164,7 +164,7 @@ def test_accumulating_put(dtype, way, rng):
     x, new, index = drawn(rng, (4, 6), dtype), drawn(rng, (9, 6), dtype), rng.integers(-4, 4, 9)
     expected = x.copy()
     np.add.at(expected, index, new)
-    got = picking.index_put(device(x), device(new), device(index), dims=(0,), accumulate=True)
+    got = select.index_put(device(x), device(new), device(index), dims=(0,), accumulate=True)
     assert got is not NotImplemented
     assert got.dtype == x.dtype
     tolerance = {"float16": 2**-8, "bfloat16": 2**-5}.get(dtype, 0)
@@ -178,9 +178,9 @@ def test_put_broadcasts_and_fills(rng):
     table = device(x)
     expected = x.copy()
     expected[index] = row
-    assert (picking.index_put(table, device(row), device(index), dims=(0,), accumulate=False).get() == expected).all()
+    assert (select.index_put(table, device(row), device(index), dims=(0,), accumulate=False).get() == expected).all()
     expected[index] = -2.5
-    assert (picking.index_put(table, -2.5, device(index), dims=(0,), accumulate=False).get() == expected).all()
+    assert (select.index_put(table, -2.5, device(index), dims=(0,), accumulate=False).get() == expected).all()
     assert (table.get() == x).all()
 
 
@@ -196,13 +196,13 @@ def test_last_write_stays(rng):
             )
             expected = x.copy()
             expected[index] = new
-            got = picking.index_put(device(x), device(new), device(index), dims=(0,), accumulate=False)
+            got = select.index_put(device(x), device(new), device(index), dims=(0,), accumulate=False)
             assert (got.get() == expected).all()
         x, src, index = drawn(rng, (3, 4), "int64"), drawn(rng, (3, 50), "int64"), rng.integers(0, 4, (3, 50))
         expected = x.copy()
         for r, c in itertools.product(range(3), range(50)):
             expected[r, index[r, c]] = src[r, c]
-        assert (picking.scatter(device(x), device(index), device(src), dim=1).get() == expected).all()
+        assert (select.scatter(device(x), device(index), device(src), dim=1).get() == expected).all()
     finally:
         lucid.use_deterministic_algorithms(False)
 
@@ -233,16 +233,16 @@ def test_along(case, layout, way, rng):
         total[place] += src[at]
     raw_src = spread(src, layout) if src.size else device(src)
     raw_index = spread(index, layout) if index.size else device(index)
-    assert (picking.gather(spread(x, layout), raw_index, dim=dim).get() == picked).all()
-    assert (picking.gather_grad(raw_src, raw_index, shape=shape, dim=dim, unique=False).get() == summed).all()
-    assert (picking.scatter_add(spread(x, layout), raw_index, raw_src, dim=dim).get() == total).all()
+    assert (select.gather(spread(x, layout), raw_index, dim=dim).get() == picked).all()
+    assert (select.gather_grad(raw_src, raw_index, shape=shape, dim=dim, unique=False).get() == summed).all()
+    assert (select.scatter_add(spread(x, layout), raw_index, raw_src, dim=dim).get() == total).all()
     filled = x.copy()
     for at in np.ndindex(*many):
         filled[(*at[:dim], index[at], *at[dim + 1 :])] = 7
-    assert (picking.scatter(spread(x, layout), raw_index, 7.0, dim=dim).get() == filled).all()
+    assert (select.scatter(spread(x, layout), raw_index, 7.0, dim=dim).get() == filled).all()
     added = np.zeros(shape, np.float32)
     np.add.at(added.reshape(-1), np.ravel_multi_index(np.nonzero(np.ones(many)), many)[:0], 0)
-    got = picking.scatter_add(device(added), raw_index, 2.0, dim=dim).get()
+    got = select.scatter_add(device(added), raw_index, 2.0, dim=dim).get()
     assert got.sum() == 2 * index.size
 
 
@@ -300,12 +300,12 @@ def test_outside_writes_nothing(way, rng):
     for accumulate in (False, True):
         expected = x.copy()
         expected[[1, 3]] = new[[0, 3]] + x[[1, 3]] * accumulate
-        got = picking.index_put(device(x), device(new), device(index), dims=(0,), accumulate=accumulate)
+        got = select.index_put(device(x), device(new), device(index), dims=(0,), accumulate=accumulate)
         assert (got.get() == expected).all()
     columns = np.array([[0, 3, -1], [3, 2, 9], [-1, -1, 1], [7, 0, 3]])
     expected = x.copy()
     expected[0, 0], expected[1, 2], expected[2, 1], expected[3, 0] = new[0, 0], new[1, 1], new[2, 2], new[3, 1]
-    got = picking.scatter(device(x), device(columns), device(new[:4]), dim=1)
+    got = select.scatter(device(x), device(columns), device(new[:4]), dim=1)
     assert (got.get() == expected).all()
 
 
@@ -313,7 +313,7 @@ def test_one_of_two_outside(rng):
     """Of several indices, one that is outside makes the place none, also where the sum of both would be inside."""
     x = drawn(rng, (4, 5), "float32")
     rows, columns = np.array([0, 3, 4, 2, 4]), np.array([5, 4, -5, -6, 3])
-    got = picking.index(device(x), device(rows), device(columns), dims=(0, 1)).get()
+    got = select.index(device(x), device(rows), device(columns), dims=(0, 1)).get()
     assert (got == [0, x[3, 4], 0, 0, 0]).all()
 
 
@@ -321,7 +321,7 @@ def test_places_beyond_32_bits():
     """Places are counted in 64 bits: a table of 2^33 elements on the memory of one."""
     table = gpu.cupy().broadcast_to(device(np.float32([7])), (2**33,))
     index = device(np.array([2**33 - 1, -1, -(2**33), 2**33, 2**32]))
-    assert (picking.index(table, index, dims=(0,)).get() == [7, 7, 7, 0, 7]).all()
+    assert (select.index(table, index, dims=(0,)).get() == [7, 7, 7, 0, 7]).all()
 
 
 def test_switches():

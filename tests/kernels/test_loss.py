@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.cuda.kernels import Launcher
+from lucid.cuda.launch.kernels import Launcher
 from lucid.nn import functional as F
 from tests.kernels.near import FLOATS, assert_near, rounded
 

@@ -7,8 +7,8 @@ import pytest
 
 import lucid
 from lucid.backend import gpu
-from lucid.cuda import batch_normalisation as channels
-from lucid.cuda import normalisation as on_cuda
+from lucid.cuda.launchers import batch_normalisation as channels
+from lucid.cuda.launchers import normalisation as on_cuda
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
 pytestmark = pytest.mark.gpu

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from lucid.cuda.kernels import KERNELS, unit
+from lucid.cuda.launch.kernels import KERNELS, unit
 from tests.kernels.nvrtc import CompileError, compile_unit, is_installed
 
 ARCHITECTURES = ("sm_80", "sm_90")

@@ -9,11 +9,11 @@ import pytest
 
 import lucid
 from lucid.backend import gpu
-from lucid.cuda import pooling as on_cuda
+from lucid.cuda.launchers import pooling as on_cuda
 from lucid.nn import functional
-from lucid.ops import pooled
-from lucid.ops.pooling import windows_over
-from lucid.ops.windows import axes_of
+from lucid.ops.layers import pooling_primitives
+from lucid.ops.layers.pooling import windows_over
+from lucid.ops.layers.windows import axes_of
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
 pytestmark = pytest.mark.gpu
@@ -74,7 +74,7 @@ def test_max(case, dtype, rng):
             dx[..., *at] += np.where(best == k, upstream[..., *window], 0)
     array = on_device(x, dtype).array
     got, number = on_cuda.max_pool(array, axes=axes)
-    assert number.dtype == pooled.tap_dtype(axes)
+    assert number.dtype == pooling_primitives.tap_dtype(axes)
     np.testing.assert_array_equal(number.get(), which)
     assert_near(got, values, dtype)
     g = on_device(upstream, dtype).array

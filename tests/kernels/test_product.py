@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import models
 from lucid.backend import gpu
-from lucid.cuda import blas, product
+from lucid.cuda.launch import blas, product
 from tests.cuda.test_blas import LAYOUTS, READ_IN_PLACE, check, every_dtype, on_device
 
 pytestmark = pytest.mark.gpu

@@ -7,8 +7,8 @@ import pytest
 
 import lucid
 from lucid.backend import gpu
-from lucid.backend import random as draw
-from lucid.backend.random import Generator
+from lucid.backend.random import draws as draw
+from lucid.backend.random.draws import Generator
 from lucid.nn import functional
 
 pytestmark = pytest.mark.gpu

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd.namespace import PRIMITIVES
-from lucid.cuda.reduction import plan_of
+from lucid.autograd.recording.namespace import PRIMITIVES
+from lucid.cuda.launch.reduction import plan_of
 from tests.kernels.layouts import LAYOUTS
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 

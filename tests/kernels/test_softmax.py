@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd.namespace import PRIMITIVES
-from lucid.cuda.softmax import MOST_HELD
+from lucid.autograd.recording.namespace import PRIMITIVES
+from lucid.cuda.launchers.softmax import MOST_HELD
 from tests.kernels.layouts import LAYOUTS
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 

@@ -7,8 +7,8 @@ import pytest
 
 import lucid
 from lucid.backend import gpu
-from lucid.cuda import transposition
-from lucid.cuda.transposition import transposed
+from lucid.cuda.launch import transposition
+from lucid.cuda.launch.transposition import transposed
 
 pytestmark = pytest.mark.gpu
 # Items of 1, 2, 4, 8 and 16 bytes.

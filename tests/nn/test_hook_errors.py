@@ -257,8 +257,8 @@ def check_nothing_left(random_state):
     """Check that modes, passes, contexts and random numbers are as before."""
     assert lucid.is_grad_enabled()
     assert current_graph_task_id() == -1
-    assert not lucid.autograd.mode.thread.state.saved_hooks
-    assert not lucid.nn.tables.everywhere
+    assert not lucid.autograd.modes.state.thread.state.saved_hooks
+    assert not lucid.nn.hooking.tables.everywhere
     assert lucid.get_rng_state().tolist() == random_state
 
 

@@ -9,11 +9,11 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError
-from lucid.ops.activation import elu, hardtanh, leaky_relu, relu, relu6
-from lucid.ops.fused import BLOCK
-from lucid.ops.gelu import gelu
-from lucid.ops.mish import mish
-from lucid.ops.sigmoid import logsigmoid, sigmoid, silu, softplus, tanh
+from lucid.ops.activation.gelu import gelu
+from lucid.ops.activation.mish import mish
+from lucid.ops.activation.relu import elu, hardtanh, leaky_relu, relu, relu6
+from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, silu, softplus, tanh
+from lucid.ops.base.blocks import BLOCK
 from tests.gradients import numbers
 
 SMOOTH = {

@@ -9,8 +9,8 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops import attention
-from lucid.ops.attention import scaled_dot_product_attention
+from lucid.ops.layers import attention
+from lucid.ops.layers.attention import scaled_dot_product_attention
 from tests.gradients import check_gradient, check_second_derivative
 
 

@@ -8,8 +8,8 @@ import pytest
 import lucid
 from lucid.errors import DeviceError, DtypeError, InplaceError, LucidError, ShapeError
 from lucid.nn import functional as F
-from lucid.ops.bias_activation import ACTIVATIONS
-from lucid.ops.fused import BLOCK
+from lucid.ops.activation.bias_activation import ACTIVATIONS
+from lucid.ops.base.blocks import BLOCK
 from tests.gradients import numbers, random_like
 from tests.sample_rows.activation import OF_SUM
 

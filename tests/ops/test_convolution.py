@@ -8,8 +8,8 @@ import pytest
 import lucid
 from lucid.backend.dtype import bfloat16
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops import columns
-from lucid.ops.convolution import conv1d, conv2d, conv_transpose2d
+from lucid.ops.layers import convolution_primitives
+from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose2d
 
 
 def ones(*shape, dtype=None):
@@ -67,7 +67,7 @@ def test_blocks(op, kernel, rng, monkeypatch):
     results = []
     one_image = 4 * kernel**2 * 6 * 7 * 8
     for budget in (1, 2 * one_image, 100 * one_image):
-        monkeypatch.setattr(columns, "CPU_BLOCK", budget)
+        monkeypatch.setattr(convolution_primitives, "CPU_BLOCK", budget)
         tensors = [lucid.tensor(a).requires_grad_() for a in arrays]
         out = op(*tensors, padding=kernel // 2)
         upstream = rng.standard_normal(out.shape) if upstream is None else upstream

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd.namespace import CPU, CUDA, GRAPH, PRIMITIVES
+from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, PRIMITIVES
 from lucid.errors import DtypeError
-from lucid.ops.declaration import REAL, Fused, elementwise
+from lucid.ops.base.declaration import REAL, Fused, elementwise
 from tests.gradients import check_gradient
 
 

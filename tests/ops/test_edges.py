@@ -10,8 +10,8 @@ import pytest
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError
 from lucid.nn import functional as F
-from lucid.ops.loss import LossSettingError
-from lucid.ops.promotion import OperandTypeError
+from lucid.ops.base.promotion import OperandTypeError
+from lucid.ops.loss.regression import LossSettingError
 from tests.device import DEVICE
 from tests.gradients import check_gradient, numbers
 

@@ -10,9 +10,9 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.division import DivisionByZeroError
-from lucid.ops.fused import BLOCK, drop_where, in_blocks, keep_where
-from lucid.ops.promotion import OperandTypeError
+from lucid.ops.base.blocks import BLOCK, drop_where, in_blocks, keep_where
+from lucid.ops.base.promotion import OperandTypeError
+from lucid.ops.elementwise.division import DivisionByZeroError
 from tests.gradients import numbers
 
 

@@ -7,7 +7,8 @@ import pytest
 
 import lucid
 from lucid.errors import DeviceError, DtypeError, IndexOutOfRangeError, LucidError, ShapeError
-from lucid.ops import gathering, joining
+from lucid.ops.index import gather as gathering
+from lucid.ops.shape import joining
 
 
 def index(*values):

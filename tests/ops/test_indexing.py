@@ -7,8 +7,8 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, InplaceError, ShapeError
-from lucid.ops import indexing, masking, picking, slices
-from lucid.ops.accumulation import sums_at
+from lucid.ops.index import index_select, indexing, masked_select, select
+from lucid.ops.index.accumulation import sums_at
 from tests.device import shares_memory
 
 MISTAKES = {
@@ -25,16 +25,35 @@ MISTAKES = {
     "bytes": (lambda x: x[lucid.tensor([1], dtype=lucid.uint8)], DtypeError, "mask"),
     "backwards": (lambda x: x[::-1], ValueError, r"greater than zero, got -1; use lucid.flip"),
     "no step": (lambda x: x[:: lucid.tensor(0).item()], ValueError, "greater than zero, got 0"),
-    "index_select": (lambda x: slices.index_select(x, 0, lucid.tensor([-1])), IndexOutOfRangeError, "index -1"),
-    "index_select matrix": (lambda x: slices.index_select(x, 0, lucid.tensor([[0]])), ShapeError, "one dimension"),
-    "index_add": (lambda x: slices.index_add(x, 0, lucid.tensor([0]), x), ShapeError, r"shape \[1, 3\], got \[2, 3\]"),
+    "index_select": (lambda x: index_select.index_select(x, 0, lucid.tensor([-1])), IndexOutOfRangeError, "index -1"),
+    "index_select matrix": (
+        lambda x: index_select.index_select(x, 0, lucid.tensor([[0]])),
+        ShapeError,
+        "one dimension",
+    ),
+    "index_add": (
+        lambda x: index_select.index_add(x, 0, lucid.tensor([0]), x),
+        ShapeError,
+        r"shape \[1, 3\], got \[2, 3\]",
+    ),
     "index_add alpha": (
-        lambda x: slices.index_add(x.long(), 0, lucid.tensor([0, 1]), x.long(), alpha=0.5), DtypeError, "an integer"),
-    "index_copy": (lambda x: slices.index_copy(x, 0, lucid.tensor([0, 1]), lucid.ones(2, 3)), DtypeError, "like input"),
-    "masked_fill": (lambda x: masking.masked_fill(x, lucid.tensor([1]), 0), DtypeError, "mask of bools, got int64"),
-    "masked_fill value": (lambda x: masking.masked_fill(x, x > 1, x), ShapeError, "0-dim tensor"),
-    "masked_scatter": (lambda x: masking.masked_scatter(x, x >= 0, x[0]), ShapeError, "source has only 3"),
-}  # fmt: skip
+        lambda x: index_select.index_add(x.long(), 0, lucid.tensor([0, 1]), x.long(), alpha=0.5),
+        DtypeError,
+        "an integer",
+    ),
+    "index_copy": (
+        lambda x: index_select.index_copy(x, 0, lucid.tensor([0, 1]), lucid.ones(2, 3)),
+        DtypeError,
+        "like input",
+    ),
+    "masked_fill": (
+        lambda x: masked_select.masked_fill(x, lucid.tensor([1]), 0),
+        DtypeError,
+        "mask of bools, got int64",
+    ),
+    "masked_fill value": (lambda x: masked_select.masked_fill(x, x > 1, x), ShapeError, "0-dim tensor"),
+    "masked_scatter": (lambda x: masked_select.masked_scatter(x, x >= 0, x[0]), ShapeError, "source has only 3"),
+}
 
 
 @pytest.mark.usefixtures("indices_are_read")
@@ -184,7 +203,7 @@ def test_tensors_of_one_integer_index_like_integers():
 def test_windows_share_memory(rng):
     """Windows are a view whose backward adds up what overlaps."""
     x = lucid.tensor(rng.standard_normal(6), requires_grad=True)
-    windows = picking.unfold(x, 0, 3, 1)
+    windows = select.unfold(x, 0, 3, 1)
     assert shares_memory(windows, x)
     upstream = rng.standard_normal((4, 3))
     windows.backward(lucid.tensor(upstream))

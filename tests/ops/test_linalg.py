@@ -11,10 +11,10 @@ import pytest
 import lucid
 from lucid.backend.dtype import bfloat16
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
-from lucid.ops.addmm import addmm, baddbmm
-from lucid.ops.convolution import conv1d
-from lucid.ops.einsum import einsum, inner, tensordot
-from lucid.ops.linalg import bmm, dot, linear, matmul, mm, mv, outer
+from lucid.ops.layers.convolution import conv1d
+from lucid.ops.linalg.addmm import addmm, baddbmm
+from lucid.ops.linalg.einsum import einsum, inner, tensordot
+from lucid.ops.linalg.products import bmm, dot, linear, matmul, mm, mv, outer
 from tests.device import shares_memory
 
 
@@ -155,7 +155,7 @@ def test_broadcast_operand(rng):
 def test_the_order_is_looked_for_only_when_needed():
     """opt_einsum is imported by the first einsum of three operands, not before."""
     program = (
-        "import sys, lucid; from lucid.ops.einsum import einsum; x = lucid.ones(2, 2)\n"
+        "import sys, lucid; from lucid.ops.linalg.einsum import einsum; x = lucid.ones(2, 2)\n"
         "einsum('ij,jk', x, x); print('opt_einsum' in sys.modules)\n"
         "einsum('ij,jk,kl', x, x, x); print('opt_einsum' in sys.modules)"
     )

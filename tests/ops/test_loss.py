@@ -7,11 +7,11 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
-from lucid.ops.cross_entropy import SmoothingError, cross_entropy
-from lucid.ops.likelihood import nll_loss
-from lucid.ops.loss import LossSettingError, ReductionError, huber_loss, l1_loss, mse_loss, smooth_l1_loss
-from lucid.ops.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
-from lucid.ops.rows import ROWS_BLOCK
+from lucid.ops.base.rows import ROWS_BLOCK
+from lucid.ops.loss.cross_entropy import SmoothingError, cross_entropy
+from lucid.ops.loss.likelihood import nll_loss
+from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
+from lucid.ops.loss.regression import LossSettingError, ReductionError, huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from tests.gradients import numbers
 
 PAIRS = [mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div]

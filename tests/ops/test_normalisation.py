@@ -7,11 +7,11 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.batch_normalisation import batch_norm, instance_norm
-from lucid.ops.normalisation import group_norm, layer_norm, rms_norm
-from lucid.ops.power import pow
-from lucid.ops.reduction import mean, sum
-from lucid.ops.rows import ROWS_BLOCK
+from lucid.ops.base.rows import ROWS_BLOCK
+from lucid.ops.elementwise.power import pow
+from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
+from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
+from lucid.ops.reduction.sums import mean, sum
 from tests.gradients import numbers
 
 

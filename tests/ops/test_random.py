@@ -7,8 +7,8 @@ import pytest
 
 import lucid
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
-from lucid.ops.dropout import dropout
-from lucid.ops.generators import (
+from lucid.ops.activation.dropout import dropout
+from lucid.ops.creation.generators import (
     Generator,
     get_rng_state,
     initial_seed,
@@ -16,7 +16,7 @@ from lucid.ops.generators import (
     seed,
     set_rng_state,
 )
-from lucid.ops.random import (
+from lucid.ops.creation.random import (
     ProbabilityError,
     rand,
     rand_like,
@@ -26,7 +26,7 @@ from lucid.ops.random import (
     randn_like,
     randperm,
 )
-from lucid.ops.sampling import bernoulli, multinomial, normal
+from lucid.ops.creation.sampling import bernoulli, multinomial, normal
 from tests.device import DEVICE
 from tests.gradients import numbers
 

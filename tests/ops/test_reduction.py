@@ -7,11 +7,11 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
-from lucid.ops.cumulative import cumprod, cumsum, prod
-from lucid.ops.extremes import amax, amin, argmax, argmin, max, min
-from lucid.ops.norms import OrderError, cosine_similarity, logsumexp, norm, normalize
-from lucid.ops.reduction import all, any, count_nonzero, mean, nansum, sum
-from lucid.ops.statistics import CorrectionError, median, std, var
+from lucid.ops.reduction.cumulative import cumprod, cumsum, prod
+from lucid.ops.reduction.extremes import amax, amin, argmax, argmin, max, min
+from lucid.ops.reduction.norms import OrderError, cosine_similarity, logsumexp, norm, normalize
+from lucid.ops.reduction.statistics import CorrectionError, median, std, var
+from lucid.ops.reduction.sums import all, any, count_nonzero, mean, nansum, sum
 from tests.device import shares_memory
 from tests.gradients import numbers
 

@@ -351,8 +351,8 @@ import numpy as np
 spec = importlib.util.find_spec("lucid")
 package = importlib.util.module_from_spec(spec)
 sys.modules["lucid"] = package
-from lucid.autograd.namespace import CPU, PRIMITIVES
-from lucid.autograd.primitive import Primitive
+from lucid.autograd.recording.namespace import CPU, PRIMITIVES
+from lucid.autograd.recording.primitive import Primitive
 assert not PRIMITIVES
 used = set()
 declare = Primitive.__init__
@@ -411,7 +411,7 @@ every_public_op = pytest.mark.parametrize("op", sorted(PUBLIC, key=lambda op: op
 
 def has_a_page(op):
     """Whether the module of an op names the page that says what holds for all ops of its kind."""
-    return "`lucid.ops.declaration`" in sys.modules[op.__module__].__doc__
+    return "`lucid.ops.base.declaration`" in sys.modules[op.__module__].__doc__
 
 
 @every_public_op
@@ -448,11 +448,11 @@ def test_a_docstring_does_not_repeat_its_page(op):
 
 # Public functions that are no ops on tensors, by module or by name, each with the reason.
 WITHOUT_ROW = {
-    "lucid.ops.creation": "makes tensors from data",
-    "lucid.ops.filling": "makes tensors from numbers",
-    "lucid.ops.ranges": "makes tensors from numbers",
-    "lucid.ops.random": "draws tensors",
-    "lucid.ops.generators": "sets the state of generators",
+    "lucid.ops.creation.data": "makes tensors from data",
+    "lucid.ops.creation.filling": "makes tensors from numbers",
+    "lucid.ops.creation.ranges": "makes tensors from numbers",
+    "lucid.ops.creation.random": "draws tensors",
+    "lucid.ops.creation.generators": "sets the state of generators",
     "allclose": "gives a bool",
     "equal": "gives a bool",
     "tril_indices": "makes tensors from numbers",

@@ -11,7 +11,7 @@ import pytest
 import lucid
 from lucid.errors import ArgumentError
 from lucid.nn import functional
-from lucid.ops.scalars import as_number, is_single
+from lucid.ops.base.scalars import as_number, is_single
 from tests.number_rows import ROWS, Inputs
 
 # A device or its number, and numbers that no op sees.

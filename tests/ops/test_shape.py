@@ -7,8 +7,10 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, InplaceError, ShapeError
-from lucid.ops import axes, broadcasting, diagonal, padding, picking, repeating, shape, splitting
-from lucid.ops.dims import viewable
+from lucid.ops.base.dims import viewable
+from lucid.ops.index import select
+from lucid.ops.shape import axes, broadcasting, diagonal, padding, repeating, splitting
+from lucid.ops.shape import reshape as shape
 from tests.device import shares_memory
 
 
@@ -28,13 +30,13 @@ VIEWS = {
     "permute": lambda x: axes.permute(x, 2, 0, 1),
     "transpose": lambda x: axes.transpose(x, 0, 1),
     "movedim": lambda x: axes.movedim(x, 0, 2),
-    "select": lambda x: picking.select(x, 2, -1),
-    "narrow": lambda x: picking.narrow(x, 1, 1, 2),
+    "select": lambda x: select.select(x, 2, -1),
+    "narrow": lambda x: select.narrow(x, 1, 1, 2),
     "int": lambda x: x[1],
     "all ints": lambda x: x[1, 2, 3],
     "slices": lambda x: x[..., None, 1::2],
     "diagonal": lambda x: diagonal.diagonal(x, -1, 2, 1),
-    "unfold": lambda x: picking.unfold(x, 2, 2, 2),
+    "unfold": lambda x: select.unfold(x, 2, 2, 2),
     "chain": lambda x: shape.reshape(axes.permute(x[1:], 1, 0, 2)[1:, 0], -1),
 }
 
@@ -203,8 +205,8 @@ ERRORS = {
     "split sum": (lambda x: splitting.split(x, [1, 2]), ShapeError, "sum exactly to 2"),
     "split zero": (lambda x: splitting.split(x, 0), ShapeError, "above zero"),
     "chunk": (lambda x: splitting.chunk(x, 0), ShapeError, "greater than 0"),
-    "narrow": (lambda x: picking.narrow(x, 0, 1, 3), ShapeError, r"start \(1\) \+ length \(3\) exceeds"),
-    "select": (lambda x: picking.select(x, 0, 2), IndexOutOfRangeError, r"index 2 out of range.*\[2, 3\]"),
+    "narrow": (lambda x: select.narrow(x, 0, 1, 3), ShapeError, r"start \(1\) \+ length \(3\) exceeds"),
+    "select": (lambda x: select.select(x, 0, 2), IndexOutOfRangeError, r"index 2 out of range.*\[2, 3\]"),
     "tril": (lambda x: diagonal.tril(x[0]), ShapeError, "at least 2 dimensions"),
     "diagonal": (lambda x: diagonal.diagonal(x, 0, 0, -2), ShapeError, "identical"),
     "pad odd": (lambda x: padding.pad(x, (1,)), ShapeError, "pair of numbers"),

@@ -7,8 +7,8 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError
-from lucid.ops.rows import ROWS_BLOCK
-from lucid.ops.softmax import log_softmax, softmax, softmin
+from lucid.ops.activation.softmax import log_softmax, softmax, softmin
+from lucid.ops.base.rows import ROWS_BLOCK
 from tests.gradients import numbers
 
 BOTH = [softmax, log_softmax]

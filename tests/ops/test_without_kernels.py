@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd.namespace import CUDA
-from lucid.autograd.primitive import Primitive
+from lucid.autograd.recording.namespace import CUDA
+from lucid.autograd.recording.primitive import Primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
 from lucid.backend.functions import cupy_functions, with_weak_numbers

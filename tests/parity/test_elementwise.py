@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import lucid
-from lucid.ops import activation, bias_activation, gelu, sigmoid
+from lucid.ops.activation import bias_activation, gelu, relu, sigmoid
 from tests.gradients import numbers
 from tests.sample_rows.activation import OF_SUM
 
@@ -121,11 +121,11 @@ GRADIENTS = {
     "minimum": (lambda x: lucid.minimum(x, 1 / x), lambda x: torch.minimum(x, 1 / x)),
     "nan_to_num": (lucid.nan_to_num, torch.nan_to_num),
     "round": (lucid.round, torch.round),
-    "relu": (activation.relu, torch.relu),
-    "relu6": (activation.relu6, torch.nn.functional.relu6),
-    "hardtanh": (activation.hardtanh, torch.nn.functional.hardtanh),
-    "leaky_relu": (activation.leaky_relu, torch.nn.functional.leaky_relu),
-    "elu": (activation.elu, torch.nn.functional.elu),
+    "relu": (relu.relu, torch.relu),
+    "relu6": (relu.relu6, torch.nn.functional.relu6),
+    "hardtanh": (relu.hardtanh, torch.nn.functional.hardtanh),
+    "leaky_relu": (relu.leaky_relu, torch.nn.functional.leaky_relu),
+    "elu": (relu.elu, torch.nn.functional.elu),
     "sigmoid": (sigmoid.sigmoid, torch.sigmoid),
     "tanh": (sigmoid.tanh, torch.tanh),
     "softplus": (sigmoid.softplus, torch.nn.functional.softplus),

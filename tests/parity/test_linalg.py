@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import lucid
-from lucid.ops.einsum import einsum
-from lucid.ops.linalg import matmul, outer
+from lucid.ops.linalg.einsum import einsum
+from lucid.ops.linalg.products import matmul, outer
 
 PAIRS = [
     ((3, 4), (5, 2)), ((3,), ()), ((2, 3, 4), (3, 4, 5)), ((3, 4), (4,)), ((0, 4), (4, 5)), ((2, 1, 3, 4), (5, 4, 2)),

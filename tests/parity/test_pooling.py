@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import lucid
-from lucid.ops.pooling import adaptive_avg_pool1d, avg_pool1d, max_pool1d, max_pool2d
+from lucid.ops.layers.pooling import adaptive_avg_pool1d, avg_pool1d, max_pool1d, max_pool2d
 
 functional = torch.nn.functional
 

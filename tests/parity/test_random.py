@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import lucid
-from lucid.ops import random, sampling
+from lucid.ops.creation import random, sampling
 
 OURS = {**vars(sampling), **vars(random)}
 

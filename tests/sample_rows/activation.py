@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lucid.ops import activation, bias_activation, gelu, mish, sigmoid
+from lucid.ops.activation import bias_activation, gelu, mish, relu, sigmoid
 from tests.sample_rows.elementwise import no_rows, outside
 from tests.samples import Sample
 
@@ -68,13 +68,13 @@ def of_sum(name):
 
 
 ROWS = [
-    row(activation.relu, lambda x: np.where(x > 0, x, 0)),
-    row(activation.relu6, lambda x: np.clip(x, 0, 6)),
-    row(activation.hardtanh, lambda x: np.clip(x, -0.1, 0.1), "bounds", min_val=-0.1, max_val=0.1),
-    row(activation.leaky_relu, lambda x: np.where(x > 0, x, 0.01 * x)),
-    row(activation.leaky_relu, lambda x: np.where(x > 0, x, 1.5 * x), "steep", negative_slope=1.5),
-    row(activation.elu, lambda x: np.where(x > 0, x, np.exp(x) - 1)),
-    row(activation.elu, lambda x: np.where(x > 0, x, 0.7 * (np.exp(x) - 1)), "alpha", alpha=0.7),
+    row(relu.relu, lambda x: np.where(x > 0, x, 0)),
+    row(relu.relu6, lambda x: np.clip(x, 0, 6)),
+    row(relu.hardtanh, lambda x: np.clip(x, -0.1, 0.1), "bounds", min_val=-0.1, max_val=0.1),
+    row(relu.leaky_relu, lambda x: np.where(x > 0, x, 0.01 * x)),
+    row(relu.leaky_relu, lambda x: np.where(x > 0, x, 1.5 * x), "steep", negative_slope=1.5),
+    row(relu.elu, lambda x: np.where(x > 0, x, np.exp(x) - 1)),
+    row(relu.elu, lambda x: np.where(x > 0, x, 0.7 * (np.exp(x) - 1)), "alpha", alpha=0.7),
     row(sigmoid.sigmoid, logistic),
     row(sigmoid.silu, lambda x: x * logistic(x)),
     row(sigmoid.softplus, lambda x: np.log(1 + np.exp(x))),

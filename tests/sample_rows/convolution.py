@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from lucid.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from tests.sample_rows.linalg import normal
 from tests.samples import Sample
 

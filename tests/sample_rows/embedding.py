@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops.embedding import embedding
+from lucid.ops.layers.embedding import embedding
 from tests.samples import Sample
 
 

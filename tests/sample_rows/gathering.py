@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops import gathering
+from lucid.ops.index import gather
 from tests.samples import Sample
 
 
@@ -39,7 +39,7 @@ def put_sum(x, index, src):
 ROWS = [
     Sample(
         "gather",
-        lambda x, i: gathering.gather(x, 1, i),
+        lambda x, i: gather.gather(x, 1, i),
         inputs((3, 4)),
         lambda x, i: np.take_along_axis(x, i, 1),
         lambda t, x, i: t.gather(x, 1, i),
@@ -47,14 +47,14 @@ ROWS = [
     ),
     Sample(
         "gather:smaller",
-        lambda x, i: gathering.gather(x, 0, i),
+        lambda x, i: gather.gather(x, 0, i),
         inputs((4, 3, 2), index=(5, 2, 1)),
         lambda x, i: np.take_along_axis(x[:, :2, :1], i, 0),
         lambda t, x, i: t.gather(x, 0, i),
     ),
     Sample(
         "scatter",
-        lambda x, i, s: gathering.scatter(x, 1, i, s),
+        lambda x, i, s: gather.scatter(x, 1, i, s),
         inputs((4, 4), (3, 2), distinct=True),
         put,
         lambda t, x, i, s: t.scatter(x, 1, i, s),
@@ -62,58 +62,58 @@ ROWS = [
     # PyTorch has no gradient for a source that is longer than the index
     Sample(
         "scatter:longer source",
-        lambda x, i, s: gathering.scatter(x, 1, i, s),
+        lambda x, i, s: gather.scatter(x, 1, i, s),
         inputs((4, 4), (4, 4), distinct=True),
         lambda x, i, s: put(x, i, s[:3, :2]),
     ),
     Sample(
         "scatter:value",
-        lambda x, i: gathering.scatter(x, 1, i, value=2.0),
+        lambda x, i: gather.scatter(x, 1, i, value=2.0),
         inputs((3, 4)),
         lambda x, i: put(x, i, 2.0),
         lambda t, x, i: t.scatter(x, 1, i, 2.0),
     ),
-    Sample("scatter:add", lambda x, i, s: gathering.scatter(x, 1, i, s, reduce="add"), inputs((3, 4), (3, 2)), put_sum),
+    Sample("scatter:add", lambda x, i, s: gather.scatter(x, 1, i, s, reduce="add"), inputs((3, 4), (3, 2)), put_sum),
     Sample(
         "scatter:add value",
-        lambda x, i: gathering.scatter(x, 1, i, 0.5, reduce="add"),
+        lambda x, i: gather.scatter(x, 1, i, 0.5, reduce="add"),
         inputs((3, 4)),
         lambda x, i: put_sum(x, i, np.full(i.shape, 0.5)),
     ),
     Sample(
         "scatter_add",
-        lambda x, i, s: gathering.scatter_add(x, 1, i, s),
+        lambda x, i, s: gather.scatter_add(x, 1, i, s),
         inputs((3, 4), (3, 2)),
         put_sum,
         lambda t, x, i, s: t.scatter_add(x, 1, i, s),
     ),
     Sample(
-        "scatter_add:longer source", lambda x, i, s: gathering.scatter_add(x, 1, i, s), inputs((3, 4), (4, 3)), put_sum
+        "scatter_add:longer source", lambda x, i, s: gather.scatter_add(x, 1, i, s), inputs((3, 4), (4, 3)), put_sum
     ),
     Sample(
         "take",
-        gathering.take,
+        gather.take,
         lambda rng: (rng.standard_normal((3, 4)), rng.integers(-12, 12, (2, 5))),
         np.take,
         lambda t, x, i: t.take(x, i),
     ),
     Sample(
         "take_along_dim",
-        lambda x, i: gathering.take_along_dim(x, i, 1),
+        lambda x, i: gather.take_along_dim(x, i, 1),
         inputs((3, 4), index=(1, 5)),
         lambda x, i: np.take_along_axis(x, np.broadcast_to(i, (3, 5)), 1),
         lambda t, x, i: t.take_along_dim(x, i, 1),
     ),
     Sample(
         "take_along_dim:flat",
-        gathering.take_along_dim,
+        gather.take_along_dim,
         inputs((3, 4), index=(5,)),
         lambda x, i: x.reshape(-1)[i],
         lambda t, x, i: t.take_along_dim(x, i),
     ),
     Sample(
         "one_hot",
-        lambda i: gathering.one_hot(i, 5),
+        lambda i: gather.one_hot(i, 5),
         lambda rng: (rng.integers(0, 5, (2, 3)),),
         lambda i: np.eye(5, dtype=int)[i],
         lambda t, i: t.nn.functional.one_hot(i, 5),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops import indexing, masking, picking, shape, slices
+from lucid.ops.index import index_select, indexing, masked_select, select
+from lucid.ops.shape import reshape
 from tests.samples import Sample
 
 
@@ -68,7 +69,7 @@ def written(x, key, value):
 
 def assigned(x, index, value):
     """Return a copy of a tensor after an assignment."""
-    out = shape.clone(x)
+    out = reshape.clone(x)
     indexing.setitem(out, index, value)
     return out
 
@@ -155,7 +156,7 @@ ROWS = [
     ),
     Sample(
         "setitem:mask",
-        lambda x, mask, value: assigned(x, mask, shape.reshape(value, ())),
+        lambda x, mask, value: assigned(x, mask, reshape.reshape(value, ())),
         with_mask((3, 4), (1,)),
         lambda x, mask, value: written(x, mask, value[0]),
         lambda t, x, mask, value: torch_assigned(x, mask, value[0]),
@@ -190,28 +191,28 @@ ROWS = [
     ),
     Sample(
         "select",
-        lambda x: picking.select(x, 1, -1),
+        lambda x: select.select(x, 1, -1),
         normal((2, 3, 4)),
         lambda x: x[:, -1],
         lambda t, x: t.select(x, 1, -1),
     ),
     Sample(
         "narrow",
-        lambda x: picking.narrow(x, -1, 1, 2),
+        lambda x: select.narrow(x, -1, 1, 2),
         normal((2, 4)),
         lambda x: x[:, 1:3],
         lambda t, x: t.narrow(x, -1, 1, 2),
     ),
     Sample(
         "unfold",
-        lambda x: picking.unfold(x, 1, 3, 2),
+        lambda x: select.unfold(x, 1, 3, 2),
         normal((2, 8, 2)),
         lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, 1)[:, ::2],
         lambda t, x: x.unfold(1, 3, 2),
     ),
     Sample(
         "index_select",
-        lambda x, i: slices.index_select(x, 1, i),
+        lambda x, i: index_select.index_select(x, 1, i),
         with_index((2, 3)),
         lambda x, i: x[:, i],
         lambda t, x, i: t.index_select(x, 1, i),
@@ -219,28 +220,28 @@ ROWS = [
     ),
     Sample(
         "index_add",
-        lambda x, i, s: slices.index_add(x, 0, i, s, alpha=0.5),
+        lambda x, i, s: index_select.index_add(x, 0, i, s, alpha=0.5),
         with_index((3, 2), (4, 2)),
         lambda x, i, s: added(x, i, s, 0.5),
         lambda t, x, i, s: t.index_add(x, 0, i, s, alpha=0.5),
     ),
     Sample(
         "index_copy",
-        lambda x, i, s: slices.index_copy(x, 0, i, s),
+        lambda x, i, s: index_select.index_copy(x, 0, i, s),
         with_index((3, 2), (2, 2), size=2, repeat=False),
         lambda x, i, s: written(x, i, s),
         lambda t, x, i, s: t.index_copy(x, 0, i, s),
     ),
     Sample(
         "index_fill",
-        lambda x, i: slices.index_fill(x, 1, i, 2.0),
+        lambda x, i: index_select.index_fill(x, 1, i, 2.0),
         with_index((2, 3)),
         lambda x, i: written(x, (slice(None), i), np.array(2.0)),
         lambda t, x, i: t.index_fill(x, 1, i, 2.0),
     ),
     Sample(
         "masked_fill",
-        lambda x, mask: masking.masked_fill(x, mask, 2.0),
+        lambda x, mask: masked_select.masked_fill(x, mask, 2.0),
         with_mask((3, 4)),
         lambda x, mask: masked(x, mask, 2.0),
         lambda t, x, mask: t.masked_fill(x, mask, 2.0),
@@ -249,14 +250,14 @@ ROWS = [
     ),
     Sample(
         "masked_fill:tensor",
-        lambda x, mask, value: masking.masked_fill(x, mask, shape.reshape(value, ())),
+        lambda x, mask, value: masked_select.masked_fill(x, mask, reshape.reshape(value, ())),
         with_mask((3, 4), (1,)),
         masked,
         lambda t, x, mask, value: t.masked_fill(x, mask, value[0]),
     ),
     Sample(
         "masked_select",
-        masking.masked_select,
+        masked_select.masked_select,
         with_mask((3, 4)),
         lambda x, mask: x[mask],
         lambda t, x, mask: t.masked_select(x, mask),
@@ -264,21 +265,21 @@ ROWS = [
     ),
     Sample(
         "masked_select:broadcast",
-        masking.masked_select,
+        masked_select.masked_select,
         lambda rng: (rng.standard_normal((2, 1)), np.array([True, False, True])),
         lambda x, mask: np.broadcast_to(x, (2, 3))[np.broadcast_to(mask, (2, 3))],
         lambda t, x, mask: t.masked_select(x, mask),
     ),
     Sample(
         "masked_scatter",
-        masking.masked_scatter,
+        masked_select.masked_scatter,
         with_mask((3, 4), (4, 4)),
         lambda x, mask, s: written(x, mask, s.reshape(-1)[: mask.sum()]),
         lambda t, x, mask, s: t.masked_scatter(x, mask, s),
     ),
     Sample(
         "nonzero",
-        masking.nonzero,
+        masked_select.nonzero,
         lambda rng: (rng.integers(0, 2, (3, 4)),),
         lambda x: np.argwhere(x),
         lambda t, x: t.nonzero(x),
@@ -287,7 +288,7 @@ ROWS = [
     ),
     Sample(
         "nonzero:tuple",
-        lambda x: masking.nonzero(x, as_tuple=True),
+        lambda x: masked_select.nonzero(x, as_tuple=True),
         lambda rng: (rng.integers(0, 2, (3, 4)),),
         lambda x: np.nonzero(x),
         lambda t, x: t.nonzero(x, as_tuple=True),
@@ -295,7 +296,7 @@ ROWS = [
     ),
     Sample(
         "argwhere",
-        masking.argwhere,
+        masked_select.argwhere,
         lambda rng: (rng.integers(0, 2, 5),),
         lambda x: np.argwhere(x),
         lambda t, x: t.argwhere(x),

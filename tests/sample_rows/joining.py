@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops import joining, splitting
+from lucid.ops.shape import joining, splitting
 from tests.samples import Sample
 
 

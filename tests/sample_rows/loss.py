@@ -6,8 +6,8 @@ import functools
 
 import numpy as np
 
-from lucid.ops import cross_entropy as entropy
-from lucid.ops import likelihood, loss, probability_loss
+from lucid.ops.loss import cross_entropy as entropy
+from lucid.ops.loss import likelihood, probability_loss, regression
 from tests.samples import Sample
 
 SHAPE = (4, 5)
@@ -158,11 +158,11 @@ def of_distributions(x, truth, smoothing=0.0):
 
 
 ROWS = [
-    *pointwise(loss.mse_loss, lambda x, y: (x - y) ** 2),
-    *pointwise(loss.l1_loss, lambda x, y: np.abs(x - y)),
-    *pointwise(loss.smooth_l1_loss, lambda x, y: huber(x - y, 1.0)),
-    *pointwise(loss.smooth_l1_loss, lambda x, y: huber(x - y, 0.7) / 0.7, variant=":beta", beta=0.7),
-    *pointwise(loss.huber_loss, lambda x, y: huber(x - y, 1.3), variant=":delta", delta=1.3),
+    *pointwise(regression.mse_loss, lambda x, y: (x - y) ** 2),
+    *pointwise(regression.l1_loss, lambda x, y: np.abs(x - y)),
+    *pointwise(regression.smooth_l1_loss, lambda x, y: huber(x - y, 1.0)),
+    *pointwise(regression.smooth_l1_loss, lambda x, y: huber(x - y, 0.7) / 0.7, variant=":beta", beta=0.7),
+    *pointwise(regression.huber_loss, lambda x, y: huber(x - y, 1.3), variant=":delta", delta=1.3),
     *pointwise(probability_loss.binary_cross_entropy, binary, draw_chances),
     *pointwise(probability_loss.binary_cross_entropy_with_logits, lambda x, t: binary(logistic(x), t), draw_logits),
     *pointwise(probability_loss.kl_div, lambda x, t: t * (np.log(t) - x), draw_log_chances),

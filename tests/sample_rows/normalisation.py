@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops import batch_normalisation, normalisation
+from lucid.ops.layers import batch_normalisation, normalisation
 from tests.samples import Sample
 
 SHAPE = (3, 4, 5)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from lucid.ops.pooling import (
+from lucid.ops.layers.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     avg_pool1d,

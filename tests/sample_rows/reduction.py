@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from lucid.ops import cumulative, extremes, norms, reduction, statistics
+from lucid.ops.reduction import cumulative, extremes, norms, statistics
+from lucid.ops.reduction import sums as reduction
 from tests.samples import Sample
 
 SHAPE = (3, 4, 5)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops import axes, broadcasting, diagonal, padding, repeating, shape, strided
+from lucid.ops.base import strided
+from lucid.ops.shape import axes, broadcasting, diagonal, padding, repeating
+from lucid.ops.shape import reshape as shape
 from tests.samples import Sample
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops import softmax as family
+from lucid.ops.activation import softmax as family
 from tests.samples import Sample
 
 SHAPE = (3, 4, 5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops import sorting
+from lucid.ops.reduction import sorting
 from tests.samples import Sample
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import lucid
 from lucid import nn
 from lucid.autograd.graph import saved_tensors_hooks
-from lucid.autograd.mode import ORDINARY, thread
+from lucid.autograd.modes.state import ORDINARY, thread
 from lucid.utils.checkpoint import checkpoint
 
 if TYPE_CHECKING:

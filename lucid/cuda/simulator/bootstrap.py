@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.backend import gpu
-from lucid.cuda import kernels
+from lucid.cuda.launch import kernels
 from lucid.cuda.simulator.absence import refuse_what_is_absent
 from lucid.cuda.simulator.blocks import Blocks
 from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, sanitizes, variables

@@ -6,12 +6,12 @@ import ctypes
 import struct
 from typing import TYPE_CHECKING
 
-from lucid.cuda.driver import CudaDriver
+from lucid.cuda.launch.driver import CudaDriver
 from lucid.cuda.simulator.runtime import runtime
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
-    from lucid.cuda.kernels import Unit
+    from lucid.cuda.launch.kernels import Unit
 
 __all__ = ["SimulatedDriver"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
-from lucid.nn.hook_forms import is_full_backward_hook
-from lucid.nn.module import Module
-from lucid.nn.tables import global_tables, register
+from lucid.nn.hooking.forms import is_full_backward_hook
+from lucid.nn.hooking.tables import global_tables, register
+from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.nn.tables import RemovableHandle
+    from lucid.nn.hooking.tables import RemovableHandle
 
 __all__ = [
     "Module",

@@ -1,0 +1,109 @@
+"""What a tensor receives from its several uses is added up: at once on the CPU, by the eight on a CUDA device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from lucid.autograd.base import is_numpy
+from lucid.autograd.engine.node import SMALL_BYTES, Node
+from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.namespace import CUDA, GRAPH
+from lucid.backend import gpu
+from lucid.cuda.launch.accumulation import MAX_TERMS, SUMMABLE, total
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
+Key: TypeAlias = tuple[Node, int]
+
+# A launch costs some microseconds, in which a device adds a few MiB: larger arrays would hold memory for nothing. The
+# second number bounds what all sums of a pass hold together.
+WAITING_BYTES = 1 << 20
+HELD_BYTES = 1 << 24
+
+
+class Sums(dict[Key, list[Any]]):
+    """What a pass knows of the sums in its buffers, by node and output.
+
+    A list without elements stands for a buffer that was made here: nobody else has seen it, so it is added to in place.
+    The elements of others, on a CUDA device, wait to be added to their buffer together.
+
+    Attributes
+    ----------
+    held : int
+        Bytes of all that wait.
+    """
+
+    held = 0
+
+    def add(self, key: Key, old: Array, grad: Array) -> Array:
+        """Return the buffer of `key` on a CUDA device, `old` until now, after `grad` was added or left to wait."""
+        waiting = self.get(key)
+        nbytes, dtype = grad.nbytes, grad.dtype
+        if (
+            nbytes < WAITING_BYTES
+            and self.held + nbytes <= HELD_BYTES
+            and dtype in SUMMABLE
+            and dtype == (waiting[0] if waiting else old).dtype
+        ):
+            if waiting is None:
+                waiting = self[key] = []
+            elif len(waiting) == MAX_TERMS - 1:
+                old = self._sum(old, waiting, more=True)
+            waiting.append(grad)
+            self.held += nbytes
+            return old
+        if waiting:
+            old = self._sum(old, waiting, more=False)
+        with gpu.use_device(gpu.device_index(old)):
+            if waiting is not None and old.dtype == dtype:
+                return CUDA.add_into(old, grad)
+            self[key] = []
+            return CUDA.add(old, grad)
+
+    def settled(self, node: Node, grad: Any) -> Any:
+        """Return what a node has received after all that waits was added; `grad` is its buffer."""
+        for output in range(node.outputs):
+            waiting = self.pop((node, output), None)
+            if not waiting:
+                continue
+            if node.outputs == 1:
+                return self._sum(grad, waiting, more=False)
+            grad[output] = self._sum(grad[output], waiting, more=False)
+        return grad
+
+    def _sum(self, old: Array, waiting: list[Array], *, more: bool) -> Array:
+        """Return the sum of a buffer and all that waits for it; nothing waits any more."""
+        terms = [old, *waiting]
+        self.held -= sum([grad.nbytes for grad in waiting])
+        waiting.clear()
+        with gpu.use_device(gpu.device_index(old)):
+            return total(terms, more=more)
+
+
+def contribute(buffers: dict[Node, Any], sums: Sums, node: Node, output: int, grad: Any, *, graph: bool) -> None:
+    """Add `grad` to what output `output` of `node` has received."""
+    if node.outputs != 1:
+        slots: Any = buffers.get(node)
+        if slots is None:
+            slots = buffers[node] = [None] * node.outputs
+        place: Any = output
+        old = slots[output]
+    else:
+        slots, place = buffers, node
+        old = buffers.get(node)
+    key = node, output
+    if old is None:
+        slots[place] = grad
+    elif graph:
+        slots[place] = GRAPH.add(old, grad)
+    elif not is_numpy(old):
+        slots[place] = sums.add(key, old, grad)
+    elif key in sums and old.dtype == grad.dtype:
+        thread.state.quiet(np.add, old, grad, old)
+    else:
+        slots[place] = made = thread.state.quiet(np.add, old, grad)
+        if made.nbytes >= SMALL_BYTES and type(old) is type(made):
+            sums[key] = []

@@ -1,0 +1,440 @@
+"""The engine: runs the graph backward, newest node first, and fires every gradient hook at its moment."""
+
+from __future__ import annotations
+
+from functools import partial
+from heapq import heappop, heappush, heappushpop
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.anomaly import check_grads, explain
+from lucid.autograd.base import TensorBase, describe, grad_of, is_list, registered, wrap
+from lucid.autograd.engine import running
+from lucid.autograd.engine.accumulation import Sums, contribute
+from lucid.autograd.engine.nesting import on_new_stack, stack_is_half_used
+from lucid.autograd.engine.node import LONE_REFERENCES, SMALL_BYTES, AccumulateGrad, Extra, Node
+from lucid.autograd.engine.passes import Pass
+from lucid.autograd.engine.streams import follow
+from lucid.autograd.hooks import (
+    add_hook_note,
+    check_replacement,
+    fire_node_hooks,
+    fire_tensor_hooks,
+    hook_name,
+    place_of,
+)
+from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, thread, unusual
+from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, namespace_of
+from lucid.backend import gpu
+from lucid.errors import HookTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.autograd.base import Edge
+    from lucid.autograd.modes.state import ThreadState
+
+
+def run(
+    roots: Sequence[tuple[Edge, Any]],
+    *,
+    keep_graph: bool,
+    create_graph: bool,
+    wanted: Sequence[Edge] | None = None,
+    accumulate: bool = True,
+) -> list[Any]:
+    """Run one backward pass and return the captured gradients.
+
+    Parameters
+    ----------
+    roots : sequence of (edge, gradient)
+        Where the pass begins and with which gradients: tensors under `create_graph`, raw arrays otherwise.
+    keep_graph : bool
+        Whether saved tensors outlive the pass.
+    create_graph : bool
+        Whether the pass itself is recorded.
+    wanted : sequence of edges, optional
+        The inputs; everything off the way to them is left out.
+    accumulate : bool
+        Whether leaves add to their `.grad`; without it the gradients of `wanted` are returned.
+    """
+    state = thread.state
+    passes = state.passes
+    depth = len(passes)
+    if depth and stack_is_half_used():
+        return on_new_stack(
+            partial(run, roots, keep_graph=keep_graph, create_graph=create_graph, wanted=wanted, accumulate=accumulate)
+        )
+    this = Pass(keep_graph, [roots[0][0][0]] if len(roots) == 1 else [*dict.fromkeys(root[0][0] for root in roots)])
+    if wanted is not None:
+        this.want(wanted, accumulate=accumulate)
+    this.before = before = state.modes() if unusual else ORDINARY
+    this.changes = changes = state.changes
+    unusual.add(state)
+    try:
+        state.grad_mode = (
+            NO_GRAD if before is ORDINARY and not create_graph else GRAD_MODES[bool(create_graph), before[0].inference]
+        )
+        passes.append(this)
+        try:
+            _run(this, roots, state, create_graph)
+        finally:
+            if this.streams is not None:
+                this.streams.end()
+        if this.callbacks:
+            _call_queued(this)
+    except Exception as error:
+        if state.anomaly is not None:
+            explain(error)
+        raise
+    finally:
+        # stores alone, no calls: no interrupt falls between them
+        state.grad_mode = before[0]
+        del passes[depth:]
+        if state.changes != changes:
+            state.saved_hooks[:] = before[1]
+            state.saved_hooks_disabled = before[2]
+        if before is not ORDINARY:
+            unusual.add(state)
+        elif state.changes == changes:
+            unusual.discard(state)
+    return this.captured
+
+
+def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, graph: bool) -> None:
+    """Run the nodes of a pass whose gradients are tensors with `graph` and raw arrays without."""
+    keep, needed, captures, counts = this.keep, this.needed, this.captures, this.counts
+    watched = bool(captures) or needed is not None or state.anomaly is not None
+    ndarray, quiet, add = np.ndarray, state.quiet, np.add
+    plain = not (graph or watched)
+    buffers: dict[Node, Any] = {}
+    sums = Sums()
+    leaves: list[AccumulateGrad] = []
+    # The newest pending node, and the others as a heap: in a chain the heap stays empty. Inputs are older than what
+    # uses them, so the newest pending node has received all that it will; only leaves, which do not wait for their
+    # turn, need a count.
+    newest: Node | None = None
+    ready: list[tuple[int, Node]] = []
+
+    for (node, output), grad in roots:
+        if node in buffers:
+            contribute(buffers, sums, node, output, grad, graph=graph)
+            continue
+        if node.outputs == 1:
+            buffers[node] = grad
+        else:
+            contribute(buffers, sums, node, output, grad, graph=graph)
+        if needed is not None and not this.will_run(node):
+            continue
+        if type(node) is AccumulateGrad:
+            if not counts[node]:
+                leaves.append(node)
+        elif newest is None:
+            newest = node
+        else:
+            heappush(ready, (-node.sequence, node))
+    if ready and newest is not None:
+        newest = heappushpop(ready, (-newest.sequence, newest))[1]
+    grad = grads = None
+    while True:
+        if state.changes != this.changes:
+            this.regain(state, graph)
+        if leaves:
+            node = leaves.pop(0)
+            extra = node.extra
+            if plain and (extra is None or extra.light is not None) and type(buffers.get(node)) is ndarray:
+                # the same as below, for the many leaves on which nothing or only hooks of the tensor hang
+                if extra is None:
+                    node.backward(CPU, buffers.pop(node), quiet)
+                else:
+                    _run_light_leaf(this, node, extra, buffers, quiet)
+                continue
+            if plain and extra is None and gpu.is_gpu_array(buffers.get(node)):
+                _accumulate_on_device(node, buffers, sums, quiet)
+                continue
+        elif newest is not None:
+            node = newest
+            newest = heappop(ready)[1] if ready else None
+        else:
+            return
+        grad = buffers.pop(node, None)
+        extra = node.extra
+        if not plain or type(grad) is not ndarray:
+            if sums:
+                grad = sums.settled(node, grad)
+            m = GRAPH if graph else namespace_of_buffer(grad)
+            index: int | None = None if m is CPU else follow(this, node, grad)
+            if watched or extra is not None:
+                grads = _run_watched(this, node, m, grad, quiet, index)
+                if grads is None:
+                    continue
+            else:
+                grads = _run_on_device(index, node.backward, m, grad, quiet)
+        elif extra is None:
+            grads = node.backward(CPU, grad, quiet)
+        elif extra.light is not None:
+            grad = fire_light(node, extra, grad)
+            if extra.light is not None:
+                grads = node.backward(CPU, grad, quiet)
+            else:
+                grads = _run_watched(this, node, CPU, grad, quiet, fired=True)
+                if grads is None:
+                    continue
+        else:
+            grads = _run_watched(this, node, CPU, grad, quiet)
+            if grads is None:
+                continue
+        if not keep and node.kept[1]:
+            node.release()
+        for edge, grad in zip(node.edges, grads):  # noqa: B905  their lengths agree, and strict costs on the hot path
+            if edge is None:
+                continue
+            target, output = edge
+            if needed is not None and target not in needed and target not in captures:
+                continue
+            if type(target) is AccumulateGrad:
+                left = counts[target]
+                if left > 1:
+                    counts[target] = left - 1
+                elif (
+                    plain
+                    and target.extra is None
+                    and not leaves
+                    and type(grad) is ndarray
+                    and grad.nbytes < SMALL_BYTES
+                    and target not in buffers
+                ):
+                    # the leaf would run next: its gradient need not wait for it
+                    target.backward(CPU, grad, quiet, REFERENCES_IN_LOOP)
+                    continue
+                else:
+                    leaves.append(target)
+            elif target not in buffers:
+                if newest is None:
+                    newest = target
+                elif target.sequence > newest.sequence:
+                    heappush(ready, (-newest.sequence, newest))
+                    newest = target
+                else:
+                    heappush(ready, (-target.sequence, target))
+                if target.outputs == 1:
+                    buffers[target] = grad
+                    continue
+                buffers[target] = None
+            if grad is None:
+                continue
+            if target.outputs != 1:
+                contribute(buffers, sums, target, output, grad, graph=graph)
+                continue
+            old = buffers.get(target)
+            if old is None:
+                buffers[target] = grad
+            elif type(old) is ndarray and old.nbytes < SMALL_BYTES:
+                try:
+                    buffers[target] = add(old, grad)
+                except NumPyComplaints:
+                    buffers[target] = quiet(add, old, grad)
+            else:
+                contribute(buffers, sums, target, output, grad, graph=graph)
+        # the leaf that runs next must find its buffer in nobody else's hands
+        edge = grad = grads = old = None
+
+
+# Beside those of a buffer that nobody else holds: a node's gradients, the pair that `zip` keeps, the loop's variable.
+REFERENCES_IN_LOOP = LONE_REFERENCES + 3
+
+running.loop_code = _run.__code__
+
+
+def _call_queued(this: Pass) -> None:
+    """Call what was queued for the end of a pass; a callback may queue more."""
+    for index, callback in enumerate(this.callbacks):
+        try:
+            callback()
+        except Exception as error:
+            add_hook_note(error, callback, "callback at the end of backward", f"pass {this.number}", index)
+            raise
+
+
+def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
+    """Return the gradient of a node's only output after its tensor hooks, where nothing else hangs on the node.
+
+    What `_run_watched` does for any node, for the case in which its generality would cost more than the hooks.
+    """
+    tensor: Any = registered.tensor()
+    expected = extra.expected[0]
+    # another dtype where `data` was set since
+    tensor.array = grad if grad.dtype is expected[1] else grad.astype(expected[1], copy=False)
+    tensor.edge = tensor.origin = None
+    light: Any = extra.light
+    hooks = light[:]
+    hook = None
+    try:
+        for hook in hooks:
+            result = hook(tensor)
+            if result is not None:
+                tensor = check_replacement(hook, "tensor hook", result, expected, tensor)
+    except Exception as error:
+        add_hook_note(error, hook, "tensor hook", _owner(node, 0), place_of(hook, hooks))
+        raise
+    return tensor.array
+
+
+def _run_light_leaf(
+    this: Pass, leaf: AccumulateGrad, extra: Extra, buffers: dict[Node, Any], quiet: Callable[..., Any]
+) -> None:
+    """Run a leaf on which only tensor hooks hang, as long as these hang nothing else on it."""
+    grad = fire_light(leaf, extra, buffers.pop(leaf))
+    if extra.light is not None:
+        leaf.backward(CPU, grad, quiet, LONE_REFERENCES + 1)
+    else:
+        _run_watched(this, leaf, CPU, grad, quiet, fired=True)
+
+
+def namespace_of_buffer(grad: Any) -> Any:
+    """Return the namespace for what a node has received: nothing, one array, or a list."""
+    if is_list(grad):
+        grad = next((g for g in grad if g is not None), None)
+    return CPU if grad is None else namespace_of(grad)
+
+
+def _run_on_device(
+    index: int | None, run: Callable[..., tuple[Any, ...]], m: Any, grad: Any, quiet: Callable[..., Any]
+) -> tuple[Any, ...]:
+    """Return ``run(m, grad, quiet)``, a node's, on a CUDA device; None stands for the CPU."""
+    if index is None:
+        return run(m, grad, quiet)
+    with gpu.use_device(index):
+        return run(m, grad, quiet)
+
+
+def _accumulate_on_device(node: Node, buffers: dict[Node, Any], sums: Sums, quiet: Callable[..., Any]) -> None:
+    """Run a leaf on the device of its gradient, which it finds in nobody else's hands."""
+    if sums:
+        buffers[node] = sums.settled(node, buffers[node])
+    with gpu.use_device(gpu.device_index(buffers[node])):
+        node.backward(CUDA, buffers.pop(node), quiet)
+
+
+def _run_watched(
+    this: Pass,
+    node: Node,
+    m: Any,
+    grad: Any,
+    quiet: Callable[..., Any],
+    index: int | None = None,
+    *,
+    fired: bool = False,
+) -> tuple[Any, ...] | None:
+    """Run a node that has hooks, is captured, or is searched for anomalies; None if it is only captured.
+
+    `index` is that of the CUDA device of its gradient. With `fired` its tensor hooks have been called, and have just
+    hung others of their kinds on it.
+
+    The order is the contract's: tensor hooks of its outputs, retained gradients, capture, prehooks, the node (at a
+    leaf the accumulation and its hooks), posthooks.
+    """
+    extra = node.extra
+    if extra is not None:
+        if extra.tensor_hooks or extra.retained:
+            grad = _fire_output_hooks(node, extra, grad, graph=m is GRAPH, fired=fired)
+    places = this.captures.get(node)
+    if places is not None:
+        for output, place in places.items():
+            captured = grad[output] if is_list(grad) else grad
+            this.captured[place] = _as_tensor(captured)
+    if this.needed is not None and node not in this.needed:
+        return None
+    if extra is not None and extra.prehooks:
+        given = fire_node_hooks(extra.prehooks, _as_tensors(grad, node), (), "node prehook", node.name())
+        grad = _as_buffer(given, node, graph=m is GRAPH)
+    posthooks = tuple(extra.posthooks) if extra is not None else ()
+    outputs = _as_tensors(grad, node) if posthooks else ()
+    wanted = this.wanted(node)
+    run = node.backward if wanted is None else partial(node.backward_to, wanted)
+    grads = _run_on_device(index, run, m, grad, quiet)
+    if thread.state.anomaly:
+        check_grads(node, grads)
+    if extra is not None and extra.accumulated:
+        _fire_accumulated(node, extra)
+    if posthooks and extra is not None:
+        posthooks = [hook for hook in posthooks if hook in extra.posthooks]
+        given = tuple(None if edge is None else _as_tensor(g) for edge, g in zip(node.edges, grads, strict=True))
+        given = fire_node_hooks(posthooks, given, (outputs,), "node posthook", node.name())
+        grads = given if m is GRAPH else tuple(None if g is None else g.array for g in given)
+    return grads
+
+
+def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fired: bool) -> Any:
+    """Return what a node has received after the tensor hooks of its outputs, and set retained gradients."""
+    buffer: list[Any] = list(grad) if is_list(grad) else [grad]
+    if len(buffer) != node.outputs:
+        buffer = [None] * node.outputs
+    for output in dict.fromkeys((*extra.tensor_hooks, *extra.retained)):
+        tensor = _as_tensor(buffer[output])
+        expected = extra.expected.get(output)
+        if tensor is not None and expected is not None and tensor.array.dtype != expected[1]:
+            tensor = GRAPH.cast(tensor, dtype=expected[1]) if graph else wrap(tensor.array.astype(expected[1]))
+        hooks = extra.tensor_hooks.get(output)
+        if hooks and not fired:
+            tensor = fire_tensor_hooks(hooks, tensor, expected, partial(_owner, node, output))
+        buffer[output] = tensor if graph or tensor is None else tensor.array
+    # once the hooks of all outputs have run: one that raises leaves no gradient behind
+    for output, kept in tuple(extra.retained.items()):
+        keeper, tensor = kept(), _as_tensor(buffer[output])
+        if keeper is not None and tensor is not None:
+            old = grad_of(keeper)
+            keeper.stored_grad = GRAPH.clone(tensor) if old is None else GRAPH.add(old, tensor)
+    return _packed(buffer, node)
+
+
+def _owner(node: Node, output: int) -> str:
+    """Return in words which tensor the hooks of an output hang on."""
+    expected = node.rare().expected.get(output)
+    if isinstance(node, AccumulateGrad):
+        leaf = node.variable
+        return "a leaf tensor" if leaf is None else f"the leaf tensor of {describe(leaf)}"
+    form = "" if expected is None else f" of shape {expected[0]}, {expected[1].name}"
+    return f"the tensor{form} made by {node.name()} (output {output})"
+
+
+def _fire_accumulated(node: Node, extra: Extra) -> None:
+    """Call the post-accumulate hooks of a leaf with the leaf."""
+    leaf = node.variable if isinstance(node, AccumulateGrad) else None
+    if leaf is None:
+        return
+    hooks = tuple(extra.accumulated)
+    for hook in hooks:
+        try:
+            result = hook(leaf)
+            if result is not None:
+                raise HookTypeError(
+                    f"post-accumulate hook {hook_name(hook)}: expected None to be returned, got {type(result).__name__}"
+                )
+        except Exception as error:
+            add_hook_note(error, hook, "post-accumulate hook", _owner(node, 0), place_of(hook, hooks))
+            raise
+
+
+def _as_tensor(grad: Any) -> Any:
+    return grad if grad is None or isinstance(grad, TensorBase) else wrap(grad)
+
+
+def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:
+    """Return what a node has received as one tensor or None for each output."""
+    if is_list(grad):
+        return tuple(_as_tensor(g) for g in grad)
+    return (_as_tensor(grad),) if node.outputs == 1 else (None,) * node.outputs
+
+
+def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:
+    """Return the reverse of `_as_tensors`."""
+    return _packed([g if g is None or graph else g.array for g in tensors], node)
+
+
+def _packed(grads: list[Any], node: Node) -> Any:
+    """Return what a node receives with one gradient or None for each output: None where no output has any."""
+    if node.outputs == 1:
+        return grads[0]
+    return grads if any(g is not None for g in grads) else None

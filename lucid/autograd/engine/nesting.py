@@ -1,0 +1,55 @@
+"""Passes inside of passes, to any depth: where the stack of a thread is half used, the next pass gets a new one."""
+
+from __future__ import annotations
+
+import sys
+from contextvars import copy_context
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
+
+from lucid.autograd.modes.state import thread
+from lucid.backend import gpu
+from lucid.errors import NestingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+# As many passes may run inside of each other; a stack holds about eighty.
+MOST_PASSES = 10_000
+
+
+def stack_is_half_used() -> bool:
+    """Return whether the calls of this thread have used half of what Python's recursion limit allows."""
+    try:
+        sys._getframe(sys.getrecursionlimit() // 2)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    except ValueError:
+        return False
+    return True
+
+
+def on_new_stack(function: Callable[[], T]) -> T:
+    """Return ``function()``, run on another thread while this one waits, with this one's modes, device and streams.
+
+    As PyTorch does it: a Python stack cannot grow, and raising the recursion limit would let the C stack overflow.
+
+    Raises
+    ------
+    NestingError
+        If `MOST_PASSES` run inside of each other already.
+    """
+    depth = len(thread.state.passes)
+    if depth >= MOST_PASSES:
+        raise NestingError(
+            f"backward: {depth:,} passes run inside of each other: does a hook, or a Function's backward, call "
+            "backward without end?"
+        )
+    state, placed = thread.state, gpu.on_this_threads_streams(function)
+
+    def here() -> T:
+        thread.state = state
+        return placed()
+
+    with import_module("concurrent.futures").ThreadPoolExecutor(1, "nested backward") as other:
+        return other.submit(copy_context().run, here).result()

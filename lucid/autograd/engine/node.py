@@ -1,0 +1,371 @@
+"""The nodes of the graph: what ran forward, what its derivative needs, and where its gradients go."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, grad_of, wrap
+from lucid.autograd.hooks import RemovableHandle, check_callable
+from lucid.autograd.modes.state import NumPyComplaints, thread
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.backend import gpu
+from lucid.backend.locks import new_lock, new_rlock
+from lucid.backend.memory import writeable
+from lucid.errors import GraphError, HookTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.base import Edge
+    from lucid.backend.arrays import Array
+
+ndarray, add = np.ndarray, np.add
+
+# The hot path calls `next(sequences)`, which costs two thirds of a bound method.
+sequences = itertools.count(1)
+next_sequence = sequences.__next__
+
+# Below this size NumPy's in-place sum costs more than a new array and a copy.
+SMALL_BYTES = 16384
+
+# Two backward passes on two threads may reach one leaf at once; the sum must not lose either's share.
+_accumulation = new_lock()
+
+# Two threads may register the first hooks of a node at once; neither's may get lost. Reentrant: a garbage collection
+# may run finalizers here.
+_registration = new_rlock()
+
+
+class Extra:
+    """What only few nodes have: hooks, retained gradients, metadata, a stream. One truth test when absent.
+
+    Attributes
+    ----------
+    tensor_hooks : dict of int to list
+        The hooks of each output, by output number.
+    retained : dict of int to weakref
+        The tensors whose `retain_grad` was called, by output number.
+    expected : dict of int to tuple
+        Shape and dtype of each output that has hooks.
+    prehooks, posthooks, accumulated : list
+        `Node.register_prehook`, `Node.register_hook`, `Tensor.register_post_accumulate_grad_hook`.
+    metadata : dict
+        Free for users; anomaly detection keeps the forward trace there.
+    stream : object
+        The CuPy stream on which the op ran, where it was not the default one.
+    light : list or None
+        The tensor hooks, where a node of one output has nothing else here: the engine's short way.
+    """
+
+    __slots__ = (
+        "accumulated",
+        "expected",
+        "light",
+        "metadata",
+        "posthooks",
+        "prehooks",
+        "retained",
+        "stream",
+        "tensor_hooks",
+    )
+
+    def __init__(self) -> None:
+        self.tensor_hooks: dict[int, list[Callable[..., Any]]] = {}
+        self.retained: dict[int, weakref.ref[TensorBase]] = {}
+        self.expected: dict[int, tuple[tuple[int, ...], Any]] = {}
+        self.prehooks: list[Callable[..., Any]] = []
+        self.posthooks: list[Callable[..., Any]] = []
+        self.accumulated: list[Callable[..., Any]] = []
+        self.metadata: dict[Any, Any] = {}
+        self.stream: Any = None
+        self.light: list[Callable[..., Any]] | None = None
+
+    def settle(self) -> None:
+        """Set `light` after something was registered."""
+        with _registration:
+            plain = not (self.retained or self.prehooks or self.posthooks or self.accumulated or self.stream)
+            self.light = self.tensor_hooks.get(0) if plain else None
+
+
+class Node:
+    """One step of the graph: gradients of the outputs in, gradients of the inputs out.
+
+    Attributes
+    ----------
+    sequence : int
+        The order of recording, growing over the whole process. A node's inputs are always older, and ready nodes run
+        newest first.
+    edges : tuple of (Node, int) or None
+        Where the gradient of each input goes.
+    extra : Extra or None
+        Hooks and other rare things.
+    outputs : int
+        How many outputs the node has.
+    kept : tuple
+        What the node keeps for its backward; the second entry is what `release` frees, empty if nothing.
+    """
+
+    __slots__ = ("__weakref__", "edges", "extra", "sequence")
+
+    # a subclass whose nodes differ in these makes slots of them
+    outputs: Any = 1
+    kept: tuple[Any, ...] = (None, (), (), ())
+    sequence: int
+    edges: tuple[Edge | None, ...]
+    extra: Extra | None
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Return the gradient of each input, aligned with `edges`.
+
+        Parameters
+        ----------
+        m : namespace
+            The functions of the gradient's device on raw arrays, or the recording ops under `create_graph`.
+        grad : array or Tensor or None, or a list of these
+            The gradient of the output, for a node of several outputs one entry each.
+        quiet : callable
+            Runs a function of raw arrays without NumPy's floating-point warnings; not for code of users.
+        """
+        raise NotImplementedError
+
+    def backward_to(self, wanted: tuple[bool, ...], m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Return what `backward` gives; a node that can leaves out what is not wanted, and has None there."""
+        return self.backward(m, grad, quiet)
+
+    def __call__(self, *grads: TensorBase | None) -> Any:
+        """Return what backward of this node makes of the gradients of its outputs, recorded where grad mode is on.
+
+        No hook fires, and what the node keeps stays. An `AccumulateGrad` adds to the `.grad` of its leaf.
+
+        Parameters
+        ----------
+        *grads : Tensor or None
+            One for each output.
+
+        Returns
+        -------
+        Tensor or None, or tuple of these
+            The gradient of each input; by itself if there is one input.
+
+        Raises
+        ------
+        TypeError
+            For another number of gradients, or one that is neither a tensor nor None.
+        GraphError
+            If a backward pass has freed what the node kept.
+
+        Examples
+        --------
+        >>> import lucid
+        >>> x = lucid.tensor([2.0, 3.0], requires_grad=True)
+        >>> y = x * x.detach()
+        >>> with lucid.no_grad():
+        ...     y.grad_fn(lucid.tensor([1.0, 10.0]))
+        (tensor([ 2., 30.]), None)
+        """
+        if len(grads) != self.outputs:
+            raise HookTypeError(
+                f"{self.name()}: expected {self.outputs} gradients, one for each output, got {len(grads)}"
+            )
+        for index, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, TensorBase):
+                raise HookTypeError(
+                    f"{self.name()}: gradient {index}: expected a Tensor or None, got {type(grad).__name__}"
+                )
+        several = self.outputs != 1 and any(grad is not None for grad in grads)
+        given = self.backward(GRAPH, [*grads] if several else grads[0], thread.state.quiet)
+        return given[0] if len(given) == 1 else given
+
+    def release(self) -> None:
+        """Free what was saved for backward: the node cannot run again."""
+
+    def rare(self) -> Extra:
+        """Return the node's `extra`, made on first need."""
+        extra = self.extra
+        if extra is None:
+            with _registration:
+                extra = self.extra
+                if extra is None:
+                    extra = self.extra = Extra()
+        return extra
+
+    def keep_stream(self, array: Array) -> None:
+        """Note the stream on which the op has made an array on a device: its backward runs there too."""
+        stream = gpu.current_stream(gpu.device_index(array))
+        if not gpu.is_default(stream):
+            self.rare().stream = stream
+
+    def name(self) -> str:
+        """Return the name of the node's class, such as ``MulBackward0``."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes that take this node's gradients, with the number of the output that each stands for."""
+        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own notes on this node."""
+        return self.rare().metadata
+
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Return the handle of ``hook(grad_inputs, grad_outputs)``, called after the node has run.
+
+        Parameters
+        ----------
+        hook : callable
+            Returns None, or a tuple that replaces all of `grad_inputs`.
+
+        Raises
+        ------
+        TypeError
+            If `hook` is not callable.
+        """
+        check_callable(hook, "Node.register_hook")
+        hooks = self.rare().posthooks
+        hooks.append(hook)
+        self.rare().settle()
+        return RemovableHandle(hooks, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Return the handle of ``hook(grad_outputs)``, called before the node runs.
+
+        Parameters
+        ----------
+        hook : callable
+            Returns None, or a tuple that replaces all of `grad_outputs`.
+
+        Raises
+        ------
+        TypeError
+            If `hook` is not callable.
+        """
+        check_callable(hook, "Node.register_prehook")
+        hooks = self.rare().prehooks
+        hooks.append(hook)
+        self.rare().settle()
+        return RemovableHandle(hooks, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+# This function's variable and getrefcount's argument: anything above means that a hook, another leaf, a saved tensor or
+# the user holds the gradient too.
+LONE_REFERENCES = 2
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds the gradient of a pass to the leaf's `.grad`.
+
+    It belongs to the leaf for the leaf's whole life, and holds it weakly.
+    """
+
+    __slots__ = ("leaf",)
+
+    def __init__(self, leaf: TensorBase) -> None:
+        self.sequence = 0
+        self.edges = ()
+        self.extra = None
+        self.leaf = weakref.ref(leaf)
+
+    @property
+    def variable(self) -> TensorBase | None:
+        """The leaf, or None once it is gone."""
+        return self.leaf()
+
+    def backward(
+        self, m: Any, grad: Any, quiet: Callable[..., Any], references: int = LONE_REFERENCES
+    ) -> tuple[Any, ...]:
+        """Add `grad` to the leaf's `.grad` and return no further gradients.
+
+        An array is taken over if no more than `references` lead to it here, which are the engine's own.
+        """
+        leaf = self.leaf()
+        if leaf is None or grad is None:
+            return ()
+        edge = leaf.edge
+        if edge is None:
+            return ()
+        if edge[0] is not self:
+            raise GraphError("a leaf was moved into the graph's interior by an in-place op after it had been used")
+        if isinstance(grad, TensorBase):
+            old = leaf.stored_grad
+            leaf.stored_grad = m.clone(grad) if old is None else m.add(old, grad)
+            return ()
+        array = leaf.array
+        if grad.dtype is not array.dtype:
+            grad = grad.astype(array.dtype, copy=False)
+        with _accumulation:
+            old = leaf.stored_grad
+            if old is None:
+                # a buffer that nobody else holds is taken over
+                alone = getrefcount(grad) == references
+                if not (alone and (flags := grad.flags).c_contiguous and (flags.owndata or is_sole_view(grad))):
+                    grad = grad.copy()
+                leaf.stored_grad = wrap(grad)
+                return ()
+            try:
+                old.version[0] += 1
+            except AttributeError:
+                old.version = [1]
+            except GraphError:
+                # in inference mode its tensors may be changed
+                if not thread.state.grad_mode.inference:
+                    raise
+            into = old.array
+            if type(into) is not ndarray or into.nbytes >= SMALL_BYTES:
+                if not writeable(into):
+                    # expanded: the sum gets memory of its own
+                    leaf.stored_grad = wrap(m.add(into, grad))
+                elif type(into) is ndarray:
+                    quiet(add, into, grad, into)
+                else:
+                    m.add_into(into, grad)
+            else:
+                try:
+                    total = add(into, grad)
+                except NumPyComplaints:
+                    total = quiet(add, into, grad)
+                if getrefcount(into) == UNSHARED_REFERENCES and into.base is None and type(total) is ndarray:
+                    # nobody but `.grad` holds the array or shows its memory, so that nobody sees it replaced
+                    old.array = total
+                elif writeable(into):
+                    into[...] = total
+                else:
+                    leaf.stored_grad = wrap(total)
+        return ()
+
+
+def is_sole_view(array: Array) -> bool:
+    """Return whether an array shows all of another array's memory, which nobody else holds or shows: a reshaped one."""
+    base = array.base
+    return (
+        type(base) is type(array)
+        and getrefcount(base) == UNSHARED_REFERENCES
+        and base.nbytes == array.nbytes
+        and base.flags.owndata
+    )
+
+
+# The slot of `.grad` or `.base`, this function's variable and getrefcount's argument.
+UNSHARED_REFERENCES = 3
+
+
+def accumulator_of(leaf: TensorBase) -> AccumulateGrad:
+    """Return the leaf's end of the graph, made on first need."""
+    try:
+        return leaf.accumulator
+    except AttributeError:
+        grad_of(leaf)  # from now on `stored_grad` is set
+        leaf.accumulator = AccumulateGrad(leaf)
+        return leaf.accumulator

@@ -1,0 +1,115 @@
+"""Hooks of tensors: registering them, and keeping the gradients of tensors that are no leaves."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import TensorBase, describe
+from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.hooks import RemovableHandle, check_callable
+from lucid.autograd.recording.views import live_edge
+from lucid.errors import GraphError, HookError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.base import Edge
+
+
+def hooks_of(tensor: TensorBase) -> list[Callable[..., Any]]:
+    """Return the list of the tensor's hooks, which lives on the node that takes its gradient.
+
+    Raises
+    ------
+    HookError
+        If the tensor does not require grad.
+    """
+    edge = live_edge(tensor)
+    if edge is None:
+        raise HookError(
+            f"cannot register a hook on a tensor that doesn't require gradient ({describe(tensor)}): "
+            "set requires_grad=True, or register on the result of an op that requires grad"
+        )
+    node, output = edge
+    extra = node.rare()
+    extra.expected[output] = (tensor.array.shape, tensor.array.dtype)
+    hooks = extra.tensor_hooks.setdefault(output, [])
+    # a bfloat16 gradient may have to be cast back before a hook sees it, and several outputs come as a list
+    if node.outputs == 1 and tensor.array.dtype.kind == "f":
+        extra.settle()
+    return hooks
+
+
+def expect_form(tensor: TensorBase, edge: Edge) -> None:
+    """Let the hooks at `edge` expect gradients of the form that `tensor` has now."""
+    extra = edge[0].extra
+    if extra is not None and edge[1] in extra.expected:
+        extra.expected[edge[1]] = (tensor.array.shape, tensor.array.dtype)
+
+
+def registered_hooks(tensor: TensorBase, kind: str) -> OrderedDict[int, Callable[..., Any]] | None:
+    """Return the hooks of a tensor by their place; None if there are none.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Any.
+    kind : {"tensor_hooks", "accumulated"}
+        Those of `register_hook`, or of `register_post_accumulate_grad_hook`.
+    """
+    edge = live_edge(tensor)
+    extra = None if edge is None else edge[0].extra
+    if edge is None or extra is None:
+        return None
+    hooks = extra.accumulated if kind == "accumulated" else extra.tensor_hooks.get(edge[1])
+    return OrderedDict(enumerate(hooks)) if hooks else None
+
+
+def register_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of a tensor hook; see `Tensor.register_hook`."""
+    check_callable(hook, "Tensor.register_hook")
+    hooks = hooks_of(tensor)
+    hooks.append(hook)
+    return RemovableHandle(hooks, hook)
+
+
+def register_post_accumulate_grad_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of a post-accumulate hook; see `Tensor.register_post_accumulate_grad_hook`."""
+    check_callable(hook, "Tensor.register_post_accumulate_grad_hook")
+    edge = live_edge(tensor)
+    if edge is None:
+        raise HookError(f"cannot register a hook on a tensor that doesn't require gradient ({describe(tensor)})")
+    if type(edge[0]) is not AccumulateGrad:
+        raise HookError(
+            f"post accumulate grad hooks cannot be registered on non-leaf tensors ({describe(tensor)}, made by "
+            f"{edge[0].name()}): use register_hook there"
+        )
+    hooks = edge[0].rare().accumulated
+    hooks.append(hook)
+    edge[0].rare().settle()
+    return RemovableHandle(hooks, hook)
+
+
+def retain_grad(tensor: TensorBase) -> None:
+    """Let backward keep the gradient of `tensor`, which is no leaf, in its `.grad`; see `Tensor.retain_grad`."""
+    edge = live_edge(tensor)
+    if edge is None:
+        raise GraphError(f"can't retain_grad on a Tensor that has requires_grad=False ({describe(tensor)})")
+    node, output = edge
+    if type(node) is AccumulateGrad:
+        return
+    extra = node.rare()
+    extra.expected[output] = (tensor.array.shape, tensor.array.dtype)
+    extra.retained[output] = weakref.ref(tensor)
+    extra.settle()
+
+
+def retains_grad(tensor: TensorBase) -> bool:
+    """Return whether `tensor` is no leaf and keeps its gradient."""
+    edge = live_edge(tensor)
+    if edge is None or edge[0].extra is None:
+        return False
+    kept = edge[0].extra.retained.get(edge[1])
+    return kept is not None and kept() is tensor

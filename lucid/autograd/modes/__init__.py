@@ -1,0 +1,1 @@
+"""Modes of recording, per thread, and the context managers that set them."""

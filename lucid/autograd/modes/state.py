@@ -1,0 +1,342 @@
+"""Per-thread state of recording: grad mode, inference mode, saved-tensor hooks, anomaly detection."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from contextvars import copy_context
+from itertools import product, starmap
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from lucid.autograd.modes.decorating import Decorating, check_bool
+from lucid.autograd.modes.leaving import Context, together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.engine.passes import Pass
+    from lucid.autograd.recording.saved import SavedTensorHooks
+
+    Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None]
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+class GradMode(NamedTuple):
+    """Whether ops are recorded, and whether their results can be."""
+
+    enabled: bool
+    inference: bool
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a copy be the one that is there."""
+        return _grad_mode, (self.enabled, self.inference)
+
+
+def _grad_mode(enabled: bool, inference: bool) -> GradMode:
+    return GRAD_MODES[enabled, inference]
+
+
+# Each exists once: they are told apart by identity.
+GRAD_MODES = {(mode.enabled, mode.inference): mode for mode in starmap(GradMode, product((True, False), repeat=2))}
+GRAD, NO_GRAD = GRAD_MODES[True, False], GRAD_MODES[False, False]
+# What user code may change for its thread, as it is in the beginning.
+ORDINARY: Modes = (GRAD, (), None)
+
+# Values of ThreadState.recording. Only PLAIN records on the short path.
+OFF, PLAIN, SPECIAL = 0, 1, 2
+
+
+# The states whose recording may not be PLAIN, and those whose modes may not be ORDINARY. Empty, it tells an op what it
+# needs to know of its thread for a quarter of what the thread's own state costs.
+unusual: set[ThreadState] = set()
+
+
+class ThreadState:
+    """What one thread does when an op is applied.
+
+    `anomaly` is None, or whether gradients are searched for NaN. `passes` holds the backward passes that run on this
+    thread, innermost last. What user code changes inside of a pass lasts until its node is done: by `changes`, which
+    counts, the pass sees that it has to put back its modes. `early_stop` and `debug` replace settings of checkpoints
+    where they are not None; `multithreading` is only noted.
+    """
+
+    __slots__ = (
+        "anomaly",
+        "changes",
+        "debug",
+        "early_stop",
+        "grad_mode",
+        "multithreading",
+        "passes",
+        "quiet",
+        "saved_hooks",
+        "saved_hooks_disabled",
+    )
+
+    def __init__(self) -> None:
+        self.grad_mode = GRAD
+        self.anomaly: bool | None = None
+        self.early_stop: bool | None = None
+        self.debug: bool | None = None
+        self.multithreading = True
+        self.saved_hooks: list[SavedTensorHooks] = []  # innermost first, as `list.remove` takes the first of equals
+        self.saved_hooks_disabled: str | None = None
+        self.passes: list[Pass] = []
+        self.changes = 0
+        # A context in which NumPy reports no floating-point warnings: PyTorch gives inf and nan silently. Running one
+        # call inside it costs 40 ns, `np.errstate` 1,400, and the user's own error state stays untouched.
+        with np.errstate(all="ignore"):
+            self.quiet = copy_context().run
+
+    @property
+    def recording(self) -> int:
+        """What an op has to do beside its computation; PLAIN in every state that is not in `unusual`."""
+        if self.grad_mode is not GRAD:
+            return OFF
+        if self.saved_hooks or self.anomaly is not None:
+            return SPECIAL
+        self.settle()
+        return PLAIN
+
+    def settle(self) -> None:
+        """Leave `unusual` if nothing is unusual any more: the end of a block does not do it."""
+        if (
+            self.grad_mode is GRAD
+            and not self.saved_hooks
+            and self.anomaly is None
+            and self.saved_hooks_disabled is None
+        ):
+            unusual.discard(self)
+
+    def before_change(self) -> None:
+        """Note that one of the fields is about to change."""
+        self.changes += 1
+        unusual.add(self)
+
+    def putting_back(self, field: str, *, ordinary: bool) -> tuple[Any, ...]:
+        """Return the call that gives a field the value that it has now, function first; see `Context.undo`.
+
+        Where that is not the `ordinary` one it enters the state in `unusual`, which `settle` may have taken off.
+        """
+        step = setattr, self, field, getattr(self, field)
+        return step if ordinary else together((unusual.add, self), step)
+
+    def modes(self) -> Modes:
+        """Return what user code may change for this thread."""
+        return self.grad_mode, (*self.saved_hooks,), self.saved_hooks_disabled
+
+
+class _End:
+    """Goes with its thread, and takes the thread's state off `unusual`, where nothing else would any more."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: ThreadState) -> None:
+        self._state = state
+
+    def __del__(self, states: set[ThreadState] = unusual) -> None:
+        states.discard(self._state)
+
+
+class _Thread(threading.local):
+    """Gives each thread its own state."""
+
+    def __init__(self) -> None:
+        self.state = ThreadState()
+        self._end = _End(self.state)
+
+
+def _only_this_thread() -> None:
+    """Forget the states of threads that a fork has left behind."""
+    unusual.intersection_update({thread.state})
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_only_this_thread)
+
+
+thread = _Thread()
+
+# The hot path calls ufuncs outside of a quiet context. NumPy's warnings are attributed to the module that calls it, so
+# this silences lucid's own calls and nobody else's; where a user's filter or error state turns them into errors, the
+# callers catch these and run again in the quiet context.
+NumPyComplaints = (RuntimeWarning, FloatingPointError)
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lucid\.(autograd|ops|tensor)\b")
+
+
+class _Mode(Context, Decorating):
+    """A grad mode as a context manager and as a decorator; what it replaced comes back on exit."""
+
+    def _mode(self, before: GradMode) -> GradMode:
+        """Return what replaces `before`."""
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        state = thread.state
+        before = state.grad_mode
+        mode = self._mode(before)
+        self.undo.append(state.putting_back("grad_mode", ordinary=before is GRAD))
+        state.before_change()
+        state.grad_mode = mode
+
+
+class no_grad(_Mode):
+    """Ops inside are not recorded; what they return does not require grad.
+
+    A context manager and a decorator. Affects the current thread only.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(2, requires_grad=True)
+    >>> with lucid.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        super().__init__()
+
+    def _mode(self, before: GradMode) -> GradMode:
+        return GRAD_MODES[False, before.inference]
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """Decorate `function` at once when written without parentheses, as in ``@lucid.no_grad``."""
+        if function is None:
+            return super().__new__(cls)
+        mode = super().__new__(cls)
+        mode.__init__()
+        return mode(function)
+
+
+class enable_grad(no_grad):
+    """Ops inside are recorded, also within :class:`no_grad`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(2, requires_grad=True)
+    >>> with lucid.no_grad(), lucid.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    def _mode(self, before: GradMode) -> GradMode:
+        return GRAD_MODES[True, before.inference]
+
+
+class set_grad_enabled(_Mode):
+    """Recording is switched on or off: at once as a function, and back on exit as a context manager.
+
+    Parameters
+    ----------
+    mode : bool
+        True records, False does not.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(2, requires_grad=True)
+    >>> with lucid.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.mode = check_bool(mode, "set_grad_enabled: mode")
+        state = thread.state
+        self._outer: GradMode | None = state.grad_mode
+        state.before_change()
+        state.grad_mode = self._mode(self._outer)
+
+    def _mode(self, before: GradMode) -> GradMode:
+        return GRAD_MODES[self.mode, before.inference]
+
+    def _put_back(self) -> None:
+        """Undo what the constructor did, unless that has been done."""
+        if self._outer is not None:
+            thread.state.before_change()
+            thread.state.grad_mode, self._outer = self._outer, None
+
+    def __enter__(self) -> None:
+        # what comes back on exit is what stood before the constructor
+        self._put_back()
+        super().__enter__()
+
+    def __call__(self, function: F) -> F:
+        """Decorate `function`: the mode holds during its calls only."""
+        self._put_back()
+        return super().__call__(function)
+
+    def clone(self) -> set_grad_enabled:
+        """Return an equal mode, which switches at once."""
+        return set_grad_enabled(self.mode)
+
+
+class inference_mode(_Mode):
+    """Ops inside are not recorded and their results carry no version counter: they can never enter a graph.
+
+    Parameters
+    ----------
+    mode : bool
+        False leaves inference mode and records again.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> with lucid.inference_mode():
+    ...     y = lucid.ones(2) * 2
+    >>> y.is_inference()
+    True
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        """Decorate at once when written without parentheses, as in ``@lucid.inference_mode``."""
+        made = super().__new__(cls)
+        if callable(mode):
+            made.__init__()
+            return made(mode)
+        return made
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self.mode = check_bool(mode, "inference_mode: mode")
+
+    def _mode(self, before: GradMode) -> GradMode:
+        return GRAD_MODES[not self.mode, self.mode]
+
+    def clone(self) -> inference_mode:
+        """Return an equal mode."""
+        return inference_mode(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Return whether ops are recorded on this thread.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.is_grad_enabled()
+    True
+    """
+    return thread.state.grad_mode.enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Return whether this thread is inside :class:`inference_mode`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.is_inference_mode_enabled()
+    False
+    """
+    return thread.state.grad_mode.inference

@@ -1,0 +1,261 @@
+"""The context of a Function's call: what its forward keeps for its backward."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import TensorBase, version_of
+from lucid.autograd.recording.saved import Packed, changed_error, freed_error, pack_saved, saved_tensor
+from lucid.autograd.recording.saved_attributes import SavedTensor
+from lucid.autograd.recording.views import live_edge
+from lucid.errors import GraphError, HookTypeError
+
+if TYPE_CHECKING:
+    from lucid.autograd.base import Edge
+    from lucid.autograd.engine.node import Node
+
+
+class SavedEntry:
+    """One tensor that a forward kept for its backward."""
+
+    __slots__ = ("count", "edge", "original", "output", "value", "version")
+
+    def __init__(self, tensor: Any, value: Any, edge: Edge | None, output: int | None) -> None:
+        self.value = value
+        self.edge = edge
+        self.output = output
+        # what a hook has stored does not change with the tensor
+        self.version = [0] if isinstance(value, Packed) else version_of(tensor)
+        self.count = self.version[0]
+        # what is no output comes back as itself, so that it is recognised
+        self.original = weakref.ref(tensor) if output is None else None
+
+    def replace(self, value: Any) -> None:
+        """Keep `value` instead, which no longer shares memory that may change."""
+        self.value = value
+        self.version, self.count = [0], 0
+
+
+class Call:
+    """What lucid knows of one call; apart from the context, whose attributes belong to the user.
+
+    Attributes
+    ----------
+    name : str
+        The node's name, for messages.
+    to_save : tuple of Tensor or None
+        What forward asked to keep, until the call is recorded.
+    saved : list of SavedEntry or None, or None
+        What is kept from then on; None once freed.
+    dirty, not_differentiable : tuple of Tensor
+        What forward marked.
+    materialize : bool
+        Whether backward gets zeros for outputs without a gradient.
+    node : weakref or None
+        The node, once it exists.
+    """
+
+    __slots__ = ("dirty", "materialize", "name", "node", "not_differentiable", "saved", "to_save")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.to_save: tuple[Any, ...] = ()
+        self.saved: list[SavedEntry | None] | None = []
+        self.dirty: tuple[Any, ...] = ()
+        self.not_differentiable: tuple[Any, ...] = ()
+        self.materialize = True
+        self.node: weakref.ref[Node] | None = None
+
+    def keep(self, node: Node, inputs: dict[int, Edge | None], joined: dict[int, int]) -> None:
+        """Turn what forward asked to save into entries that hold no reference to `node`.
+
+        By the identities of tensors: where the gradients of the inputs go, and which outputs of the node take one.
+        """
+        values = pack_saved(tuple(None if t is None else t.array for t in self.to_save), self.to_save)
+        entries: list[SavedEntry | None] = []
+        for tensor, value in zip(self.to_save, values, strict=True):
+            if tensor is None:
+                entries.append(None)
+            elif id(tensor) in inputs:
+                entries.append(SavedEntry(tensor, value, inputs[id(tensor)], None))
+            elif id(tensor) in joined:
+                entries.append(SavedEntry(tensor, value, None, joined[id(tensor)]))
+            else:
+                entries.append(SavedEntry(tensor, value, live_edge(tensor), None))
+        self.saved = entries
+        self.to_save = ()
+        self.node = weakref.ref(node)
+
+    def unpack(self) -> tuple[Any, ...]:
+        """Return the saved tensors, joined to the graph."""
+        saved = self.saved
+        if saved is None:
+            raise freed_error(self.name)
+        return tuple([None if entry is None else self.tensor(entry, index) for index, entry in enumerate(saved)])
+
+    def tensor(self, entry: SavedEntry, index: int) -> Any:
+        """Return the tensor of one entry, joined to the graph."""
+        if entry.version[0] != entry.count:
+            raise changed_error(self.name, index, entry.count, entry.version[0])
+        original = entry.original() if entry.original is not None else None
+        if original is not None and original.array is entry.value and original.edge == entry.edge:
+            return original
+        node = None if self.node is None else self.node()
+        edge = entry.edge
+        if entry.output is not None and node is not None:
+            edge = (node, entry.output)
+        return saved_tensor(entry.value, edge, entry.version)
+
+    def raw(self) -> tuple[SavedTensor | None, ...]:
+        """Return what stands behind each of the saved tensors."""
+        saved = self.saved
+        if saved is None:
+            raise freed_error(self.name)
+
+        def one(entry: SavedEntry, index: int) -> SavedTensor:
+            def read() -> Any:
+                if self.saved is None:
+                    raise freed_error(self.name)
+                return entry.value
+
+            return SavedTensor(
+                f"{self.name} saved tensor {index}", read, partial(self.tensor, entry, index), entry.replace
+            )
+
+        return tuple([None if entry is None else one(entry, index) for index, entry in enumerate(saved)])
+
+
+class FunctionCtx:
+    """What a `Function`'s forward hands to its backward: tensors, markings, and any attributes set on it.
+
+    A fresh one is made by each `Function.apply` and given first to `forward` and to `backward`.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple of bool
+        For each positional argument whether it is a tensor that requires grad; set before forward runs.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid.autograd import Function
+    >>> class Square(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 2 * x * grad_output
+    >>> x = lucid.tensor([3.0], requires_grad=True)
+    >>> Square.apply(x).backward()
+    >>> x.grad
+    tensor([6.])
+    """
+
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def __init__(self) -> None:
+        self.__lucid__ = Call(type(self).__name__)
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep `tensors` for backward, where `saved_tensors` gives them back in order.
+
+        Parameters
+        ----------
+        *tensors : Tensor or None
+            Inputs, outputs or others. A second call replaces what the first kept.
+
+        Raises
+        ------
+        TypeError
+            If one is neither a tensor nor None; then nothing changes.
+        """
+        for index, tensor in enumerate(tensors):
+            if tensor is not None and not isinstance(tensor, TensorBase):
+                raise HookTypeError(
+                    f"save_for_backward: expected tensors or None, got {type(tensor).__name__} as number {index}: keep "
+                    "other values as attributes of ctx"
+                )
+        self.__lucid__.to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors that forward kept, in order; none before the call is recorded.
+
+        Raises
+        ------
+        GraphError
+            If a backward has freed them.
+        InplaceError
+            If one was changed in place since.
+        """
+        return self.__lucid__.unpack()
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """What `saved_tensors` gives, under its old name, with a `DeprecationWarning`."""
+        warnings.warn("saved_variables is deprecated: use saved_tensors", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say that forward changed these inputs in place; each must be returned.
+
+        It counts as a change also where the memory was written to in a way that no version counter sees.
+
+        Parameters
+        ----------
+        *tensors : Tensor
+            Inputs of this call.
+
+        Raises
+        ------
+        GraphError
+            If one is no tensor.
+        """
+        _check_tensors("mark_dirty", tensors)
+        self.__lucid__.dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say that these outputs carry no gradient; backward gets zeros for them.
+
+        Parameters
+        ----------
+        *tensors : Tensor
+            Outputs of this call.
+
+        Raises
+        ------
+        GraphError
+            If one is no tensor.
+        """
+        _check_tensors("mark_non_differentiable", tensors)
+        self.__lucid__.not_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say whether backward gets zeros (the default) or None for outputs without a gradient.
+
+        Parameters
+        ----------
+        value : bool
+            True for zeros.
+
+        Raises
+        ------
+        TypeError
+            If it is no bool.
+        """
+        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise HookTypeError(f"set_materialize_grads: expected a bool, got {type(value).__name__}")
+        self.__lucid__.materialize = value
+
+
+def _check_tensors(name: str, values: tuple[Any, ...]) -> None:
+    for index, value in enumerate(values):
+        if not isinstance(value, TensorBase):
+            raise GraphError(f"{name}: expected tensors, got {type(value).__name__} as number {index}")

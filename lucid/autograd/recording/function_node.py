@@ -1,0 +1,145 @@
+"""The node of a recorded Function: runs the user's backward and checks what it gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import TensorBase, describe, is_list, wrap
+from lucid.autograd.engine.node import Node
+from lucid.autograd.recording.namespace import GRAPH, namespace_of
+from lucid.backend.device import device_of
+from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.function import Function
+    from lucid.autograd.recording.context import FunctionCtx
+    from lucid.autograd.recording.saved_attributes import SavedTensor
+
+
+class BackwardCFunction(Node):
+    """The node of a recorded `Function`."""
+
+
+class FunctionNode(BackwardCFunction):
+    """The node of one call of a `Function`.
+
+    Attributes
+    ----------
+    ctx : FunctionCtx
+        The call's context; its attributes can be read on the node too.
+    arguments : int
+        How many positional arguments the call had.
+    places : tuple of int
+        Which of them are tensors: one edge each.
+    targets : tuple
+        Shape, dtype and array type of each tensor argument.
+    forms : tuple
+        Shape, dtype, array module and device of each output.
+    """
+
+    __slots__ = ("arguments", "ctx", "forms", "kept", "outputs", "places", "targets")
+
+    function: type[Function]
+    ctx: FunctionCtx
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "ctx":
+            raise AttributeError(name)
+        return getattr(self.ctx, name)
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor | None, ...]:
+        return self.ctx.__lucid__.raw()
+
+    def release(self) -> None:
+        """Free the saved tensors."""
+        self.kept = Node.kept
+        self.ctx.__lucid__.saved = None
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Return what the user's backward gives, checked against the inputs."""
+        ctx = self.ctx
+        received = grad if isinstance(grad, list) else [grad]  # pyright: ignore[reportUnknownVariableType]
+        if len(received) != self.outputs:  # pyright: ignore[reportUnknownArgumentType]
+            received = [None] * self.outputs
+        given: list[Any] = []
+        for entry, form in zip(received, self.forms, strict=True):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+            if entry is not None:
+                given.append(entry if isinstance(entry, TensorBase) else wrap(entry))
+            elif ctx.__lucid__.materialize and form is not None:
+                xp, shape, dtype = form
+                given.append(wrap(xp.zeros(shape, dtype)))
+            else:
+                given.append(None)
+        grads = self.function.__derivative__(ctx, *given)
+        return self._checked(m, grads)
+
+    def _checked(self, m: Any, grads: Any) -> tuple[Any, ...]:
+        """Return the gradients of the tensor arguments, of their shapes and dtypes.
+
+        Raises
+        ------
+        GraphError
+            For a wrong number of gradients, or one for an argument that is no tensor.
+        HookTypeError
+            For a list, or an entry that is neither a tensor nor None.
+        ShapeError, DeviceError, DtypeError
+            For a gradient of another shape or device than its input, or a complex one of a real input.
+        """
+        name = f"{self.function.__qualname__}.backward"
+        if is_list(grads):
+            raise HookTypeError(f"{name}: expected a Tensor, None or a tuple of them, got a list: return a tuple")
+        entries: tuple[Any, ...] = grads if isinstance(grads, tuple) else (grads,)  # pyright: ignore[reportUnknownVariableType]
+        while len(entries) > self.arguments and entries[-1] is None:
+            entries = entries[:-1]
+        if len(entries) != self.arguments:
+            raise GraphError(
+                f"{name} returned an incorrect number of gradients (expected {self.arguments}, one for each argument "
+                f"of forward, got {len(entries)})"
+            )
+        checked: list[Any] = []
+        for index, entry in enumerate(entries):
+            if entry is not None and not isinstance(entry, TensorBase):
+                raise HookTypeError(f"{name}: gradient {index}: expected a Tensor or None, got {type(entry).__name__}")
+            if index not in self.places:
+                if entry is not None:
+                    raise GraphError(
+                        f"{name} returned a gradient different from None at position {index}, but the corresponding "
+                        "forward input was not a Tensor: expected None"
+                    )
+                continue
+            place = self.places.index(index)
+            if entry is None or self.edges[place] is None:
+                checked.append(None)
+                continue
+            checked.append(self._fitted(m, entry, index, self.targets[place]))
+        return tuple(checked)
+
+    def _fitted(self, m: Any, grad: TensorBase, index: int, target: tuple[Any, Any, Any]) -> Any:
+        """Return one gradient as the engine's form, summed to its input's shape and cast to its dtype."""
+        shape, dtype, place = target
+        array = grad.array
+        name = f"{self.function.__qualname__}.backward"
+        if device_of(array) != place:
+            raise DeviceError(
+                f"{name}: gradient {index} is on another device than its input: expected {place}, got {describe(grad)}"
+            )
+        if (array.dtype.kind == "c") != (dtype.kind == "c") and array.dtype.kind not in "fV":
+            raise DtypeError(
+                f"{name}: gradient {index} is {array.dtype.name}, its input {dtype.name}: expected its real part"
+            )
+        value: Any = grad if m is GRAPH else array
+        n: Any = m if m is GRAPH else namespace_of(array)
+        if array.shape != shape:
+            extra = array.ndim - len(shape)
+            if extra < 0 or any(want not in {1, have} for want, have in zip(shape, array.shape[extra:], strict=True)):
+                raise ShapeError(
+                    f"{name} returned an invalid gradient at index {index}: got shape {tuple(array.shape)} but "
+                    f"expected shape compatible with {tuple(shape)}"
+                )
+            value = n.sum_to(value, shape=shape)
+        if array.dtype != dtype:
+            value = n.cast(value, dtype=dtype)
+        return value

@@ -1,0 +1,43 @@
+"""The namespaces that derivative rules are written against: raw forms on each device, and the recording ops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import is_numpy
+
+if TYPE_CHECKING:
+    from lucid.autograd.recording.primitive import Primitive
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+class Namespace:
+    """The primitives by name, in one form: what rules are written against.
+
+    A rule calls ``m.mul(grad, b)`` and runs on raw arrays or on tensors, as the pass wants it.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"no primitive is named {name!r}")
+
+
+class CudaNamespace(Namespace):
+    """The raw forms on CUDA arrays, looked up when they are first asked for: until then CuPy is not imported."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in PRIMITIVES:
+            raise AttributeError(f"no primitive is named {name!r}")
+        function = PRIMITIVES[name].gpu
+        setattr(self, name, function)
+        return function
+
+
+CPU: Any = Namespace()
+CUDA: Any = CudaNamespace()
+GRAPH: Any = Namespace()
+
+
+def namespace_of(grad: Any) -> Namespace:
+    """Return the namespace in which rules of a raw gradient run."""
+    return CPU if is_numpy(grad) else CUDA

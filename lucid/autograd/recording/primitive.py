@@ -1,0 +1,409 @@
+"""Primitives: an op's forward on raw arrays, its derivative rules, and how a call of it is recorded."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.anomaly import note_forward
+from lucid.autograd.base import (
+    INFERENCE,
+    TensorBase,
+    describe,
+    is_tuple,
+    shape_error,
+    version_of,
+    wrap,
+    wrap_on_graph,
+)
+from lucid.autograd.engine.node import next_sequence
+from lucid.autograd.modes.state import PLAIN, thread, unusual
+from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
+from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule
+from lucid.autograd.recording.primitive_node import PrimitiveNode
+from lucid.autograd.recording.saved import PackedTuple, pack_saved
+from lucid.autograd.recording.saved_attributes import expose
+from lucid.autograd.recording.views import View, live_edge
+from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions, with_weak_numbers
+from lucid.errors import DeviceError, LucidError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.autograd.base import Edge
+
+
+class Primitive:
+    """A differentiable function of arrays: called with tensors it records, its raw form works on arrays.
+
+    Parameters
+    ----------
+    reference : callable
+        ``reference(xp, *arrays, **settings)`` with the array module first; arrays are its positional parameters (the
+        last may be ``*arrays``), settings its keyword-only ones. Runs on NumPy and CuPy alike.
+    view : bool
+        Whether the outputs share the first operand's memory.
+    outputs : tuple of str
+        Names of the outputs, for rules that need them; empty if their number varies.
+    differentiable : tuple of int
+        The outputs that carry a gradient; the others are integers.
+    cpu : callable, optional
+        A faster ``cpu(*arrays, **settings)`` for NumPy, such as the ufunc itself.
+    holomorphic : bool
+        Whether the rules, written for real arrays, hold for complex ones between two conjugations; False for rules
+        that handle complex gradients themselves.
+    name : str, optional
+        That of the reference, if not given.
+    inputs, settings : tuple of str, optional
+        Names of the reference's parameters, where its code does not say them.
+    """
+
+    def __init__(
+        self,
+        reference: Callable[..., Any],
+        *,
+        view: bool = False,
+        outputs: tuple[str, ...] = ("out",),
+        differentiable: tuple[int, ...] = (0,),
+        cpu: Callable[..., Any] | None = None,
+        holomorphic: bool = True,
+        name: str = "",
+        inputs: tuple[str, ...] = (),
+        settings: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name or reference.__name__.strip("_")
+        self.reference = reference
+        self.view = view
+        self.outputs = outputs
+        self.differentiable = differentiable
+        self.holomorphic = holomorphic
+        # read off the code: `inspect.signature` for each primitive and rule is a tenth of the time of `import lucid`
+        code = reference.__code__
+        ends = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+        self.variadic = bool(code.co_flags & inspect.CO_VARARGS) and not inputs
+        self.inputs = inputs or code.co_varnames[1 : ends[0]] + code.co_varnames[ends[1] : ends[1] + self.variadic]
+        self.settings = settings or code.co_varnames[ends[0] : ends[1]]
+        title = "".join(part.capitalize() for part in self.name.split("_"))
+        self.node_type = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": self})
+        self.rules: list[Rule] = []
+        self.sealed = False
+        self.plans: dict[tuple[tuple[bool, ...], bool, bool], Plan] = {}
+        self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
+        self.kernel: Callable[..., Any] | None = None
+        if self.name in PRIMITIVES:
+            raise ValueError(f"a primitive named {self.name} exists already")
+        PRIMITIVES[self.name] = self
+        setattr(CPU, self.name, self.cpu)
+        self.call = self
+        self.__doc__ = reference.__doc__
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        """What is called with tensors: the primitive itself, or a shorter way that an op family gave it."""
+        return getattr(GRAPH, self.name)
+
+    @call.setter
+    def call(self, function: Callable[..., Any]) -> None:
+        setattr(GRAPH, self.name, function)
+
+    def vjp(self, *names: Any, cuda: Callable[..., Any] | None = None) -> Any:
+        """Attach a derivative rule: ``@op.vjp`` for all inputs, ``@op.vjp("a")`` for those that are named.
+
+        Parameters
+        ----------
+        *names : str
+            The inputs whose gradients the rule gives. It returns a tuple if there are several, or if the input is
+            variadic.
+        cuda : callable, optional
+            ``cuda(grad, *arguments)``: one kernel that does on CUDA arrays what the rule does, or returns
+            NotImplemented.
+
+        Raises
+        ------
+        TypeError
+            If the rules have been read already: the new one would never run.
+        """
+        if len(names) == 1 and callable(names[0]):
+            return self.vjp(*self.inputs)(names[0])
+
+        def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.attach(Rule(function, names or self.inputs, cuda))
+            return function
+
+        return attach
+
+    def attach(self, rule: Rule) -> None:
+        """Attach a rule that is made already.
+
+        Raises
+        ------
+        TypeError
+            If the rules have been read already.
+        """
+        if self.sealed:
+            raise TypeError(
+                f"{self.name}: the rule {rule.function.__name__} comes after the op's rules were read, and would never "
+                "run: attach all rules before the op gets its caller and before its first call"
+            )
+        self.rules.append(rule)
+        for argument in rule.arguments:
+            expose(self, argument)
+
+    def cuda(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the kernel: ``function(*arrays, **settings)`` on CUDA arrays, NotImplemented where it has none."""
+        if "gpu" in self.__dict__:
+            raise TypeError(f"{self.name}: a kernel comes after the op's first call on a device, and would never run")
+        self.kernel = function
+        return function
+
+    @functools.cached_property
+    def gpu(self) -> Callable[..., Any]:
+        """The raw form on CUDA arrays: the kernel where it can, the reference on CuPy elsewhere."""
+        general = functools.partial(self.reference, cupy_functions())
+        if not self.view:
+            general = with_weak_numbers(general)
+        kernel = self.kernel
+        if kernel is None:
+            return general
+
+        def run(*arrays: Any, **settings: Any) -> Any:
+            out = kernel(*arrays, **settings)
+            return general(*arrays, **settings) if out is NotImplemented else out
+
+        return run
+
+    def positions(self, name: str, count: int) -> tuple[int, ...]:
+        """Return the positions of the operands that belong to the input `name`, of `count` operands."""
+        index = self.inputs.index(name)
+        return tuple(range(index, count)) if self.variadic and index == len(self.inputs) - 1 else (index,)
+
+    def source(self, argument: str, count: int) -> tuple[str, Any]:
+        """Return where the rule's parameter `argument` comes from."""
+        if argument in self.inputs:
+            return "input", self.positions(argument, count)
+        if argument in self.outputs:
+            return "out", self.outputs.index(argument)
+        if argument in self.settings:
+            return "setting", argument
+        stem, _, what = argument.rpartition("_")
+        if stem in self.inputs and what in {"shape", "dtype"}:
+            spots = self.positions(stem, count)
+            return (what + "s", spots) if self.variadic else (what, spots[0])
+        raise TypeError(f"{self.name}: a rule asks for {argument!r}, which is no input, output or setting")
+
+    def seal(self) -> list[Rule]:
+        """Return the rules, to which none can be added from now on."""
+        self.sealed = True
+        return self.rules
+
+    def plan(self, needed: tuple[bool, ...], *, conjugate: bool = False, cuda: bool = False) -> Plan:
+        """Return the plan for one pattern of operands that require grad, of real or complex arrays on one device."""
+        plan = self.plans.get((needed, conjugate, cuda))
+        if plan is None:
+            self.seal()
+            plan = Plan(self, needed, conjugate=conjugate, cuda=cuda)
+            if len(needed) <= MOST_OPERANDS:
+                if len(self.plans) >= MOST_PLANS:
+                    self.plans.clear()
+                self.plans[needed, conjugate, cuda] = plan
+        return plan
+
+    def raw(self, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
+        """Return the forward of raw arrays, quietly, on the device where they are.
+
+        Raises
+        ------
+        ShapeError
+            If the arrays do not fit each other, naming the op and the shapes.
+        """
+        first = next((a for a in arrays if hasattr(a, "shape")), None)
+        try:
+            if isinstance(first, np.ndarray) or first is None:
+                return thread.state.quiet(self.cpu, *arrays, **settings)
+            with gpu.use_device(gpu.device_index(first)):
+                return self.gpu(*arrays, **settings)
+        except LucidError:
+            raise
+        except ValueError as error:
+            raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
+
+    def __call__(self, *operands: Any, **settings: Any) -> Any:
+        """Return the output for `operands`, recorded if one of them requires grad."""
+        arrays: list[Any] = []
+        edges: list[Edge | None] = []
+        kind: Any = None
+        first: Any = None
+        needs_grad = False
+        for operand in operands:
+            if isinstance(operand, TensorBase):
+                array = operand.array
+                if kind is None:
+                    first = array
+                    kind = array.__class__
+                elif type(array) is not kind or (kind is not np.ndarray and array.device != first.device):
+                    raise self.device_error(operands)
+                edge = operand.edge if operand.origin is None or not self.rules else live_edge(operand)
+                if edge is not None:
+                    needs_grad = True
+                arrays.append(array)
+                edges.append(edge)
+            else:
+                arrays.append(operand)
+                edges.append(None)
+        state = thread.state
+        if kind is np.ndarray:
+            try:
+                out = state.quiet(self.cpu, *arrays, **settings)
+            except LucidError:
+                raise
+            except ValueError as error:
+                raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
+        else:
+            out = self.raw(arrays, settings)
+        level = state.recording if unusual else PLAIN
+        if is_tuple(out):
+            return self.finish_several(operands, arrays, edges if needs_grad and level else None, out, settings)
+        if self.view:
+            tensor = wrap_on_graph(out, None, version_of(operands[0]))
+            if tensor.version is INFERENCE:
+                return tensor
+            tensor.origin = View(operands[0], self, settings, 0)
+        else:
+            tensor = wrap(out)
+        out = tensor.array
+        if needs_grad and level and self.rules and out.dtype.kind in "fcV":
+            node = self.record(operands, arrays, edges, (out,), (tensor,), settings)
+            tensor.edge = (node, 0)
+        return tensor
+
+    def finish_several(
+        self,
+        operands: Sequence[Any],
+        arrays: list[Any],
+        edges: list[Edge | None] | None,
+        outs: tuple[Any, ...],
+        settings: dict[str, Any],
+    ) -> tuple[Any, ...]:
+        """Return the outputs of a primitive of several outputs as tensors, recorded if `edges` is given."""
+        tensors: list[Any] = []
+        for out in outs:
+            tensor = wrap(out)
+            if self.view:
+                tensor.version = version_of(operands[0])
+            tensors.append(tensor)
+        if self.view and version_of(operands[0]) is INFERENCE:
+            return tuple(tensors)
+        outs = tuple([tensor.array for tensor in tensors])
+        if edges is not None and self.rules:
+            node = self.record(operands, arrays, edges, outs, tensors, settings)
+            for index, tensor in enumerate(tensors):
+                if tensor.array.dtype.kind in "fcV" and (not self.outputs or index in self.differentiable):
+                    tensor.edge = (node, index)
+        if self.view:
+            for index, tensor in enumerate(tensors):
+                tensor.origin = View(operands[0], self, settings, index, several=True)
+        return tuple(tensors)
+
+    def record(
+        self,
+        operands: Sequence[Any],
+        arrays: list[Any],
+        edges: list[Edge | None],
+        outs: tuple[Any, ...],
+        tensors: Sequence[Any],
+        settings: dict[str, Any],
+    ) -> PrimitiveNode:
+        """Return the node of one call."""
+        conjugate = self.holomorphic and outs[0].dtype.kind == "c"
+        needed = tuple([edge is not None for edge in edges])
+        plan = self.plan(needed, conjugate=conjugate, cuda=type(outs[0]) is not np.ndarray)
+        node = plan.node_type()
+        node.extra = None
+        node.edges = tuple(edges)
+        node.outputs = len(outs)
+        saved: list[Any] = []
+        owners: list[Any] = []
+        versions: list[Any] = []
+        for position in plan.saves:
+            operand = operands[position]
+            saved.append(arrays[position])
+            if isinstance(operand, TensorBase):
+                owners.append(operand)
+                counter = version_of(operand)
+                versions += (counter, counter[0])
+            else:
+                owners.append(None)
+                if hasattr(operand, "shape"):
+                    versions += ([0], 0)  # every saved array has its pair
+        for output in plan.saves_outs:
+            tensor = tensors[output]
+            saved.append(tensor.array)
+            owners.append(tensor)
+            counter = version_of(tensor)
+            versions += (counter, counter[0])
+        values: list[Any] = []
+        for kind, what in plan.values:
+            if kind == "setting":
+                values.append(settings[what])
+            elif kind == "shape":
+                values.append(shape_of(arrays[what]))
+            elif kind == "dtype":
+                values.append(getattr(arrays[what], "dtype", None))
+            elif kind == "shapes":
+                values.append([shape_of(arrays[p]) for p in what])
+            else:
+                values.append([arrays[p].dtype for p in what])
+        node.kept = plan, tuple(saved), tuple(versions), tuple(values)
+        if unusual and thread.state.recording != PLAIN:
+            if thread.state.saved_hooks and saved:
+                # hooks see an output in its place in the graph, and hold nothing that keeps the node
+                outputs = range(len(plan.saves), len(saved))
+                for k in outputs:
+                    owners[k] = wrap_on_graph(saved[k], node.edge_of_saved(k), version_of(owners[k]))
+                node.kept = plan, PackedTuple(pack_saved(tuple(saved), tuple(owners))), (), tuple(values)
+                for k in outputs:
+                    owners[k].edge = None
+            if thread.state.anomaly is not None:
+                note_forward(node)
+        if type(outs[0]) is not np.ndarray:
+            node.keep_stream(outs[0])
+        node.sequence = next_sequence()
+        return node
+
+    def device_error(self, operands: Sequence[Any]) -> DeviceError:
+        """Return the error of operands on several devices."""
+        places = "; ".join(
+            f"operand {i} has {describe(o)}" for i, o in enumerate(operands) if isinstance(o, TensorBase)
+        )
+        return DeviceError(
+            f"{self.name}: expected all tensors on the same device, got {places}; move one with .to(device)"
+        )
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+
+def shape_of(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of an array; None for a number, which has no gradient to be summed to it."""
+    return getattr(array, "shape", None)
+
+
+def primitive(
+    reference: Callable[..., Any] | None = None,
+    *,
+    view: bool = False,
+    outputs: tuple[str, ...] = ("out",),
+    differentiable: tuple[int, ...] = (0,),
+    cpu: Callable[..., Any] | None = None,
+    holomorphic: bool = True,
+) -> Any:
+    """Declare a primitive from its reference forward; see :class:`Primitive`."""
+    if reference is not None:
+        return Primitive(reference)
+    return functools.partial(
+        Primitive, view=view, outputs=outputs, differentiable=differentiable, cpu=cpu, holomorphic=holomorphic
+    )

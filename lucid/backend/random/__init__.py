@@ -1,0 +1,1 @@
+"""Random streams: their state, words of Philox, and arrays drawn from them."""

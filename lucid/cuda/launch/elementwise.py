@@ -1,0 +1,337 @@
+"""Elementwise functions on a CUDA device: one kernel each, whatever the strides of its operands."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel, Launcher
+from lucid.cuda.launch.transposition import transposed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.backend.arrays import Array
+
+__all__ = ["ALL", "BOOL", "INTEGERS", "NUMBERS", "Elementwise", "converted"]
+
+# Dtypes that a function has kernels for, as C names them.
+BOOL = ("bool",)
+INTEGERS = tuple(name for name in C_TYPES.values() if name not in FLOATS + BOOL)
+NUMBERS = FLOATS + INTEGERS
+ALL = NUMBERS + BOOL
+
+# As in kernels/elementwise.cuh.
+MAX_DIMS = 8
+PACK_BYTES = 16
+KINDS = {1: "unary", 2: "binary", 3: "ternary", 4: "quaternary", 8: "octonary"}
+
+THREADS = 256
+# Layouts that a function remembers before it begins anew.
+REMEMBERED = 1024
+
+# Operands whose dtype is not that of the function.
+_FIXED = {"M": np.dtype(np.bool_), "W": np.dtype(np.float32)}
+_PYTHON_NUMBERS = frozenset((bool, int, float))
+# Shape, strides in bytes and bytes of an element of an operand; None for a number.
+Form = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+# A kernel's instance, blocks, threads of a block, and the struct with the layout.
+Launch = tuple[Launcher, int, int, bytes]
+
+
+class Layout(NamedTuple):
+    """How a kernel walks through operands of given shapes and strides.
+
+    Attributes
+    ----------
+    grid, block : int
+        The launch shape.
+    packed : bool
+        Whether it goes by packs of 16 bytes.
+    parameter : bytes
+        The struct that the kernel takes.
+    """
+
+    grid: int
+    block: int
+    packed: bool
+    parameter: bytes
+
+
+class Plan(NamedTuple):
+    """What a function does for operands of given shapes and strides.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the output.
+    aligned, general : Layout or None
+        For data aligned to 16 bytes, and for others; None if no kernel goes through so many dimensions.
+    """
+
+    shape: tuple[int, ...]
+    aligned: Any
+    general: Any
+
+
+class Elementwise:
+    """A function of elements, by one kernel: ``out[i] = functor(a[i], b[i], ...)``.
+
+    Parameters
+    ----------
+    stem : str
+        The file in `kernels`.
+    functor : str
+        The struct there, ``{T}`` standing for the dtype where it is a template.
+    operands : str
+        One letter for each: T an array of the dtype of the function, or a number of that dtype; M a mask of bools; W
+        an array of float32 whatever T is; S a setting: a number in the precision that the function computes in.
+    out : str
+        ``"T"`` or another C type.
+    dtypes : tuple of str
+        The C types that T may be.
+    """
+
+    def __init__(
+        self,
+        stem: str,
+        functor: str,
+        operands: str = "T",
+        *,
+        out: str = "T",
+        dtypes: tuple[str, ...] = FLOATS,
+    ) -> None:
+        self.operands = operands
+        self.out = None if out == "T" else _dtype_of(out)
+        self.instances: dict[Any, tuple[Kernel, tuple[tuple[str, ...], tuple[str, ...]]]] = {}
+        # by dtype, shapes and strides: the shape of the output, and the launches for aligned data and for any
+        self.launches: dict[Any, tuple[tuple[int, ...], Launch, Launch]] = {}
+        layout = f"{_parameter_bytes(len(operands) + 1)}s"
+        for kind in (FLOATS, INTEGERS + BOOL):
+            # numbers are passed as double beside floating-point arrays and as long long beside others
+            number = "d" if kind is FLOATS else "q"
+            codes = {"T": f"P{number}", "M": "Pq", "W": f"P{number}", "S": "d"}
+            signature = layout + "P" + "".join(codes[operand] for operand in operands)
+            names = [t for t in kind if t in dtypes]
+            pairs = [(_instance(t, functor, "true", out, operands), _instance(t, functor, "false", out, operands))
+                     for t in names]  # fmt: skip
+            if pairs:
+                kernel = Kernel(stem, KINDS[len(operands)], signature, tuple(i for pair in pairs for i in pair))
+                self.instances.update((_dtype_of(t), (kernel, pair)) for t, pair in zip(names, pairs, strict=True))
+
+    def __call__(self, *operands: Any, out: Any = None) -> Any:
+        """Return the function of arrays and numbers; NotImplemented if it has no kernel for them.
+
+        Parameters
+        ----------
+        *operands : Array or number
+            Arrays broadcast against each other.
+        out : Array, optional
+            Where to write: of the broadcast shape, any strides; it may be one of the operands.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not fit each other.
+        """
+        dtype = out.dtype if self.out is None and out is not None else None
+        place: list[Any] = [None] if out is None else [out.shape, out.strides]
+        values: list[Any] = []
+        addresses = 0
+        fractions = False
+        for operand, kind in zip(operands, self.operands, strict=True):
+            if kind == "S":
+                values.append(operand)
+            elif type(operand) in _PYTHON_NUMBERS:
+                fractions = fractions or type(operand) is float
+                place.append(None)
+                values += (0, operand)
+            else:
+                try:
+                    address = operand.data.ptr
+                except AttributeError:
+                    return NotImplemented
+                if kind != "T":
+                    if operand.dtype != _FIXED[kind]:
+                        return NotImplemented
+                elif dtype is None:
+                    dtype = operand.dtype
+                elif operand.dtype != dtype:
+                    return NotImplemented
+                addresses |= address
+                place += (operand.shape, operand.strides)
+                values += (address, 0)
+        if dtype is None:
+            if out is None:
+                return NotImplemented
+            dtype = out.dtype
+        if dtype not in self.instances or (fractions and dtype.kind in "biu"):
+            return NotImplemented
+        key = (dtype, *place)
+        known = self.launches.get(key) or self._prepare(key, operands, out)
+        if known is None:
+            return NotImplemented
+        shape, aligned, general = known
+        if out is None:
+            out = gpu.cupy().empty(shape, self.out or dtype)
+        target = out.data.ptr
+        launcher, grid, block, layout = general if (addresses | target) % PACK_BYTES else aligned
+        if grid:
+            launcher(grid, block, layout, target, *values)
+        return out
+
+    def _prepare(self, key: tuple[Any, ...], operands: Sequence[Any], out: Any) -> Any:
+        """Find the launches for a key and remember them."""
+        dtype = key[0]
+        width = PACK_BYTES // dtype.itemsize
+        plan = plan_of([_form(x) for x in operands], _form(out), (self.out or dtype).itemsize, width)
+        if plan.general is None:
+            return None
+        kernel, (packed, single) = self.instances[dtype]
+        aligned, general = (
+            (kernel[packed if layout.packed else single], layout.grid, layout.block, layout.parameter)
+            for layout in (plan.aligned, plan.general)
+        )
+        if len(self.launches) >= REMEMBERED:
+            self.launches.clear()
+        self.launches[key] = known = (plan.shape, aligned, general)
+        return known
+
+
+def _form(operand: Any) -> Form | None:
+    return (operand.shape, operand.strides, operand.itemsize) if hasattr(operand, "strides") else None
+
+
+def plan_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, width: int) -> Plan:
+    """Return the plan for operands of these forms; its layouts are None if they have too many dimensions.
+
+    Parameters
+    ----------
+    operands : sequence of (shape, strides in bytes, bytes of an element), or None for a number
+        They broadcast against each other.
+    out : such a form, optional
+        None for an output in C order.
+    out_bytes : int
+        Bytes of an element of the output.
+    width : int
+        Elements of a pack.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit each other.
+    """
+    shapes = [operand[0] for operand in operands if operand is not None]
+    shape = np.broadcast_shapes(*shapes) if out is None else out[0]
+    if out is not None and np.broadcast_shapes(shape, *shapes) != shape:
+        raise ValueError(f"an output of shape {shape} takes no operands of shapes {shapes}")
+    if out is None:
+        steps = [math.prod(shape[d + 1 :]) * out_bytes for d in range(len(shape))]
+        out = shape, tuple(steps), out_bytes
+    sizes, strides = collapsed(shape, [strides_in(shape, form) for form in (out, *operands)])
+    if len(sizes) > MAX_DIMS:
+        return Plan(shape, None, None)
+    count = math.prod(sizes)
+    general = layout_of(sizes, strides, count, 0, packed=False)
+    inner, *outer = strides
+    packs, tail = divmod(sizes[0], width)
+    even = all(step % width == 0 for row in outer for step, first in zip(row, inner, strict=True) if first)
+    if packs and inner[0] == 1 and all(step in (0, 1) for step in inner) and (not outer or (even and not tail)):
+        return Plan(shape, layout_of([packs, *sizes[1:]], strides, count // width, tail, packed=True), general)
+    return Plan(shape, general, general)
+
+
+def strides_in(shape: tuple[int, ...], form: Form | None) -> list[int]:
+    """Return the steps of an operand, in elements, along the dimensions of `shape`: zero where it is broadcast."""
+    if form is None:
+        return [0] * len(shape)
+    sizes, strides, itemsize = form
+    own = [0 if size == 1 else stride // itemsize for size, stride in zip(sizes, strides, strict=True)]
+    return [0] * (len(shape) - len(own)) + own
+
+
+def collapsed(shape: tuple[int, ...], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[tuple[int, ...]]]:
+    """Return sizes, and the strides of all operands, by dimension from the innermost; as few as do."""
+    sizes: list[int] = []
+    rows: list[tuple[int, ...]] = []
+    for size, row in reversed(list(zip(shape, zip(*strides, strict=True), strict=True))):
+        if size == 1:
+            continue
+        if sizes and all(step == inner * sizes[-1] for step, inner in zip(row, rows[-1], strict=True)):
+            sizes[-1] *= size
+        else:
+            sizes.append(size)
+            rows.append(row)
+    return sizes or [1], rows or [(1,) + (0,) * (len(strides) - 1)]
+
+
+def layout_of(sizes: Sequence[int], strides: Sequence[Sequence[int]], packs: int, tail: int, *, packed: bool) -> Layout:
+    """Return the layout of so many packs and single elements, with sizes in packs along the innermost dimension."""
+    threads = max(packs, tail)
+    block = min(THREADS, threads) or 1
+    missing = MAX_DIMS - len(sizes)
+    by_operand = [[*steps, *[0] * missing] for steps in zip(*strides, strict=True)]
+    words = [packs, tail, len(sizes), *sizes, *[1] * missing, *[step for steps in by_operand for step in steps]]
+    return Layout(-(-threads // block), block, packed, struct.pack(f"{len(words)}q", *words))
+
+
+def _parameter_bytes(operands: int) -> int:
+    """Return the size of the struct that `layout_of` packs."""
+    return 8 * (3 + MAX_DIMS + operands * MAX_DIMS)
+
+
+def _dtype_of(name: str) -> np.dtype[Any]:
+    return next(dtype for dtype, known in C_TYPES.items() if known == name)
+
+
+def _instance(t: str, functor: str, packed: str, out: str, operands: str) -> tuple[str, ...]:
+    """Return the template arguments of a kernel."""
+    types = {"T": t, "M": "bool", "W": "float", "S": "Setting"}
+    return (t, functor.replace("{T}", t), packed, types.get(out, out), *[types[operand] for operand in operands])
+
+
+_CASTS = {dtype: Elementwise("cast", "Same", out=name, dtypes=ALL) for dtype, name in C_TYPES.items()}
+
+
+def converted(x: Any, dtype: Any, out: Array | None = None) -> Any:
+    """Return a copy of `x`, in C order and in another dtype; NotImplemented if there is no kernel for them.
+
+    Parameters
+    ----------
+    x : Array or number
+        Of any strides.
+    dtype : numpy.dtype
+        Of the copy.
+    out : Array of that dtype, optional
+        Where to write, of any strides; it may share memory with `x`.
+    """
+    if out is None and getattr(x, "dtype", None) == dtype:
+        copy = transposed(x)
+        if copy is not NotImplemented:
+            return copy
+    cast = _CASTS.get(np.dtype(dtype))
+    if cast is None:
+        return NotImplemented
+    if out is not None and type(x) is type(out) and _overlap(x, out):
+        x = cast(x)
+    return cast(x, out=out)
+
+
+def _overlap(a: Array, b: Array) -> bool:
+    if a.data.mem is not b.data.mem or not a.size:
+        return False
+    (a_first, a_last), (b_first, b_last) = _bounds(a), _bounds(b)
+    return a_first < b_last and b_first < a_last
+
+
+def _bounds(array: Array) -> tuple[int, int]:
+    """Return the addresses of the first byte of an array and of the one after its last."""
+    reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    first = array.data.ptr + sum(reach for reach in reaches if reach < 0)
+    return first, first + sum(abs(reach) for reach in reaches) + array.itemsize

@@ -1,0 +1,298 @@
+"""CUDA kernels from the files in ``kernels/``: declared, compiled on first use, launched in a few microseconds.
+
+A kernel is declared at module level by the name of its file, its own name, the types of its parameters and the template
+arguments that it is compiled for. Nothing is read or compiled before the first launch. All instances of a file for one
+dtype are compiled together; the logger ``lucid.cuda`` says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import ml_dtypes
+import numpy as np
+
+from lucid.backend.locks import new_lock, new_rlock
+from lucid.cuda.launch.driver import CudaDriver
+from lucid.cuda.launch.sources import joined
+from lucid.errors import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from ctypes import c_void_p
+
+__all__ = ["C_TYPES", "FLOATS", "KERNELS", "Driver", "Kernel", "Launcher", "Unit", "drive", "driver", "load", "unit"]
+
+FLOATS = ("float", "double", "__half", "__nv_bfloat16")
+
+C_TYPES: Mapping[np.dtype[Any], str] = {
+    np.dtype(np.float32): "float",
+    np.dtype(np.float64): "double",
+    np.dtype(np.float16): "__half",
+    np.dtype(ml_dtypes.bfloat16): "__nv_bfloat16",
+    np.dtype(np.int8): "signed char",
+    np.dtype(np.uint8): "unsigned char",
+    np.dtype(np.int16): "short",
+    np.dtype(np.int32): "int",
+    np.dtype(np.int64): "long long",
+    np.dtype(np.bool_): "bool",
+}
+"""The dtypes that kernels know, and their names in CUDA C++."""
+
+Extent = int | tuple[int, ...]
+
+# Of cuLaunchKernel: the parameters lie in one buffer.
+_BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
+# Above this a kernel must be allowed its dynamic shared memory beforehand.
+_PLAIN_SHARED = 48 << 10
+# Larger numbers would lose their upper bits on the way to the driver.
+_MOST_BLOCKS, _MOST_BESIDE = 2**31 - 1, 65_535
+
+
+class Unit(NamedTuple):
+    """What is compiled at once: kernels of one source."""
+
+    name: str
+    """For messages, such as ``kernels/softmax.cu for float``."""
+    stem: str
+    """The beginning of file names."""
+    source: str
+    """CUDA C++, complete."""
+    signatures: dict[str, str]
+    """Codes of the parameters of each kernel, by its C++ name with template arguments."""
+
+
+class Driver(Protocol):
+    """What runs kernels: CUDA, or the simulator."""
+
+    launch: Callable[..., int]
+    """``cuLaunchKernel``, or a function like it, without types of its arguments: converting them costs microseconds."""
+    device: Callable[[], int]
+    """Gives the index of the current device."""
+    stream: Callable[[], c_void_p]
+    """Gives the handle of the current stream."""
+
+    def load(self, unit: Unit) -> dict[str, c_void_p]:
+        """Compile, and return the handles of the kernels by their C++ names."""
+        ...
+
+    def allow_shared(self, handle: c_void_p, nbytes: int) -> None:
+        """Let a kernel have more than 48 KiB of dynamic shared memory."""
+        ...
+
+    def recovers(self, code: int) -> bool:
+        """Whether the reason of a failed launch is now out of the way."""
+        ...
+
+    def failure(self, code: int) -> str:
+        """Say in words why a launch failed."""
+        ...
+
+
+_make_driver: Callable[[], Driver] = CudaDriver
+_driver: Driver | None = None
+_lock = new_rlock()
+_units: dict[tuple[int, str, str | None], dict[str, c_void_p]] = {}
+
+
+def drive(make: Callable[[], Driver]) -> None:
+    """Run kernels by another driver than CUDA's, made when it is first needed."""
+    global _driver, _make_driver
+    _driver, _make_driver = None, make
+
+
+def driver() -> Driver:
+    """Return what runs kernels."""
+    global _driver
+    with _lock:
+        if _driver is None:
+            _driver = _make_driver()
+        return _driver
+
+
+class Launcher:
+    """One instance of a kernel.
+
+    Parameters
+    ----------
+    name : str
+        C++ name with template arguments.
+    signature : str
+        Codes of the parameters.
+    find : callable
+        Gives the handle on the current device of the kernel of a C++ name, compiling if need be.
+    """
+
+    __slots__ = ("_buffer", "_codes", "_extra", "_find", "_handles", "_lock", "_pack", "_size", "name")
+
+    def __init__(self, name: str, signature: str, find: Callable[[str], c_void_p]) -> None:
+        self.name = name
+        self._codes = signature
+        self._find = find
+        self._handles: dict[int, c_void_p] = {}
+        packer = struct.Struct(f"@{signature}")
+        self._pack = packer.pack_into
+        self._buffer = ctypes.create_string_buffer(max(packer.size, 1))
+        self._size = ctypes.c_size_t(packer.size)
+        self._extra = (ctypes.c_void_p * 5)(
+            _BUFFER_POINTER, ctypes.addressof(self._buffer), _BUFFER_SIZE, ctypes.addressof(self._size), _END
+        )
+        # One buffer for all threads: it is read before the launch returns.
+        self._lock = new_lock()
+
+    def __call__(self, grid: Extent, block: Extent, *values: Any, shared: int = 0) -> None:
+        """Queue the kernel on the current stream.
+
+        Parameters
+        ----------
+        grid, block : int or tuple of up to three int
+            Blocks of the launch, threads of a block.
+        *values
+            Numbers for the parameters, in order; addresses for pointers.
+        shared : int
+            Bytes of dynamic shared memory of a block.
+
+        Raises
+        ------
+        KernelError
+            If the launch is refused; on the simulated device also if the kernel does what it may not.
+        """
+        runs = _driver or driver()
+        device = runs.device()
+        handle = self._handles.get(device)
+        if handle is None:
+            handle = self._handles[device] = self._find(self.name)
+        if shared > _PLAIN_SHARED:
+            runs.allow_shared(handle, shared)
+        gx, gy, gz = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
+        bx, by, bz = (block, 1, 1) if isinstance(block, int) else (*block, 1, 1)[:3]
+        if gx > _MOST_BLOCKS or gy > _MOST_BESIDE or gz > _MOST_BESIDE:
+            raise KernelError(
+                f"launch of {self.name}: {gx:,} x {gy:,} x {gz:,} blocks, and a grid has at most {_MOST_BLOCKS:,} "
+                f"along x and {_MOST_BESIDE:,} along y and z"
+            )
+        call = handle, gx, gy, gz, bx, by, bz, shared, runs.stream(), None, self._extra
+        with self._lock:
+            try:
+                self._pack(self._buffer, 0, *values)
+            except struct.error as error:
+                raise KernelError(f"{self.name} takes parameters of types {self._codes!r}: {error}") from error
+            code = runs.launch(*call)
+            if code and runs.recovers(code):
+                code = runs.launch(*call)
+            if code == 0:
+                return
+            words = runs.failure(code)
+        if min(gx, gy, gz, bx, by, bz) < 1:
+            words += "; a launch has at least one block and one thread"
+        size = f"grid {(gx, gy, gz)}, block {(bx, by, bz)}" + (f", {shared} bytes of shared memory" if shared else "")
+        raise KernelError(f"launch of {self.name}, {size}: {words}")
+
+    def __repr__(self) -> str:
+        return f"Launcher({self.name!r})"
+
+
+class Kernel:
+    """A ``__global__`` template of a file in ``kernels/``, with the template arguments that it is compiled for.
+
+    Parameters
+    ----------
+    stem : str
+        The file's name without ``.cu``.
+    name : str
+        The kernel's name, with its namespace.
+    signature : str
+        Codes of the parameters in order, as of the `struct` module with native alignment: P pointer, q long long,
+        i int, f float, d double, Q unsigned long long. A struct that is passed by value is spelled member by member.
+    instances : iterable of tuple of str
+        C++ template arguments of each instance; the first is the dtype by which instances are compiled together.
+        ``()`` stands for a kernel that is no template.
+
+    Examples
+    --------
+    >>> softmax = Kernel("softmax", "softmax_rows", "PPq", [(dtype,) for dtype in FLOATS])  # doctest: +SKIP
+    >>> softmax["float"](rows, 256, x.data.ptr, y.data.ptr, columns)  # doctest: +SKIP
+    """
+
+    def __init__(self, stem: str, name: str, signature: str, instances: Iterable[tuple[str, ...]]) -> None:
+        self.stem = stem
+        self.name = name
+        self.signature = signature
+        self.instances = tuple(instances)
+        self._launchers: dict[str | tuple[str, ...], Launcher] = {}
+        struct.calcsize(f"@{signature}")
+        KERNELS.append(self)
+
+    def __getitem__(self, arguments: str | tuple[str, ...]) -> Launcher:
+        """Launcher of one instance: ``kernel["float"]``, ``kernel["float", "Exp"]``, ``kernel[()]``.
+
+        Raises
+        ------
+        KernelError
+            If the kernel is not declared for these template arguments.
+        """
+        found = self._launchers.get(arguments)
+        return found if found is not None else self._prepare(arguments)
+
+    def expression(self, instance: tuple[str, ...]) -> str:
+        """C++ name of an instance.
+
+        Examples
+        --------
+        >>> softmax.expression(("float", "16"))  # doctest: +SKIP
+        'softmax_rows<float, 16>'
+        """
+        return f"{self.name}<{', '.join(instance)}>" if instance else self.name
+
+    def _prepare(self, arguments: str | tuple[str, ...]) -> Launcher:
+        instance = (arguments,) if isinstance(arguments, str) else arguments
+        if instance not in self.instances:
+            raise KernelError(
+                f"{self.expression(instance)} is not declared: kernels/{self.stem}.cu is compiled for "
+                f"{', '.join(map(self.expression, self.instances))}"
+            )
+        group = instance[0] if instance else None
+        return self._launchers.setdefault(
+            arguments, Launcher(self.expression(instance), self.signature, lambda name: _handle(self.stem, group, name))
+        )
+
+
+KERNELS: list[Kernel] = []
+"""Every kernel that was declared."""
+
+
+def unit(stem: str, group: str | None) -> Unit:
+    """Return what is declared of a file for one first template argument; None: the kernels that are no templates."""
+    signatures = {
+        kernel.expression(instance): kernel.signature
+        for kernel in KERNELS
+        if kernel.stem == stem
+        for instance in kernel.instances
+        if (instance[0] if instance else None) == group
+    }
+    what = f"kernels/{stem}.cu" + (f" for {group}" if group else "")
+    return Unit(what, stem, joined(stem), signatures)
+
+
+def _handle(stem: str, group: str | None, name: str) -> c_void_p:
+    """Return the handle of a kernel on the current device."""
+    with _lock:
+        key = driver().device(), stem, group
+        # A kernel that was declared after its unit was compiled is missing in it.
+        if name not in _units.get(key, {}):
+            _units[key] = load(unit(stem, group))
+        return _units[key][name]
+
+
+def load(unit: Unit) -> dict[str, c_void_p]:
+    """Return the handles of the kernels of a unit on the current device, by their C++ names.
+
+    Raises
+    ------
+    KernelError
+        If it does not compile.
+    """
+    with _lock:
+        return driver().load(unit)

@@ -1,0 +1,233 @@
+"""Work on many arrays in a few launches, whatever their number: optimizer steps, gradient norm, clipping, unscaling.
+
+Addresses and sizes of the arrays travel by value in a launch's parameters (``kernels/tensors.cuh``), so nothing is
+copied to the device before, and nothing waits for it. A row is a list of arrays of one shape and dtype that belong
+together, such as gradient, parameter and state.
+
+The functions that change rows in place return those rows that they have no kernel for, untouched: of another dtype,
+strided where they would be written, or given twice, which one launch would change in no order.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lucid.backend.arrays import Array
+
+Row: TypeAlias = list[Any]
+
+# Elements that one block works on: many, so that finding its row costs little beside them, but few enough that a small
+# model still spreads over the device.
+_LARGEST_CHUNK, _SMALLEST_CHUNK = 1 << 16, 1 << 11
+_BLOCKS_WANTED = 1 << 9
+_THREADS = 256
+
+_NORM_ORDERS = {1.0: "1", 2.0: "2", float("inf"): "0"}
+
+
+def _capacity(depth: int) -> int:
+    """Rows that a table holds: `table_capacity` of ``kernels/tensors.cuh``."""
+    return 3840 // (8 * depth + 12) // 2 * 2
+
+
+def _kernel(stem: str, name: str, depth: int, settings: str, *arguments: tuple[str, ...]) -> Kernel:
+    """Declare a kernel that begins with a table of rows of `depth` arrays, their number, and the size of a chunk."""
+    rows = _capacity(depth)
+    signature = "P" * (depth * rows) + "q" * rows + "i" * rows + "ii" + settings
+    return Kernel(stem, f"lucid::{name}", signature, tuple((t, *more) for t in FLOATS for more in arguments or ((),)))
+
+
+_sgd = {depth: _kernel("sgd", "sgd", depth, "ddddii", (str(depth),)) for depth in (2, 3)}
+_adam = {depth: _kernel("adam", "adam", depth, "ddddddi", (str(depth),)) for depth in (4, 5)}
+_norm_partial = _kernel("gradients", "norm_partial", 1, "P", *((order,) for order in _NORM_ORDERS.values()))
+_norm_total = Kernel(
+    "gradients", "lucid::norm_total", "PPq", [(t, order) for t in FLOATS for order in _NORM_ORDERS.values()]
+)
+_clip_by_norm = _kernel("gradients", "clip_by_norm", 1, "Pd", *((u,) for u in FLOATS))
+_clip_by_value = _kernel("gradients", "clip_by_value", 1, "d")
+_unscale = _kernel("gradients", "unscale", 1, "dP")
+
+
+# ---- rows into tables ----
+
+
+def _real_dtype(array: Array) -> Any:
+    """Return the dtype of an array, or that of its parts if it is complex: a step works on them alike."""
+    return array.dtype if array.dtype.kind != "c" else np.dtype(f"f{array.itemsize // 2}")
+
+
+def _sorted_out(rows: Iterable[Row]) -> tuple[dict[tuple[int, str], list[Row]], list[Row]]:
+    """Return the rows that kernels can take, by device and C name of their dtype, and the others.
+
+    The first of several arrays is only read, and so made contiguous where it is strided.
+    """
+    groups: dict[tuple[int, str], list[Row]] = {}
+    others: list[Row] = []
+    seen: set[int] = set()
+    for row in rows:
+        first, last = row[0], row[-1]
+        if not last.size:
+            continue
+        name = C_TYPES.get(_real_dtype(last))
+        address = last.data.ptr
+        if name not in FLOATS or address in seen or not all(_alike(array, last) for array in row):
+            others.append(row)
+            continue
+        if not all(array.flags.c_contiguous for array in row[1:] or row):
+            others.append(row)
+            continue
+        seen.add(address)
+        device = gpu.device_index(last)
+        if not first.flags.c_contiguous:
+            with gpu.use_device(device):
+                row = [gpu.cupy().ascontiguousarray(first), *row[1:]]  # noqa: PLW2901
+        groups.setdefault((device, name), []).append(row)
+    return groups, others
+
+
+def _alike(array: Array, other: Array) -> bool:
+    return array.dtype == other.dtype and array.shape == other.shape
+
+
+def _tables(rows: list[Row]) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Return grid, block and the first values of each of the launches that rows of one dtype and depth need."""
+    itemsize = _real_dtype(rows[0][0]).itemsize
+    sizes = [row[0].nbytes // itemsize for row in rows]
+    chunk = _LARGEST_CHUNK
+    while chunk > _SMALLEST_CHUNK and sum(sizes) < chunk * _BLOCKS_WANTED:
+        chunk //= 2
+    depth = len(rows[0])
+    capacity = _capacity(depth)
+    tables: list[tuple[int, int, tuple[int, ...]]] = []
+    for start in range(0, len(rows), capacity):
+        here, count = sizes[start : start + capacity], min(capacity, len(rows) - start)
+        padding = [0] * (capacity - count)
+        values: list[int] = []
+        for d in range(depth):
+            values += [row[d].data.ptr for row in rows[start : start + capacity]]
+            values += padding
+        ends = list(accumulate(-(-size // chunk) for size in here))
+        threads = min(-(-min(max(here), chunk) // 32) * 32, _THREADS)
+        tables.append((ends[-1], threads, (*values, *here, *padding, *ends, *padding, count, chunk)))
+    return tables
+
+
+def _change(kernel: Kernel, rows: Iterable[Row], *settings: Any, arguments: tuple[str, ...] = ()) -> list[Row]:
+    """Launch a kernel over rows; returns those that it cannot take."""
+    groups, others = _sorted_out(rows)
+    for (device, name), group in groups.items():
+        with gpu.use_device(device):
+            launch = kernel[name, *arguments] if arguments else kernel[name]
+            for grid, block, values in _tables(group):
+                launch(grid, block, *values, *settings)
+    return others
+
+
+# ---- steps of optimizers ----
+
+
+def sgd(
+    rows: list[Row],
+    *,
+    lr: float,
+    momentum: float,
+    fresh: float,
+    weight_decay: float,
+    nesterov: bool,
+    maximize: bool,
+) -> list[Row]:
+    """Change rows of gradient, parameter and, with momentum, buffer; returns the rows that have no kernel."""
+    depth = len(rows[0])
+    settings = lr, weight_decay, momentum, fresh, nesterov, maximize
+    return _change(_sgd[depth], rows, *settings, arguments=(str(depth),))
+
+
+def adam(
+    rows: list[Row],
+    *,
+    beta1: float,
+    beta2: float,
+    size: float,
+    eps: float,
+    shrink: float,
+    weight_decay: float,
+    maximize: bool,
+) -> list[Row]:
+    """Change rows of gradient, parameter, and two or three means; returns the rows that have no kernel."""
+    depth = len(rows[0])
+    settings = beta1, beta2, size, eps, shrink, weight_decay, maximize
+    return _change(_adam[depth], rows, *settings, arguments=(str(depth),))
+
+
+# ---- gradients ----
+
+
+def total_norm(arrays: list[Array], order: float) -> Array:
+    """Return the norm of all arrays as one vector, of no dimension and the dtype of the first.
+
+    Returns NotImplemented if there is no kernel for it: another order than 1, 2 and infinity, another dtype, or arrays
+    on several devices.
+    """
+    number = _NORM_ORDERS.get(order)
+    if number is None or any(array.dtype.kind == "c" for array in arrays):
+        return NotImplemented
+    rows: dict[str, list[Row]] = {}
+    module = gpu.cupy()
+    with gpu.use_device(gpu.device_index(arrays[0])):
+        for array in arrays:
+            name = C_TYPES.get(array.dtype)
+            if name not in FLOATS or array.device != arrays[0].device:
+                return NotImplemented
+            if array.size:
+                rows.setdefault(name, []).append([module.ascontiguousarray(array)])
+        tables = {name: _tables(group) for name, group in rows.items()}
+        count = sum(grid for launches in tables.values() for grid, _, _ in launches)
+        partial = module.empty((count,), np.float64)
+        address = partial.data.ptr
+        for name, launches in tables.items():
+            for grid, block, values in launches:
+                _norm_partial[name, number](grid, block, *values, address)
+                address += partial.itemsize * grid
+        out = module.empty((), arrays[0].dtype)
+        threads = min(max(-(-count // 32), 1) * 32, 1024)
+        _norm_total[C_TYPES[out.dtype], number](1, threads, partial.data.ptr, out.data.ptr, count)
+    return out
+
+
+def clip_by_norm(arrays: list[Array], total: Array, max_norm: float) -> list[Array]:
+    """Scale arrays in place to ``max_norm / (total + 1e-6)`` of themselves where that is below 1.
+
+    Returns the arrays that have no kernel, or are on another device than `total`.
+    """
+    name = C_TYPES.get(total.dtype)
+    if name not in FLOATS:
+        return arrays
+    near = [[array] for array in arrays if array.device == total.device]
+    far = [array for array in arrays if array.device != total.device]
+    rest = _change(_clip_by_norm, near, total.data.ptr, max_norm, arguments=(name,))
+    return far + [array for (array,) in rest]
+
+
+def clip_by_value(arrays: list[Array], limit: float) -> list[Array]:
+    """Limit arrays in place to ``[-limit, limit]``; returns those that have no kernel."""
+    rest = _change(_clip_by_value, [[array] for array in arrays if array.dtype.kind != "c"], limit)
+    return [array for array in arrays if array.dtype.kind == "c"] + [array for (array,) in rest]
+
+
+def unscale(arrays: list[Array], factor: float, found: Array) -> list[Array]:
+    """Multiply arrays in place by `factor`; a float32 number on their device, `found`, becomes 1 if one is not finite.
+
+    Returns the arrays that have no kernel, or are on another device than `found`.
+    """
+    near = [[array] for array in arrays if array.device == found.device]
+    far = [array for array in arrays if array.device != found.device]
+    return far + [array for (array,) in _change(_unscale, near, factor, found.data.ptr)]

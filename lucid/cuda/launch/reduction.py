@@ -1,0 +1,318 @@
+"""Reductions of any axes of a CUDA array: the walk through its memory, the launch shape, and the launches."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lucid.backend.arrays import Array
+
+__all__ = [
+    "AXES",
+    "BLOCK",
+    "DTYPE_CODES",
+    "FULL",
+    "LARGEST",
+    "MAX_AXES",
+    "PRODUCT",
+    "SMALLEST",
+    "SUM",
+    "VECTOR_BYTES",
+    "Reduction",
+    "merged_axes",
+    "packed_axes",
+    "power_of_two",
+    "reduced_as",
+    "rows_shape",
+    "steps_of",
+    "sum_over",
+    "total_bytes",
+]
+
+# As in kernels/reduction.cuh.
+MAX_AXES = 6
+VECTOR_BYTES = 16
+_NUMBERED = ("float", "double", "__half", "__nv_bfloat16", "signed char", "unsigned char", "short", "int", "long long")
+DTYPE_CODES = {dtype: (*_NUMBERED, "bool").index(name) for dtype, name in C_TYPES.items()}
+
+AXES = f"{1 + 2 * MAX_AXES}q"
+REDUCE = f"PPP{AXES}{AXES}qqidi"
+MERGE = "PPqqdi"
+
+# Loads of a thread before it is worth another one, and threads of a block.
+LOADS = 8
+BLOCK = 256
+# Rows that fill a device with one warp each; blocks that fill it; blocks that are too few.
+MANY_ROWS = 2048
+FULL = 1024
+FEW = FULL // 2
+
+Axis = tuple[int, int]
+
+
+class Plan(NamedTuple):
+    """How a reduction walks through an array of one shape, layout and alignment.
+
+    Attributes
+    ----------
+    by_rows : bool
+        Whether neighbouring threads take neighbouring elements of one row, rather than neighbouring rows.
+    first : int
+        Where the element of all lowest coordinates lies, in elements.
+    kept, reduced : tuple of int
+        The two kinds of axes, as the kernels take them.
+    rows, length, vectors : int
+        Results, elements of each, and whether loads are of 16 bytes.
+    block : tuple of int
+        Threads in two dimensions.
+    grid : tuple of int
+        Blocks, and chunks of each row.
+    columns : int
+        Results of a thread.
+    """
+
+    by_rows: bool
+    first: int
+    kept: tuple[int, ...]
+    reduced: tuple[int, ...]
+    rows: int
+    length: int
+    vectors: int
+    block: tuple[int, int]
+    grid: tuple[int, int]
+    columns: int
+
+
+class Reduction:
+    """A function of all elements along some axes: ``out[r] = finish(merge of x[r, i] over i)``.
+
+    Parameters
+    ----------
+    stem, op : str
+        The file in `kernels`, and the op there.
+    gathers : callable
+        ``gathers(dtype)`` gives the bytes of the op's accumulator.
+    dtypes : iterable of str
+        The C types that it takes.
+    ordered : bool
+        Whether the op wants to know the places of elements; then there may be only one axis.
+
+    Notes
+    -----
+    Rows that are few and long are cut into chunks, whose results a second kernel merges, so that the device is filled
+    whatever the shape; the same shape gives the same order of additions, and so the same bits, on every device.
+    """
+
+    def __init__(
+        self,
+        stem: str,
+        op: str,
+        gathers: Callable[[Any], int],
+        dtypes: Iterable[str] = FLOATS,
+        *,
+        ordered: bool = False,
+    ) -> None:
+        self.ordered = ordered
+        names = set(dtypes)
+        self.instances = {
+            dtype: ((name, f"lucid::{op}"), gathers(dtype)) for dtype, name in C_TYPES.items() if name in names
+        }
+        known = tuple([instance for instance, _ in self.instances.values()])
+        self.rows = Kernel(stem, "lucid::reduce_rows", REDUCE, known)
+        self.columns = Kernel(stem, "lucid::reduce_columns", REDUCE, known)
+        self.partials = Kernel(stem, "lucid::reduce_partials", MERGE, known)
+
+    def __call__(
+        self, x: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any, setting: float = 1.0, flavour: int = 0
+    ) -> Any:
+        """Return the results for `x`, reduced over `dim`, or NotImplemented if there is no kernel for it.
+
+        Parameters
+        ----------
+        x : Array
+            On a CUDA device; any strides.
+        dim : tuple of int
+            Counted from the left.
+        keepdim : bool
+            Whether these stay, with size 1.
+        dtype : dtype
+            Of the results, which the kernel is told by `flavour` where it has a choice.
+        setting, flavour : float, int
+            What the op takes them for.
+        """
+        known = self.instances.get(x.dtype)
+        if known is None:
+            return NotImplemented
+        instance, size = known
+        itemsize = x.dtype.itemsize
+        address = x.data.ptr
+        plan = plan_of(x.shape, x.strides, itemsize, dim, address % VECTOR_BYTES == 0, self.ordered)
+        if plan is None:
+            return NotImplemented
+        out = gpu.cupy().empty(result_shape(x.shape, dim, keepdim), dtype)
+        if not plan.rows:
+            return out
+        across, chunks = plan.grid
+        partial = gpu.cupy().empty(plan.rows * chunks * size, np.uint8) if chunks > 1 else None
+        kernel = self.rows if plan.by_rows else self.columns
+        kernel[instance](
+            (across, chunks, 1), (*plan.block, 1),
+            address + plan.first * itemsize, out.data.ptr, 0 if partial is None else partial.data.ptr,
+            *plan.kept, *plan.reduced, plan.rows, plan.length, plan.vectors, setting, flavour,
+            shared=0 if plan.by_rows else plan.block[0] * plan.block[1] * plan.columns * size,
+        )  # fmt: skip
+        if partial is not None:
+            threads, rows = merge_block(plan.rows, chunks)
+            self.partials[instance](
+                (-(-plan.rows // rows), 1, 1), (threads, rows, 1),
+                partial.data.ptr, out.data.ptr, plan.rows, chunks, setting, flavour,
+            )  # fmt: skip
+        return out
+
+
+def total_bytes(dtype: Any) -> int:
+    """Return the size of what sums of `dtype` are gathered in, Total in the kernels."""
+    return 4 if dtype.kind in "fV" and dtype.itemsize < 8 else 8
+
+
+def power_of_two(count: int) -> int:
+    """Return the smallest power of two that is at least `count`."""
+    return 1 << max(count - 1, 0).bit_length()
+
+
+def result_shape(shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
+    """Return the shape of a reduction."""
+    if keepdim:
+        return tuple([1 if d in dim else size for d, size in enumerate(shape)])
+    return tuple([size for d, size in enumerate(shape) if d not in dim])
+
+
+def steps_of(x: Array, dims: Iterable[int]) -> list[Axis]:
+    """Return size and stride, in elements, of some dimensions of `x`."""
+    return [(x.shape[d], x.strides[d] // x.dtype.itemsize) for d in dims]
+
+
+def merged_axes(axes: Iterable[Axis]) -> list[Axis]:
+    """Return the same walk through memory with as few axes as possible."""
+    found: list[Axis] = []
+    for size, stride in axes:
+        if size == 1:
+            continue
+        if found and found[-1][1] == size * stride:
+            found[-1] = found[-1][0] * size, stride
+        else:
+            found.append((size, stride))
+    return found
+
+
+def packed_axes(axes: Sequence[Axis]) -> tuple[int, ...]:
+    """Return axes as the kernels take them."""
+    known = axes or [(1, 0)]
+    missing = (0,) * (MAX_AXES - len(known))
+    return (len(known), *[size for size, _ in known], *missing, *[stride for _, stride in known], *missing)
+
+
+@functools.lru_cache(maxsize=4096)
+def plan_of(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, dim: tuple[int, ...], aligned: bool, ordered: bool
+) -> Plan | None:
+    """Return the plan for arrays of this layout; None if they have too many axes."""
+    steps = [(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)]
+    kept = merged_axes([step for d, step in enumerate(steps) if d not in dim])
+    along = [step for d, step in enumerate(steps) if d in dim]
+    first = 0
+    if not ordered:
+        # the order in which elements are added is free: that of memory is the fastest, and leaves the fewest axes
+        first = sum((size - 1) * stride for size, stride in along if stride < 0 < size)
+        along = sorted([(size, abs(stride)) for size, stride in along], key=lambda step: -step[1])
+    reduced = merged_axes(along)
+    if max(len(kept), len(reduced)) > MAX_AXES:
+        return None
+    rows, length = math.prod([size for size, _ in kept]), math.prod([size for size, _ in along])
+    width = VECTOR_BYTES // itemsize
+    inner = reduced[-1][1] if reduced else 0
+    by_rows = not kept or 0 < abs(inner) <= abs(kept[-1][1])
+    vectors = aligned and fits(reduced if by_rows else kept, kept if by_rows else reduced, width, tail=by_rows)
+    shape_of = rows_shape if by_rows else columns_shape
+    block, grid = shape_of(rows, length, width if vectors else 1)
+    return Plan(
+        by_rows, first, packed_axes(kept), packed_axes(reduced), rows, length, int(vectors), block, grid,
+        width if vectors and not by_rows else 1,
+    )  # fmt: skip
+
+
+def fits(inner: list[Axis], others: list[Axis], width: int, *, tail: bool) -> bool:
+    """Whether vectors of `width` elements along the last axis of `inner` are aligned everywhere.
+
+    With `tail`, that axis may have elements left over if it is the only one.
+    """
+    if width == 1 or not inner or inner[-1][1] != 1:
+        return False
+    whole = inner[-1][0] % width == 0 or (tail and len(inner) == 1 and inner[-1][0] >= width)
+    return whole and not any(stride % width for _, stride in [*inner[:-1], *others])
+
+
+def rows_shape(rows: int, length: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return block and grid of `reduce_rows`."""
+    loads = -(-length // width)
+    if loads <= 32 * LOADS or rows >= MANY_ROWS:
+        threads = min(32, power_of_two(-(-loads * 2 // LOADS)))
+        block = threads, max(32 // threads, min(BLOCK // 2 // threads, power_of_two(rows)))
+    else:
+        block = min(BLOCK, power_of_two(-(-loads // LOADS))), 1
+    across = -(-rows // block[1])
+    return block, (across, chunks_of(across, loads, block[0]))
+
+
+def columns_shape(columns: int, length: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return block and grid of `reduce_columns`."""
+    groups = -(-columns // width)
+    threads = min(32, power_of_two(groups))
+    down = min(BLOCK // threads, power_of_two(-(-length // LOADS)))
+    across = min(BLOCK // down, power_of_two(groups))
+    block = across, max(down, 32 // across)
+    blocks = -(-groups // across)
+    return block, (blocks, chunks_of(blocks, length, block[1]))
+
+
+def chunks_of(blocks: int, loads: int, threads: int) -> int:
+    """Return into how many chunks rows are cut: one, unless blocks are few and rows are long."""
+    if not 0 < blocks < FEW:
+        return 1
+    return max(1, min(FULL // blocks, loads // (2 * LOADS * threads)))
+
+
+def merge_block(rows: int, chunks: int) -> tuple[int, int]:
+    """Return the block of `reduce_partials`."""
+    if chunks > 32 and rows < MANY_ROWS:
+        return min(BLOCK, power_of_two(chunks)), 1
+    threads = min(32, power_of_two(chunks))
+    return threads, max(32 // threads, min(BLOCK // threads, power_of_two(rows)))
+
+
+SUM = Reduction("reduction", "SumOver", total_bytes, C_TYPES.values())
+
+
+PRODUCT = Reduction("reduction", "ProductOver", total_bytes, C_TYPES.values())
+LARGEST = Reduction("reduction", "LargestOver", total_bytes, C_TYPES.values())
+SMALLEST = Reduction("reduction", "SmallestOver", total_bytes, C_TYPES.values())
+
+
+def reduced_as(op: Reduction, x: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any, setting: float = 1.0) -> Any:
+    """Return what an op that writes any dtype gives as `dtype`; NotImplemented if there is no kernel for it."""
+    code = DTYPE_CODES.get(np.dtype(dtype))
+    return NotImplemented if code is None else op(x, dim, keepdim, dtype, setting, code)
+
+
+def sum_over(x: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any, divisor: float = 1.0) -> Any:
+    """Return the sum of `x` over `dim`, divided, as `dtype`; NotImplemented if there is no kernel for it."""
+    return reduced_as(SUM, x, dim, keepdim, dtype, divisor)

@@ -1,0 +1,1 @@
+"""What single ops launch on a CUDA device, one file a kind."""

@@ -1,0 +1,151 @@
+"""Full backward hooks on a module of one tensor in and one tensor out: the two nodes of `boundary`, at a third less.
+
+Most modules are called like that. What the general form decides for each call is fixed here, so that a call with a hook
+costs little more than its two nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
+from lucid.autograd.engine.node import next_sequence
+from lucid.autograd.modes.state import PLAIN, thread, unusual
+from lucid.autograd.recording import short_path
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.views import live_edge
+from lucid.nn.hooking.boundary import InputView, ModuleInputBackward, ModuleOutputBackward, OutputView, replaced
+from lucid.nn.hooking.tables import everywhere
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.base import Edge
+    from lucid.nn.hooking.boundary import BoundaryView, Frontier
+    from lucid.nn.module.module import Module
+
+
+def join(node: Frontier, tensor: Any, edge: Edge, version: list[int], view_type: type[BoundaryView]) -> Any:
+    """Return a view of `tensor`, which is at `edge` and counts its changes in `version`, joined to `node`."""
+    array = tensor.array
+    node.expected = [(array.shape, array.dtype)]
+    node.edges = (edge,)
+    node.extra = None
+    if type(array) is not np.ndarray:
+        node.keep_stream(array)
+    node.sequence = next_sequence()
+    origin: Any = view_type.__new__(view_type)
+    origin.parent = origin.base = tensor if tensor.origin is None else tensor.origin.base
+    view: Any = short_path.Tensor()
+    view.array = array
+    view.edge = (node, 0)
+    view.version = version
+    origin.seen = version[0]
+    view.origin = origin
+    return view
+
+
+class OneTensorCall(ModuleInputBackward):
+    """The call of a module with one tensor that requires grad, where plain full backward hooks are all that waits."""
+
+    __slots__ = ()
+
+    outputs: Any = 1
+    skeleton: Any = None
+    pre_hooks: Any = ()
+    deep: Any = False
+    with_kwargs: Any = False
+    joined: Any = True
+
+    def name(self) -> str:
+        """Return the name that the node of any call has."""
+        return ModuleInputBackward.__name__
+
+    def __init__(self, module: Module, hooks: Any) -> None:
+        self.module = module
+        self.hooks = hooks
+
+    def leave(self, result: Any) -> Any:
+        """Return a view of the output, if it is one tensor that requires grad; else what any call returns."""
+        if not isinstance(result, TensorBase):
+            return super().leave(result)
+        edge = result.edge if result.origin is None else live_edge(result)
+        version = version_of(result)
+        if edge is None or version is INFERENCE:
+            return super().leave(result)
+        end = OneTensorEnd()
+        end.call = self
+        return join(end, result, edge, version, OutputView)
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Return what the hooks make of the gradient."""
+        between = thread.state.passes[-1].between
+        waiting = between.pop(self, None)
+        if waiting is None or m is GRAPH or grad is None or type(waiting[0]) is list:
+            if waiting is not None:
+                between[self] = waiting if type(waiting[0]) is list else ([wrap(waiting[0])], waiting[1])
+            return super().backward(m, grad, quiet)
+        dtype = self.expected[0][1]
+        tensor = wrap(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))
+        outputs = (wrap(waiting[0]),)
+        hook: Any = None
+        at = 0
+        try:
+            for at, (_, hook, _) in enumerate(self.hooks):  # noqa: B007  read where a hook has raised
+                result = hook(self.module, (tensor,), outputs)
+                if result is not None:
+                    kind = "full backward hook"
+                    (tensor,) = replaced(hook, kind, "grad_input", (result,), ((0,),), [tensor], self.expected)
+        except Exception as error:
+            self.note(error, hook, "full backward hook", at)
+            raise
+        return (None if tensor is None else tensor.array,)
+
+
+class OneTensorEnd(ModuleOutputBackward):
+    """The output of such a call."""
+
+    __slots__ = ()
+
+    outputs: Any = 1
+    skeleton: Any = None
+    single: Any = True
+
+    def name(self) -> str:
+        """Return the name that the node of any call has."""
+        return ModuleOutputBackward.__name__
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Keep the gradient for the hooks, and hand it on."""
+        if m is GRAPH or grad is None:
+            return super().backward(m, grad, quiet)
+        dtype = self.expected[0][1]
+        if grad.dtype is not dtype:
+            grad = grad.astype(dtype, copy=False)
+        thread.state.passes[-1].between[self.call] = grad, self
+        return (grad,)
+
+
+def call_with_hooks(module: Any, x: Any, fire_forward_hooks: Callable[..., Any]) -> Any:
+    """Return the output of ``module(x)`` joined to its full backward hooks; NotImplemented where that takes more.
+
+    `fire_forward_hooks` is called for those that forward itself has registered.
+
+    The general form looks at the rest: no tensor, no gradient, anomaly detection, hooks for saved tensors, hooks that
+    ask for structure or keyword arguments.
+    """
+    if not isinstance(x, TensorBase) or (unusual and thread.state.recording != PLAIN):
+        return NotImplemented
+    table = module._backward_hooks  # noqa: SLF001  the module's own call
+    edge = x.edge if x.origin is None else live_edge(x)
+    version = version_of(x)
+    if edge is None or version is INFERENCE or table.options:
+        return NotImplemented
+    call = OneTensorCall(module, table.active["_backward_hooks"] or table.snapshot())
+    view = join(call, x, edge, version, InputView)
+    output = module.forward(view)
+    if not table.active.backward or everywhere:
+        output = fire_forward_hooks(module, (view,), {}, output, None)
+    return call.leave(output)

@@ -1,0 +1,1 @@
+"""The layers, one file a kind."""

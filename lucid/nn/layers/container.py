@@ -1,0 +1,286 @@
+"""Containers of modules: Sequential, ModuleList, ModuleDict."""
+
+from __future__ import annotations
+
+import operator
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, cast, overload
+
+from lucid.arguments import checked
+from lucid.errors import ArgumentError, SettingError
+from lucid.nn.module.module import Module, indented
+from lucid.nn.module.paths import adopt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Self
+
+
+def positive(number: int) -> int:
+    """Return a number of repetitions, if it is one."""
+    if number <= 0:
+        raise SettingError(f"expected a positive number of repetitions, got {number}")
+    return number
+
+
+class Numbered(Module):
+    """Modules under the names "0", "1" and so on: what Sequential and ModuleList share."""
+
+    def _key(self, index: int) -> str:
+        """Return the name at a position, which may count from the end."""
+        size = len(self._modules)
+        position = operator.index(index)
+        if not -size <= position < size:
+            raise IndexError(f"index {position} is out of range: expected one from {-size} to {size - 1}")
+        return list(self._modules)[position]
+
+    def _renumber(self, modules: Iterable[Module | None]) -> None:
+        self._modules.clear()
+        for index, module in enumerate(modules):
+            self._modules[str(index)] = module
+            adopt(self, module)
+
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+    @overload
+    def __getitem__(self, idx: int) -> Any: ...
+    def __getitem__(self, idx: int | slice) -> Any:
+        if isinstance(idx, slice):
+            return self._made_of(list(self._modules.items())[idx])
+        return self._modules[self._key(idx)]
+
+    def _made_of(self, items: list[tuple[str, Any]]) -> Self:
+        raise NotImplementedError
+
+    def __setitem__(self, idx: int, module: Module) -> None:
+        self.add_module(self._key(idx), module)
+
+    def __delitem__(self, idx: int | slice) -> None:
+        keys = list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
+        for key in keys:
+            del self._modules[key]
+        self._renumber(list(self._modules.values()))
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def append(self, module: Module) -> Self:
+        """Return this container after adding a module at its end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Return this container after adding modules at its end.
+
+        Raises
+        ------
+        TypeError
+            If `modules` cannot be iterated, or holds something else.
+        """
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Self:
+        """Return this container after putting a module before position `index`.
+
+        Raises
+        ------
+        TypeError
+            If it is no module.
+        IndexError
+            If there is no such position.
+        """
+        if not isinstance(module, Module):
+            raise ArgumentError(f"module should be of type: {Module}, got {type(module).__name__}")
+        size = len(self)
+        if not -size <= index <= size:
+            raise IndexError(f"index {index} is out of range: expected one from {-size} to {size}")
+        modules = list(self._modules.values())
+        modules.insert(index, module)
+        self._renumber(modules)
+        return self
+
+    def pop(self, key: int | slice) -> Any:
+        """Return the module at a position after taking it out."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def __iadd__(self, other: Iterable[Module]) -> Self:
+        return self.extend(other)
+
+
+class Sequential(Numbered):
+    """Calls its modules one after another, each with what the one before returned.
+
+    Parameters
+    ----------
+    *args : Module, or one OrderedDict of str to Module
+        The modules, named "0", "1" and so on, or as in the dictionary.
+
+    Examples
+    --------
+    >>> from lucid import nn
+    >>> nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    Sequential(
+      (0): Linear(in_features=2, out_features=3, bias=True)
+      (1): ReLU()
+    )
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            for name, module in cast("dict[str, Module]", args[0]).items():
+                self.add_module(name, module)
+        else:
+            self.extend(args)
+
+    def _made_of(self, items: list[tuple[str, Any]]) -> Self:
+        return type(self)(OrderedDict(items))
+
+    def forward(self, input: Any) -> Any:
+        """Return what the last module makes of `input`."""
+        for module in self._modules.values():
+            input = module(input)  # pyright: ignore[reportOptionalCall]
+        return input
+
+    def __add__(self, other: Any) -> Sequential:
+        if not isinstance(other, Sequential):
+            return NotImplemented
+        return Sequential(*self, *other)
+
+    def __mul__(self, other: Any) -> Sequential:
+        if not isinstance(other, int):
+            return NotImplemented
+        return Sequential(*list(self) * positive(other))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: Any) -> Self:
+        if not isinstance(other, int):
+            return NotImplemented
+        return self.extend(list(self) * (positive(other) - 1))
+
+
+class ModuleList(Numbered):
+    """A list whose modules are part of the module that holds it; it is not called itself.
+
+    Parameters
+    ----------
+    modules : iterable of Module, optional
+        What is in it at first.
+
+    Examples
+    --------
+    >>> from lucid import nn
+    >>> nn.ModuleList([nn.ReLU(), nn.ReLU()])
+    ModuleList(
+      (0-1): 2 x ReLU()
+    )
+    """
+
+    @checked
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def _made_of(self, items: list[tuple[str, Any]]) -> Self:
+        return type(self)(module for _, module in items)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"{self._get_name()}()"
+        runs: list[tuple[int, int, str]] = []
+        for index, module in enumerate(self):
+            text = repr(module)
+            if runs and runs[-1][2] == text:
+                runs[-1] = (runs[-1][0], index, text)
+            else:
+                runs.append((index, index, text))
+        lines = [
+            f"({first}): {indented(text)}"
+            if first == last
+            else f"({first}-{last}): {last - first + 1} x {indented(text)}"
+            for first, last, text in runs
+        ]
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+class ModuleDict(Module):
+    """A dictionary whose modules are part of the module that holds it; it is not called itself.
+
+    Parameters
+    ----------
+    modules : mapping or iterable of (str, Module), optional
+        What is in it at first.
+
+    Examples
+    --------
+    >>> from lucid import nn
+    >>> list(nn.ModuleDict({"act": nn.ReLU()}))
+    ['act']
+    """
+
+    @checked
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        """Take all modules out."""
+        self._modules.clear()
+
+    def pop(self, key: str) -> Any:
+        """Return the module of a name after taking it out."""
+        return self._modules.pop(key)
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+        return self._modules.keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Return the pairs of name and module."""
+        return self._modules.items()
+
+    def values(self) -> Iterable[Any]:
+        """Return the modules."""
+        return self._modules.values()
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add modules, replacing those of the same names.
+
+        Raises
+        ------
+        TypeError
+            If `modules` is neither a mapping nor an iterable of pairs.
+        """
+        for name, module in dict(modules).items():
+            self.add_module(name, module)

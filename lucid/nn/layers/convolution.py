@@ -1,0 +1,283 @@
+"""Convolution layers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.arguments import checked
+from lucid.errors import SettingError, ShapeError
+from lucid.nn import functional as F
+from lucid.nn import init
+from lucid.nn.module.module import Module
+from lucid.nn.module.parameters import empty_parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.nn.parameter import Parameter
+    from lucid.tensor import Tensor
+
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+def per_axis(size: Any, axes: int) -> tuple[int, ...]:
+    """Return one number for each axis."""
+    return (size,) * axes if isinstance(size, int) else tuple(size)
+
+
+class Convolution(Module):
+    """What the convolution layers share.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        Numbers of channels; multiples of `groups`.
+    kernel_size : int or tuple of int
+        Size of the kernel.
+    stride, dilation : int or tuple of int
+        Distance of the kernel's positions, and of its elements.
+    padding : int, tuple of int, "same" or "valid"
+        Elements added at each edge.
+    groups : int
+        Into how many separate convolutions the channels are divided.
+    bias : bool
+        Whether there is a bias.
+    padding_mode : {"zeros", "reflect", "replicate", "circular"}
+        What is added at the edges.
+    device, dtype : optional
+        Of the parameters.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (out_channels, in_channels / groups, *kernel_size)
+        Uniform in [-k, k), k = 1 / sqrt(in_channels / groups * prod(kernel_size)), at first.
+    bias : Parameter, shape (out_channels,), or None
+        The same.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of channels are no multiples of `groups`, or a padding is unknown.
+    """
+
+    axes = 0
+    transposed = False
+    weight: Parameter
+    bias: Parameter | None
+
+    @checked
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: str | int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if groups <= 0:
+            raise SettingError(f"groups must be a positive integer, got {groups}")
+        for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups:
+                raise SettingError(f"{name} must be divisible by groups: got {channels} and {groups}")
+        if padding_mode not in PADDING_MODES:
+            raise SettingError(f"padding_mode must be one of {PADDING_MODES}, but got padding_mode={padding_mode!r}")
+        axes = self.axes
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = per_axis(kernel_size, axes)
+        self.stride = per_axis(stride, axes)
+        if isinstance(padding, str):
+            if padding not in {"same", "valid"}:
+                raise SettingError(f"invalid padding string {padding!r}, should be one of 'valid', 'same'")
+            if padding == "same" and any(step != 1 for step in self.stride):
+                raise SettingError("padding='same' is not supported for strided convolutions: use padding=int")
+        self.padding: Any = padding if isinstance(padding, str) else per_axis(padding, axes)
+        self.dilation = per_axis(dilation, axes)
+        self.output_padding = (0,) * axes
+        self.groups = groups
+        self.padding_mode = padding_mode
+        channels = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        self.weight = empty_parameter((channels[0], channels[1] // groups, *self.kernel_size), device, dtype)
+        self.register_parameter("bias", empty_parameter((out_channels,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init.fans(self.weight)
+            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def padded(self, input: Tensor) -> tuple[Tensor, Any]:
+        """Return the input, its edges filled as the mode says, and the zeros that are still to be added."""
+        if self.padding_mode == "zeros":
+            return input, self.padding
+        # from the last axis to the first, as `pad` counts
+        edges: list[int] = []
+        for axis in reversed(range(self.axes)):
+            if self.padding == "valid":
+                edges += (0, 0)
+            elif self.padding == "same":
+                total = self.dilation[axis] * (self.kernel_size[axis] - 1)
+                edges += (total // 2, total - total // 2)
+            else:
+                edges += (self.padding[axis],) * 2
+        return F.pad(input, tuple(edges), mode=self.padding_mode), 0
+
+    def extra_repr(self) -> str:
+        """Return the settings that are not the usual ones."""
+        parts = [
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}",
+            f"padding={self.padding}" if self.padding != (0,) * len(self.padding) else "",
+            f"dilation={self.dilation}" if self.dilation != (1,) * self.axes else "",
+            f"output_padding={self.output_padding}" if self.output_padding != (0,) * self.axes else "",
+            f"groups={self.groups}" if self.groups != 1 else "",
+            "bias=False" if self.bias is None else "",
+            f"padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+class Conv1d(Convolution):
+    """Returns the cross-correlation of a sequence with each kernel; the parameters are those of `Convolution`."""
+
+    axes = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the convolution of `input`, shape (batch, in_channels, length) or (in_channels, length)."""
+        input, padding = self.padded(input)
+        return F.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+class Conv2d(Convolution):
+    """Returns the cross-correlation of an image with each kernel; the parameters are those of `Convolution`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Conv2d(3, 8, 3, padding=1)(lucid.ones(2, 3, 5, 5)).shape
+    (2, 8, 5, 5)
+    """
+
+    axes = 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the convolution of `input`, shape (batch, in_channels, height, width) or without batch."""
+        input, padding = self.padded(input)
+        return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+class TransposedConvolution(Convolution):
+    """What the transposed convolution layers share: the gradient of a convolution as a layer of its own.
+
+    Parameters
+    ----------
+    in_channels, out_channels, kernel_size, stride, padding, groups, bias, dilation, device, dtype
+        Those of the convolution whose input this layer's output is; see `Convolution`.
+    output_padding : int or tuple of int
+        Elements added at one edge of the output, to tell apart the inputs of one stride.
+    padding_mode : {"zeros"}
+        Nothing else.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (in_channels, out_channels / groups, *kernel_size)
+        As in `Convolution`.
+
+    Raises
+    ------
+    ValueError
+        As in `Convolution`, and for another padding mode.
+    """
+
+    transposed = True
+
+    @checked
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: str | int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: int | Sequence[int] = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if padding_mode != "zeros":
+            raise SettingError(
+                f"only 'zeros' padding mode is supported for {type(self).__name__}, got {padding_mode!r}"
+            )
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
+        )
+        self.output_padding = per_axis(output_padding, self.axes)
+
+    def output_padding_for(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
+        """Return the output padding that gives an output of `output_size`.
+
+        Raises
+        ------
+        ShapeError
+            If no output padding gives it.
+        """
+        if output_size is None:
+            return self.output_padding
+        wanted = tuple(output_size)[-self.axes :]
+        sizes = input.shape[-self.axes :]
+        least = tuple(
+            (sizes[axis] - 1) * self.stride[axis]
+            - 2 * self.padding[axis]
+            + self.dilation[axis] * (self.kernel_size[axis] - 1)
+            + 1
+            for axis in range(self.axes)
+        )
+        if len(wanted) != self.axes or any(
+            not low <= size < low + step for low, size, step in zip(least, wanted, self.stride, strict=True)
+        ):
+            most = tuple(low + step - 1 for low, step in zip(least, self.stride, strict=True))
+            raise ShapeError(
+                f"requested an output size of {tuple(output_size)}, but valid sizes range from {least} to {most} (for "
+                f"an input of {tuple(sizes)})"
+            )
+        return tuple(size - low for low, size in zip(least, wanted, strict=True))
+
+
+class ConvTranspose1d(TransposedConvolution):
+    """Returns the transposed convolution of a sequence; the parameters are those of `TransposedConvolution`."""
+
+    axes = 1
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """Return the transposed convolution of `input`, shape (batch, in_channels, length) or without batch."""
+        extra = self.output_padding_for(input, output_size)
+        return F.conv_transpose1d(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
+
+
+class ConvTranspose2d(TransposedConvolution):
+    """Returns the transposed convolution of an image; the parameters are those of `TransposedConvolution`."""
+
+    axes = 2
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """Return the transposed convolution of `input`, shape (batch, in_channels, height, width) or without batch."""
+        extra = self.output_padding_for(input, output_size)
+        return F.conv_transpose2d(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )

@@ -1,0 +1,278 @@
+"""Losses as layers: each calls the function of the same name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lucid.arguments import checked
+from lucid.nn import functional as F
+from lucid.nn.module.module import Module
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
+
+def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """Return the reduction, from PyTorch's older two arguments where they are given."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+class Loss(Module):
+    """The base of losses.
+
+    Parameters
+    ----------
+    size_average, reduce : bool, optional
+        PyTorch's older form of `reduction`.
+    reduction : {"mean", "sum", "none"}
+        What is made of the losses of the elements.
+    """
+
+    reduction: str
+
+    @checked
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction_of(size_average, reduce, reduction)
+
+
+class WeightedLoss(Loss):
+    """The base of losses with weights.
+
+    Parameters
+    ----------
+    weight : Tensor, optional
+        A factor for each class or element; a buffer.
+    size_average, reduce, reduction
+        As in `Loss`.
+    """
+
+    weight: Tensor | None
+
+    @checked
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
+class MSELoss(Loss):
+    """Returns ``(input - target)**2``, reduced; the parameters are those of `Loss`."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss."""
+        return F.mse_loss(input, target, reduction=self.reduction)
+
+
+class L1Loss(Loss):
+    """Returns ``abs(input - target)``, reduced; the parameters are those of `Loss`."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss."""
+        return F.l1_loss(input, target, reduction=self.reduction)
+
+
+class SmoothL1Loss(Loss):
+    """Returns ``d**2 / (2 * beta)`` where ``d = abs(input - target)`` is below beta and ``d - beta / 2`` elsewhere.
+
+    Parameters
+    ----------
+    size_average, reduce, reduction
+        As in `Loss`.
+    beta : float
+        Where the parabola ends.
+    """
+
+    @checked
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.beta = beta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss."""
+        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(Loss):
+    """Returns ``d**2 / 2`` where ``d = abs(input - target)`` is below delta and ``delta * (d - delta / 2)`` elsewhere.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}
+        As in `Loss`.
+    delta : float
+        Where the parabola ends.
+    """
+
+    @checked
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction=reduction)
+        self.delta = delta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss."""
+        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+
+
+class NLLLoss(WeightedLoss):
+    """Returns ``-weight[target] * input[target]`` of log-probabilities, reduced.
+
+    Parameters
+    ----------
+    weight : Tensor, shape (classes,), optional
+        A factor for each class.
+    size_average, reduce, reduction
+        As in `Loss`; the mean is that weighted by `weight`.
+    ignore_index : int
+        A target that counts nothing.
+    """
+
+    @checked
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of log-probabilities of shape (batch, classes, ...)."""
+        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+class CrossEntropyLoss(WeightedLoss):
+    """Returns the cross-entropy of logits and targets, reduced.
+
+    Parameters
+    ----------
+    weight : Tensor, shape (classes,), optional
+        A factor for each class.
+    size_average, reduce, reduction
+        As in `Loss`; the mean is that weighted by `weight`.
+    ignore_index : int
+        A target that counts nothing.
+    label_smoothing : float
+        The share of each target that is spread over all classes, in [0, 1].
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.CrossEntropyLoss()(lucid.zeros(2, 4), lucid.tensor([0, 3]))
+    tensor(1.3863)
+    """
+
+    @checked
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of logits of shape (batch, classes, ...)."""
+        return F.cross_entropy(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
+
+
+class BCELoss(WeightedLoss):
+    """Returns ``-(target * log(input) + (1 - target) * log(1 - input))``, reduced; as `WeightedLoss`."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of probabilities."""
+        return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
+
+
+class BCEWithLogitsLoss(WeightedLoss):
+    """Returns the binary cross-entropy of ``sigmoid(input)``, reduced, computed without overflow.
+
+    Parameters
+    ----------
+    weight : Tensor, optional
+        A factor for each element.
+    size_average, reduce, reduction
+        As in `Loss`.
+    pos_weight : Tensor, optional
+        A factor for the part of positive targets.
+    """
+
+    pos_weight: Tensor | None
+
+    @checked
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of logits."""
+        return F.binary_cross_entropy_with_logits(
+            input, target, weight=self.weight, pos_weight=self.pos_weight, reduction=self.reduction
+        )
+
+
+class KLDivLoss(Loss):
+    """Returns ``target * (log(target) - input)`` of log-probabilities `input`, reduced.
+
+    Parameters
+    ----------
+    size_average, reduce
+        As in `Loss`.
+    reduction : {"mean", "batchmean", "sum", "none"}
+        ``"batchmean"`` divides the sum by the size of dimension 0.
+    log_target : bool
+        Whether `target` holds logarithms too.
+    """
+
+    @checked
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        log_target: bool = False,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.log_target = log_target
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss."""
+        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)

@@ -1,0 +1,1 @@
+"""Module: its tree, its state, its conversion, and loads."""

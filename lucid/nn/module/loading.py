@@ -1,0 +1,237 @@
+"""One load of a state dict: look at everything, change everything, undo it if it turns out to be wrong."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lucid.autograd.modes.state import no_grad
+from lucid.autograd.recording.views import check_change, memory_error
+from lucid.backend.interrupts import uninterrupted
+from lucid.backend.memory import writeable
+from lucid.errors import StateDictError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class Change(NamedTuple):
+    """One step of a load.
+
+    Attributes
+    ----------
+    do : callable
+        Makes the change.
+    keep : callable
+        Takes a copy of the old state and returns what brings it back.
+    """
+
+    do: Callable[[], Any]
+    keep: Callable[[], Callable[[], Any]]
+
+
+class HookKeys(NamedTuple):
+    """What a load's hooks in PyTorch's form are given."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Loading:
+    """The state of one load.
+
+    Attributes
+    ----------
+    assign, strict : bool
+        As the caller asked.
+    metadata : mapping, optional
+        The layout versions that the state dict came with.
+    missing, unexpected, errors : list of str
+        What does not fit.
+    """
+
+    def __init__(self, *, assign: bool, metadata: Mapping[str, Any] | None = None, strict: bool = True) -> None:
+        self.assign = assign
+        self.strict = strict
+        self.metadata: Mapping[str, Any] = {} if metadata is None else metadata
+        self.missing: list[str] = []
+        self.unexpected: list[str] = []
+        self.errors: list[str] = []
+        self._changes: list[Change] = []
+        self._undo: list[Callable[[], Any]] = []
+        # modules with post-hooks, children first, with their prefixes
+        self._hooked: list[tuple[Any, str]] = []
+
+    def copy_into(self, target: Any, value: Any) -> None:
+        """Note that `value` is to be copied into the tensor `target`.
+
+        Raises
+        ------
+        GraphError
+            If `target` may not be changed: an InplaceError where its memory cannot be written.
+        """
+        # before anything is changed
+        check_change(target, recording=False)
+        if target.array.size and not writeable(target.array):
+            raise memory_error(target)
+
+        def copy(source: Any) -> None:
+            # only here: hooks, and what modules of users do for a load, run in the caller's grad mode
+            with no_grad():
+                target.copy_(source)
+
+        def keep() -> Callable[[], Any]:
+            memory = target.detach()
+            old = memory.clone()
+
+            def restore() -> None:
+                if target.array is not memory.array:  # a hook has set `data`
+                    target.data = memory
+                copy(old)
+
+            return restore
+
+        self._changes.append(Change(lambda: copy(value), keep))
+
+    def assign_entry(self, table: dict[str, Any], name: str, value: Any) -> None:
+        """Note that `value` is to stand under `name`."""
+
+        def keep() -> Callable[[], Any]:
+            old = table[name]
+            return lambda: table.__setitem__(name, old)
+
+        self._changes.append(Change(lambda: table.__setitem__(name, value), keep))
+
+    def set_extra_state(self, module: Any, state: Any, *, readable: bool) -> None:
+        """Let `module` take its extra state, after the tensors noted so far: from it, it may make its submodules.
+
+        The old one is kept by `get_extra_state`, where that is `readable`, beside attributes and tables.
+        """
+        self.make_changes(careful=True)
+        old = [module.get_extra_state()] if readable else []
+        own: list[dict[str, Any]] = [vars(module), module._parameters, module._buffers, module._modules]  # noqa: SLF001
+        tables = [(table, dict(table)) for table in own]
+
+        def restore() -> None:
+            for each in old:
+                # the attributes come back in any case, and what made the load fail is the error to report
+                with contextlib.suppress(Exception):
+                    module.set_extra_state(each)
+            for table, entries in tables:
+                table.clear()
+                table.update(entries)
+
+        self._undo.append(restore)
+        module.set_extra_state(state)
+
+    def load(self, module: Any, entries: dict[str, Any]) -> None:
+        """Load `entries`, which may be edited, into `module` and all below it, or leave them as they are.
+
+        A Ctrl-C meanwhile takes effect when it is done, a second one at once: it undoes what old values are kept of.
+
+        Raises
+        ------
+        StateDictError
+            If something does not fit after the hooks have had their say.
+        """
+        uninterrupted(partial(self._load, module, entries))
+
+    def _load(self, module: Any, entries: dict[str, Any]) -> None:
+        try:
+            self._look_at(module, entries, "")
+            error = self._misfit(module)
+            if error is not None and not self._hooked:
+                raise error
+            # Copies of the old values are kept only where something can still go wrong.
+            self.make_changes(careful=bool(self._hooked))
+            self._fire_post_hooks()
+            error = self._misfit(module)
+            if error is not None:
+                raise error
+        except BaseException:
+            for restore in reversed(self._undo):
+                restore()
+            raise
+
+    def make_changes(self, *, careful: bool = False) -> None:
+        """Make the changes noted so far, keeping the old values if that is to be `careful`."""
+        for change in self._changes:
+            if careful:
+                self._undo.append(change.keep())
+            change.do()
+        self._changes.clear()
+
+    def _look_at(self, module: Any, entries: dict[str, Any], prefix: str) -> None:
+        """Collect changes, misfits and post-hooks of `module` and all below it; `entries` may be edited."""
+        local_metadata = dict(self.metadata.get(prefix[:-1], {}))
+        local_metadata["assign_to_params_buffers"] = self.assign
+        local_metadata["loading"] = self
+        self._fire_pre_hooks(module, entries, prefix, local_metadata)
+        # asked for as by a strict load; what is not strict ignores the lists
+        module._load_from_state_dict(  # noqa: SLF001
+            entries, prefix, local_metadata, True, self.missing, self.unexpected, self.errors
+        )
+        for name, child in list(module._modules.items()):  # noqa: SLF001
+            if child is not None:
+                inner = f"{prefix}{name}."
+                self._look_at(child, {key: value for key, value in entries.items() if key.startswith(inner)}, inner)
+        if module._load_state_dict_post_hooks:  # noqa: SLF001
+            self._hooked.append((module, prefix))
+
+    def _fire_pre_hooks(
+        self, module: Any, entries: dict[str, Any], prefix: str, local_metadata: dict[str, Any]
+    ) -> None:
+        for index, (_, hook, option) in enumerate(module._load_state_dict_pre_hooks.snapshot()):  # noqa: SLF001
+            try:
+                if option == "own keys":
+                    own = {key[len(prefix) :]: value for key, value in entries.items() if key.startswith(prefix)}
+                    hook(module, own, self.strict)
+                    others = {key: value for key, value in entries.items() if not key.startswith(prefix)}
+                    entries.clear()
+                    entries.update(others)
+                    entries.update((prefix + key, value) for key, value in own.items())
+                    continue
+                first = (module,) if option == "with module" else ()
+                hook(*first, entries, prefix, local_metadata, self.strict, self.missing, self.unexpected, self.errors)
+            except Exception as error:
+                module._note(error, hook, "load-state-dict pre-hook", prefix, index)  # noqa: SLF001
+                raise
+
+    def _misfit(self, module: Any) -> StateDictError | None:
+        """Return the error of what does not fit, if that is an error."""
+        lines = list(self.errors)
+        if self.strict:
+            for what, keys in (("Unexpected", self.unexpected), ("Missing", self.missing)):
+                if keys:
+                    names = ", ".join(f'"{key}"' for key in keys)
+                    lines.insert(0, f"{what} key(s) in state_dict: {names}.")
+        if not lines:
+            return None
+        report = "\n\t".join(lines)
+        return StateDictError(
+            f"Error(s) in loading state_dict for {type(module).__name__}, which is left unchanged:\n\t{report}"
+        )
+
+    def _fire_post_hooks(self) -> None:
+        for module, prefix in self._hooked:
+            for index, (_, hook, option) in enumerate(module._load_state_dict_post_hooks.snapshot()):  # noqa: SLF001
+                try:
+                    if option == "own keys":
+                        missing = self._take(self.missing, prefix)
+                        unexpected = self._take(self.unexpected, prefix)
+                        hook(module, missing, unexpected, self.strict)
+                        self.missing += [prefix + key for key in missing]
+                        self.unexpected += [prefix + key for key in unexpected]
+                    elif hook(module, HookKeys(self.missing, self.unexpected)) is not None:
+                        raise StateDictError("expected None to be returned: edit the lists in place instead")
+                except Exception as error:
+                    module._note(error, hook, "load-state-dict post-hook", prefix, index)  # noqa: SLF001
+                    raise
+
+    @staticmethod
+    def _take(keys: list[str], prefix: str) -> list[str]:
+        """Return the keys that begin with `prefix`, without it, after taking them out of `keys`."""
+        own = [key[len(prefix) :] for key in keys if key.startswith(prefix)]
+        keys[:] = [key for key in keys if not key.startswith(prefix)]
+        return own

@@ -1,0 +1,1 @@
+"""Activation functions, softmax and dropout, with fused derivatives."""

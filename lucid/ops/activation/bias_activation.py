@@ -1,0 +1,239 @@
+"""An activation function of an input plus a bias: one pass over memory each way, where two ops take two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lucid.autograd.recording.primitive import primitive
+from lucid.cuda.launch.elementwise import Elementwise
+from lucid.errors import DtypeError, LucidError, ShapeError
+from lucid.ops.activation.gelu import (
+    gelu_grad_into,
+    gelu_grad_x,
+    gelu_into,
+    gelu_tanh_grad_into,
+    gelu_tanh_grad_x,
+    gelu_tanh_into,
+)
+from lucid.ops.activation.relu import floating, relu_grad_into
+from lucid.ops.activation.sigmoid import (
+    sigmoid_grad_into,
+    sigmoid_into,
+    silu_grad_into,
+    silu_grad_x,
+    silu_into,
+    tanh_grad_into,
+)
+from lucid.ops.base.blocks import in_blocks
+from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.promotion import tensor_dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+class ActivationError(LucidError, RuntimeError, ValueError):
+    """An activation function is unknown."""
+
+
+class Activation(NamedTuple):
+    """What is done with the sum.
+
+    Attributes
+    ----------
+    into : callable
+        ``into(xp, out, x, *temporaries)`` writes the function of `x` to `out`.
+    scratch : int
+        Number of its temporaries.
+    grad_into : callable
+        ``grad_into(xp, out, g, x, *temporaries)`` writes `g` times the slope at `x` to `out`.
+    grad_scratch : int
+        Number of its temporaries.
+    bend : callable
+        ``bend(m, grad, g, x)`` gives ``grad * g`` times the second derivative at `x`.
+    kernel, grad_kernel : Elementwise
+        Both functions, on CUDA arrays, of an input and a bias.
+    """
+
+    into: Callable[..., None]
+    scratch: int
+    grad_into: Callable[..., None]
+    grad_scratch: int
+    bend: Callable[..., Any]
+    kernel: Elementwise
+    grad_kernel: Elementwise
+
+
+def _kernels(functor: str, slope: str) -> tuple[Elementwise, Elementwise]:
+    return (
+        Elementwise("bias_activation", f"OfSum<{functor}>", "TT"),
+        Elementwise("bias_activation", f"SumGrad<{slope}>", "TTT"),
+    )
+
+
+def _relu_into(xp: Any, out: Array, x: Array) -> None:
+    xp.maximum(0, x, out=out)
+
+
+def _relu_bend(m: Any, grad: Any, g: Any, x: Any) -> Any:
+    return m.zeros_like(grad)
+
+
+def _tanh_into(xp: Any, out: Array, x: Array) -> None:
+    xp.tanh(x, out=out)
+
+
+def _tanh_slope_into(xp: Any, out: Array, g: Array, x: Array) -> None:
+    xp.tanh(x, out=out)
+    tanh_grad_into(xp, out, g, out)
+
+
+def _tanh_bend(m: Any, grad: Any, g: Any, x: Any) -> Any:
+    t = m.tanh(x)
+    return m.mul(m.tanh_grad(m.mul(grad, g), t), m.mul(t, -2))
+
+
+def _sigmoid_slope_into(xp: Any, out: Array, g: Array, x: Array, gate: Array) -> None:
+    sigmoid_into(xp, gate, x)
+    sigmoid_grad_into(xp, out, g, gate)
+
+
+def _sigmoid_bend(m: Any, grad: Any, g: Any, x: Any) -> Any:
+    s = m.sigmoid(x)
+    return m.mul(m.sigmoid_grad(m.mul(grad, g), s), m.sub(1, m.mul(s, 2)))
+
+
+# fmt: off
+ACTIVATIONS = {
+    "relu": Activation(_relu_into, 0, relu_grad_into, 0, _relu_bend, *_kernels("Relu", "ReluGrad")),
+    "gelu": Activation(gelu_into, 3, gelu_grad_into, 3, gelu_grad_x, *_kernels("Gelu", "GeluGrad")),
+    "gelu_tanh": Activation(gelu_tanh_into, 0, gelu_tanh_grad_into, 2, gelu_tanh_grad_x,
+                            *_kernels("GeluTanh", "GeluTanhGrad")),
+    "silu": Activation(silu_into, 0, silu_grad_into, 1, silu_grad_x, *_kernels("Silu", "SiluGrad")),
+    "tanh": Activation(_tanh_into, 0, _tanh_slope_into, 0, _tanh_bend, *_kernels("Tanh", "TanhSlope")),
+    "sigmoid": Activation(sigmoid_into, 0, _sigmoid_slope_into, 1, _sigmoid_bend,
+                          *_kernels("Sigmoid", "SigmoidSlope")),
+}
+# fmt: on
+
+
+def _of_sum_into(xp: Any, out: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str) -> None:
+    xp.add(x, bias, out=total)
+    ACTIVATIONS[activation].into(xp, out, total, *spare)
+
+
+@primitive
+def _bias_activation(xp: Any, x: Array, bias: Array, *, activation: str) -> Array:
+    return in_blocks(xp, _of_sum_into, 1 + ACTIVATIONS[activation].scratch, bias, x, activation=activation)
+
+
+@_bias_activation.cuda
+def _bias_activation_cuda(x: Array, bias: Array, *, activation: str) -> Any:
+    return ACTIVATIONS[activation].kernel(x, bias)
+
+
+def _sum_grad_into(
+    xp: Any, out: Array, g: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str
+) -> None:
+    xp.add(x, bias, out=total)
+    ACTIVATIONS[activation].grad_into(xp, out, g, total, *spare)
+
+
+@primitive
+def _bias_activation_grad(xp: Any, g: Array, x: Array, bias: Array, *, activation: str) -> Array:
+    """Return the gradient of the sum, which is that of the input."""
+    return in_blocks(xp, _sum_grad_into, 1 + ACTIVATIONS[activation].grad_scratch, g, bias, x, activation=activation)
+
+
+@_bias_activation_grad.cuda
+def _bias_activation_grad_cuda(g: Array, x: Array, bias: Array, *, activation: str) -> Any:
+    return ACTIVATIONS[activation].grad_kernel(g, x, bias)
+
+
+def _to_terms(m: Any, grad: Any, bias: Any, needs: tuple[bool, bool]) -> tuple[Any, Any]:
+    """Return the gradients of input and bias, given that of their sum."""
+    return grad if needs[0] else None, m.sum_to(grad, shape=bias.shape) if needs[1] else None
+
+
+@_bias_activation.vjp
+def _bias_activation_vjp(m: Any, grad: Any, x: Any, bias: Any, activation: str, needs: tuple[bool, bool]) -> Any:
+    return _to_terms(m, m.bias_activation_grad(grad, x, bias, activation=activation), bias, needs)
+
+
+@_bias_activation_grad.vjp("g")
+def _bias_activation_grad_g(m: Any, grad: Any, x: Any, bias: Any, activation: str) -> Any:
+    return m.bias_activation_grad(grad, x, bias, activation=activation)
+
+
+@_bias_activation_grad.vjp("x", "bias")
+def _bias_activation_grad_terms(
+    m: Any, grad: Any, g: Any, x: Any, bias: Any, activation: str, needs: tuple[bool, bool]
+) -> Any:
+    return _to_terms(m, ACTIVATIONS[activation].bend(m, grad, g, m.add(x, bias)), bias, needs)
+
+
+def bias_activation(input: Tensor, bias: Tensor, activation: str) -> Tensor:
+    """Return an activation function of ``input + bias``, in one pass over memory.
+
+    Half types are added and activated in float32 and rounded once, where an addition followed by an activation rounds
+    the sum too: the last bit may differ from theirs. For backward `input` and `bias` are kept, not their sum.
+
+    Parameters
+    ----------
+    input : Tensor, shape (..., C)
+        Floating point.
+    bias : Tensor, shape (C,)
+        Of the dtype of `input`; added along the last dimension.
+    activation : ``"relu"``, ``"gelu"``, ``"gelu_tanh"``, ``"silu"``, ``"tanh"`` or ``"sigmoid"``
+        The function of that name in this namespace; ``"gelu_tanh"`` is ``gelu(..., approximate="tanh")``.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    ActivationError
+        If `activation` is something else.
+    DtypeError
+        If `input` is not floating point, or `bias` has another dtype.
+    ShapeError
+        If `input` has no dimension, or `bias` is not of shape (C,).
+    DeviceError
+        If they are on different devices.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x, bias = lucid.tensor([[1.0, 2.0], [-3.0, 4.0]]), lucid.tensor([0.5, -3.0])
+    >>> lucid.nn.functional.bias_activation(x, bias, "relu")
+    tensor([[1.5000, 0.0000],
+            [0.0000, 1.0000]])
+    """
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        raise ActivationError(
+            f"bias_activation: expected activation to be one of {', '.join(map(repr, ACTIVATIONS))}, got {activation!r}"
+        )
+    x, offset = floating("bias_activation", input), tensor_operand(bias)
+    shape = x.array.shape
+    if not shape:
+        raise ShapeError(
+            "bias_activation: expected an input of at least 1 dimension, (..., C), got shape []; unsqueeze(0) gives it "
+            "one"
+        )
+    if offset.array.shape != shape[-1:]:
+        raise ShapeError(
+            f"bias_activation: expected bias of shape [{shape[-1]}], one number for each element of the last dimension "
+            f"of the input of shape {list(shape)}, got shape {list(offset.array.shape)}"
+        )
+    if offset.array.dtype != x.array.dtype:
+        wanted = tensor_dtype(x)
+        raise DtypeError(
+            f"bias_activation: expected bias of the dtype of the input, {wanted}, got {tensor_dtype(offset)}; "
+            f"bias.to({wanted}) converts it"
+        )
+    return _bias_activation(x, offset, activation=activation)

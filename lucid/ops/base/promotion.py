@@ -1,0 +1,156 @@
+"""Operands of one op brought to one dtype, by PyTorch's rules, the same on both devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lucid.arguments import named, shown, unfit
+from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.recording.primitive import primitive
+from lucid.backend import gpu
+from lucid.backend.arrays import Array, asarray, astype
+from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, get_default_dtype, result_type
+from lucid.backend.dtype import dtype as dtype_class
+from lucid.cuda.launch.elementwise import converted
+from lucid.errors import ArgumentError, DtypeError
+
+
+class OperandTypeError(ArgumentError, DtypeError):
+    """An operand is neither a tensor, nor an array, nor a number."""
+
+
+@primitive
+def cast(xp: Any, x: Array, *, dtype: Any) -> Array:
+    """Return `x` in another dtype."""
+    return astype(x, dtype, copy=True)
+
+
+@cast.cuda
+def _cast_cuda(x: Array, *, dtype: Any) -> Any:
+    return converted(x, dtype)
+
+
+@cast.vjp
+def cast_vjp(m: Any, grad: Any, x_dtype: Any) -> Any:
+    """Return the gradient in the dtype of the input."""
+    return m.cast(grad, dtype=x_dtype)
+
+
+def cast_to(x: Any, dtype: dtype_class) -> Any:
+    """Return `x` in `dtype`; itself if it has that dtype already."""
+    return x if x.array.dtype == dtype.numpy else cast(x, dtype=dtype.numpy)
+
+
+def as_operand(value: Any) -> Any:
+    """Return `value` as an operand: tensors and numbers stay, arrays become tensors.
+
+    Raises
+    ------
+    OperandTypeError
+        For anything else.
+    """
+    if isinstance(value, np.float64 | np.complex128):
+        # Python's float and complex by inheritance, but not weak beside an array as those are
+        return value.item()
+    if isinstance(value, TensorBase | bool | int | float | complex):
+        return value
+    if isinstance(value, np.ndarray | np.generic) or gpu.is_gpu_array(value):
+        return wrap(asarray(value))
+    raise unfit(value, "a Tensor, an array or a number", kind=OperandTypeError)
+
+
+def only_tensors(*operands: Any) -> None:
+    """Refuse operands that are no tensors.
+
+    Raises
+    ------
+    OperandTypeError
+        For the first one.
+    """
+    for operand in operands:
+        if not isinstance(operand, TensorBase):
+            raise no_tensor(operand)
+
+
+def no_tensor(value: Any) -> OperandTypeError:
+    """Return the error of a value where only a tensor will do."""
+    advice = "; lucid.as_tensor makes one of an array" if hasattr(value, "__array__") else ""
+    return OperandTypeError(f"{named(value)}: expected a Tensor, got {shown(value)}{advice}")
+
+
+def array_of(tensor: Any) -> Array:
+    """Return the array of an argument that must be a tensor.
+
+    Raises
+    ------
+    OperandTypeError
+        If it is none.
+    """
+    try:
+        return tensor.array
+    except AttributeError:
+        raise no_tensor(tensor) from None
+
+
+def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
+    """Return the operands in their common dtype.
+
+    Parameters
+    ----------
+    *operands : Tensor, array or number
+        Numbers are weak: they raise the kind of the result, never its size.
+    at_least_float : bool
+        Whether integers and bools become the default floating-point dtype.
+    """
+    known = [as_operand(operand) for operand in operands]
+    dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in known])
+    if at_least_float and not (dtype.is_floating_point or dtype.is_complex):
+        dtype = get_default_dtype()
+    like = next((o.array for o in known if isinstance(o, TensorBase)), None)
+    return tuple(cast_to(o, dtype) if isinstance(o, TensorBase) else number_in(o, dtype, like) for o in known)
+
+
+def number_in(value: Any, dtype: dtype_class, like: Array | None = None) -> Any:
+    """Return a Python number as an operand of arrays of `dtype`; integers wrap around, as in PyTorch.
+
+    `like` is the array that it stands beside, on whose device it may have to be.
+    """
+    if dtype is bfloat16 and (like is None or not gpu.is_gpu_array(like)):
+        # NumPy does not know that a Python number is weak beside bfloat16; kernels do
+        return np.asarray(value, dtype.numpy)
+    if dtype.category != 1:
+        return value
+    span = 1 << 8 * dtype.itemsize
+    lowest = -span // 2 if dtype.is_signed else 0
+    return (int(value) - lowest) % span + lowest
+
+
+def float_operand(x: Any) -> Any:
+    """Return a tensor as floating point or complex; integers and bools become the default dtype."""
+    operand = as_operand(x)
+    if not isinstance(operand, TensorBase):
+        raise unfit(x, "a Tensor", kind=OperandTypeError)
+    return operand if operand.array.dtype.kind in "fcV" else cast_to(operand, get_default_dtype())
+
+
+def accumulation_dtype(dtype: Any) -> Any:
+    """Return the NumPy dtype in which sums of `dtype` are accumulated: float32 for the half types."""
+    return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+
+
+def in_float32(rule: Any, m: Any, arrays: tuple[Any, ...], *settings: Any) -> Any:
+    """Return what a rule of differentiation gives for arrays of a half type, with all of it rounded once."""
+    wide, own = np.dtype(np.float32), as_dtype(arrays[0].dtype).numpy
+    return m.cast(rule(m, *[m.cast(x, dtype=wide) for x in arrays], *settings), dtype=own)
+
+
+def tensor_dtype(x: Any) -> dtype_class:
+    """Return lucid's dtype of a tensor."""
+    return dtype_of(array_of(x))
+
+
+def requested_dtype(dtype: Any) -> Any:
+    """Return the NumPy dtype of what a user wrote for `dtype`."""
+    return as_dtype(dtype).numpy

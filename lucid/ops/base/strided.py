@@ -1,0 +1,148 @@
+"""How elements lie in memory: strides and offsets counted in elements, and views that are given by them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, describe
+from lucid.autograd.recording.primitive import primitive
+from lucid.backend.memory import overlapping
+from lucid.errors import ShapeError
+from lucid.ops.base.dims import sizes_in
+from lucid.ops.base.promotion import array_of
+from lucid.ops.base.scalars import as_int
+from lucid.ops.index.accumulation import sums_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+# Where elements lie: sizes, strides, and how many elements lie before the first one.
+Grid = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+def strides_of(array: Array) -> tuple[int, ...]:
+    """Return how many elements lie from one index to the next along every dimension."""
+    return tuple([step // array.dtype.itemsize for step in array.strides])
+
+
+def address_of(array: Any) -> int:
+    """Return the address of the first element."""
+    return array.ctypes.data if type(array) is np.ndarray else array.data.ptr
+
+
+def offset_of(tensor: TensorBase) -> int:
+    """Return how many elements of the base lie before the first one of a view; 0 for what is no view."""
+    if tensor.origin is None:
+        return 0
+    step = address_of(tensor.array) - address_of(tensor.origin.base.array)
+    return step // tensor.array.dtype.itemsize
+
+
+def span(size: Sequence[int], stride: Sequence[int]) -> int:
+    """Return how many elements lie from the first to the last one, both included."""
+    if 0 in size:
+        return 0
+    return 1 + sum((count - 1) * step for count, step in zip(size, stride, strict=True))
+
+
+def dense(array: Array) -> bool:
+    """Return whether the elements fill their memory without gaps, in any order of the dimensions."""
+    return not overlapping(array) and span(array.shape, strides_of(array)) == array.size
+
+
+def places(xp: Any, grid: Grid) -> Array:
+    """Return for each element of a grid its place in memory."""
+    size, stride, offset = grid
+    out = xp.full((1,) * len(size), offset, dtype=xp.int64)
+    for dim, (count, step) in enumerate(zip(size, stride, strict=True)):
+        along = xp.arange(count, dtype=xp.int64) * step
+        out = out + along.reshape(-1, *(1,) * (len(size) - dim - 1))
+    return out
+
+
+@primitive(view=True)
+def _as_strided(xp: Any, x: Array, *, taken: Grid, lies: Grid) -> Array:
+    size, stride, offset = taken
+    item = x.dtype.itemsize
+    view = xp.lib.stride_tricks.as_strided
+    memory = view(x, (span(*lies[:2]),), (item,))
+    return view(memory[offset:], size, tuple([step * item for step in stride]))
+
+
+@_as_strided.vjp
+def _as_strided_vjp(m: Any, grad: Any, taken: Grid, lies: Grid) -> Any:
+    return m.moved_on_grid(grad, source=taken, target=lies)
+
+
+@primitive
+def _moved_on_grid(xp: Any, x: Array, *, source: Grid, target: Grid) -> Array:
+    length = max(span(*source[:2]) + source[2], span(*target[:2]) + target[2])
+    return sums_at(xp, (length,), (0,), (places(xp, source),), x).take(places(xp, target))
+
+
+@_moved_on_grid.vjp
+def _moved_on_grid_vjp(m: Any, grad: Any, source: Grid, target: Grid) -> Any:
+    return m.moved_on_grid(grad, source=target, target=source)
+
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Return a view of elements of the memory of `input`: element (i, j, ...) lies at offset + i * stride[0] + ...
+
+    Parameters
+    ----------
+    input : Tensor
+        What the view is taken of. If it is a view itself, the new one stays between its first and last element.
+    size : tuple of int
+        The shape of the view.
+    stride : tuple of int
+        How many elements lie from one index to the next, along every dimension.
+    storage_offset : int, optional
+        How many elements of the base's memory lie before the first one; by default as many as for `input`.
+
+    Returns
+    -------
+    Tensor
+        A view, whose elements may share memory: then their gradients are added, and it cannot be changed in place.
+
+    Raises
+    ------
+    ShapeError
+        If `size` and `stride` do not fit each other, one of them or the offset is negative, the view would leave the
+        memory of `input`, or elements of `input` share memory or those of its base leave gaps.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> x.as_strided((2, 2), (1, 3), 1)
+    tensor([[2, 5],
+            [3, 6]])
+    """
+    sizes, strides = sizes_in((size,)), sizes_in((stride,))
+    array = array_of(input)
+    own = offset_of(input)
+    offset = 0 if storage_offset is None else as_int(storage_offset, "storage_offset") - own
+    if len(sizes) != len(strides):
+        raise ShapeError(f"as_strided: mismatch in length of strides and shape: got size {sizes} and stride {strides}")
+    if min((*sizes, *strides), default=0) < 0:
+        raise ShapeError(f"as_strided: expected no negative size or stride, got size {sizes} and stride {strides}")
+    base = array if input.origin is None else input.origin.base.array
+    if overlapping(array) or not dense(base):
+        raise ShapeError(
+            f"as_strided: elements of the tensor of {describe(input)} share memory, or its base has gaps: clone() it "
+            "first"
+        )
+    lies = array.shape, strides_of(array), 0
+    end = span(*lies[:2])
+    if offset < 0 or (math.prod(sizes) and offset + span(sizes, strides) > end):
+        raise ShapeError(
+            f"as_strided: size {sizes}, stride {strides} and storage offset {offset + own} leave the memory of the "
+            f"tensor of {describe(input)}, which is elements {own} to below {own + end}"
+        )
+    return _as_strided(input, taken=(sizes, strides, min(offset, end)), lies=lies)

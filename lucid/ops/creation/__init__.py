@@ -1,0 +1,1 @@
+"""Tensors from data, of given values, and random ones."""

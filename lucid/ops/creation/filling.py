@@ -1,0 +1,338 @@
+"""Tensors of given values: zeros, ones, ranges."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.backend import gpu
+from lucid.backend.arrays import asarray
+from lucid.backend.device import as_device, device_of
+from lucid.backend.dtype import as_dtype, get_default_dtype, scalar_dtype
+from lucid.errors import ShapeError
+from lucid.ops.base.dims import sizes_in
+from lucid.ops.base.promotion import array_of, tensor_dtype
+from lucid.ops.base.scalars import as_number
+from lucid.ops.creation.data import leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.tensor import Tensor
+
+
+def on_device(make: Callable[[Any], Any], device: Any, requires_grad: bool, *, pin_memory: bool = False) -> Any:
+    """Return the tensor that ``make(numpy or cupy)`` gives on a device."""
+    where = as_device(device)
+    if where.type == "cpu":
+        array, context = np, nullcontext()
+    else:
+        array, context = gpu.cupy(), gpu.use_device(where.index or 0)
+    with context:
+        return leaf(make(array), requires_grad, pin_memory=pin_memory)
+
+
+def shape_of(sizes: tuple[Any, ...], name: str) -> tuple[int, ...]:
+    """Return the shape that a user wrote."""
+    shape = sizes_in(sizes)
+    if any(size < 0 for size in shape):
+        raise ShapeError(f"{name}: trying to create tensor with negative dimension: {list(shape)}; expected sizes >= 0")
+    return shape
+
+
+def dtype_for(dtype: Any) -> Any:
+    """Return NumPy's dtype of what is asked for; the default dtype for None."""
+    return (get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
+
+
+def zeros(
+    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """Return zeros.
+
+    Parameters
+    ----------
+    *size : int, or one tuple of int
+        The shape.
+    dtype : dtype, optional
+        The default dtype if None.
+    device : device, optional
+        The default device if None.
+    requires_grad : bool
+        Whether operations on the tensor are recorded.
+    pin_memory : bool
+        Whether to put it into page-locked memory; for the CPU only.
+
+    Returns
+    -------
+    Tensor
+        Of shape `size`.
+
+    Raises
+    ------
+    ShapeError
+        If a size is negative.
+    DtypeError
+        If an integer tensor is to require grad.
+    DeviceError
+        If there is no such device.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    shape, kind = shape_of(size, "zeros"), dtype_for(dtype)
+    return on_device(lambda xp: xp.zeros(shape, kind), device, requires_grad, pin_memory=pin_memory)
+
+
+def ones(
+    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """Return ones.
+
+    Parameters
+    ----------
+    *size : int, or one tuple of int
+        The shape.
+    dtype, device, requires_grad, pin_memory : optional
+        As for :func:`zeros`.
+
+    Returns
+    -------
+    Tensor
+        Of shape `size`.
+
+    Raises
+    ------
+    ShapeError, DtypeError, DeviceError
+        As for :func:`zeros`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.ones(2, dtype=lucid.int64)
+    tensor([1, 1])
+    """
+    shape, kind = shape_of(size, "ones"), dtype_for(dtype)
+    return on_device(lambda xp: xp.ones(shape, kind), device, requires_grad, pin_memory=pin_memory)
+
+
+def empty(
+    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """Return a tensor whose memory holds whatever was there before.
+
+    Parameters
+    ----------
+    *size : int, or one tuple of int
+        The shape.
+    dtype, device, requires_grad, pin_memory : optional
+        As for :func:`zeros`.
+
+    Returns
+    -------
+    Tensor
+        Of shape `size`.
+
+    Raises
+    ------
+    ShapeError, DtypeError, DeviceError
+        As for :func:`zeros`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.empty(2, 3).shape
+    (2, 3)
+    """
+    shape, kind = shape_of(size, "empty"), dtype_for(dtype)
+    return on_device(lambda xp: xp.empty(shape, kind), device, requires_grad, pin_memory=pin_memory)
+
+
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a tensor whose elements are all `fill_value`.
+
+    Parameters
+    ----------
+    size : int or tuple of int
+        The shape.
+    fill_value : number
+        The value.
+    dtype : dtype, optional
+        If None, bool for a bool, int64 for an int, the default dtype for a float, its complex type for a complex
+        number.
+    device, requires_grad, pin_memory : optional
+        As for :func:`zeros`.
+
+    Returns
+    -------
+    Tensor
+        Of shape `size`.
+
+    Raises
+    ------
+    ShapeError, DtypeError, DeviceError
+        As for :func:`zeros`; or if the value does not fit the dtype.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.full((2,), 3.5)
+    tensor([3.5000, 3.5000])
+    """
+    shape = shape_of((size,), "full")
+    value = as_number(fill_value, "fill_value") if isinstance(fill_value, TensorBase) else fill_value
+    if dtype is None:
+        dtype = tensor_dtype(fill_value) if isinstance(fill_value, TensorBase) else scalar_dtype(plain_number(value))
+    kind = as_dtype(dtype).numpy
+    number = asarray(value, dtype, "cpu").item()
+    return on_device(lambda xp: xp.full(shape, number, kind), device, requires_grad, pin_memory=pin_memory)
+
+
+def plain_number(value: Any) -> Any:
+    """Return a NumPy scalar as a Python number, and anything else unchanged."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return zeros of the shape of `input`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    dtype, device : optional
+        Those of `input` if None.
+    requires_grad : bool
+        Whether operations on the tensor are recorded.
+
+    Returns
+    -------
+    Tensor
+        At the beginning of the graph.
+
+    Raises
+    ------
+    DtypeError, DeviceError
+        As for :func:`zeros`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros_like(lucid.tensor([1, 2]))
+    tensor([0, 0])
+    """
+    return zeros(array_of(input).shape, requires_grad=requires_grad, **like(input, dtype, device))
+
+
+def like(input: Any, dtype: Any, device: Any) -> dict[str, Any]:
+    """Return dtype and device, those of `input` where they are None."""
+    return {
+        "dtype": tensor_dtype(input) if dtype is None else dtype,
+        "device": device_of(input.array) if device is None else device,
+    }
+
+
+def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return ones of the shape of `input`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    dtype, device, requires_grad : optional
+        As for :func:`zeros_like`.
+
+    Returns
+    -------
+    Tensor
+        At the beginning of the graph.
+
+    Raises
+    ------
+    DtypeError, DeviceError
+        As for :func:`zeros`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.ones_like(lucid.tensor([1.0, 2.0]))
+    tensor([1., 1.])
+    """
+    return ones(array_of(input).shape, requires_grad=requires_grad, **like(input, dtype, device))
+
+
+def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a tensor of the shape of `input` whose memory holds whatever was there before.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    dtype, device, requires_grad : optional
+        As for :func:`zeros_like`.
+
+    Returns
+    -------
+    Tensor
+        At the beginning of the graph.
+
+    Raises
+    ------
+    DtypeError, DeviceError
+        As for :func:`zeros`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.empty_like(lucid.zeros(2, 3)).shape
+    (2, 3)
+    """
+    return empty(array_of(input).shape, requires_grad=requires_grad, **like(input, dtype, device))
+
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a tensor of the shape of `input` whose elements are all `fill_value`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    fill_value : number
+        The value; it must fit the dtype.
+    dtype, device, requires_grad : optional
+        As for :func:`zeros_like`.
+
+    Returns
+    -------
+    Tensor
+        At the beginning of the graph.
+
+    Raises
+    ------
+    DtypeError, DeviceError
+        As for :func:`full`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.full_like(lucid.tensor([1, 2]), 7)
+    tensor([7, 7])
+    """
+    return full(array_of(input).shape, fill_value, requires_grad=requires_grad, **like(input, dtype, device))

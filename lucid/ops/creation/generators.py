@@ -1,0 +1,223 @@
+"""Generators of random numbers, with their state as tensors, and draws from them on a device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.arguments import unfit
+from lucid.autograd.base import wrap
+from lucid.backend.device import as_device
+from lucid.backend.dtype import dtype_of, uint8
+from lucid.backend.random import generator as state
+from lucid.errors import DeviceError, DtypeError
+from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.creation.filling import on_device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+class Generator(state.Generator):
+    """Stream of random numbers on one device: a seed and how far it has been read.
+
+    Parameters
+    ----------
+    device : device or str
+        ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
+    seed : int, optional
+        Any integer in [-2**63, 2**64); fresh entropy if left out.
+
+    Raises
+    ------
+    ValueError
+        If `device` is none of these, or `seed` is out of range.
+    TypeError
+        If `seed` is not an integer.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> generator = lucid.Generator().manual_seed(7)
+    >>> before = generator.get_state()
+    >>> first = lucid.rand(3, generator=generator)
+    >>> generator.set_state(before)
+    >>> bool(lucid.equal(lucid.rand(3, generator=generator), first))
+    True
+    """
+
+    __slots__ = ()
+
+    def __init__(self, device: Any = "cpu", seed: int | None = None) -> None:
+        super().__init__(str(device), seed)
+
+    def get_state(self) -> Any:
+        """State as a tensor of 24 bytes."""
+        return wrap(super().get_state())
+
+    def set_state(self, state: Any) -> None:
+        """Continue from a state that `get_state` returned, of this or of any other generator.
+
+        Raises
+        ------
+        TypeError
+            If `state` is not a tensor of uint8.
+        ValueError
+            If it has another shape, or was not written by a generator.
+        """
+        super().set_state(_bytes_of(state))
+
+
+def _bytes_of(value: Any) -> Any:
+    tensor = tensor_operand(value)
+    if tensor.array.dtype != uint8.numpy:
+        raise DtypeError(f"expected a generator state of dtype uint8, got {dtype_of(tensor.array)}")
+    return tensor.array
+
+
+def manual_seed(seed: int) -> state.Generator:
+    """Return the CPU's default generator, after the default generators of all devices were restarted with `seed`.
+
+    Parameters
+    ----------
+    seed : int
+        In [-2**63, 2**64).
+
+    Returns
+    -------
+    Generator
+        The one that draws on the CPU use when they are given none.
+
+    Raises
+    ------
+    TypeError
+        If `seed` is not an integer.
+    ValueError
+        If it is out of range.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> _ = lucid.manual_seed(0)
+    >>> first = lucid.rand(3)
+    >>> _ = lucid.manual_seed(0)
+    >>> lucid.equal(lucid.rand(3), first)
+    True
+    """
+    return state.manual_seed(seed)
+
+
+def seed() -> int:
+    """Return a fresh seed from the operating system, with which all default generators have been restarted.
+
+    Returns
+    -------
+    int
+        In [0, 2**64).
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.seed() == lucid.initial_seed()
+    True
+    """
+    fresh = state.Generator("cpu").initial_seed()
+    state.manual_seed(fresh)
+    return fresh
+
+
+def initial_seed() -> int:
+    """Return the seed with which the CPU's default generator was started.
+
+    Returns
+    -------
+    int
+        In [0, 2**64).
+
+    Examples
+    --------
+    >>> import lucid
+    >>> _ = lucid.manual_seed(3)
+    >>> lucid.initial_seed()
+    3
+    """
+    return state.default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """Return the state of the CPU's default generator.
+
+    Returns
+    -------
+    Tensor
+        Of 24 bytes, dtype uint8.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.get_rng_state().dtype
+    lucid.uint8
+    """
+    return wrap(state.get_rng_state())
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Continue the CPU's default generator from a state.
+
+    Parameters
+    ----------
+    new_state : Tensor
+        What :func:`get_rng_state` returned.
+
+    Raises
+    ------
+    DtypeError
+        If its dtype is not uint8.
+    ValueError
+        If it is no state of a generator.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> before = lucid.get_rng_state()
+    >>> first = lucid.rand(3)
+    >>> lucid.set_rng_state(before)
+    >>> lucid.equal(lucid.rand(3), first)
+    True
+    """
+    state.set_rng_state(_bytes_of(new_state))
+
+
+def stream_for(name: str, generator: Any, device: Any) -> state.Generator:
+    """Return the generator of a draw on a device: the one that is given, or the device's own.
+
+    Raises
+    ------
+    DeviceError
+        If the one that is given belongs to a device of another kind.
+    """
+    if generator is None:
+        return state.default_generator_for(str(device))
+    if not isinstance(generator, state.Generator):
+        raise unfit(generator, "a Generator or None", "generator")
+    if generator.device.partition(":")[0] != device.type:
+        raise DeviceError(
+            f"{name}: Expected a '{device.type}' device type for generator but found '{generator.device}'"
+        )
+    return generator
+
+
+def drawn(
+    name: str,
+    make: Callable[[state.Generator, Any], Array],
+    generator: Any,
+    device: Any,
+    *,
+    requires_grad: bool = False,
+) -> Any:
+    """Return the tensor that ``make(generator, numpy or cupy)`` draws on a device."""
+    where = as_device(device)
+    stream = stream_for(name, generator, where)
+    return on_device(lambda xp: make(stream, xp), where, requires_grad)

@@ -1,0 +1,1 @@
+"""Ops whose result at a place depends on the operands there, one file a family."""

@@ -1,0 +1,122 @@
+"""Combinations of three tensors, elementwise: what holds for all elementwise ops says `lucid.ops.base.declaration`.
+
+What is declared there has one operand or two; these primitives are written out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.recording.primitive import primitive
+from lucid.cuda.launch.elementwise import Elementwise
+from lucid.ops.base import elementwise
+from lucid.ops.base.blocks import rounded_once
+from lucid.ops.base.elementwise import as_factor, refuse, summed
+from lucid.ops.base.promotion import array_of, number_in, promote
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array, Number
+    from lucid.tensor import Tensor
+
+
+def _between(xp: Any, start: Array, end: Array, weight: Array) -> Array:
+    step = end - start
+    # from the nearer end, so that weights of 0 and 1 give the ends themselves
+    near = start + weight * step
+    far = end - (1 - weight) * step
+    return xp.where(xp.less(xp.abs(weight), 0.5), near, far)
+
+
+@primitive
+def _lerp(xp: Any, start: Array, end: Array, weight: Array) -> Array:
+    return rounded_once(_between, xp, start, end, weight)
+
+
+_lerp.cuda(Elementwise("elementwise", "Lerp", "TTT"))
+
+
+@_lerp.vjp("start", cuda=summed(Elementwise("elementwise", "LerpStartGrad", "TT")))
+def _lerp_start(m: Any, grad: Any, weight: Any, start_shape: tuple[int, ...]) -> Any:
+    rest = 1 - weight if isinstance(weight, int | float | complex) else m.sub(1, weight)
+    return m.sum_to(m.mul(grad, rest), shape=start_shape)
+
+
+@_lerp.vjp("end")
+def _lerp_end(m: Any, grad: Any, weight: Any, end_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.mul(grad, weight), shape=end_shape)
+
+
+@_lerp.vjp("weight", cuda=summed(Elementwise("elementwise", "LerpWeightGrad", "TTT")))
+def _lerp_weight(m: Any, grad: Any, start: Any, end: Any, weight_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.mul(grad, m.sub(end, start)), shape=weight_shape)
+
+
+def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
+    """Return ``input + weight * (end - input)``, elementwise: weights of 0 and 1 give `input` and `end` themselves.
+
+    `weight` is a tensor or a number; `input` and `end` of integers raise a DtypeError.
+
+    >>> import lucid
+    >>> lucid.lerp(lucid.tensor([0.0, 10.0]), lucid.tensor([1.0, 20.0]), 0.25)
+    tensor([ 0.2500, 12.5000])
+    """
+    refuse("lerp", "biu", input, end, instead="convert to a floating-point dtype first")
+    return _lerp(*promote(input, end, weight))
+
+
+def _sum_and_quotient(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
+    quotient = xp.divide(a, b)
+    return xp.add(x, quotient if type(value) is int and value == 1 else xp.multiply(quotient, value))
+
+
+@primitive
+def _addcdiv(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
+    return rounded_once(_sum_and_quotient, xp, x, a, b, value)
+
+
+_addcdiv.cuda(Elementwise("division", "Addcdiv", "TTTT"))
+
+
+@_addcdiv.vjp("x")
+def _addcdiv_x(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(grad, shape=x_shape)
+
+
+@_addcdiv.vjp("a", cuda=summed(Elementwise("division", "AddcdivGradA", "TTT")))
+def _addcdiv_a(m: Any, grad: Any, b: Any, value: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.div(m.mul(grad, value), b), shape=a_shape)
+
+
+@_addcdiv.vjp("b", cuda=summed(Elementwise("division", "AddcdivGradB", "TTTT")))
+def _addcdiv_b(m: Any, grad: Any, a: Any, b: Any, value: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.neg(m.sum_to(m.mul(m.mul(grad, value), m.div(m.div(a, b), b)), shape=b_shape))
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
+    """Return ``input + value * tensor1 * tensor2``, elementwise.
+
+    A `value` that does not fit the dtype of `tensor1` and `tensor2`, a fraction for integers, raises a DtypeError.
+
+    >>> import lucid
+    >>> lucid.addcmul(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([3.0]), value=10)
+    tensor([61.])
+    """
+    value, dtype = as_factor("addcmul", "value", value, input, tensor1, tensor2)
+    x, a, b = promote(input, tensor1, tensor2)
+    return elementwise.addcmul(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
+    """Return ``input + value * tensor1 / tensor2``, elementwise; `value` is a number.
+
+    `tensor1` and `tensor2` both of integers raise a DtypeError.
+
+    >>> import lucid
+    >>> lucid.addcdiv(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([4.0]), value=10)
+    tensor([6.])
+    """
+    if all(array_of(o).dtype.kind in "biu" for o in (tensor1, tensor2)):
+        refuse("addcdiv", "biu", tensor1, tensor2, instead="convert one to a floating-point dtype")
+    x, a, b = promote(input, tensor1, tensor2, at_least_float=True)
+    value, dtype = as_factor("addcdiv", "value", value, x, a, b)
+    return _addcdiv(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))

@@ -1,0 +1,147 @@
+"""Comparisons, elementwise: where they hold, and the larger and the smaller.
+
+Operands are compared in their promoted dtype. Complex numbers are equal or not, but have no order, and what asks for it
+raises a DtypeError. What holds for all elementwise ops says `lucid.ops.base.declaration`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.cuda.launch.elementwise import ALL
+from lucid.ops.base.declaration import Fused, elementwise
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Number
+    from lucid.tensor import Tensor
+
+ORDERED = ("c", "complex numbers have no order; take real parts or magnitudes")
+
+
+@elementwise(np.equal, "comparison.Equal", dtypes=ALL, out="bool")
+def eq(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return where ``input == other``, elementwise; NaN equals nothing.
+
+    >>> import lucid
+    >>> lucid.eq(lucid.tensor([1, 2, 3]), 2)
+    tensor([False,  True, False])
+    """
+    return GRAPH.eq(input, other)
+
+
+@elementwise(np.not_equal, "comparison.NotEqual", dtypes=ALL, out="bool")
+def ne(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return where ``input != other``, elementwise; NaN differs from everything.
+
+    >>> import lucid
+    >>> lucid.ne(lucid.tensor([1, 2, 3]), 2)
+    tensor([ True, False,  True])
+    """
+    return GRAPH.ne(input, other)
+
+
+@elementwise(np.less, "comparison.Less", dtypes=ALL, out="bool", refused=ORDERED)
+def lt(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return where ``input < other``, elementwise.
+
+    >>> import lucid
+    >>> lucid.lt(lucid.tensor([1, 2, 3]), 2)
+    tensor([ True, False, False])
+    """
+    return GRAPH.lt(input, other)
+
+
+@elementwise(np.less_equal, "comparison.LessEqual", dtypes=ALL, out="bool", refused=ORDERED)
+def le(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return where ``input <= other``, elementwise.
+
+    >>> import lucid
+    >>> lucid.le(lucid.tensor([1, 2, 3]), 2)
+    tensor([ True,  True, False])
+    """
+    return GRAPH.le(input, other)
+
+
+@elementwise(np.greater, "comparison.Greater", dtypes=ALL, out="bool", refused=ORDERED)
+def gt(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return where ``input > other``, elementwise.
+
+    >>> import lucid
+    >>> lucid.gt(lucid.tensor([1, 2, 3]), 2)
+    tensor([False, False,  True])
+    """
+    return GRAPH.gt(input, other)
+
+
+@elementwise(np.greater_equal, "comparison.GreaterEqual", dtypes=ALL, out="bool", refused=ORDERED)
+def ge(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return where ``input >= other``, elementwise.
+
+    >>> import lucid
+    >>> lucid.ge(lucid.tensor([1, 2, 3]), 2)
+    tensor([False,  True,  True])
+    """
+    return GRAPH.ge(input, other)
+
+
+def _share_of(m: Any, grad: Any, smaller: Any, tie: Any) -> Any:
+    return m.where(tie, m.mul(grad, 0.5), m.where(smaller, 0, grad))
+
+
+def _maximum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=a_shape)
+
+
+def _maximum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=b_shape)
+
+
+@elementwise(
+    np.maximum,
+    "comparison.Maximum",
+    Fused("MaximumGrad", _maximum_a),
+    Fused("MaximumGrad", _maximum_b, exchanged=True),
+    dtypes=ALL,
+    refused=ORDERED,
+)
+def maximum(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the larger of `input` and `other`, elementwise; NaN if either is NaN.
+
+    Where they are equal, each takes half of the gradient.
+
+    >>> import lucid
+    >>> lucid.maximum(lucid.tensor([1.0, 5.0]), lucid.tensor([2.0, 3.0]))
+    tensor([2., 5.])
+    """
+    return GRAPH.maximum(input, other)
+
+
+def _minimum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=a_shape)
+
+
+def _minimum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=b_shape)
+
+
+@elementwise(
+    np.minimum,
+    "comparison.Minimum",
+    Fused("MinimumGrad", _minimum_a),
+    Fused("MinimumGrad", _minimum_b, exchanged=True),
+    dtypes=ALL,
+    refused=ORDERED,
+)
+def minimum(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the smaller of `input` and `other`, elementwise; NaN if either is NaN.
+
+    Where they are equal, each takes half of the gradient.
+
+    >>> import lucid
+    >>> lucid.minimum(lucid.tensor([1.0, 5.0]), lucid.tensor([2.0, 3.0]))
+    tensor([1., 3.])
+    """
+    return GRAPH.minimum(input, other)

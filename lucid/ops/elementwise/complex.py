@@ -1,0 +1,203 @@
+"""Magnitude, sign and phase, elementwise; complex tensors and their parts; see `lucid.ops.base.declaration`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.primitive import primitive
+from lucid.cuda.launch.elementwise import ALL, NUMBERS
+from lucid.errors import DtypeError
+from lucid.ops.base import core
+from lucid.ops.base.declaration import Fused, elementwise
+from lucid.ops.base.elementwise import of_one, refuse, tensor_operand
+from lucid.ops.base.promotion import tensor_dtype
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+def _is_complex(x: Any) -> bool:
+    """Return whether an operand of a rule, array or tensor, is complex."""
+    return getattr(x, "array", x).dtype.kind == "c"
+
+
+@elementwise(
+    np.abs,
+    "elementwise.Abs",
+    Fused("AbsGrad", lambda m, grad, x: m.mul(grad, m.sgn(x))),
+    refused=("b", "convert to integers first"),
+    dtypes=NUMBERS,
+    holomorphic=False,
+)
+def abs(input: Tensor) -> Tensor:
+    """Return the absolute value, of complex numbers the magnitude, elementwise, not of bools.
+
+    The result is real; the gradient at zero is zero.
+
+    >>> import lucid
+    >>> lucid.abs(lucid.tensor([-1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    return GRAPH.abs(input)
+
+
+def sign(input: Tensor) -> Tensor:
+    """Return -1, 0 or 1 with the sign of `input`, elementwise, of real numbers; 0 for NaN. The gradient is zero.
+
+    >>> import lucid
+    >>> lucid.sign(lucid.tensor([-3.0, 0.0, 2.0]))
+    tensor([-1.,  0.,  1.])
+    """
+    refuse("sign", "c", input, instead="use sgn")
+    return GRAPH.sgn(input)
+
+
+def _sgn(xp: Any, x: Array) -> Array:
+    if x.dtype.kind == "c":
+        size = xp.abs(x)
+        return xp.where(xp.equal(size, 0), x.dtype.type(0), xp.divide(x, size))
+    if x.dtype.kind == "b":
+        return xp.array(x)
+    # a difference of claims, by which the sign of NaN is zero
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+
+
+def _sgn_vjp(m: Any, grad: Any, x: Any, out: Any) -> Any:
+    if not _is_complex(x):
+        return m.zeros_like(grad)
+    along = m.mul(m.real(m.mul(grad, m.conj(out))), out)
+    size = m.abs(x)
+    return m.where(m.eq(size, 0), 0, m.div(m.sub(grad, along), size))
+
+
+@elementwise(_sgn, "elementwise.Sign", _sgn_vjp, dtypes=ALL, holomorphic=False)
+def sgn(input: Tensor) -> Tensor:
+    """Return ``input / abs(input)``, elementwise, and 0 at zero: the sign, or the direction of a complex number.
+
+    >>> import lucid
+    >>> lucid.sgn(lucid.tensor([-3.0, 0.0, 2.0]))
+    tensor([-1.,  0.,  1.])
+    """
+    return GRAPH.sgn(input)
+
+
+@primitive(view=True, holomorphic=False)
+def _real(xp: Any, x: Array) -> Array:
+    return x.real if x.dtype.kind == "c" else x
+
+
+@_real.vjp
+def _real_vjp(m: Any, grad: Any, x_dtype: Any) -> Any:
+    return m.cast(grad, dtype=x_dtype)
+
+
+def real(input: Tensor) -> Tensor:
+    """Return the real part as a view; a real tensor itself.
+
+    >>> import lucid
+    >>> lucid.real(lucid.tensor([1 + 2j]))
+    tensor([1.])
+    """
+    x = tensor_operand(input)
+    return _real(x) if x.array.dtype.kind == "c" else x
+
+
+@primitive(view=True, holomorphic=False)
+def _imag(xp: Any, x: Array) -> Array:
+    return x.imag
+
+
+@_imag.vjp
+def _imag_vjp(m: Any, grad: Any, x_dtype: Any) -> Any:
+    return m.mul(m.cast(grad, dtype=x_dtype), 1j)
+
+
+def imag(input: Tensor) -> Tensor:
+    """Return the imaginary part as a view; a real tensor raises a DtypeError.
+
+    >>> import lucid
+    >>> lucid.imag(lucid.tensor([1 + 2j]))
+    tensor([2.])
+    """
+    x = tensor_operand(input)
+    refuse("imag", "biufV", x, instead="the imaginary part of a real tensor is zero: use zeros_like")
+    return _imag(x)
+
+
+def conj(input: Tensor) -> Tensor:
+    """Return the complex conjugate, elementwise; a real tensor itself.
+
+    >>> import lucid
+    >>> lucid.conj(lucid.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    x = tensor_operand(input)
+    return core.conj(x) if x.array.dtype.kind == "c" else x
+
+
+@primitive(holomorphic=False)
+def _angle(xp: Any, x: Array) -> Array:
+    if x.dtype.kind == "c":
+        return xp.arctan2(x.imag, x.real)
+    return xp.where(xp.isnan(x), x, xp.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0)))
+
+
+@_angle.vjp
+def _angle_vjp(m: Any, grad: Any, x: Any) -> Any:
+    if not _is_complex(x):
+        return m.zeros_like(grad)
+    size = m.square(m.abs(x))
+    return m.where(m.eq(size, 0), 0, m.mul(m.div(m.mul(x, 1j), size), grad))
+
+
+of_one(_angle)
+
+
+def angle(input: Tensor) -> Tensor:
+    """Return the phase in [-pi, pi], elementwise; of a real number 0 or, below zero, pi.
+
+    >>> import lucid
+    >>> lucid.angle(lucid.tensor([1j, -1]))
+    tensor([1.5708, 3.1416])
+    """
+    return _angle.call(input)
+
+
+@primitive(holomorphic=False)
+def _complex(xp: Any, real: Array, imag: Array) -> Array:
+    shape = np.broadcast_shapes(real.shape, imag.shape)
+    out = xp.empty(shape, np.complex128 if real.dtype == np.float64 else np.complex64)
+    out.real = real
+    out.imag = imag
+    return out
+
+
+@_complex.vjp("real")
+def _complex_real(m: Any, grad: Any, real_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.real(grad), shape=real_shape)
+
+
+@_complex.vjp("imag")
+def _complex_imag(m: Any, grad: Any, imag_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.imag(grad), shape=imag_shape)
+
+
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """Return ``real + 1j * imag``, elementwise.
+
+    `real` and `imag` are both float32 or both float64, or a DtypeError is raised.
+
+    >>> import lucid
+    >>> lucid.complex(lucid.tensor([1.0]), lucid.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    a, b = tensor_operand(real), tensor_operand(imag)
+    if a.array.dtype != b.array.dtype or a.array.dtype not in (np.float32, np.float64):
+        raise DtypeError(
+            f"complex: expected two tensors of float32 or two of float64, got {tensor_dtype(a)} and {tensor_dtype(b)}"
+        )
+    return _complex(a, b)

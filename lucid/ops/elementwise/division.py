@@ -1,0 +1,194 @@
+"""Quotients and remainders, elementwise.
+
+Integers divided by zero with a rounding, and remainders of them, raise a DivisionByZeroError on the CPU; a GPU would
+have to wait for the answer, and gives whatever the machine makes of it, as in PyTorch. What is rounded, and its
+remainder, is of real numbers. What holds for all elementwise ops says `lucid.ops.base.declaration`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.short_path import binary
+from lucid.cuda.launch.elementwise import NUMBERS
+from lucid.errors import LucidError
+from lucid.ops.base.declaration import Fused, declare, elementwise
+from lucid.ops.base.elementwise import refuse
+from lucid.ops.base.promotion import promote
+
+if TYPE_CHECKING:
+    from lucid.autograd.recording.primitive import Primitive
+    from lucid.backend.arrays import Array, Number
+    from lucid.tensor import Tensor
+
+REAL_PARTS = "take the real and imaginary parts first"
+
+
+class DivisionByZeroError(LucidError, RuntimeError, ZeroDivisionError):
+    """An integer was divided by zero."""
+
+
+class RoundingModeError(LucidError, RuntimeError, ValueError):
+    """A way of rounding is unknown."""
+
+
+def _has_zero(divisor: Any) -> bool:
+    return isinstance(divisor, np.ndarray | np.generic | int) and not np.all(cast("Any", divisor))
+
+
+def of_whole_quotient(op: Primitive) -> None:
+    """Give a primitive of two real operands its caller, which looks for integers divided by zero on the CPU."""
+
+    def general(a: Any, b: Any) -> Any:
+        refuse(op.name, "c", a, b, instead=REAL_PARTS)
+        a, b = promote(a, b)
+        whole = all((o.array if isinstance(o, TensorBase) else np.asarray(o)).dtype.kind in "biu" for o in (a, b))
+        if whole and _has_zero(b.array if isinstance(b, TensorBase) else b):
+            raise DivisionByZeroError(f"{op.name}: integer division by zero; convert to a floating-point dtype first")
+        return op(a, b)
+
+    op.call = binary(op, general)
+
+
+def _no_slope_a(m: Any, grad: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.zeros_like(m.sum_to(grad, shape=a_shape))
+
+
+def _no_slope_b(m: Any, grad: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.zeros_like(m.sum_to(grad, shape=b_shape))
+
+
+def _trunc_divide(xp: Any, a: Array, b: Array) -> Array:
+    if np.result_type(a, b).kind in "biu":
+        return xp.floor_divide(xp.subtract(a, xp.fmod(a, b)), b)
+    return xp.trunc(xp.divide(a, b))
+
+
+declare(
+    "trunc_divide",
+    _trunc_divide,
+    "division.TruncDivide<{T}>",
+    _no_slope_a,
+    _no_slope_b,
+    dtypes=NUMBERS,
+    caller=of_whole_quotient,
+)
+
+
+def _div_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.neg(m.sum_to(m.mul(grad, m.div(m.div(a, b), b)), shape=b_shape))
+
+
+@elementwise(
+    np.divide,
+    "division.Div",
+    lambda m, grad, b, a_shape: m.sum_to(m.div(grad, b), shape=a_shape),
+    Fused("DivGradB", _div_b),
+)
+def div(input: Tensor, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
+    """Return ``input / other``, elementwise, as it is or rounded to whole numbers.
+
+    With `rounding_mode` None it is the true quotient, of integers in the default floating-point dtype; ``"floor"``
+    rounds down and ``"trunc"`` towards zero, in the promoted dtype and with a gradient of zero; anything else raises a
+    ValueError.
+
+    >>> import lucid
+    >>> lucid.div(lucid.tensor([7.0, -7.0]), 2)
+    tensor([ 3.5000, -3.5000])
+    >>> lucid.div(lucid.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+    tensor([ 3., -4.])
+    """
+    if rounding_mode is None:
+        return GRAPH.div(input, other)
+    if rounding_mode == "floor":
+        return GRAPH.floor_divide(input, other)
+    if rounding_mode == "trunc":
+        return GRAPH.trunc_divide(input, other)
+    raise RoundingModeError(f"div: expected rounding_mode to be None, 'floor' or 'trunc', got {rounding_mode!r}")
+
+
+@elementwise(
+    np.floor_divide,
+    "division.FloorDivide",
+    _no_slope_a,
+    _no_slope_b,
+    dtypes=NUMBERS,
+    caller=of_whole_quotient,
+)
+def floor_divide(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the largest whole number that is not above ``input / other``, elementwise; its gradient is zero.
+
+    >>> import lucid
+    >>> lucid.floor_divide(lucid.tensor([7, -7]), 2)
+    tensor([ 3, -4])
+    """
+    return GRAPH.floor_divide(input, other)
+
+
+def _keep_a(m: Any, grad: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(grad, shape=a_shape)
+
+
+def _remainder_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.neg(m.sum_to(m.mul(grad, m.floor_divide(a, b)), shape=b_shape))
+
+
+@elementwise(
+    np.remainder,
+    "division.Remainder",
+    _keep_a,
+    Fused("RemainderGradB", _remainder_b),
+    dtypes=NUMBERS,
+    caller=of_whole_quotient,
+)
+def remainder(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return ``input - other * floor(input / other)``, elementwise: the remainder with the sign of the divisor.
+
+    Of zero, too, as in Python: ``-0.0`` for a divisor below zero.
+
+    >>> import lucid
+    >>> lucid.remainder(lucid.tensor([7.0, -7.0]), 3)
+    tensor([1., 2.])
+    """
+    return GRAPH.remainder(input, other)
+
+
+def _fmod_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.neg(m.sum_to(m.mul(grad, m.trunc_divide(a, b)), shape=b_shape))
+
+
+@elementwise(
+    np.fmod,
+    "division.Fmod",
+    _keep_a,
+    Fused("FmodGradB<{T}>", _fmod_b),
+    dtypes=NUMBERS,
+    caller=of_whole_quotient,
+)
+def fmod(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return ``input - other * trunc(input / other)``, elementwise: the remainder with the sign of the dividend.
+
+    >>> import lucid
+    >>> lucid.fmod(lucid.tensor([7.0, -7.0]), 3)
+    tensor([ 1., -1.])
+    """
+    return GRAPH.fmod(input, other)
+
+
+@elementwise(
+    np.reciprocal,
+    "division.Reciprocal",
+    Fused("ReciprocalGrad", lambda m, grad, out: m.neg(m.mul(grad, m.square(out)))),
+)
+def reciprocal(input: Tensor) -> Tensor:
+    """Return ``1 / input``, elementwise.
+
+    >>> import lucid
+    >>> lucid.reciprocal(lucid.tensor([2.0, -4.0]))
+    tensor([ 0.5000, -0.2500])
+    """
+    return GRAPH.reciprocal(input)

@@ -1,0 +1,111 @@
+"""Exponentials and logarithms, elementwise: what holds for them all says `lucid.ops.base.declaration`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.ops.base.declaration import Fused, elementwise
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Number
+    from lucid.tensor import Tensor
+
+LN2, LN10 = math.log(2), math.log(10)
+
+
+@elementwise(np.exp, "exponential.Exp", lambda m, grad, out: m.mul(grad, out))
+def exp(input: Tensor) -> Tensor:
+    """Return ``e ** input``, elementwise.
+
+    >>> import lucid
+    >>> lucid.exp(lucid.tensor([0.0, 1.0]))
+    tensor([1.0000, 2.7183])
+    """
+    return GRAPH.exp(input)
+
+
+@elementwise(np.exp2, "exponential.Exp2", Fused("Exp2Grad", lambda m, grad, out: m.mul(m.mul(grad, out), LN2)))
+def exp2(input: Tensor) -> Tensor:
+    """Return ``2 ** input``, elementwise.
+
+    >>> import lucid
+    >>> lucid.exp2(lucid.tensor([0.0, 3.0]))
+    tensor([1., 8.])
+    """
+    return GRAPH.exp2(input)
+
+
+@elementwise(np.expm1, "exponential.Expm1", Fused("Expm1Grad", lambda m, grad, out: m.mul(grad, m.add(out, 1.0))))
+def expm1(input: Tensor) -> Tensor:
+    """Return ``e ** input - 1``, elementwise, exact for small values.
+
+    >>> import lucid
+    >>> lucid.expm1(lucid.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.7183])
+    """
+    return GRAPH.expm1(input)
+
+
+@elementwise(np.log, "exponential.Log", lambda m, grad, x: m.div(grad, x))
+def log(input: Tensor) -> Tensor:
+    """Return the natural logarithm, elementwise; NaN below zero.
+
+    >>> import lucid
+    >>> lucid.log(lucid.tensor([1.0, 10.0]))
+    tensor([0.0000, 2.3026])
+    """
+    return GRAPH.log(input)
+
+
+@elementwise(np.log2, "exponential.Log2", Fused("Log2Grad", lambda m, grad, x: m.div(grad, m.mul(x, LN2))))
+def log2(input: Tensor) -> Tensor:
+    """Return the logarithm to base 2, elementwise; NaN below zero.
+
+    >>> import lucid
+    >>> lucid.log2(lucid.tensor([1.0, 8.0]))
+    tensor([0., 3.])
+    """
+    return GRAPH.log2(input)
+
+
+@elementwise(np.log10, "exponential.Log10", Fused("Log10Grad", lambda m, grad, x: m.div(grad, m.mul(x, LN10))))
+def log10(input: Tensor) -> Tensor:
+    """Return the logarithm to base 10, elementwise; NaN below zero.
+
+    >>> import lucid
+    >>> lucid.log10(lucid.tensor([1.0, 10.0]))
+    tensor([0., 1.])
+    """
+    return GRAPH.log10(input)
+
+
+@elementwise(np.log1p, "exponential.Log1p", Fused("Log1pGrad", lambda m, grad, x: m.div(grad, m.add(x, 1.0))))
+def log1p(input: Tensor) -> Tensor:
+    """Return ``log(1 + input)``, elementwise, exact for small values.
+
+    >>> import lucid
+    >>> lucid.log1p(lucid.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.6931])
+    """
+    return GRAPH.log1p(input)
+
+
+@elementwise(
+    np.logaddexp,
+    "exponential.Logaddexp",
+    Fused("LogaddexpGrad", lambda m, grad, a, b, a_shape: m.sum_to(m.mul(grad, m.sigmoid(m.sub(a, b))), shape=a_shape)),
+    Fused("LogaddexpGrad", lambda m, grad, a, b, b_shape: m.sum_to(m.mul(grad, m.sigmoid(m.sub(b, a))), shape=b_shape),
+          exchanged=True),
+)  # fmt: skip
+def logaddexp(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return ``log(exp(input) + exp(other))``, elementwise, without overflow.
+
+    >>> import lucid
+    >>> lucid.logaddexp(lucid.tensor([0.0, 10.0]), lucid.tensor([0.0, 10.0]))
+    tensor([ 0.6931, 10.6931])
+    """
+    return GRAPH.logaddexp(input, other)

@@ -1,0 +1,90 @@
+"""NaN and infinity, elementwise: where they are, and numbers in their place; see `lucid.ops.base.declaration`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.backend.limits import finfo
+from lucid.cuda.launch.elementwise import ALL
+from lucid.ops.base.core import clone
+from lucid.ops.base.declaration import Fused, elementwise
+from lucid.ops.base.elementwise import refuse, tensor_operand
+from lucid.ops.base.promotion import tensor_dtype
+from lucid.ops.base.scalars import as_number
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+@elementwise(np.isnan, "nonfinite.IsNan", dtypes=ALL, out="bool")
+def isnan(input: Tensor) -> Tensor:
+    """Return where `input` is not a number, elementwise; of a complex number, either part.
+
+    >>> import lucid
+    >>> lucid.isnan(lucid.tensor([1.0, float("inf"), float("nan")]))
+    tensor([False, False,  True])
+    """
+    return GRAPH.isnan(input)
+
+
+@elementwise(np.isinf, "nonfinite.IsInf", dtypes=ALL, out="bool")
+def isinf(input: Tensor) -> Tensor:
+    """Return where `input` is infinite, elementwise; of a complex number, either part.
+
+    >>> import lucid
+    >>> lucid.isinf(lucid.tensor([1.0, float("inf"), float("nan")]))
+    tensor([False,  True, False])
+    """
+    return GRAPH.isinf(input)
+
+
+@elementwise(np.isfinite, "nonfinite.IsFinite", dtypes=ALL, out="bool")
+def isfinite(input: Tensor) -> Tensor:
+    """Return where `input` is neither infinite nor NaN, elementwise.
+
+    >>> import lucid
+    >>> lucid.isfinite(lucid.tensor([1.0, float("inf"), float("nan")]))
+    tensor([ True, False, False])
+    """
+    return GRAPH.isfinite(input)
+
+
+def _nan_to_num(xp: Any, x: Array, *, nan: float, posinf: float, neginf: float) -> Array:
+    out = xp.where(xp.isnan(x), x.dtype.type(nan), x)
+    out[xp.equal(x, np.inf)] = posinf
+    out[xp.equal(x, -np.inf)] = neginf
+    return out
+
+
+@elementwise(
+    _nan_to_num,
+    "nonfinite.NanToNum",
+    Fused("NanToNumGrad", lambda m, grad, x: m.where(m.isfinite(x), grad, 0)),
+)
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """Return `input` with NaN and infinities replaced by numbers, elementwise; their gradient is zero.
+
+    NaN becomes `nan`, or 0; infinities become `posinf` and `neginf`, or the largest and the smallest finite number of
+    the dtype. Integers come back unchanged; complex numbers raise a DtypeError.
+
+    >>> import lucid
+    >>> lucid.nan_to_num(lucid.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
+    tensor([1., 0., 9.])
+    """
+    x = tensor_operand(input)
+    refuse("nan_to_num", "c", x, instead="replace in real and imaginary parts")
+    if x.array.dtype.kind not in "fV":
+        return clone(x)
+    limits = finfo(tensor_dtype(x))
+    return GRAPH.nan_to_num(
+        x,
+        nan=0.0 if nan is None else float(as_number(nan, "nan")),
+        posinf=limits.max if posinf is None else float(as_number(posinf, "posinf")),
+        neginf=limits.min if neginf is None else float(as_number(neginf, "neginf")),
+    )

@@ -1,0 +1,187 @@
+"""Powers and roots, elementwise: what holds for them all says `lucid.ops.base.declaration`."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.short_path import binary
+from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
+from lucid.errors import LucidError
+from lucid.ops.base.declaration import Fused, elementwise
+from lucid.ops.base.elementwise import is_bool, refuse, summed
+from lucid.ops.base.promotion import promote
+
+if TYPE_CHECKING:
+    from lucid.autograd.recording.primitive import Primitive
+    from lucid.backend.arrays import Array, Number
+    from lucid.tensor import Tensor
+
+
+class NegativePowerError(LucidError, RuntimeError, ValueError):
+    """An integer was raised to a negative power, which is no integer."""
+
+
+def _power_on(xp: Any, a: Any, b: Any) -> Array:
+    if isinstance(b, int | float):
+        # the library's pow costs ten times a product
+        if b == 2:
+            return xp.square(a)
+        if b == 1:
+            return xp.array(a)
+        if b == 0:
+            return xp.ones_like(a)
+        if b == 3:
+            return xp.multiply(xp.square(a), a)
+        if a.dtype.kind in "fcV":
+            if b == 0.5:
+                return xp.sqrt(a)
+            if b == -1:
+                return xp.reciprocal(a)
+            if b == -0.5:
+                return xp.reciprocal(xp.sqrt(a))
+    elif getattr(b, "dtype", None) is not None and b.dtype.kind == "i":
+        if b.ndim or not isinstance(a, int):
+            return _integer_power(xp, a, b)
+    elif xp is np and not isinstance(a, int | float | complex) and is_repeated_half(a, b):
+        # NumPy takes a root for a power that it repeats, and that of -inf is NaN, and of -0.0 is -0.0
+        a = np.where(b == 0.5, np.where(a == -np.inf, np.inf, a + 0.0), a).astype(a.dtype, copy=False)
+    return xp.power(a, b)
+
+
+def is_repeated_half(a: Array, b: Array) -> bool:
+    """Whether NumPy may meet 0.5 as the exponent of several real elements."""
+    if a.dtype.kind not in "fV" or (b.ndim and b.shape == a.shape and 0 not in b.strides):
+        return False
+    return bool((b == 0.5).any()) if b.ndim else b.item() == 0.5
+
+
+def _integer_power(xp: Any, a: Any, b: Array) -> Array:
+    """Return integers to the power of integers of any sign: fractions become zero."""
+    power = xp.power(a, xp.maximum(b, 0))
+    if xp is np and not (b < 0).any():
+        return power
+    inverse = xp.where(xp.equal(a, 1), 1, xp.where(xp.equal(a, -1), 1 - 2 * (b & 1), 0))
+    return xp.where(b < 0, inverse, power).astype(power.dtype)
+
+
+_POW = Elementwise("power", "Pow", "TT", dtypes=NUMBERS)
+_POW_NUMBER = Elementwise("power", "PowNumber", "TT")
+_POW_GRAD_A = Elementwise("power", "PowGradA", "TTT")
+_POW_NUMBER_GRAD = Elementwise("power", "PowNumberGrad", "TTT")
+
+
+def _pow_cuda(a: Any, b: Any) -> Any:
+    by_number = isinstance(b, int | float) and a.dtype.kind in "fV"
+    return (_POW_NUMBER if by_number else _POW)(a, b)
+
+
+def _pow_a_cuda(grad: Array, a: Array, b: Any, a_shape: tuple[int, ...]) -> Any:
+    kernel = _POW_NUMBER_GRAD if isinstance(b, int | float) else _POW_GRAD_A
+    return summed(kernel)(grad, a, b, a_shape)
+
+
+def _pow_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+    if not isinstance(b, int | float | complex):
+        slope = m.where(m.eq(b, 0), 0, m.mul(b, m.pow(a, m.sub(b, 1))))
+    elif b == 0:
+        return m.zeros_like(m.mul(grad, a))
+    elif b == 1:
+        return grad
+    else:
+        slope = m.mul(a if b == 2 else m.pow(a, b - 1), b)
+    return m.sum_to(m.mul(grad, slope), shape=a_shape)
+
+
+def _pow_b(m: Any, grad: Any, a: Any, b: Any, out: Any, b_shape: tuple[int, ...]) -> Any:
+    if not isinstance(a, int | float | complex):
+        slope = m.where(m.logical_and(m.eq(a, 0), m.ge(m.real(b), 0)), 0, m.mul(out, m.log(a)))
+    elif a == 0:
+        slope = m.where(m.ge(m.real(b), 0), 0, m.mul(out, -math.inf))
+    elif isinstance(a, complex):
+        slope = m.mul(out, cmath.log(a))
+    else:
+        slope = m.mul(out, math.log(a) if a > 0 else math.nan)
+    return m.sum_to(m.mul(grad, slope), shape=b_shape)
+
+
+def _of_powers(op: Primitive) -> None:
+    def general(a: Any, b: Any) -> Any:
+        if is_bool(a) and is_bool(b) and isinstance(b, TensorBase):
+            refuse("pow", "b", a, b, instead="use logical_or(a, ~b), or convert to integers first")
+        integral = isinstance(a, TensorBase) and a.array.dtype.kind in "biu"
+        if integral and isinstance(b, int) and b < 0:
+            raise NegativePowerError(
+                f"pow: integers cannot be raised to the negative power {b}; convert to a floating-point dtype first"
+            )
+        return op(*promote(a, b))
+
+    op.call = binary(op, general)
+
+
+@elementwise(_power_on, _pow_cuda, Fused(_pow_a_cuda, _pow_a), Fused("power.PowGradB", _pow_b), caller=_of_powers)
+def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
+    """Return `input` to the power of `exponent`, elementwise; one of the two is a tensor.
+
+    The gradient of the base is zero where the exponent is zero, that of the exponent where the base is zero and the
+    exponent is not negative. Integers with a negative integer as exponent raise a NegativePowerError, two tensors of
+    bools a DtypeError.
+
+    >>> import lucid
+    >>> lucid.pow(lucid.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """
+    return GRAPH.pow(input, exponent)
+
+
+@elementwise(
+    np.square,
+    "power.Square",
+    Fused("SquareGrad", lambda m, grad, x: m.mul(m.mul(grad, x), 2)),
+    refused=("b", "convert to integers first"),
+    dtypes=NUMBERS,
+)
+def square(input: Tensor) -> Tensor:
+    """Return ``input ** 2``, elementwise, not of bools.
+
+    >>> import lucid
+    >>> lucid.square(lucid.tensor([1.0, -3.0]))
+    tensor([1., 9.])
+    """
+    return GRAPH.square(input)
+
+
+@elementwise(np.sqrt, "power.Sqrt", Fused("SqrtGrad", lambda m, grad, out: m.div(grad, m.mul(out, 2))))
+def sqrt(input: Tensor) -> Tensor:
+    """Return the square root, elementwise; NaN below zero.
+
+    >>> import lucid
+    >>> lucid.sqrt(lucid.tensor([4.0, 9.0]))
+    tensor([2., 3.])
+    """
+    return GRAPH.sqrt(input)
+
+
+def _rsqrt(xp: Any, x: Array) -> Array:
+    root = xp.sqrt(x)
+    return np.divide(1, root, out=root) if xp is np and root.shape else xp.reciprocal(root)
+
+
+@elementwise(
+    _rsqrt,
+    "power.Rsqrt",
+    Fused("RsqrtGrad", lambda m, grad, out: m.mul(m.mul(grad, -0.5), m.mul(m.square(out), out))),
+)
+def rsqrt(input: Tensor) -> Tensor:
+    """Return ``1 / sqrt(input)``, elementwise; NaN below zero.
+
+    >>> import lucid
+    >>> lucid.rsqrt(lucid.tensor([4.0, 16.0]))
+    tensor([0.5000, 0.2500])
+    """
+    return GRAPH.rsqrt(input)

@@ -1,0 +1,130 @@
+"""Whole numbers near given ones, elementwise; what holds for them all says `lucid.ops.base.declaration`.
+
+They take real tensors but no bools. Integers are whole already: they come back as a copy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.short_path import unary
+from lucid.cuda.launch.elementwise import Elementwise
+from lucid.errors import DtypeError
+from lucid.ops.base.blocks import rounded_once
+from lucid.ops.base.core import clone
+from lucid.ops.base.declaration import FLOATING, elementwise, flat
+from lucid.ops.base.elementwise import refuse, tensor_operand
+from lucid.ops.base.promotion import tensor_dtype
+from lucid.ops.base.scalars import as_int
+
+if TYPE_CHECKING:
+    from lucid.autograd.recording.primitive import Primitive
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+PARTS = "take real and imaginary parts, or convert to a number type first"
+
+
+def of_fractions(op: Primitive) -> None:
+    """Give a primitive that rounds its caller, which copies integers."""
+
+    def general(x: Any) -> Any:
+        refuse(op.name, "bc", x, instead=PARTS)
+        operand = tensor_operand(x)
+        return op(operand) if operand.array.dtype.kind in "fV" else clone(operand)
+
+    op.call = unary(op, general)
+
+
+@elementwise(np.floor, "rounding.Floor", flat, caller=of_fractions)
+def floor(input: Tensor) -> Tensor:
+    """Return the largest whole number that is not above `input`, elementwise; its gradient is zero.
+
+    >>> import lucid
+    >>> lucid.floor(lucid.tensor([1.7, -1.7]))
+    tensor([ 1., -2.])
+    """
+    return GRAPH.floor(input)
+
+
+@elementwise(np.ceil, "rounding.Ceil", flat, caller=of_fractions)
+def ceil(input: Tensor) -> Tensor:
+    """Return the smallest whole number that is not below `input`, elementwise; its gradient is zero.
+
+    >>> import lucid
+    >>> lucid.ceil(lucid.tensor([1.7, -1.7]))
+    tensor([ 2., -1.])
+    """
+    return GRAPH.ceil(input)
+
+
+@elementwise(np.trunc, "rounding.Trunc", flat, caller=of_fractions)
+def trunc(input: Tensor) -> Tensor:
+    """Return `input` without its fraction, elementwise; its gradient is zero.
+
+    >>> import lucid
+    >>> lucid.trunc(lucid.tensor([1.7, -1.7]))
+    tensor([ 1., -1.])
+    """
+    return GRAPH.trunc(input)
+
+
+def _to_decimals(xp: Any, x: Array, *, decimals: int) -> Array:
+    # powers of ten with a positive exponent are exact
+    ten = x.dtype.type(10.0 ** abs(decimals))
+    return xp.rint(x * ten) / ten if decimals > 0 else xp.rint(x / ten) * ten
+
+
+def _round(xp: Any, x: Array, *, decimals: int) -> Array:
+    return xp.rint(x) if decimals == 0 else rounded_once(_to_decimals, xp, x, decimals=decimals)
+
+
+_ROUND = Elementwise("rounding", "Round")
+_ROUND_DECIMALS = Elementwise("rounding", "RoundDecimals", "TS")
+_ROUND_TENS = Elementwise("rounding", "RoundTens", "TS")
+
+
+def _round_cuda(x: Array, *, decimals: int) -> Any:
+    if decimals == 0:
+        return _ROUND(x)
+    return (_ROUND_DECIMALS if decimals > 0 else _ROUND_TENS)(x, 10.0 ** abs(decimals))
+
+
+@elementwise(_round, _round_cuda, flat)
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+    """Return the nearest number of so many `decimals`, elementwise, the even one of two; its gradient is zero.
+
+    Negative `decimals` round to tens, hundreds and so on; for integers they are zero, or a DtypeError is raised.
+
+    >>> import lucid
+    >>> lucid.round(lucid.tensor([0.5, 1.5, -2.7]))
+    tensor([ 0.,  2., -3.])
+    >>> lucid.round(lucid.tensor([1.26]), decimals=1)
+    tensor([1.3000])
+    """
+    x = tensor_operand(input)
+    refuse("round", "bc", x, instead=PARTS)
+    decimals = as_int(decimals, "decimals")
+    if x.array.dtype.kind in "fV":
+        return GRAPH.round(x, decimals=decimals)
+    if decimals:
+        raise DtypeError(f"round: expected decimals=0 for a tensor of {tensor_dtype(x)}, got {decimals}")
+    return clone(x)
+
+
+def _frac(xp: Any, x: Array) -> Array:
+    return xp.subtract(x, xp.trunc(x))
+
+
+@elementwise(_frac, "rounding.Frac", lambda m, grad: grad, refused=FLOATING)
+def frac(input: Tensor) -> Tensor:
+    """Return ``input - trunc(input)``, elementwise, of a floating-point tensor: the fraction, with the sign of `input`.
+
+    >>> import lucid
+    >>> lucid.frac(lucid.tensor([1.5, -1.5]))
+    tensor([ 0.5000, -0.5000])
+    """
+    return GRAPH.frac(input)

@@ -1,0 +1,120 @@
+"""Trigonometric functions and their inverses, elementwise.
+
+What holds for them all says `lucid.ops.base.declaration`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.ops.base.declaration import REAL, Fused, elementwise
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Number
+    from lucid.tensor import Tensor
+
+
+@elementwise(np.sin, "trigonometry.Sin", Fused("SinGrad", lambda m, grad, x: m.mul(grad, m.cos(x))))
+def sin(input: Tensor) -> Tensor:
+    """Return the sine of angles in radians, elementwise.
+
+    >>> import lucid
+    >>> lucid.sin(lucid.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8415])
+    """
+    return GRAPH.sin(input)
+
+
+@elementwise(np.cos, "trigonometry.Cos", Fused("CosGrad", lambda m, grad, x: m.neg(m.mul(grad, m.sin(x)))))
+def cos(input: Tensor) -> Tensor:
+    """Return the cosine of angles in radians, elementwise.
+
+    >>> import lucid
+    >>> lucid.cos(lucid.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.5403])
+    """
+    return GRAPH.cos(input)
+
+
+@elementwise(np.tan, "trigonometry.Tan", Fused("TanGrad", lambda m, grad, out: m.mul(grad, m.add(m.square(out), 1.0))))
+def tan(input: Tensor) -> Tensor:
+    """Return the tangent of angles in radians, elementwise.
+
+    >>> import lucid
+    >>> lucid.tan(lucid.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.5574])
+    """
+    return GRAPH.tan(input)
+
+
+@elementwise(
+    np.arcsin,
+    "trigonometry.Asin",
+    Fused("AsinGrad", lambda m, grad, x: m.div(grad, m.sqrt(m.sub(1.0, m.square(x))))),
+)
+def asin(input: Tensor) -> Tensor:
+    """Return the angle in [-pi/2, pi/2] whose sine is `input`, elementwise; NaN outside of [-1, 1].
+
+    >>> import lucid
+    >>> lucid.asin(lucid.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.5708])
+    """
+    return GRAPH.asin(input)
+
+
+@elementwise(
+    np.arccos,
+    "trigonometry.Acos",
+    Fused("AcosGrad", lambda m, grad, x: m.neg(m.div(grad, m.sqrt(m.sub(1.0, m.square(x)))))),
+)
+def acos(input: Tensor) -> Tensor:
+    """Return the angle in [0, pi] whose cosine is `input`, elementwise; NaN outside of [-1, 1].
+
+    >>> import lucid
+    >>> lucid.acos(lucid.tensor([0.0, 1.0]))
+    tensor([1.5708, 0.0000])
+    """
+    return GRAPH.acos(input)
+
+
+@elementwise(np.arctan, "trigonometry.Atan", Fused("AtanGrad", lambda m, grad, x: m.div(grad, m.add(m.square(x), 1.0))))
+def atan(input: Tensor) -> Tensor:
+    """Return the angle in (-pi/2, pi/2) whose tangent is `input`, elementwise.
+
+    >>> import lucid
+    >>> lucid.atan(lucid.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7854])
+    """
+    return GRAPH.atan(input)
+
+
+def _over_square(m: Any, x: Any, a: Any, b: Any) -> Any:
+    """Return ``x / (a**2 + b**2)``, zero at the origin, where the angle jumps."""
+    size = m.add(m.square(a), m.square(b))
+    return m.where(m.eq(size, 0), 0, m.div(x, size))
+
+
+def _atan2_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(m.mul(grad, _over_square(m, b, a, b)), shape=a_shape)
+
+
+def _atan2_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+    return m.neg(m.sum_to(m.mul(grad, _over_square(m, a, a, b)), shape=b_shape))
+
+
+@elementwise(
+    np.arctan2, "trigonometry.Atan2", Fused("Atan2GradA", _atan2_a), Fused("Atan2GradB", _atan2_b), refused=REAL
+)
+def atan2(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the angle in [-pi, pi] of the point with ordinate `input` and abscissa `other`, elementwise.
+
+    Defined on real numbers.
+
+    >>> import lucid
+    >>> lucid.atan2(lucid.tensor([1.0, -1.0]), lucid.tensor([1.0, -1.0]))
+    tensor([ 0.7854, -2.3562])
+    """
+    return GRAPH.atan2(input, other)

@@ -1,0 +1,374 @@
+"""``x[index]`` and ``x[index] = value``: basic indices give views, tensors and masks pick copies."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from lucid.arguments import unfit
+from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.recording.views import change_in_place
+from lucid.backend.arrays import asarray, is_array, namespace, on
+from lucid.backend.device import device_of
+from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
+from lucid.ops.base.promotion import array_of, cast_to, tensor_dtype
+from lucid.ops.base.scalars import as_bool
+from lucid.ops.index.accumulation import neighbours
+from lucid.ops.index.masked_select import masked_fill, masked_select
+from lucid.ops.index.select import check_indices, fitted, pick, put, view_at
+from lucid.ops.shape.axes import permute
+from lucid.ops.shape.reshape import reshape
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+# What ends a slice as it is; anything else is made an integer first.
+PLAIN = frozenset((int, type(None)))
+
+
+class Key(NamedTuple):
+    """What ``[index]`` asks for: first a view, then elements picked from it.
+
+    Attributes
+    ----------
+    basic : tuple
+        Integers, slices with steps above zero, Nones, and an Ellipsis at the end.
+    dims : tuple of int
+        Dimensions of the view that tensors index.
+    indices : list of Tensor
+        One of integers for each of `dims`.
+    mask : Tensor or None
+        The only index, of bools, of the shape of the view; then there are no others.
+    order : tuple of int
+        In which the dimensions of the view come; its last ones stay where they are.
+    """
+
+    basic: tuple[Any, ...]
+    dims: tuple[int, ...] = ()
+    indices: tuple[Any, ...] = ()
+    mask: Any = None
+    order: tuple[int, ...] = ()
+
+    def view_of(self, input: Any) -> Any:
+        """Return the view of `input`; itself if it is all of it and only picked from."""
+        if (self.dims or self.mask is not None) and all(part is ... or part == slice(None) for part in self.basic):
+            view = input
+        else:
+            view = view_at(input, index=self.basic)
+        return permute(view, *self.order, *range(len(self.order), view.array.ndim)) if self.order else view
+
+
+def parse(index: Any, input: Any) -> Key:
+    """Return what ``input[index]`` asks for.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If an index lies outside of its dimension, or there are more than dimensions.
+    ShapeError
+        If a mask does not have the shape of what it masks.
+    DtypeError
+        If an index is not of a kind that indexes.
+    ValueError
+        If a slice has a step of zero or below.
+    """
+    array: Array = input.array
+    shape = array.shape
+    if type(index) is int and shape:
+        return Key((element(index, 0, shape), ...))
+    items: Any = [as_index(item, array) for item in (cast("Any", index) if isinstance(index, tuple) else (index,))]
+    if len(items) == 1 and isinstance(items[0], TensorBase):
+        mask: Array = items[0].array
+        if mask.dtype.kind == "b" and mask.shape == shape and shape:
+            return Key((...,), mask=items[0])
+    taken = sum([dims_taken(item) for item in items])
+    if taken > len(shape):
+        raise IndexOutOfRangeError(
+            f"too many indices for tensor of dimension {len(shape)}: got {taken}; shape is {list(shape)}"
+        )
+    basic: list[Any] = []
+    dims: list[int] = []
+    indices: list[Any] = []
+    # the next dimension of the input, and how many fewer the view has behind it
+    dim = dropped = 0
+    rest = len(shape) - taken
+    for item in items:
+        if type(item) is int:
+            basic.append(element(item, dim, shape))
+            dim += 1
+            dropped += 1
+        elif type(item) is slice:
+            basic.append(item)
+            dim += 1
+        elif item is None:
+            basic.append(None)
+        elif item is ...:
+            if rest < 0:
+                raise IndexOutOfRangeError("an index can only have a single ellipsis ('...')")
+            basic += [slice(None)] * rest
+            dim, rest = dim + rest, -1
+        else:
+            parts = places_of(item, dim, shape)
+            place = len(basic) - dropped
+            dims += range(place, place + len(parts))
+            indices += parts
+            # a single bool indexes a new dimension of size one: it takes all or nothing
+            new = item.array.dtype.kind == "b" and not item.array.ndim
+            basic += [None] if new else [slice(None)] * len(parts)
+            dim += 0 if new else len(parts)
+    return beside((*basic, ...), tuple(dims), tuple(indices))
+
+
+def beside(basic: tuple[Any, ...], dims: tuple[int, ...], indices: tuple[Any, ...]) -> Key:
+    """Return the key, with indices of no dimensions moved beside the others where these alone are neighbours.
+
+    Such an index is on a CUDA device, where it is not read, and picks as the others do; but like the integer that it is
+    on the CPU it must not send their common shape to the front.
+    """
+    if len(dims) < 2 or neighbours(dims):
+        return Key(basic, dims, indices)
+    single = [place for place, index in enumerate(indices) if not index.array.ndim]
+    others = [place for place, index in enumerate(indices) if index.array.ndim]
+    if not single or not others:
+        return Key(basic, dims, indices)
+    dropped = [dims[place] for place in single]
+    rest = [dim for dim in range(sum(type(part) is not int for part in basic[:-1])) if dim not in dropped]
+    places = tuple([rest.index(dims[place]) for place in others])
+    if not neighbours(places):
+        return Key(basic, dims, indices)
+    first = places[0]
+    order = (*rest[:first], *dropped, *rest[first:])
+    picks = tuple([indices[place] for place in (*single, *others)])
+    return Key(basic, tuple(range(first, first + len(picks))), picks, order=order)
+
+
+def places_of(item: Any, dim: int, shape: tuple[int, ...]) -> list[Any]:
+    """Return a tensor that indexes from `dim` on as tensors of integers, one for each dimension."""
+    array: Array = item.array
+    if array.dtype.kind != "b":
+        return [item]
+    if array.shape != shape[dim : dim + array.ndim]:
+        raise ShapeError(
+            f"The shape of the mask {list(array.shape)} at index {dim} does not match the shape of the indexed tensor "
+            f"{list(shape)} there"
+        )
+    return true_places(array if array.ndim else array.reshape(1))
+
+
+def true_places(mask: Array) -> list[Any]:
+    """Return where a mask of one or more dimensions is true: a tensor of integers for each of them."""
+    with on(mask):
+        return [wrap(part) for part in namespace(mask).nonzero(mask)]
+
+
+def as_index(item: Any, array: Array) -> Any:
+    """Return one part of an index as int, slice with steps above zero, None, Ellipsis, or a tensor."""
+    if item is None or item is ... or type(item) is int:
+        return item
+    if type(item) is slice:
+        ends = cast("Any", item)
+        if ends.step is None and type(ends.start) in PLAIN and type(ends.stop) in PLAIN:
+            return ends
+        parts = [None if end is None else operator.index(end) for end in (ends.start, ends.stop, ends.step)]
+        if parts[2] is not None and parts[2] <= 0:
+            raise SettingError(f"slice step must be greater than zero, got {parts[2]}; use lucid.flip to reverse")
+        return slice(*parts)
+    if isinstance(item, TensorBase):
+        tensor: Any = item
+    elif is_array(item) or isinstance(item, bool):
+        tensor = wrap(asarray(item, device=device_of(array)))
+    elif isinstance(item, list | tuple | range):
+        nested = cast("Any", item)
+        tensor = wrap(asarray(nested, None if len(nested) else "int64", device_of(array)))
+    elif hasattr(item, "__index__"):
+        return operator.index(item)
+    else:
+        raise DtypeError(
+            "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid indices, got "
+            f"{type(item).__name__}"
+        )
+    kind = tensor.array.dtype
+    if kind.kind not in "ib":
+        raise DtypeError(
+            f"tensors used as indices must be of int8, int16, int32, int64 or bool, got {kind.name}; convert it with "
+            ".to(lucid.int64), or a mask with .to(lucid.bool)"
+        )
+    if type(tensor.array) is np.ndarray and not tensor.array.ndim and kind.kind == "i":
+        return int(tensor.array)
+    return tensor
+
+
+def dims_taken(item: Any) -> int:
+    """Return how many dimensions one part of an index takes."""
+    if item is None or item is ...:
+        return 0
+    if type(item) is int or type(item) is slice or item.array.dtype.kind != "b":
+        return 1
+    return item.array.ndim
+
+
+def element(index: int, dim: int, shape: tuple[int, ...]) -> int:
+    """Return an integer index counted from the left."""
+    size = shape[dim]
+    if not -size <= index < size:
+        raise IndexOutOfRangeError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+    return index + size if index < 0 else index
+
+
+def getitem(input: Tensor, index: Any) -> Tensor:
+    """Return ``input[index]``: a view for integers, slices, None and Ellipsis, a copy where tensors or masks pick.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    index : int, slice, None, Ellipsis, Tensor, array, list, or a tuple of these
+        Integers and slices are applied first, and tensors of one integer are integers; but on CUDA, where these are
+        not read, they pick a copy. Indices of integers broadcast against each other; their common shape stands in the
+        place of the dimensions that they index if these are neighbours, else in front. A mask of bools stands for the
+        indices of its true elements.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If an index lies outside of its dimension (on CUDA only in debug mode), or there are too many.
+    ShapeError
+        If a mask does not have the shape of what it masks, or indices do not broadcast.
+    DtypeError
+        If something indexes that is neither integer nor bool.
+    ValueError
+        If a slice has a step of zero or below.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> x[0, ::2]
+    tensor([1, 3])
+    >>> x[:, [2, 0]]
+    tensor([[3, 1],
+            [6, 4]])
+    >>> x[x > 4]
+    tensor([5, 6])
+    """
+    key = parse(index, input)
+    view = key.view_of(input)
+    if key.mask is not None:
+        return masked_select(view, key.mask)
+    return pick(view, key.dims, key.indices) if key.dims else view
+
+
+def setitem(target: Tensor, index: Any, value: Any) -> None:
+    """Write ``target[index] = value`` in place; gradients flow to `value` there, and to the old values elsewhere.
+
+    Parameters
+    ----------
+    target : Tensor
+        What is changed; tensors on the same memory change with it.
+    index : int, slice, None, Ellipsis, Tensor, array, list, or a tuple of these
+        As for :func:`getitem`. If a place is named more than once, one of the values stays.
+    value : Tensor, array, number or nested list
+        Broadcast to the shape of ``target[index]`` and cast to its dtype.
+
+    Raises
+    ------
+    IndexOutOfRangeError, ShapeError, DtypeError, ValueError
+        As for :func:`getitem`, or if the value does not fit. Nothing is changed then.
+    InplaceError
+        If the target may not be changed: a leaf that requires grad while gradients are recorded.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.zeros(2, 3)
+    >>> x[:, 1] = 5
+    >>> x
+    tensor([[0., 5., 0.],
+            [0., 5., 0.]])
+    """
+    key = parse(index, target)
+    view = key.view_of(target)
+    new = as_value(value, view)
+    if key.mask is not None and not new.array.ndim:
+        change_in_place(view, masked_fill(view, key.mask, new))
+        return
+    dims, indices = key.dims, key.indices
+    if key.mask is not None:
+        mask = key.mask.array
+        dims, indices = tuple(range(mask.ndim)), tuple(true_places(mask))
+    if not dims:
+        change_in_place(view, fitted(new, view.array.shape))
+        return
+    shape = check_indices(view.array.shape, dims, indices)
+    change_in_place(view, put(view, fitted(new, shape), *indices, dims=dims, accumulate=False))
+
+
+def as_value(value: Any, target: Any) -> Any:
+    """Return what is assigned as a tensor of the dtype of `target`; all but tensors is made on its device."""
+    dtype = tensor_dtype(target)
+    if isinstance(value, TensorBase):
+        return cast_to(value, dtype)
+    if is_array(value):
+        return cast_to(wrap(asarray(value, device=device_of(target.array))), dtype)
+    return wrap(asarray(value, dtype, device_of(target.array)))
+
+
+def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """Return a copy of `input` with `values` written, or added, at `indices`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    indices : tuple of Tensor
+        One for each of the first dimensions, of integers, or masks of bools; they broadcast against each other.
+    values : Tensor
+        Of the dtype of `input`, broadcast to the shape of ``input[indices]``.
+    accumulate : bool
+        Whether to add to what is there, each repetition of a place counted.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    IndexOutOfRangeError, ShapeError, DtypeError
+        As for :func:`getitem`; or if the values do not fit, or an index is no tensor.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> at = (lucid.tensor([0, 0]),)
+    >>> lucid.index_put(lucid.zeros(2), at, lucid.tensor([1.0, 2.0]), accumulate=True)
+    tensor([3., 0.])
+    """
+    accumulate = as_bool(accumulate, "accumulate")
+    array: Array = array_of(input)
+    if not isinstance(indices, tuple | list):
+        raise unfit(indices, "a tuple of tensors", "indices")
+    places = [as_index(index, array) for index in cast("tuple[Any, ...]", indices)]
+    if not places or any(place is None or place is ... or type(place) is slice for place in places):
+        raise DtypeError(f"index_put: expected one or more tensors as indices, got {indices!r}; use x[index] = value")
+    # one place is written as a list of one, because x[place] takes it for a view
+    lists = [wrap(asarray([p], "int64", device_of(array))) if type(p) is int else p for p in places]
+    key = parse(tuple(lists), input)
+    dims, picks = key.dims, key.indices
+    if key.mask is not None:
+        mask = key.mask.array
+        dims, picks = tuple(range(mask.ndim)), tuple(true_places(mask))
+    new, view = as_value(values, input), key.view_of(input)
+    shape = check_indices(view.array.shape, dims, picks)
+    out = put(view, fitted(new, shape), *picks, dims=dims, accumulate=accumulate)
+    # a single bool has added a dimension
+    return out if out.array.shape == array.shape else reshape(out, array.shape)

@@ -1,0 +1,1 @@
+"""The functions behind layers: convolution, pooling, normalisation, attention, embedding."""

@@ -1,0 +1,388 @@
+"""Scaled dot-product attention, with the weights computed block by block and never kept."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import wrap
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.primitive import primitive
+from lucid.backend.arrays import namespace
+from lucid.backend.device import device_of
+from lucid.backend.random.draws import bernoulli, default_generator_for
+from lucid.cuda.launchers import attention as on_cuda
+from lucid.errors import DtypeError, ShapeError
+from lucid.ops.base.core import sum_to_array
+from lucid.ops.base.one_device import on_one_device
+from lucid.ops.base.promotion import accumulation_dtype, array_of
+from lucid.ops.base.scalars import as_bool, as_number
+from lucid.ops.linalg.matrices import broadcast_to_shape, product, same_dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+# Weights of one block of heads, in bytes: on the CPU what stays in the cache, on a GPU what is worth a launch.
+CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20
+LARGE = 32
+
+
+def blocks(xp: Any, q: Array, k: Array, itemsize: int) -> Iterator[tuple[int, ...]]:
+    """Yield indices of leading dimensions, as few as leave weights that fit a block."""
+    lead = q.shape[:-2]
+    limit = CPU_BLOCK if xp is np else CUDA_BLOCK
+    depth = 0
+    while depth < len(lead) and math.prod(lead[depth:]) * q.shape[-2] * k.shape[-2] * itemsize > limit:
+        depth += 1
+    return np.ndindex(*lead[:depth])
+
+
+def spread_over(xp: Any, x: Array | None, q: Array, k: Array) -> Array | None:
+    """Return a mask as a view of the shape of the weights."""
+    return None if x is None else xp.broadcast_to(x, (*q.shape[:-1], k.shape[-2]))
+
+
+def with_causal(xp: Any, bias: Array | None, q: Array, k: Array, dtype: Any, *, causal: bool) -> Array | None:
+    """Return the mask, with minus infinity where a query would look at a later key."""
+    if not causal:
+        return bias
+    rows, columns = xp.arange(q.shape[-2])[:, None], xp.arange(k.shape[-2])
+    later = xp.where(columns > rows, dtype.type(-math.inf), dtype.type(0))
+    return later if bias is None else bias + later
+
+
+def scores(xp: Any, q: Array, k: Array, bias: Array | None, block: tuple[int, ...], scale: float, dtype: Any) -> Array:
+    """Return the scaled and masked products of the queries and keys of a block."""
+    s = product(xp, q[block].astype(dtype) * dtype.type(scale), k[block].astype(dtype, copy=False).swapaxes(-1, -2))
+    if bias is not None:
+        s += bias[block]
+    return s
+
+
+def moderate(x: Array) -> bool:
+    """Return whether x has digits enough behind the point, everywhere."""
+    return bool(np.abs(x).max(initial=0) < LARGE)
+
+
+def weights_of(
+    xp: Any, q: Array, k: Array, bias: Array | None, block: tuple[int, ...], scale: float, dtype: Any
+) -> tuple[Array, Array]:
+    """Return the softmax of the scaled and masked products of a block, and the logarithms of its denominators."""
+    s = scores(xp, q, k, bias, block, scale, dtype)
+    top = s.max(-1, keepdims=True) if s.shape[-1] else xp.zeros((*s.shape[:-1], 1), dtype)
+    top = xp.where(top == -math.inf, dtype.type(0), top)
+    s -= top
+    xp.exp(s, out=s)
+    sums = s.sum(-1, keepdims=True)
+    sums = xp.where(sums == 0, dtype.type(1), sums)
+    s /= sums
+    return s, (top + xp.log(sums))[..., 0]
+
+
+@primitive(outputs=("out", "total"))
+def attention(
+    xp: Any,
+    q: Array,
+    k: Array,
+    v: Array,
+    bias: Array | None,
+    keep: Array | None,
+    *,
+    scale: float,
+    drop: float,
+    causal: bool,
+) -> tuple[Array, Array]:
+    """Return ``softmax(scale * q @ k.T + bias) @ v`` and the logarithm of the softmax's denominators.
+
+    A row whose scores are all minus infinity has weights of zero.
+    """
+    dtype = accumulation_dtype(q.dtype)
+    if not k.shape[-2]:
+        return xp.zeros((*q.shape[:-1], v.shape[-1]), q.dtype), xp.zeros(q.shape[:-1], dtype)
+    out = xp.empty((*q.shape[:-1], v.shape[-1]), q.dtype)
+    total = xp.empty(q.shape[:-1], dtype)
+    bias = spread_over(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
+    keep = spread_over(xp, keep, q, k)
+    for block in blocks(xp, q, k, dtype.itemsize):
+        s, total[block] = weights_of(xp, q, k, bias, block, scale, dtype)
+        if keep is not None:
+            s *= keep[block]
+            s *= dtype.type(1 / (1 - drop))
+        out[block] = product(xp, s, v[block].astype(dtype, copy=False))
+    return out, total
+
+
+attention.cuda(on_cuda.attention)
+
+
+@attention.vjp("q", "k", "v", "bias")
+def attention_vjp(
+    m: Any,
+    grad: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    bias: Any,
+    keep: Any,
+    out: Any,
+    total: Any,
+    scale: Any,
+    drop: Any,
+    causal: Any,
+    needs: Any,
+) -> Any:
+    """Return the gradients of queries, keys, values and mask."""
+    return m.attention_grad(
+        grad[0], q, k, v, bias, keep, out, total, scale=scale, drop=drop, causal=causal, needs=needs
+    )
+
+
+@primitive(outputs=("q_grad", "k_grad", "v_grad", "bias_grad"), differentiable=(0, 1, 2, 3))
+def attention_grad(
+    xp: Any,
+    g: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    bias: Array | None,
+    keep: Array | None,
+    out: Array,
+    total: Array,
+    *,
+    scale: float,
+    drop: float,
+    causal: bool,
+    needs: tuple[bool, ...],
+) -> tuple[Array | None, ...]:
+    """Return the gradients of :func:`attention`, with the weights computed anew; None for those not needed."""
+    dtype = accumulation_dtype(q.dtype)
+    q_grad = xp.empty(q.shape, q.dtype) if needs[0] else None
+    k_grad = xp.empty(k.shape, k.dtype) if needs[1] else None
+    v_grad = xp.empty(v.shape, v.dtype) if needs[2] else None
+    bias_grad = xp.zeros(bias.shape, dtype) if needs[3] and bias is not None else None
+    spread = spread_over(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
+    keep = spread_over(xp, keep, q, k)
+    factor = dtype.type(scale)
+    for block in blocks(xp, q, k, dtype.itemsize):
+        # a large `total` has few digits behind the point, and so has a rounded `out`, of which a difference is taken
+        exact = xp is np and out.dtype == dtype and moderate(total[block]) and moderate(out[block])
+        if exact:
+            weights = scores(xp, q, k, spread, block, scale, dtype)
+            weights -= total[block][..., None]
+            xp.exp(weights, out=weights)
+        else:
+            weights, _ = weights_of(xp, q, k, spread, block, scale, dtype)
+        g_block = g[block].astype(dtype, copy=False)
+        kept = None if keep is None else keep[block] * dtype.type(1 / (1 - drop))
+        if v_grad is not None:
+            used = weights if kept is None else weights * kept
+            v_grad[block] = product(xp, used.swapaxes(-1, -2), g_block)
+        if q_grad is None and k_grad is None and bias_grad is None:
+            continue
+        s = product(xp, g_block, v[block].astype(dtype, copy=False).swapaxes(-1, -2))
+        if kept is not None:
+            s *= kept
+        s -= (g_block * out[block] if exact else weights * s).sum(-1, keepdims=True)
+        s *= weights
+        if q_grad is not None:
+            q_grad[block] = product(xp, s, k[block].astype(dtype, copy=False)) * factor
+        if k_grad is not None:
+            k_grad[block] = product(xp, s.swapaxes(-1, -2), q[block].astype(dtype, copy=False)) * factor
+        if bias_grad is not None:
+            target = bias_grad.reshape((1,) * (q.ndim - bias_grad.ndim) + bias_grad.shape)
+            target = target[tuple([i if size > 1 else 0 for i, size in zip(block, target.shape, strict=False)])]
+            target += sum_to_array(xp, s, target.shape)
+    if bias is not None and bias_grad is not None:
+        bias_grad = bias_grad.astype(bias.dtype, copy=False)
+    return q_grad, k_grad, v_grad, bias_grad
+
+
+attention_grad.cuda(on_cuda.attention_grad)
+
+
+@on_one_device
+def attention_grad_recorded(
+    g: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    bias: Any,
+    keep: Any,
+    _out: Any,
+    total: Any,
+    *,
+    scale: float,
+    drop: float,
+    causal: bool,
+    needs: Any,
+) -> tuple[Any, ...]:
+    """Return what :func:`attention_grad` does, recorded op by op, so that it can be differentiated again."""
+    m = GRAPH
+    dtype = q.array.dtype
+    wide = accumulation_dtype(dtype)
+    if wide != dtype:
+        g, q, k, v = (m.cast(x, dtype=wide) for x in (g, q, k, v))
+    s = m.mul(m.matmul(q, m.swap_last(k)), scale)
+    if bias is not None:
+        s = m.add(s, bias)
+    if causal:
+        s = m.add(s, wrap(with_causal(namespace(q.array), None, q.array, k.array, wide, causal=True)))
+    column = (*q.array.shape[:-1], 1)
+    weights = m.exp(m.sub(s, m.reshape(total, shape=column)))
+    # 1 up to rounding, and for a row of weights of zero 0; its derivative is what matters
+    sums = m.sum_to(weights, shape=column)
+    weights = m.div(weights, m.add(sums, wrap((sums.array == 0).astype(wide))))
+    kept = None if keep is None else wrap(keep.array.astype(wide) * wide.type(1 / (1 - drop)))
+    used = weights if kept is None else m.mul(weights, kept)
+    p = m.matmul(g, m.swap_last(v))
+    if kept is not None:
+        p = m.mul(p, kept)
+    s = m.mul(weights, m.sub(p, m.sum_to(m.mul(weights, p), shape=column)))
+    return (
+        m.mul(m.matmul(s, k), scale) if needs[0] else None,
+        m.mul(m.matmul(m.swap_last(s), q), scale) if needs[1] else None,
+        m.matmul(m.swap_last(used), g) if needs[2] else None,
+        m.sum_to(s, shape=bias.array.shape) if needs[3] and bias is not None else None,
+    )
+
+
+attention_grad.call = attention_grad_recorded
+
+
+@on_one_device
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Return ``softmax(scale * query @ key.T + mask) @ value``.
+
+    The weights are computed block by block and again in backward, so that they take no memory. The weights of a query
+    that may look at nothing are zero.
+
+    Parameters
+    ----------
+    query : Tensor, shape (..., queries, features)
+        The queries.
+    key : Tensor, shape (..., keys, features)
+        The keys.
+    value : Tensor, shape (..., keys, out features)
+        The values. All three are of one floating-point dtype; their leading dimensions are broadcast.
+    attn_mask : Tensor, broadcastable to (..., queries, keys), optional
+        bool: True where a query may look at a key. Of the dtype of `query`: what is added to the scores.
+    dropout_p : float
+        The probability with which each weight is zeroed, the others are divided by ``1 - dropout_p``; in [0, 1).
+        Applied always: pass 0 in evaluation.
+    is_causal : bool
+        Whether query i may look at the keys 0 to i only; not together with `attn_mask`.
+    scale : float, optional
+        ``1 / sqrt(features)`` if None.
+    enable_gqa : bool
+        Whether `key` and `value` may have fewer heads (dimension -3) than `query`, each for several consecutive heads
+        of the queries.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., queries, out features) and the dtype of `query`.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not fit, both a mask and `is_causal` are given, or `dropout_p` is no probability below 1.
+    DtypeError
+        If the dtypes differ or are not floating point.
+    DeviceError
+        If the operands are on different devices.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> lucid.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)[0]
+    tensor([1., 0.])
+    """
+    is_causal = as_bool(is_causal, "is_causal")
+    enable_gqa = as_bool(enable_gqa, "enable_gqa")
+    name = "scaled_dot_product_attention"
+    same_dtype(name, query, key, value)
+    if query.array.dtype.kind not in "fV":
+        raise DtypeError(f"{name}: expected floating-point operands, got {query.array.dtype}; convert them first")
+    dropout_p = as_number(dropout_p, "dropout_p")
+    if not 0 <= dropout_p < 1:
+        raise ShapeError(f"{name}: expected dropout_p in [0, 1), got {dropout_p!r}")
+    if enable_gqa:
+        key, value = (repeated_heads(name, x, query.array.shape) for x in (key, value))
+    query, key, value = fitted(name, query, key, value)
+    q, k = query.array.shape, key.array.shape
+    shape = (*q[:-1], k[-2])
+    xp = namespace(query.array)
+    bias = attn_mask
+    if attn_mask is not None:
+        if is_causal:
+            raise ShapeError(f"{name}: expected no attn_mask together with is_causal=True; put both into one mask")
+        broadcast_to_shape(name, "attn_mask", array_of(attn_mask).shape, shape)
+        if attn_mask.array.dtype.kind == "b":
+            wide = accumulation_dtype(query.array.dtype)
+            bias = wrap(xp.where(attn_mask.array, wide.type(0), wide.type(-math.inf)))
+        elif attn_mask.array.dtype != query.array.dtype:
+            raise DtypeError(f"{name}: expected attn_mask of bool or {query.array.dtype}, got {attn_mask.array.dtype}")
+    keep = None
+    if dropout_p:
+        generator = default_generator_for(str(device_of(query.array)))
+        keep = wrap(bernoulli(generator, 1 - dropout_p, shape, xp))
+    factor = 1 / math.sqrt(max(1, q[-1])) if scale is None else float(as_number(scale, "scale"))
+    settings = {"scale": factor, "drop": float(dropout_p), "causal": bool(is_causal)}
+    return attention(query, key, value, bias, keep, **settings)[0]
+
+
+def fitted(name: str, *tensors: Any) -> tuple[Any, ...]:
+    """Return queries, keys and values with their leading dimensions broadcast.
+
+    Raises
+    ------
+    ShapeError
+        If their shapes do not fit.
+    """
+    q, k, v = shapes = [tensor.array.shape for tensor in tensors]
+    if min(len(q), len(k), len(v)) < 2 or q[-1] != k[-1] or k[-2] != v[-2]:
+        raise ShapeError(
+            f"{name}: expected query (..., queries, features), key (..., keys, features) and "
+            f"value (..., keys, out features), got shapes {q}, {k} and {v}"
+        )
+    try:
+        lead = np.broadcast_shapes(*[shape[:-2] for shape in shapes])
+    except ValueError:
+        raise ShapeError(f"{name}: leading dimensions of {q}, {k} and {v} cannot be broadcast") from None
+    return tuple(
+        x if x.array.shape[:-2] == lead else GRAPH.expand(x, shape=(*lead, *x.array.shape[-2:])) for x in tensors
+    )
+
+
+def repeated_heads(name: str, x: Any, q: tuple[int, ...]) -> Any:
+    """Return keys or values with each head repeated for the heads of the queries that share it.
+
+    Raises
+    ------
+    ShapeError
+        If the number of heads does not divide that of the queries.
+    """
+    shape = x.array.shape
+    if len(shape) < 3 or len(q) < 3 or not shape[-3] or q[-3] % shape[-3]:
+        raise ShapeError(
+            f"{name}: expected heads (dimension -3) that divide those of query, got shapes {shape} and {q}"
+        )
+    times = q[-3] // shape[-3]
+    wide = GRAPH.expand(GRAPH.unsqueeze(x, dim=len(shape) - 2), shape=(*shape[:-2], times, *shape[-2:]))
+    return GRAPH.reshape(wide, shape=(*shape[:-3], q[-3], *shape[-2:]))

@@ -1,0 +1,264 @@
+"""Normalisation of each channel over a batch or over one instance, with running statistics."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import INFERENCE, version_of, wrap
+from lucid.autograd.modes.state import no_grad
+from lucid.autograd.recording.mutation import keep_saved
+from lucid.autograd.recording.primitive import primitive
+from lucid.autograd.recording.views import change_in_place, check_change
+from lucid.backend import gpu
+from lucid.backend.arrays import astype
+from lucid.cuda.launchers import batch_normalisation as kernels
+from lucid.errors import ShapeError
+from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.base.scalars import as_bool, as_number
+from lucid.ops.layers.normalisation import channels_of, check_affine, real_operand
+from lucid.ops.layers.normalisation_primitives import normalise
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+@primitive
+def _rescale(
+    xp: Any,
+    x: Array,
+    mean: Array,
+    variance: Array,
+    weight: Array | None,
+    bias: Array | None,
+    *,
+    eps: float,
+    broadcast: tuple[int, ...],
+) -> Array:
+    """Return ``(x - mean) / sqrt(variance + eps) * weight + bias`` with given mean and variance."""
+    work = accumulation_dtype(x.dtype)
+    scale = 1 / xp.sqrt(variance.astype(work) + eps)
+    if weight is not None:
+        scale = scale * weight
+    shift = -mean * scale if bias is None else bias - mean * scale
+    out = xp.multiply(x, scale.astype(work, copy=False).reshape(broadcast))
+    xp.add(out, shift.astype(work, copy=False).reshape(broadcast), out=out)
+    return astype(out, x.dtype)
+
+
+_rescale.cuda(kernels.rescale)
+
+
+def _rescale_factor(m: Any, variance: Any, weight: Any, eps: float, broadcast: tuple[int, ...]) -> Any:
+    scale = m.pow(m.add(variance, eps), -0.5)
+    return m.reshape(scale if weight is None else m.mul(scale, weight), shape=broadcast)
+
+
+@_rescale.vjp("x", cuda=kernels.rescale_grad)
+def _rescale_x(m: Any, grad: Any, variance: Any, weight: Any, eps: Any, broadcast: Any) -> Any:
+    return m.mul(grad, _rescale_factor(m, variance, weight, eps, broadcast))
+
+
+@_rescale.vjp("weight", cuda=kernels.rescale_weight_grad)
+def _rescale_weight(
+    m: Any, grad: Any, x: Any, mean: Any, variance: Any, weight_shape: Any, eps: Any, broadcast: Any
+) -> Any:
+    centred = m.sub(x, m.reshape(mean, shape=broadcast))
+    total = m.sum_to(m.mul(grad, centred), shape=broadcast)
+    return m.reshape(m.mul(total, _rescale_factor(m, variance, None, eps, broadcast)), shape=weight_shape)
+
+
+@_rescale.vjp("bias")
+def _rescale_bias(m: Any, grad: Any, bias_shape: Any, broadcast: Any) -> Any:
+    return m.reshape(m.sum_to(grad, shape=broadcast), shape=bias_shape)
+
+
+def _follow(running: Any, value: Array, momentum: float) -> None:
+    """Move a running statistic towards `value` in place; no graph sees it but its version counter does."""
+    old = running.array
+    work = accumulation_dtype(old.dtype)
+    moved = old.astype(work, copy=False) * (1 - momentum) + value.astype(work, copy=False) * momentum
+    with no_grad():
+        change_in_place(running, wrap(astype(moved, old.dtype)))
+
+
+def _track(running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float) -> None:
+    """Update running statistics with those of a batch, averaged over instances; the variance is made unbiased."""
+    correction = count / max(count - 1, 1)
+    if type(mean.array) is not np.ndarray and _follow_by_kernel(
+        running_mean, running_var, mean, variance, momentum, correction
+    ):
+        return
+    if running_mean is not None:
+        channels = running_mean.array.shape[0]
+        _follow(running_mean, mean.array.reshape(-1, channels).mean(0), momentum)
+    if running_var is not None:
+        channels = running_var.array.shape[0]
+        _follow(running_var, variance.array.reshape(-1, channels).mean(0) * correction, momentum)
+
+
+def _follow_by_kernel(
+    running_mean: Any, running_var: Any, mean: Any, variance: Any, momentum: float, correction: float
+) -> bool:
+    """Move both statistics in one launch; False where there is no kernel for them."""
+    targets = [running for running in (running_mean, running_var) if running is not None]
+    for target in targets:
+        check_change(target, recording=False)
+        keep_saved(version_of(target))
+    if not targets:
+        return False
+    centre = None if running_mean is None else running_mean.array
+    spread = None if running_var is None else running_var.array
+    with gpu.use_device(gpu.device_index(mean.array)):
+        if not kernels.follow(centre, spread, mean.array, variance.array, momentum, correction):
+            return False
+    for target in targets:
+        if target.version is not INFERENCE:
+            target.version[0] += 1
+    return True
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
+    """Return ``(x - mean) / sqrt(var + eps) * weight + bias`` with mean and variance for each channel.
+
+    Parameters
+    ----------
+    input : Tensor, shape (N, C, *)
+        Real floating-point.
+    running_mean, running_var : Tensor or None, shape (C,)
+        In training moved in place by ``running = (1 - momentum) * running + momentum * batch``, the variance divided
+        by ``n - 1``; otherwise used in place of the batch's.
+    weight, bias : Tensor, optional, shape (C,)
+        Scale and offset of each channel; of the dtype of `input`, or float32 for half types.
+    training : bool
+        Whether mean and variance are those of the batch.
+    momentum : float
+        The weight of the batch in the running statistics.
+    eps : float
+        Added to the variance, which is divided by n.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`. Half types are computed in float32.
+
+    Raises
+    ------
+    ShapeError
+        If there is a single value for each channel in training, or a shape does not fit.
+    ValueError
+        If running statistics are missing outside of training.
+    DtypeError
+        If a dtype does not fit.
+
+    References
+    ----------
+    Ioffe and Szegedy, Batch Normalization, 2015.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.nn.functional.batch_norm(lucid.tensor([[1.0, 0.0], [3.0, 4.0]]), None, None, training=True)
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
+    """
+    training = as_bool(training, "training")
+    x = real_operand("batch_norm", input)
+    momentum, eps = as_number(momentum, "momentum"), as_number(eps, "eps")
+    channels, broadcast = channels_of("batch_norm", x, {"running_mean": running_mean, "running_var": running_var})
+    check_affine("batch_norm", x, (channels,), "one for each channel", weight=weight, bias=bias)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ShapeError("batch_norm: Expected running_mean and running_var to be defined when training=False")
+        return _rescale(x, running_mean, running_var, weight, bias, eps=eps, broadcast=broadcast)
+    shape = x.array.shape
+    count = math.prod(shape) // max(channels, 1)
+    if count == 1:
+        raise ShapeError(
+            f"batch_norm: Expected more than 1 value per channel when training, got input size {list(shape)}"
+        )
+    dim = (0, *range(2, len(shape)))
+    out, mean, variance = normalise(x, weight, bias, dim=dim, eps=eps, center=True, broadcast=broadcast)
+    _track(running_mean, running_var, mean, variance, count, momentum)
+    return out
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
+    """Return ``(x - mean) / sqrt(var + eps) * weight + bias`` with mean and variance for each sample and channel.
+
+    Parameters
+    ----------
+    input : Tensor, shape (N, C, *)
+        Real floating-point, of at least three dimensions.
+    running_mean, running_var : Tensor or None, shape (C,)
+        Moved in place towards the mean over the samples if `use_input_stats`; otherwise used in place of them.
+    weight, bias : Tensor, optional, shape (C,)
+        Scale and offset of each channel; of the dtype of `input`, or float32 for half types.
+    use_input_stats : bool
+        Whether mean and variance are those of the input.
+    momentum : float
+        The weight of the input in the running statistics.
+    eps : float
+        Added to the variance, which is divided by n.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`. Half types are computed in float32.
+
+    Raises
+    ------
+    ShapeError
+        If there is a single value for each sample and channel, or a shape does not fit.
+    DtypeError
+        If a dtype does not fit.
+
+    References
+    ----------
+    Ulyanov, Vedaldi and Lempitsky, Instance Normalization, 2016.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.nn.functional.instance_norm(lucid.tensor([[[1.0, 3.0], [0.0, 4.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
+    use_input_stats = as_bool(use_input_stats, "use_input_stats")
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    x = real_operand("instance_norm", input)
+    momentum, eps = as_number(momentum, "momentum"), as_number(eps, "eps")
+    channels, broadcast = channels_of("instance_norm", x, {"running_mean": running_mean, "running_var": running_var})
+    check_affine("instance_norm", x, (channels,), "one for each channel", weight=weight, bias=bias)
+    shape = x.array.shape
+    count = math.prod(shape[2:])
+    if count == 1:
+        raise ShapeError(
+            f"instance_norm: Expected more than 1 spatial element when training, got input size {list(shape)}"
+        )
+    dim = tuple(range(2, len(shape)))
+    out, mean, variance = normalise(x, weight, bias, dim=dim, eps=eps, center=True, broadcast=broadcast)
+    _track(running_mean, running_var, mean, variance, count, momentum)
+    return out

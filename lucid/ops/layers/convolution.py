@@ -1,0 +1,335 @@
+"""Convolutions and transposed convolutions over one and two dimensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.errors import ShapeError
+from lucid.ops.base.elementwise import add
+from lucid.ops.base.scalars import as_int
+from lucid.ops.layers.convolution_primitives import convolution, convolution_input_grad
+from lucid.ops.layers.windows import sizes_for
+from lucid.ops.linalg.matrices import same_dtype
+from lucid.ops.shape.reshape import reshape, squeeze, unsqueeze
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
+
+def checked(name: str, count: int, input: Any, weight: Any, bias: Any, groups: Any, *, transposed: bool) -> int:
+    """Return `groups` as an int, and refuse operands of a convolution over `count` dimensions that do not fit.
+
+    Raises
+    ------
+    ShapeError
+        With what was expected and what was got.
+    DtypeError
+        If the dtypes differ or are bool.
+    """
+    same_dtype(name, input, weight, bias)
+    groups = as_int(groups, "groups")
+    x, w = input.array.shape, weight.array.shape
+    if len(x) not in {count + 1, count + 2}:
+        raise ShapeError(
+            f"{name}: expected input of {count + 2} dimensions (batch, channels, ...), or {count + 1} without a batch, "
+            f"got shape {x}"
+        )
+    if len(w) != count + 2:
+        raise ShapeError(f"{name}: expected weight of {count + 2} dimensions, got shape {w}")
+    if groups < 1 or w[0] % groups:
+        raise ShapeError(
+            f"{name}: expected groups to be positive and to divide the first size of weight, {w[0]}, got {groups}"
+        )
+    wanted = w[0] if transposed else w[1] * groups
+    if x[-count - 1] != wanted:
+        raise ShapeError(
+            f"{name}: expected input with {wanted} channels (weight has shape {w}, groups is {groups}), "
+            f"got {x[-count - 1]} in input of shape {x}"
+        )
+    made = w[1] * groups if transposed else w[0]
+    if bias is not None and bias.array.shape != (made,):
+        raise ShapeError(f"{name}: expected bias of shape ({made},), got {bias.array.shape}")
+    return groups
+
+
+def convolve(
+    name: str, count: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    """Return the convolution over the last `count` dimensions; see :func:`conv2d`."""
+    groups = checked(name, count, input, weight, bias, groups, transposed=False)
+    strides = sizes_for(name, "stride", stride, count, least=1)
+    dilations = sizes_for(name, "dilation", dilation, count, least=1)
+    size, kernel = input.array.shape[-count:], weight.array.shape[2:]
+    spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
+    if padding == "same":
+        if any(s != 1 for s in strides):
+            raise ShapeError(f"{name}: padding='same' needs stride 1, got {stride!r}")
+        before = tuple([(span - 1) // 2 for span in spans])
+        padded = [n + span - 1 for n, span in zip(size, spans, strict=True)]
+    elif isinstance(padding, str) and padding != "valid":
+        raise ShapeError(f"{name}: expected padding to be 'same', 'valid', an int or a tuple of int, got {padding!r}")
+    else:
+        before = sizes_for(name, "padding", 0 if padding == "valid" else padding, count, least=0)
+        padded = [n + 2 * p for n, p in zip(size, before, strict=True)]
+    if any(n < span for n, span in zip(padded, spans, strict=True)):
+        raise ShapeError(
+            f"{name}: the kernel spans {tuple(spans)} elements, the padded input has only {tuple(padded)} "
+            f"(input has shape {input.array.shape}, weight {weight.array.shape})"
+        )
+    out = tuple([(n - span) // s + 1 for n, span, s in zip(padded, spans, strides, strict=True)])
+    batched = input.array.ndim == count + 2
+    y = convolution(
+        input if batched else unsqueeze(input, 0), weight, bias,
+        out=out, stride=strides, before=before, dilation=dilations, groups=groups,
+    )  # fmt: skip
+    return y if batched else squeeze(y, 0)
+
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Return the cross-correlation of sequences with kernels; :func:`conv2d` with one dimension.
+
+    Parameters
+    ----------
+    input : Tensor, shape (batch, channels, length) or (channels, length)
+        The sequences.
+    weight : Tensor, shape (out channels, channels / groups, kernel)
+        The kernels.
+    bias : Tensor, shape (out channels,), optional
+        What is added to each output channel.
+    stride, padding, dilation, groups
+        As for :func:`conv2d`.
+
+    Returns
+    -------
+    Tensor
+        Of shape (batch, out channels, (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1), without
+        batch if `input` has none.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes or settings do not fit.
+    DtypeError
+        If the dtypes differ or are bool.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[1.0, 2.0, 4.0, 8.0]])
+    >>> lucid.nn.functional.conv1d(x, lucid.tensor([[[-1.0, 1.0]]]))
+    tensor([[1., 2., 4.]])
+    """
+    return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Return the cross-correlation of images with kernels.
+
+    ``out[n, o, y, x] = bias[o] + sum_cij weight[o, c, i, j] * input[n, c, stride * y + dilation * i - padding, ...]``,
+    where elements outside of the image are zero. Sums of half types are taken in float32 and rounded once.
+
+    Parameters
+    ----------
+    input : Tensor, shape (batch, channels, height, width) or (channels, height, width)
+        The images.
+    weight : Tensor, shape (out channels, channels / groups, kernel height, kernel width)
+        The kernels. All operands are of the same dtype.
+    bias : Tensor, shape (out channels,), optional
+        What is added to each output channel.
+    stride : int or tuple of int
+        The distance between windows, in elements.
+    padding : int, tuple of int, "valid" or "same"
+        How many zeros surround the image; "valid" means none, "same" as many as keep the size (one more at the end than
+        at the beginning if their number is odd), which needs stride 1.
+    dilation : int or tuple of int
+        The distance between the elements of a window.
+    groups : int
+        Into how many groups the channels are divided; each group of output channels sees its group of input channels.
+
+    Returns
+    -------
+    Tensor
+        Of shape (batch, out channels, out height, out width), without batch if `input` has none, where
+        ``out = (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes or settings do not fit, or the kernel is larger than the padded image.
+    DtypeError
+        If the dtypes differ or are bool.
+    DeviceError
+        If the operands are on different devices.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(1, 3, 3)
+    >>> lucid.nn.functional.conv2d(x, lucid.ones(1, 1, 3, 3), padding=1)
+    tensor([[[4., 6., 4.],
+             [6., 9., 6.],
+             [4., 6., 4.]]])
+    """
+    return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def convolve_transposed(
+    name: str,
+    count: int,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Any:
+    """Return the transposed convolution over the last `count` dimensions; see :func:`conv_transpose2d`."""
+    groups = checked(name, count, input, weight, bias, groups, transposed=True)
+    strides = sizes_for(name, "stride", stride, count, least=1)
+    dilations = sizes_for(name, "dilation", dilation, count, least=1)
+    before = sizes_for(name, "padding", padding, count, least=0)
+    more = sizes_for(name, "output_padding", output_padding, count, least=0)
+    if any(extra >= max(s, d) for extra, s, d in zip(more, strides, dilations, strict=True)):
+        raise ShapeError(
+            f"{name}: expected output_padding to be smaller than stride or dilation, got output_padding {more}, "
+            f"stride {strides}, dilation {dilations}"
+        )
+    settings = zip(input.array.shape[-count:], weight.array.shape[2:], strides, before, dilations, more, strict=True)
+    size = tuple([(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in settings])
+    if min(size) < 1:
+        raise ShapeError(f"{name}: the output would have size {size}; input has shape {input.array.shape}")
+    batched = input.array.ndim == count + 2
+    y = convolution_input_grad(
+        input if batched else unsqueeze(input, 0), weight,
+        size=size, stride=strides, before=before, dilation=dilations, groups=groups,
+    )  # fmt: skip
+    if bias is not None:
+        y = add(y, reshape(bias, (-1, *[1] * count)))
+    return y if batched else squeeze(y, 0)
+
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """Return the transposed convolution of sequences; :func:`conv_transpose2d` with one dimension.
+
+    Parameters
+    ----------
+    input : Tensor, shape (batch, channels, length) or (channels, length)
+        The sequences.
+    weight : Tensor, shape (channels, out channels / groups, kernel)
+        The kernels.
+    bias : Tensor, shape (out channels,), optional
+        What is added to each output channel.
+    stride, padding, output_padding, groups, dilation
+        As for :func:`conv_transpose2d`.
+
+    Returns
+    -------
+    Tensor
+        Of shape (batch, out channels, (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding
+        + 1), without batch if `input` has none.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes or settings do not fit.
+    DtypeError
+        If the dtypes differ or are bool.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[1.0, 2.0]])
+    >>> lucid.nn.functional.conv_transpose1d(x, lucid.tensor([[[1.0, -1.0]]]), stride=2)
+    tensor([[ 1., -1.,  2., -2.]])
+    """
+    return convolve_transposed(
+        "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """Return the transposed convolution of images: each element of `input` adds a scaled kernel to its window.
+
+    It is the derivative of :func:`conv2d` with respect to its input, with the same settings.
+
+    Parameters
+    ----------
+    input : Tensor, shape (batch, channels, height, width) or (channels, height, width)
+        The images.
+    weight : Tensor, shape (channels, out channels / groups, kernel height, kernel width)
+        The kernels. All operands are of the same dtype.
+    bias : Tensor, shape (out channels,), optional
+        What is added to each output channel.
+    stride : int or tuple of int
+        The distance between windows, in elements of the result.
+    padding : int or tuple of int
+        How many elements are cut off each side of the result.
+    output_padding : int or tuple of int
+        How many elements are added at the end of the result; smaller than `stride` or `dilation`.
+    groups : int
+        Into how many groups the channels are divided.
+    dilation : int or tuple of int
+        The distance between the elements of a window.
+
+    Returns
+    -------
+    Tensor
+        Of shape (batch, out channels, out height, out width), without batch if `input` has none, where
+        ``out = (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes or settings do not fit, or nothing of the result would be left.
+    DtypeError
+        If the dtypes differ or are bool.
+    DeviceError
+        If the operands are on different devices.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[[1.0, 2.0]]])
+    >>> lucid.nn.functional.conv_transpose2d(x, lucid.ones(1, 1, 2, 2), stride=2)
+    tensor([[[1., 1., 2., 2.],
+             [1., 1., 2., 2.]]])
+    """
+    return convolve_transposed(
+        "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )

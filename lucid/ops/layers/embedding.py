@@ -1,0 +1,175 @@
+"""Rows of a table by their numbers, and the sums of gradients that come back to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import version_of
+from lucid.autograd.recording.primitive import primitive
+from lucid.backend import gpu
+from lucid.backend.arrays import namespace
+from lucid.backend.dtype import dtype_of
+from lucid.cuda.launchers import select as kernels
+from lucid.cuda.switches import looked_at
+from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.base.scalars import as_bool, as_int, as_number
+from lucid.ops.index.accumulation import sums_at
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+@primitive
+def _embedding(xp: Any, weight: Array, index: Array, *, padding: int | None, by_frequency: bool) -> Array:
+    """Return the rows of `weight` that `index` names."""
+    return xp.take(weight, index, 0)
+
+
+@_embedding.vjp("weight")
+def _embedding_vjp(m: Any, grad: Any, index: Any, weight_shape: Any, padding: Any, by_frequency: Any) -> Any:
+    return m.embedding_grad(grad, index, rows=weight_shape[0], padding=padding, by_frequency=by_frequency)
+
+
+@primitive
+def _embedding_grad(xp: Any, grad: Array, index: Array, *, rows: int, padding: int | None, by_frequency: bool) -> Array:
+    """Return for each row of the table the sum of the gradients of its uses, each times its share."""
+    columns = grad.shape[-1]
+    if padding is not None or by_frequency:
+        grad = grad * _shares(xp, index, rows, padding, by_frequency, accumulation_dtype(grad.dtype))
+    return sums_at(xp, (rows, columns), (0,), [index.reshape(-1)], grad.reshape(index.size, columns))
+
+
+@_embedding_grad.vjp("grad")
+def _embedding_grad_vjp(
+    m: Any, upper: Any, index: Any, grad_dtype: Any, rows: Any, padding: Any, by_frequency: Any
+) -> Any:
+    picked = m.embedding(upper, index, padding=padding, by_frequency=by_frequency)
+    if padding is None and not by_frequency:
+        return picked
+    return m.mul(
+        picked, m.embedding_shares(index, rows=rows, padding=padding, by_frequency=by_frequency, dtype=grad_dtype)
+    )
+
+
+@primitive
+def _embedding_shares(
+    xp: Any, index: Array, *, rows: int, padding: int | None, by_frequency: bool, dtype: Any
+) -> Array:
+    """Return what the gradient of each use counts for."""
+    return _shares(xp, index, rows, padding, by_frequency, dtype)
+
+
+_embedding.cuda(kernels.embedding)
+_embedding_grad.cuda(kernels.embedding_grad)
+_embedding_shares.cuda(kernels.embedding_shares)
+
+
+def _shares(xp: Any, index: Any, rows: int, padding: int | None, by_frequency: bool, dtype: Any) -> Any:
+    if by_frequency:
+        shares = (1 / xp.bincount(index.reshape(-1), minlength=rows)[index]).astype(dtype)
+    else:
+        shares = xp.ones(index.shape, dtype)
+    if padding is not None:
+        shares = xp.where(index == padding, dtype.type(0), shares)
+    return shares[..., None]
+
+
+def _shorten(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
+    """Shorten the rows in use that are longer than `max_norm`, in place; no graph sees it but the version does."""
+    array = weight.array
+    xp = namespace(array)
+    if gpu.is_gpu_array(array):
+        with gpu.use_device(gpu.device_index(array)):
+            if kernels.shorten(array, index.array, max_norm, norm_type):
+                version_of(weight)[0] += 1
+                return
+    used = xp.unique(index.array)
+    rows = array[used].astype(accumulation_dtype(array.dtype), copy=False)
+    lengths = xp.linalg.norm(rows, norm_type, 1, True)
+    # the small number is PyTorch's, and keeps a shortened row from being shortened again
+    factor = xp.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1).astype(rows.dtype)
+    array[used] = (rows * factor).astype(array.dtype, copy=False)
+    version_of(weight)[0] += 1
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Return the rows of `weight` that the integers of `input` name.
+
+    Parameters
+    ----------
+    input : Tensor, shape (*)
+        Integers from 0 to the number of rows, exclusive.
+    weight : Tensor, shape (rows, columns)
+        The table.
+    padding_idx : int, optional
+        A row that gets no gradient; negative numbers count from the end.
+    max_norm : float, optional
+        Rows in use that are longer are shortened to this norm first, in place and unseen by the graph.
+    norm_type : float
+        The order of that norm.
+    scale_grad_by_freq : bool
+        Whether the gradient of a row is divided by how often `input` names it.
+    sparse : bool
+        Accepted for PyTorch's sake; gradients are dense.
+
+    Returns
+    -------
+    Tensor, shape (*, columns)
+        Of the dtype of `weight`. Its gradient adds up the uses of a row, on CUDA in a fixed order only under
+        :func:`lucid.use_deterministic_algorithms`.
+
+    Raises
+    ------
+    DtypeError
+        If `input` does not hold integers.
+    ShapeError
+        If `weight` is no matrix.
+    IndexOutOfRangeError
+        If an integer, on CUDA only in debug mode, or `padding_idx` names no row.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> table = lucid.tensor([[0.0, 1.0], [2.0, 3.0]])
+    >>> lucid.nn.functional.embedding(lucid.tensor([1, 1, 0]), table)
+    tensor([[2., 3.],
+            [2., 3.],
+            [0., 1.]])
+    """
+    scale_grad_by_freq = as_bool(scale_grad_by_freq, "scale_grad_by_freq")
+    sparse = as_bool(sparse, "sparse")
+    index, table = tensor_operand(input), tensor_operand(weight)
+    if dtype_of(index.array).category != 1:
+        raise DtypeError(f"embedding: expected input to hold integers, got {dtype_of(index.array)}")
+    if table.array.ndim != 2:
+        raise ShapeError(f"embedding: 'weight' must be 2-D, got shape {list(table.array.shape)}")
+    rows = table.array.shape[0]
+    if padding_idx is not None:
+        padding_idx = as_int(padding_idx, "padding_idx")
+        if not -rows <= padding_idx < rows:
+            raise IndexOutOfRangeError(
+                f"embedding: padding_idx must be within num_embeddings, [{-rows}, {rows - 1}], got {padding_idx}"
+            )
+        padding_idx %= rows
+    array = index.array
+    if looked_at(array):
+        low, high = int(array.min()), int(array.max())
+        if low < 0 or high >= rows:
+            raise IndexOutOfRangeError(
+                f"embedding: index out of range: expected 0 to {rows - 1}, got {low if low < 0 else high}"
+            )
+    if max_norm is not None:
+        most, order = as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type")
+        _shorten(table, index, most, order)
+    return _embedding(table, index, padding=padding_idx, by_frequency=scale_grad_by_freq)

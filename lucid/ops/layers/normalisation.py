@@ -1,0 +1,245 @@
+"""Normalisation over features and over groups of channels, and the checks of all normalisations."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.backend.dtype import dtype_of, float32
+from lucid.backend.limits import finfo
+from lucid.errors import DtypeError, ShapeError
+from lucid.ops.base.dims import sizes_in
+from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.promotion import accumulation_dtype, array_of
+from lucid.ops.base.scalars import as_int, as_number
+from lucid.ops.layers.normalisation_primitives import normalise
+from lucid.ops.shape.reshape import reshape
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
+
+def real_operand(name: str, input: Any) -> Any:
+    """Return the tensor that is normalised.
+
+    Raises
+    ------
+    DtypeError
+        If it is not of a real floating-point type.
+    """
+    x = tensor_operand(input)
+    if not dtype_of(x.array).is_floating_point:
+        raise DtypeError(f"{name}: expected a real floating-point tensor, got {dtype_of(x.array)}")
+    return x
+
+
+def check_affine(name: str, x: Any, shape: tuple[int, ...], why: str, **parameters: Any) -> None:
+    """Refuse weights and biases of another shape or dtype than fits.
+
+    Raises
+    ------
+    ShapeError
+        If one does not have `shape`.
+    DtypeError
+        If one has neither the dtype of the input nor, for half types, float32.
+    """
+    for role, parameter in parameters.items():
+        if parameter is None:
+            continue
+        if array_of(parameter).shape != shape:
+            raise ShapeError(
+                f"{name}: expected {role} of shape {list(shape)}, {why}, got shape {list(parameter.array.shape)}"
+            )
+        own, wanted = dtype_of(parameter.array), dtype_of(x.array)
+        if own is not wanted and not (own is float32 and wanted.itemsize == 2):
+            raise DtypeError(f"{name}: expected {role} of the dtype of the input, {wanted}, got {own}")
+
+
+def _features(name: str, x: Any, normalized_shape: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return `normalized_shape` as a tuple and the dimensions that it stands for.
+
+    Raises
+    ------
+    ShapeError
+        If the input does not end in it.
+    """
+    features = sizes_in((normalized_shape,))
+    shape = x.array.shape
+    if not features or len(features) > len(shape) or shape[len(shape) - len(features) :] != features:
+        raise ShapeError(
+            f"{name}: Given normalized_shape={list(features)}, expected input with shape "
+            f"[*{''.join(f', {size}' for size in features)}], but got input of size {list(shape)}"
+        )
+    return features, tuple(range(len(shape) - len(features), len(shape)))
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+) -> Tensor:
+    """Return ``(x - mean) / sqrt(var + eps) * weight + bias`` with mean and variance over the last dimensions.
+
+    Parameters
+    ----------
+    input : Tensor, shape (*, *normalized_shape)
+        Real floating-point.
+    normalized_shape : int or tuple of int
+        The sizes of the dimensions that are normalised together.
+    weight, bias : Tensor, optional, shape normalized_shape
+        Scale and offset of each feature; of the dtype of `input`, or float32 for half types.
+    eps : float
+        Added to the variance, which is the mean square deviation (not corrected).
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`. Half types are computed in float32.
+
+    Raises
+    ------
+    ShapeError
+        If `input` does not end in `normalized_shape`, or weight or bias does not have it.
+    DtypeError
+        If a dtype does not fit.
+
+    References
+    ----------
+    Ba, Kiros and Hinton, Layer Normalization, 2016.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.nn.functional.layer_norm(lucid.tensor([[1.0, 3.0], [0.0, 4.0]]), 2)
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
+    x = real_operand("layer_norm", input)
+    features, dim = _features("layer_norm", x, normalized_shape)
+    check_affine("layer_norm", x, features, "that of normalized_shape", weight=weight, bias=bias)
+    eps = as_number(eps, "eps")
+    return normalise(x, weight, bias, dim=dim, eps=eps, center=True, broadcast=features)[0]
+
+
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """Return ``x / sqrt(mean(x**2) + eps) * weight`` with the mean over the last dimensions.
+
+    Parameters
+    ----------
+    input : Tensor, shape (*, *normalized_shape)
+        Real floating-point.
+    normalized_shape : int or tuple of int
+        The sizes of the dimensions that are normalised together.
+    weight : Tensor, optional, shape normalized_shape
+        Scale of each feature; of the dtype of `input`, or float32 for half types.
+    eps : float, optional
+        Added to the mean square; by default the distance from 1 to the next larger number of the dtype that is computed
+        in, which is float32 for half types.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`. Half types are computed in float32.
+
+    Raises
+    ------
+    ShapeError
+        If `input` does not end in `normalized_shape`, or `weight` does not have it.
+    DtypeError
+        If a dtype does not fit.
+
+    References
+    ----------
+    Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.nn.functional.rms_norm(lucid.tensor([[3.0, 4.0]]), 2)
+    tensor([[0.8485, 1.1314]])
+    """
+    x = real_operand("rms_norm", input)
+    features, dim = _features("rms_norm", x, normalized_shape)
+    check_affine("rms_norm", x, features, "that of normalized_shape", weight=weight)
+    added = finfo(accumulation_dtype(x.array.dtype)).eps if eps is None else as_number(eps, "eps")
+    return normalise(x, weight, None, dim=dim, eps=added, center=False, broadcast=features)[0]
+
+
+def channels_of(name: str, x: Any, parameters: dict[str, Any]) -> tuple[int, tuple[int, ...]]:
+    """Return the number of channels, and the shape in which values for each of them meet the input.
+
+    Raises
+    ------
+    ShapeError
+        If the input has fewer than two dimensions, or a running statistic another number of elements.
+    """
+    shape = x.array.shape
+    if len(shape) < 2:
+        raise ShapeError(f"{name}: expected an input of at least 2 dimensions, (N, C, ...), got shape {list(shape)}")
+    for role, parameter in parameters.items():
+        if parameter is not None and array_of(parameter).shape != (shape[1],):
+            raise ShapeError(
+                f"{name}: {role} should contain {shape[1]} elements, one for each channel of the input of shape "
+                f"{list(shape)}, got shape {list(parameter.array.shape)}"
+            )
+    return shape[1], (1, shape[1], *(1,) * (len(shape) - 2))
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+) -> Tensor:
+    """Return ``(x - mean) / sqrt(var + eps) * weight + bias`` with mean and variance for each sample and group.
+
+    Parameters
+    ----------
+    input : Tensor, shape (N, C, *)
+        Real floating-point.
+    num_groups : int
+        Into how many groups of neighbours the C channels are split.
+    weight, bias : Tensor, optional, shape (C,)
+        Scale and offset of each channel; of the dtype of `input`, or float32 for half types.
+    eps : float
+        Added to the variance, which is divided by n.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`. Half types are computed in float32.
+
+    Raises
+    ------
+    ShapeError
+        If C is not divisible by `num_groups`, or a shape does not fit.
+    DtypeError
+        If a dtype does not fit.
+
+    References
+    ----------
+    Wu and He, Group Normalization, 2018.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.nn.functional.group_norm(lucid.tensor([[1.0, 3.0, 0.0, 4.0]]), 2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
+    x = real_operand("group_norm", input)
+    channels, _ = channels_of("group_norm", x, {})
+    shape = x.array.shape
+    num_groups, eps = as_int(num_groups, "num_groups"), as_number(eps, "eps")
+    if num_groups < 1 or channels % num_groups:
+        raise ShapeError(
+            f"group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(shape)} and num_groups={num_groups}"
+        )
+    check_affine("group_norm", x, (channels,), "one for each channel", weight=weight, bias=bias)
+    grouped = (shape[0], num_groups, channels // num_groups, math.prod(shape[2:]))
+    broadcast = (1, num_groups, channels // num_groups, 1)
+    out = normalise(reshape(x, grouped), weight, bias, dim=(2, 3), eps=eps, center=True, broadcast=broadcast)[0]
+    return reshape(out, shape)

@@ -1,0 +1,321 @@
+"""The primitive behind all normalisation layers: values brought to mean 0 and variance 1 over some dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.recording.primitive import primitive
+from lucid.cuda.launchers import normalisation as kernels
+from lucid.ops.base.core import sum_to_array
+from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.base.rows import row_blocks
+from lucid.ops.reduction.sums import count_of, kept_shape
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
+
+# Rows that are added up one after the other.
+MANY_ROWS = 32
+
+
+def _trailing(x: Any, dim: tuple[int, ...]) -> int:
+    """Return the first dimension from which on all are in `dim`."""
+    first = x.ndim
+    while first and first - 1 in dim:
+        first -= 1
+    return first
+
+
+def _total(xp: Any, x: Any, dim: tuple[int, ...]) -> Any:
+    """Return the sum over `dim`, kept with size 1: over what lies together in memory first, which is fastest."""
+    first = _trailing(x, dim)
+    if xp is np and dim == (0,) and len(x) > MANY_ROWS:
+        # NumPy adds row after row, and each addition rounds the whole sum so far: sums of sums round much less
+        whole = len(x) - len(x) % MANY_ROWS
+        partial = np.add.reduce(x[:whole].reshape(-1, MANY_ROWS, *x.shape[1:]), 1)
+        return np.add.reduce(partial, 0, keepdims=True) + np.add.reduce(x[whole:], 0, keepdims=True)
+    if xp is np and 0 < first < x.ndim and x.flags.c_contiguous:
+        partial = np.add.reduce(x.reshape(*x.shape[:first], math.prod(x.shape[first:])), -1)
+        axes = tuple([d for d in dim if d < first])
+        return (np.add.reduce(partial, axes) if axes else partial).reshape(kept_shape(x.shape, dim))
+    return xp.sum(x, dim, keepdims=True)
+
+
+def _inner(xp: Any, x: Any, y: Any, dim: tuple[int, ...]) -> Any:
+    """Return the sum of ``x * y`` over `dim`, kept with size 1."""
+    first = _trailing(x, dim)
+    if xp is np and first < x.ndim and x.flags.c_contiguous and y.flags.c_contiguous:
+        flat = (*x.shape[:first], math.prod(x.shape[first:]))
+        partial = np.einsum("...i,...i->...", x.reshape(flat), y.reshape(flat))
+        axes = tuple([d for d in dim if d < first])
+        return (np.add.reduce(partial, axes) if axes else partial).reshape(kept_shape(x.shape, dim))
+    return xp.sum(xp.multiply(x, y), dim, keepdims=True)
+
+
+def _forward(
+    xp: Any, out: Any, x: Any, weight: Any, bias: Any, dim: tuple[int, ...], eps: float, center: bool
+) -> tuple[Any, Any]:
+    """Write the result for `x` into `out` and return mean and variance."""
+    count = count_of(x.shape, dim)
+    mean: Any = _total(xp, x, dim) / count if center else xp.zeros(kept_shape(x.shape, dim), x.dtype)
+    source = xp.subtract(x, mean, out=out) if center else x
+    variance = _inner(xp, source, source, dim) / count
+    scale = 1 / xp.sqrt(variance + eps)
+    if weight is not None and weight.shape == scale.shape:
+        scale, weight = scale * weight, None
+    xp.multiply(source, scale, out=out)
+    if weight is not None:
+        xp.multiply(out, weight, out=out)
+    if bias is not None:
+        xp.add(out, bias, out=out)
+    return mean, variance
+
+
+def _backward(
+    xp: Any, out: Any, known: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any,
+    dim: tuple[int, ...], eps: float, center: bool, broadcast: tuple[int, ...], wants: tuple[bool, ...],
+) -> tuple[Any, Any]:  # fmt: skip
+    """Write the gradient of `x` into `out` and return those of weight and bias, zeros where they are not wanted.
+
+    `known` is room for the standardised values.
+    """
+    count = count_of(x.shape, dim)
+    scale = 1 / xp.sqrt(variance + eps)
+    xp.multiply(xp.subtract(x, mean, out=known) if center else x, scale, out=known)
+    none = xp.zeros(broadcast, grad.dtype)
+    to_bias = sum_to_array(xp, grad, broadcast) if wants[2] else none
+    if not wants[0]:
+        return sum_to_array(xp, xp.multiply(grad, known, out=known), broadcast) if wants[1] else none, to_bias
+    if weight is not None and weight.shape != scale.shape:
+        to_weight = sum_to_array(xp, xp.multiply(grad, known, out=out), broadcast) if wants[1] else none
+        grad = xp.multiply(grad, weight, out=out)
+        inner = _inner(xp, grad, known, dim)
+    else:
+        inner = _inner(xp, grad, known, dim)
+        to_weight = inner if wants[1] else none
+        scale = scale if weight is None else scale * weight
+    xp.multiply(known, inner / count, out=known)
+    if center:
+        grad = xp.subtract(grad, _total(xp, grad, dim) / count, out=out)
+    xp.subtract(grad, known, out=out)
+    xp.multiply(out, scale, out=out)
+    return to_weight, to_bias
+
+
+def _collapsed(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[int, ...]) -> Any:
+    """Return the simplest shape of the same problem, with its dimensions and its shape of weights."""
+    first = len(shape) - len(dim)
+    if dim == tuple(range(first, len(shape))) and len(broadcast) <= len(dim):
+        # rows: layer norm
+        return (math.prod(shape[:first]), math.prod(shape[first:])), (1,), (math.prod(broadcast),)
+    if len(shape) > 3 and dim == (0, *range(2, len(shape))):
+        # channels: batch norm
+        return (*shape[:2], math.prod(shape[2:])), (0, 2), (1, math.prod(broadcast), 1)
+    return shape, dim, broadcast
+
+
+def _shaped(xp: Any, x: Any, work: Any, shape: tuple[int, ...]) -> Any:
+    return None if x is None else x.reshape(shape).astype(work, copy=False)
+
+
+def _normalise_on(
+    xp: Any, x: Any, weight: Any, bias: Any, dim: tuple[int, ...], eps: float, center: bool, broadcast: tuple[int, ...]
+) -> tuple[Any, Any, Any]:
+    shape, axes, affine = _collapsed(x.shape, dim, broadcast)
+    work = accumulation_dtype(x.dtype)
+    rows = x.reshape(shape)
+    weight, bias = _shaped(xp, weight, work, affine), _shaped(xp, bias, work, affine)
+    stats = kept_shape(x.shape, dim)
+    out = xp.empty(shape, x.dtype)
+    if xp is not np or 0 in axes or not x.size:
+        whole = out if work == x.dtype else xp.empty(shape, work)
+        mean, variance = _forward(xp, whole, rows.astype(work, copy=False), weight, bias, axes, eps, center)
+        if whole is not out:
+            out[...] = whole
+        return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
+    kept = kept_shape(shape, axes)
+    mean, variance = np.empty(kept, work), np.empty(kept, work)
+    for block in row_blocks(shape[0], x.size // shape[0]):
+        part = out[block] if work == x.dtype else np.empty(rows[block].shape, work)
+        mean[block], variance[block] = _forward(
+            np, part, rows[block].astype(work, copy=False), weight, bias, axes, eps, center
+        )
+        if work != x.dtype:
+            out[block] = part
+    return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
+
+
+def _normalise_cpu(
+    x: Array, weight: Array | None, bias: Array | None, *, dim: Any, eps: Any, center: Any, broadcast: Any
+) -> tuple[Array, Array, Array]:
+    return _normalise_on(np, x, weight, bias, dim, eps, center, broadcast)
+
+
+@primitive(outputs=("out", "mean", "variance"), cpu=_normalise_cpu)
+def normalise(
+    xp: Any,
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    *,
+    dim: tuple[int, ...],
+    eps: float,
+    center: bool,
+    broadcast: tuple[int, ...],
+) -> tuple[Array, Array, Array]:
+    """Return ``(x - mean) / sqrt(variance + eps) * weight + bias`` with mean and variance over `dim`, and these two.
+
+    Without `center` no mean is taken off, and the variance is the mean of the squares. `broadcast` is the shape in
+    which weight and bias meet `x`. Mean and variance keep their dimensions, in float32 for half types.
+    """
+    return _normalise_on(xp, x, weight, bias, dim, eps, center, broadcast)
+
+
+normalise.cuda(kernels.normalise)
+
+
+@normalise.vjp
+def _normalise_vjp(
+    m: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any, weight_shape: Any, bias_shape: Any,
+    dim: Any, eps: Any, center: Any, broadcast: Any, needs: Any,
+) -> Any:  # fmt: skip
+    grads = m.normalise_grad(
+        grad[0], x, weight, mean, variance, dim=dim, eps=eps, center=center, broadcast=broadcast, wants=needs
+    )
+    shapes = (x.shape, weight_shape, bias_shape)
+    return tuple(
+        [
+            None if not needed else g if g.shape == shape else m.reshape(g, shape=shape)
+            for g, shape, needed in zip(grads, shapes, needs, strict=True)
+        ]
+    )
+
+
+def _normalise_grad_on(
+    xp: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any, dim: tuple[int, ...], eps: float, center: bool,
+    broadcast: tuple[int, ...], wants: tuple[bool, ...],
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    shape, axes, affine = _collapsed(x.shape, dim, broadcast)
+    work = accumulation_dtype(x.dtype)
+    kept = kept_shape(shape, axes)
+    grad, rows, mean, variance = grad.reshape(shape), x.reshape(shape), mean.reshape(kept), variance.reshape(kept)
+    weight = _shaped(xp, weight, work, affine)
+    settings = (axes, eps, center, affine, wants)
+    out = xp.empty(shape, x.dtype) if wants[0] else xp.zeros(0, x.dtype)
+    whole: Any
+    if xp is not np or 0 in axes or not x.size:
+        whole = out if work == x.dtype or not wants[0] else xp.empty(shape, work)
+        grad, rows = grad.astype(work, copy=False), rows.astype(work, copy=False)
+        known = xp.empty(shape, work)
+        to_weight, to_bias = _backward(xp, whole, known, grad, rows, weight, mean, variance, *settings)
+        if whole is not out:
+            out[...] = whole
+    else:
+        to_weight, to_bias = np.zeros(affine, work), np.zeros(affine, work)
+        blocks = list(row_blocks(shape[0], x.size // shape[0]))
+        # fresh memory for every block would cost more than the work on it
+        spare: Any = np.empty(rows[blocks[0]].shape, work)
+        known: Any = np.empty_like(spare)
+        for block in blocks:
+            size = block.stop - block.start
+            part = out[block] if wants[0] and work == x.dtype else spare[:size]
+            some_weight, some_bias = _backward(
+                np, part, known[:size], grad[block].astype(work, copy=False), rows[block].astype(work, copy=False),
+                weight, mean[block], variance[block], *settings,
+            )  # fmt: skip
+            if wants[1]:
+                to_weight += some_weight
+            if wants[2]:
+                to_bias += some_bias
+            if wants[0] and work != x.dtype:
+                out[block] = part
+    return out.reshape(x.shape) if wants[0] else out, to_weight.reshape(broadcast), to_bias.reshape(broadcast)
+
+
+def _normalise_grad_cpu(
+    grad: Array, x: Array, weight: Array | None, mean: Array, variance: Array, *, dim: Any, eps: Any, center: Any,
+    broadcast: Any, wants: Any,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    return _normalise_grad_on(np, grad, x, weight, mean, variance, dim, eps, center, broadcast, wants)
+
+
+@primitive(outputs=("to_x", "to_weight", "to_bias"), differentiable=(0, 1, 2), cpu=_normalise_grad_cpu)
+def normalise_grad(
+    xp: Any,
+    grad: Array,
+    x: Array,
+    weight: Array | None,
+    mean: Array,
+    variance: Array,
+    *,
+    dim: tuple[int, ...],
+    eps: float,
+    center: bool,
+    broadcast: tuple[int, ...],
+    wants: tuple[bool, ...],
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of `normalise`, whose mean and variance are given: those of x, weight and bias.
+
+    With ``y = (x - mean) * r``, ``r = 1 / sqrt(variance + eps)`` and ``h = grad * weight``, that of x is
+    ``r * (h - mean(h) - y * mean(h * y))``. What `wants` leaves out is zeros of no use.
+    """
+    return _normalise_grad_on(xp, grad, x, weight, mean, variance, dim, eps, center, broadcast, wants)
+
+
+normalise_grad.cuda(kernels.normalise_grad)
+
+
+@normalise_grad.vjp("grad", "x", "weight")
+def _normalise_grad_vjp(
+    m: Any, upper: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any, weight_shape: Any,
+    dim: Any, eps: Any, center: Any, broadcast: Any, needs: Any,
+) -> Any:  # fmt: skip
+    to_x, to_weight, to_bias = upper
+    settings: dict[str, Any] = {"dim": dim, "eps": eps, "center": center, "broadcast": broadcast}
+    stats = kept_shape(x.shape, dim)
+    count = float(count_of(x.shape, dim))
+
+    def pulled(value: Any) -> Any:
+        """Return the gradient of x of one of y, which is also that of y of one of x: the map is symmetric."""
+        return m.normalise_grad(value, x, None, mean, variance, **settings, wants=(True, False, False))[0]
+
+    # mean and variance belong to x: what is needed of them is taken from x again, so that it can be differentiated
+    y = m.normalise(x, None, None, **settings)[0]
+    spread = m.var(x, dim=dim, correction=0.0, keepdim=True) if center else m.mean(m.mul(x, x), dim=dim, keepdim=True)
+    r = m.pow(m.add(spread, eps), -0.5)
+    scale = None if weight is None else m.reshape(weight, shape=broadcast)
+    sums: list[Any] = [None, None, None]
+
+    def add(place: int, value: Any) -> None:
+        if needs[place]:
+            sums[place] = value if sums[place] is None else m.add(sums[place], value)
+
+    if to_x is not None:
+        h = grad if scale is None else m.mul(grad, scale)
+        back = pulled(to_x)
+        add(0, back if scale is None else m.mul(back, scale))
+        if scale is not None and needs[2]:
+            add(2, m.reshape(m.sum_to(m.mul(back, grad), shape=broadcast), shape=weight_shape))
+        if needs[1]:
+            along_h = m.div(m.sum_to(m.mul(h, y), shape=stats), count)
+            along_u = m.div(m.sum_to(m.mul(to_x, y), shape=stats), count)
+            bent = m.mul(r, m.add(m.mul(to_x, along_h), m.mul(h, along_u)))
+            size = m.div(m.mul(r, m.sum_to(m.mul(to_x, pulled(h)), shape=stats)), count)
+            add(1, m.neg(m.add(pulled(bent), m.mul(y, size))))
+    if to_weight is not None:
+        add(0, m.mul(y, to_weight))
+        if needs[1]:
+            add(1, pulled(m.mul(grad, to_weight)))
+    if to_bias is not None:
+        add(0, m.expand(to_bias, shape=x.shape))
+    # an operand that only gradients of no interest depend on gets zeros
+    return tuple(
+        [
+            m.zeros_like(operand) if needed and total is None else total
+            for total, needed, operand in zip(sums, needs, (grad, x, weight), strict=True)
+        ]
+    )

@@ -1,0 +1,162 @@
+"""Products of raw matrices on either device, and what operands of a matrix product must satisfy."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.cuda.launch import blas
+from lucid.errors import DtypeError, ShapeError
+from lucid.ops.base.promotion import array_of, as_operand, only_tensors, tensor_dtype
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
+
+def readable(x: Array) -> Array:
+    """Return `x`, copied if BLAS cannot read its matrices where they are: neither rows nor columns lie densely.
+
+    Gradients of sums come as broadcast views, which are of that kind.
+    """
+    if x.flags.c_contiguous or x.ndim < 2:
+        return x
+    row, column = x.strides[-2:]
+    size = x.itemsize
+    if (column == size and row >= size * x.shape[-1]) or (row == size and column >= size * x.shape[-2]):
+        return x
+    return np.ascontiguousarray(x)
+
+
+def product(xp: Any, a: Array, b: Array) -> Array:
+    """Return the matrix product of raw arrays by the rules of ``numpy.matmul``; half types are summed in float32."""
+    return product_cpu(a, b) if xp is np else blas.matmul(a, b)
+
+
+def product_cpu(a: Array, b: Array) -> Array:
+    """Return the matrix product of NumPy arrays."""
+    if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
+        wide = product_cpu(a.astype(np.float32), b.astype(np.float32, copy=False))
+        return wide.astype(a.dtype) if a.dtype == b.dtype else wide
+    if b.dtype.itemsize == 2 and b.dtype.kind in "fV":
+        b = b.astype(np.float32)
+    a, b = readable(a), readable(b)
+    if b.ndim != 2 or a.ndim < 3:
+        return np.matmul(a, b)
+    # one large product instead of one for each matrix of the stack
+    out = np.empty((*a.shape[:-1], b.shape[1]), np.result_type(a, b))
+    rows = math.prod(a.shape[:-1])
+    np.matmul(a.reshape(rows, a.shape[-1]), b, out=out.reshape(rows, b.shape[1]))
+    return out
+
+
+def same_dtype(name: str, *tensors: Any) -> None:
+    """Refuse operands of several dtypes, and bools.
+
+    Raises
+    ------
+    DtypeError
+        With the dtypes, in order; with the type of an operand that is no tensor.
+    """
+    only_tensors(tensors[0], *(t for t in tensors[1:] if t is not None))
+    dtype = tensors[0].array.dtype
+    if any(t is not None and t.array.dtype != dtype for t in tensors):
+        got = ", ".join(str(tensor_dtype(t)) for t in tensors if t is not None)
+        raise DtypeError(f"{name}: expected operands of one dtype, got {got}; convert them with .to(dtype)")
+    if dtype.kind == "b":
+        raise DtypeError(f"{name}: not defined for bool; convert the operands with .to(dtype)")
+
+
+def same_inner(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    """Refuse shapes that cannot be multiplied as matrices, batch dimensions apart.
+
+    Raises
+    ------
+    ShapeError
+        With both shapes, and with a guess if a transposed operand would fit.
+    """
+    if not a or not b:
+        raise ShapeError(
+            f"{name}: expected operands of at least 1 dimension, got shapes {a} and {b}; multiply by a scalar with *"
+        )
+    if a[-1] != b[-2 if len(b) > 1 else 0]:
+        hint = "; did you mean b.T?" if len(b) == 2 and a[-1] == b[1] else ""
+        hint = "; did you mean a.T?" if not hint and len(a) == 2 and a[0] == b[-2 if len(b) > 1 else 0] else hint
+        raise ShapeError(f"{name}: inner sizes differ: a has shape {a}, b has shape {b}{hint}")
+
+
+def of_dimensions(name: str, *expected: tuple[str, Any, int]) -> None:
+    """Refuse tensors that do not have the expected number of dimensions.
+
+    Raises
+    ------
+    ShapeError
+        With the name of the argument, and what was expected and got.
+    """
+    for argument, tensor, ndim in expected:
+        if array_of(tensor).ndim != ndim:
+            raise ShapeError(
+                f"{name}: expected {argument} of {ndim} dimension{'s' if ndim > 1 else ''}, "
+                f"got shape {tensor.array.shape}"
+            )
+
+
+def tensors_of(name: str, *operands: Any) -> tuple[Any, ...]:
+    """Return the operands of a product as tensors; numbers are refused.
+
+    Raises
+    ------
+    ShapeError
+        If one of them is a number.
+    """
+    for operand in operands:
+        if isinstance(operand, bool | int | float | complex):
+            raise ShapeError(f"{name}: expected tensors of at least 1 dimension, got the number {operand!r}")
+    return tuple(as_operand(operand) for operand in operands)
+
+
+def broadcastable(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    """Refuse stacks of matrices whose leading dimensions cannot be broadcast.
+
+    Raises
+    ------
+    ShapeError
+        With both shapes.
+    """
+    try:
+        np.broadcast_shapes(a[:-2], b[:-2])
+    except ValueError:
+        raise ShapeError(
+            f"{name}: leading dimensions {a[:-2]} and {b[:-2]} cannot be broadcast: a has shape {a}, b has shape {b}"
+        ) from None
+
+
+def stacks_of_one_length(name: str, a: Any, b: Any) -> None:
+    """Refuse two stacks of matrices of different length.
+
+    Raises
+    ------
+    ShapeError
+        With both shapes.
+    """
+    if a.array.shape[0] != b.array.shape[0]:
+        raise ShapeError(
+            f"{name}: expected stacks of as many matrices, got shapes {a.array.shape} and {b.array.shape}; "
+            "matmul broadcasts a stack of one"
+        )
+
+
+def broadcast_to_shape(name: str, argument: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    """Refuse an operand that cannot be broadcast to the shape of the result.
+
+    Raises
+    ------
+    ShapeError
+        With both shapes.
+    """
+    if shape == wanted[len(wanted) - len(shape) :]:
+        return
+    extra = len(wanted) - len(shape)
+    if extra < 0 or any(size not in {1, wanted[extra + i]} for i, size in enumerate(shape)):
+        raise ShapeError(f"{name}: expected {argument} that can be broadcast to {wanted}, got shape {shape}")

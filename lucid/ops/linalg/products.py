@@ -1,0 +1,373 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.recording.primitive import primitive
+from lucid.autograd.recording.short_path import binary
+from lucid.cuda.launch import blas
+from lucid.errors import ShapeError
+from lucid.ops.base.elementwise import add, mul
+from lucid.ops.base.promotion import accumulation_dtype, only_tensors
+from lucid.ops.linalg.matrices import (
+    broadcast_to_shape,
+    broadcastable,
+    of_dimensions,
+    product,
+    product_cpu,
+    same_dtype,
+    same_inner,
+    stacks_of_one_length,
+    tensors_of,
+)
+from lucid.ops.shape.reshape import reshape
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+@primitive(view=True)
+def _swap_last(xp: Any, x: Array) -> Array:
+    return x.swapaxes(-1, -2)
+
+
+@_swap_last.vjp
+def _swap_last_vjp(m: Any, grad: Any) -> Any:
+    return m.swap_last(grad)
+
+
+@primitive(cpu=product_cpu)
+def _matmul(xp: Any, a: Array, b: Array) -> Array:
+    return product(xp, a, b)
+
+
+@_matmul.vjp("a")
+def _matmul_a(m: Any, grad: Any, b: Any, a_shape: tuple[int, ...] | None) -> Any:
+    shape = b.shape if a_shape is None else a_shape  # None stands for the shape of the other operand
+    if len(b.shape) == 1:
+        return m.mul(grad if len(shape) == 1 else m.reshape(grad, shape=(*grad.shape, 1)), b)
+    if len(shape) == 1:
+        return m.sum_to(
+            m.squeeze(m.matmul(b, m.unsqueeze(grad, dim=len(grad.shape))), dims=(len(grad.shape),)), shape=shape
+        )
+    return m.sum_to(m.matmul(grad, m.swap_last(b)), shape=shape)
+
+
+@_matmul.vjp("b")
+def _matmul_b(m: Any, grad: Any, a: Any, b_shape: tuple[int, ...] | None) -> Any:
+    shape = a.shape if b_shape is None else b_shape
+    if len(a.shape) == 1:
+        if len(shape) == 1:
+            return m.mul(grad, a)
+        return m.mul(m.unsqueeze(a, dim=1), m.unsqueeze(grad, dim=len(grad.shape) - 1))
+    if len(shape) > 2 or len(a.shape) == 2:
+        if len(shape) == 1:
+            return m.matmul(grad, a)
+        return m.sum_to(m.matmul(m.swap_last(a), grad), shape=shape)
+    rows = math.prod(a.shape[:-1])
+    a = m.reshape(a, shape=(rows, a.shape[-1]))
+    if len(shape) == 1:
+        return m.matmul(m.reshape(grad, shape=(rows,)), a)
+    return m.matmul(m.swap_last(a), m.reshape(grad, shape=(rows, grad.shape[-1])))
+
+
+_matmul.call = binary(_matmul, _matmul)
+
+
+@primitive
+def _linear(xp: Any, bias: Array | None, x: Array, weight: Array) -> Array:
+    # the bias first, so that the hooks of a layer's parameters fire in PyTorch's order
+    wide = accumulation_dtype(x.dtype)
+    out = product(xp, x.astype(wide, copy=False), weight.T.astype(wide, copy=False))
+    if bias is not None:
+        out += bias
+    return out.astype(x.dtype, copy=False)
+
+
+@_linear.cuda
+def _linear_cuda(bias: Array | None, x: Array, weight: Array) -> Any:
+    return blas.added_product(bias, x, weight.T)
+
+
+@_linear.vjp("x")
+def _linear_x(m: Any, grad: Any, weight: Any) -> Any:
+    return m.matmul(grad, weight)
+
+
+@_linear.vjp("weight")
+def _linear_weight(m: Any, grad: Any, x: Any, weight_shape: tuple[int, ...]) -> Any:
+    rows = math.prod(x.shape[:-1])
+    grad = m.reshape(grad, shape=(rows, weight_shape[0]))
+    return m.matmul(m.swap_last(grad), m.reshape(x, shape=(rows, weight_shape[1])))
+
+
+@_linear.vjp("bias")
+def _linear_bias(m: Any, grad: Any, bias_shape: tuple[int, ...]) -> Any:
+    return m.sum_to(grad, shape=bias_shape)
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Return the matrix product ``input @ other``, ``out[..., i, j] = sum_k input[..., i, k] * other[..., k, j]``.
+
+    A tensor of one dimension stands for a row on the left and a column on the right, and its dimension is left out of
+    the result. Products of half types are summed in float32 and rounded once.
+
+    Parameters
+    ----------
+    input : Tensor, shape (..., n, k) or (k,)
+        The left operand.
+    other : Tensor, shape (..., k, m) or (k,)
+        The right operand, of the same dtype; the leading dimensions of both are broadcast.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., n, m), without n if `input` and without m if `other` has one dimension.
+
+    Raises
+    ------
+    ShapeError
+        If an operand has no dimension, the inner sizes differ, or the leading dimensions cannot be broadcast.
+    DtypeError
+        If the dtypes differ or are bool.
+    DeviceError
+        If the operands are on different devices.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> a = lucid.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> lucid.matmul(a, lucid.tensor([1.0, -1.0]))
+    tensor([-1., -1.])
+    """
+    if not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        input, other = tensors_of("matmul", input, other)
+    x, y = input.array, other.array
+    if x.dtype is not y.dtype or x.dtype.kind == "b":
+        same_dtype("matmul", input, other)
+    a, b = x.shape, y.shape
+    if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
+        same_inner("matmul", a, b)
+    if len(a) > 2 and len(b) > 2 and a[:-2] != b[:-2]:
+        broadcastable("matmul", a, b)
+    return _matmul.call(input, other)
+
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Return the product of two matrices, without broadcasting.
+
+    Parameters
+    ----------
+    input : Tensor, shape (n, k)
+        The left matrix.
+    mat2 : Tensor, shape (k, m)
+        The right matrix, of the same dtype.
+
+    Returns
+    -------
+    Tensor
+        Of shape (n, m).
+
+    Raises
+    ------
+    ShapeError
+        If an operand is no matrix, or the inner sizes differ.
+    DtypeError
+        If the dtypes differ or are bool.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.mm(lucid.tensor([[1.0, 2.0]]), lucid.tensor([[3.0], [4.0]]))
+    tensor([[11.]])
+    """
+    of_dimensions("mm", ("input", input, 2), ("mat2", mat2, 2))
+    return matmul(input, mat2)
+
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Return the products of two stacks of matrices, one by one, without broadcasting.
+
+    Parameters
+    ----------
+    input : Tensor, shape (b, n, k)
+        The left matrices.
+    mat2 : Tensor, shape (b, k, m)
+        The right matrices, of the same dtype.
+
+    Returns
+    -------
+    Tensor
+        Of shape (b, n, m).
+
+    Raises
+    ------
+    ShapeError
+        If an operand is no stack of matrices, the stacks are of different length, or the inner sizes differ.
+    DtypeError
+        If the dtypes differ or are bool.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.bmm(lucid.ones(5, 2, 3), lucid.ones(5, 3, 4)).shape
+    (5, 2, 4)
+    """
+    of_dimensions("bmm", ("input", input, 3), ("mat2", mat2, 3))
+    stacks_of_one_length("bmm", input, mat2)
+    return matmul(input, mat2)
+
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """Return the product of a matrix and a vector.
+
+    Parameters
+    ----------
+    input : Tensor, shape (n, k)
+        The matrix.
+    vec : Tensor, shape (k,)
+        The vector, of the same dtype.
+
+    Returns
+    -------
+    Tensor
+        Of shape (n,).
+
+    Raises
+    ------
+    ShapeError
+        If the operands are no matrix and vector, or the inner sizes differ.
+    DtypeError
+        If the dtypes differ or are bool.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.mv(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), lucid.tensor([1.0, 1.0]))
+    tensor([3., 7.])
+    """
+    of_dimensions("mv", ("input", input, 2), ("vec", vec, 1))
+    return matmul(input, vec)
+
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """Return the dot product of two vectors, ``sum_k input[k] * tensor[k]``, without conjugation.
+
+    Parameters
+    ----------
+    input, tensor : Tensor, shape (k,)
+        Of the same dtype.
+
+    Returns
+    -------
+    Tensor
+        Of shape ().
+
+    Raises
+    ------
+    ShapeError
+        If an operand is no vector, or their sizes differ.
+    DtypeError
+        If the dtypes differ or are bool.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.dot(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
+    of_dimensions("dot", ("input", input, 1), ("tensor", tensor, 1))
+    return matmul(input, tensor)
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Return the products of all pairs of elements of two vectors, ``out[i, j] = input[i] * vec2[j]``.
+
+    Parameters
+    ----------
+    input : Tensor, shape (n,)
+        Gives the rows.
+    vec2 : Tensor, shape (m,)
+        Gives the columns.
+
+    Returns
+    -------
+    Tensor
+        Of shape (n, m) and the promoted dtype.
+
+    Raises
+    ------
+    ShapeError
+        If an operand is no vector.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.outer(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    of_dimensions("outer", ("input", input, 1), ("vec2", vec2, 1))
+    return mul(reshape(input, (-1, 1)) if input.array.size else reshape(input, (0, 1)), vec2)
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return ``input @ weight.T + bias``, ``out[..., o] = sum_i input[..., i] * weight[o, i] + bias[o]``.
+
+    Sums of half types are taken in float32 and rounded once, after the bias is added.
+
+    Parameters
+    ----------
+    input : Tensor, shape (..., in)
+        The inputs, with any number of leading dimensions.
+    weight : Tensor, shape (out, in) or (in,)
+        One row for each output; with one dimension there is one output, and the last dimension is left out.
+    bias : Tensor, shape (out,), optional
+        What is added to each output. All operands are of the same dtype.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., out).
+
+    Raises
+    ------
+    ShapeError
+        If the sizes do not fit, or `weight` has no or more than two dimensions.
+    DtypeError
+        If the dtypes differ or are bool.
+    DeviceError
+        If the operands are on different devices.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> weight = lucid.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> lucid.nn.functional.linear(lucid.tensor([1.0, 1.0]), weight, lucid.tensor([0.5, -0.5]))
+    tensor([3.5000, 6.5000])
+    """
+    try:
+        x, w = input.array, weight.array
+        other = bias is not None and bias.array.dtype is not x.dtype
+    except AttributeError:
+        only_tensors(input, weight, *(() if bias is None else (bias,)))
+        raise
+    if other or x.dtype is not w.dtype or x.dtype.kind == "b":
+        same_dtype("linear", input, weight, bias)
+    if w.ndim not in {1, 2}:
+        raise ShapeError(f"linear: expected weight of shape (out, in) or (in,), got shape {w.shape}")
+    if not x.ndim or x.shape[-1] != w.shape[-1]:
+        raise ShapeError(
+            f"linear: expected input with last dimension {w.shape[-1]} (weight has shape {w.shape}), "
+            f"got input of shape {x.shape}"
+        )
+    if w.ndim == 1:
+        out = matmul(input, weight)
+        return out if bias is None else add(out, bias)
+    if bias is not None:
+        broadcast_to_shape("linear", "bias", bias.array.shape, (*x.shape[:-1], w.shape[0]))
+    return _linear(bias, input, weight)

@@ -1,0 +1,242 @@
+"""The negative log-likelihood of classes, and what all losses of classes check and weigh."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.recording.primitive import primitive
+from lucid.backend.dtype import dtype_of
+from lucid.cuda.launchers import cross_entropy as kernels
+from lucid.cuda.switches import looked_at
+from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.promotion import accumulation_dtype, array_of
+from lucid.ops.base.scalars import as_int
+from lucid.ops.loss.regression import check_reduction, floating
+from lucid.ops.shape.axes import movedim
+from lucid.ops.shape.reshape import reshape
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+def weights_of(xp: Any, target: Any, weight: Any, ignore_index: int, work: Any) -> tuple[Any, Any, Any]:
+    """Return which rows count, a class to read for every row, and the weight of each row."""
+    valid = target != ignore_index
+    known = xp.where(valid, target, 0)
+    return (
+        valid,
+        known,
+        valid.astype(work) if weight is None else xp.where(valid, weight.astype(work)[known], work.type(0)),
+    )
+
+
+def row_factors(
+    xp: Any,
+    target: Any,
+    weight: Any,
+    total: Any,
+    classes: int,
+    ignore_index: int,
+    smoothing: float,
+    reduction: str,
+) -> tuple[Any, Any, Any, Any]:
+    """Return for each row its class and what its loss, its smooth loss and its softmax count for in the result."""
+    work = total.dtype
+    valid, known, hard = weights_of(xp, target, weight, ignore_index, work)
+    if reduction == "mean":
+        # a row that does not count has no gradient, even where none counts
+        hard = xp.where(valid, hard / total, work.type(0))
+    if not smoothing:
+        return known, hard, None, hard
+    hard = hard * (1 - smoothing)
+    smooth = valid.astype(work) * (smoothing / classes)
+    if reduction == "mean":
+        smooth = xp.where(valid, smooth / total, work.type(0))
+    return known, hard, smooth, hard + smooth * (classes if weight is None else weight.sum(dtype=work))
+
+
+@primitive(outputs=("loss", "total"))
+def _nll_loss(
+    xp: Any, x: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
+) -> tuple[Array, Array]:
+    """Return the loss of log-probabilities (N, C) and classes (N), and the sum of the weights of the rows."""
+    work = accumulation_dtype(x.dtype)
+    valid, known, weights = weights_of(xp, target, weight, ignore_index, work)
+    total = xp.asarray(xp.sum(weights))
+    rows = xp.where(valid, -x[xp.arange(len(x)), known] * weights, work.type(0))
+    if reduction == "none":
+        return rows.astype(x.dtype, copy=False), total
+    loss = xp.asarray(xp.sum(rows) / total if reduction == "mean" else xp.sum(rows))
+    return loss.astype(x.dtype, copy=False), total
+
+
+_nll_loss.cuda(kernels.nll_loss)
+
+
+@_nll_loss.vjp("x")
+def _nll_loss_vjp(
+    m: Any, grad: Any, x_shape: Any, target: Any, weight: Any, total: Any, ignore_index: Any, reduction: Any
+) -> Any:
+    return m.nll_loss_grad(
+        grad[0], target, weight, total, classes=x_shape[1], ignore_index=ignore_index, reduction=reduction
+    )
+
+
+@primitive
+def _nll_loss_grad(
+    xp: Any,
+    grad: Array,
+    target: Array,
+    weight: Array | None,
+    total: Array,
+    *,
+    classes: int,
+    ignore_index: int,
+    reduction: str,
+) -> Array:
+    """Return the gradient of `nll_loss`: minus the weight of each row in the place of its class."""
+    known, hard, _, _ = row_factors(xp, target, weight, total, classes, ignore_index, 0.0, reduction)
+    out = xp.zeros((len(target), classes), grad.dtype)
+    out[xp.arange(len(target)), known] = -hard * grad
+    return out
+
+
+_nll_loss_grad.cuda(kernels.nll_loss_grad)
+
+
+@_nll_loss_grad.vjp("grad")
+def _nll_loss_grad_vjp(
+    m: Any, upper: Any, target: Any, weight: Any, total: Any, grad_shape: Any, ignore_index: Any, reduction: Any
+) -> Any:
+    # the loss is linear, and so is its gradient: without the division by the total it is the loss of the upper one
+    loss = m.nll_loss(
+        upper, target, weight, ignore_index=ignore_index, reduction="none" if reduction == "none" else "sum"
+    )[0]
+    return m.div(loss, total) if reduction == "mean" else loss
+
+
+def check_weight(name: str, input: Any, weight: Any, classes: int) -> None:
+    """Refuse weights that do not fit the classes.
+
+    Raises
+    ------
+    ShapeError
+        If there is not one for each class.
+    DtypeError
+        If they have another dtype than the input.
+    """
+    if weight is None:
+        return
+    if array_of(weight).shape != (classes,):
+        raise ShapeError(
+            f"{name}: weight tensor should be defined either for all {classes} classes or no classes but got "
+            f"weight tensor of shape: {list(weight.array.shape)}"
+        )
+    if weight.array.dtype != input.array.dtype:
+        raise DtypeError(
+            f"{name}: expected weight of the dtype of the input, {dtype_of(input.array)}, got {dtype_of(weight.array)}"
+        )
+
+
+def as_rows(name: str, input: Any, target: Any, weight: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    """Return logits as (N, C), classes as (N), and the shape of the losses.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not fit each other.
+    DtypeError
+        If the target does not hold integers, or the weight has another dtype than the input.
+    IndexOutOfRangeError
+        If a target on the CPU, or in debug mode on a GPU, is no class; see `check_classes`.
+    """
+    shape, wanted = input.array.shape, target.array.shape
+    if not shape:
+        raise ShapeError(f"{name}: expected an input of shape (C,), (N, C) or (N, C, d1, ...), got a 0-dim tensor")
+    classes = shape[0] if len(shape) == 1 else shape[1]
+    losses = () if len(shape) == 1 else (shape[0], *shape[2:])
+    if wanted != losses:
+        raise ShapeError(
+            f"{name}: Expected input batch_size and further dimensions to match target: an input of shape "
+            f"{list(shape)} (N, C, ...) takes a target of shape {list(losses)}, got {list(wanted)}"
+        )
+    if dtype_of(target.array).category != 1:
+        raise DtypeError(f"{name}: expected a target of integers (int64), got {dtype_of(target.array)}")
+    check_weight(name, input, weight, classes)
+    if len(shape) > 2:
+        input = movedim(input, 1, -1)
+    rows = input if len(shape) == 2 else reshape(input, (-1 if input.array.size else 0, classes))
+    return rows, target if target.array.ndim == 1 else reshape(target, -1), losses
+
+
+def check_classes(target: Any, classes: int, ignore_index: int) -> None:
+    """Refuse targets that are no classes; on a GPU, which waits for the answer, in debug mode only.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is one.
+    """
+    array = target.array
+    if not looked_at(array) or (array.min() >= 0 and array.max() < classes):
+        return
+    wrong = array[(array != ignore_index) & ((array < 0) | (array >= classes))]
+    if wrong.size:
+        raise IndexOutOfRangeError(
+            f"Target {int(wrong[0])} is out of bounds: expected 0 to {classes - 1}, or ignore_index={ignore_index}"
+        )
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the negative log-likelihood ``-weight[target] * input[target]`` of log-probabilities.
+
+    Parameters
+    ----------
+    input : Tensor, shape (C,), (N, C) or (N, C, d1, ...)
+        Logarithms of probabilities.
+    target : Tensor, shape (), (N,) or (N, d1, ...)
+        Classes, integers from 0 to C - 1 or `ignore_index`.
+    weight : Tensor, optional, shape (C,)
+        Weight of each class; of the dtype of `input`.
+    ignore_index : int
+        Targets of this value count for nothing.
+    reduction : ``"none"``, ``"mean"`` or ``"sum"``
+        The mean is the sum of the losses divided by the sum of their weights, NaN if no target counts.
+
+    Returns
+    -------
+    Tensor
+        0-dim, or of the shape of `target` without reduction; of the dtype of `input`.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not fit.
+    DtypeError
+        If `target` holds no integers, or `weight` has another dtype than `input`.
+    IndexOutOfRangeError
+        If a target on the CPU, or in debug mode on a GPU, is no class.
+    ReductionError
+        If `reduction` is something else.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.nn.functional.nll_loss(lucid.tensor([[-1.0, -2.0], [-3.0, -4.0]]), lucid.tensor([0, 1]))
+    tensor(2.5000)
+    """
+    check_reduction("nll_loss", reduction)
+    x, classes = floating("nll_loss", input), tensor_operand(target)
+    rows, flat, losses = as_rows("nll_loss", x, classes, weight)
+    ignore_index = as_int(ignore_index, "ignore_index")
+    check_classes(flat, rows.array.shape[1], ignore_index)
+    loss = _nll_loss(rows, flat, weight, ignore_index=ignore_index, reduction=reduction)[0]
+    return reshape(loss, losses) if reduction == "none" and len(losses) != 1 else loss

@@ -1,0 +1,1 @@
+"""Ops over dimensions: sums, extremes, statistics, norms, running sums, order."""

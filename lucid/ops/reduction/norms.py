@@ -1,0 +1,337 @@
+"""Lengths of vectors, logarithms of sums of exponentials, and what is made of lengths."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.recording.primitive import primitive
+from lucid.backend.arrays import astype
+from lucid.backend.dtype import as_dtype, dtype_of
+from lucid.cuda.launch.elementwise import Elementwise
+from lucid.cuda.launch.reduction import Reduction, total_bytes
+from lucid.cuda.launchers.extremes import SHARE_OF_LARGEST, SHARE_OF_SMALLEST
+from lucid.errors import DtypeError, LucidError
+from lucid.ops.base.elementwise import mul, tensor_operand
+from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, in_float32, promote
+from lucid.ops.base.scalars import as_bool, as_number
+from lucid.ops.elementwise.division import div
+from lucid.ops.elementwise.selection import clamp
+from lucid.ops.reduction.extremes import check_ordered
+from lucid.ops.reduction.sums import axis_of, float_dtype_of, kept_shape, reduced_dims, spread, sum, unreduced
+from lucid.ops.shape.broadcasting import broadcast_tensors
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+class OrderError(LucidError, RuntimeError, ValueError):
+    """A norm of this order is unknown."""
+
+
+@primitive
+def _reciprocal_or_zero(xp: Any, x: Array) -> Array:
+    """Return ``1 / x``, and 0 where `x` is 0."""
+    return xp.where(x == 0, x, xp.reciprocal(x))
+
+
+_reciprocal_or_zero.cuda(Elementwise("spread", "ReciprocalOrZero"))
+
+
+@_reciprocal_or_zero.vjp
+def _reciprocal_or_zero_vjp(m: Any, grad: Any, out: Any) -> Any:
+    return m.neg(m.mul(grad, m.mul(out, out)))
+
+
+def _logsumexp_of(xp: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    axis = axis_of(x, dim)
+    if not x.size:
+        return xp.log(xp.sum(x, axis, accumulation_dtype(x.dtype), None, keepdim))
+    peak = xp.max(x, axis, None, True)
+    # where the largest is infinite, what it would be subtracted from is infinite too
+    peak = xp.where(xp.isfinite(peak), peak, peak.dtype.type(0))
+    shifted = xp.subtract(x, peak, dtype=accumulation_dtype(x.dtype))
+    total = xp.sum(xp.exp(shifted), axis, None, None, True)
+    out = xp.log(total) + peak
+    return out if keepdim else out.squeeze(axis)
+
+
+@primitive
+def _logsumexp(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+    return astype(_logsumexp_of(xp, x, dim, keepdim), x.dtype)
+
+
+LOG_SUM_EXP = Reduction("norms", "LogSumExp", lambda dtype: 2 * total_bytes(dtype))
+
+
+@_logsumexp.cuda
+def _logsumexp_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return LOG_SUM_EXP(x, dim, keepdim, x.dtype)
+
+
+_LOG_SUM_EXP_GRAD = Elementwise("spread", "LogSumExpGrad", "TTT")
+
+
+def _logsumexp_grad(grad: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    kept = kept_shape(x.shape, dim)
+    return _LOG_SUM_EXP_GRAD(grad.reshape(kept), x, out.reshape(kept))
+
+
+@_logsumexp.vjp("x", cuda=_logsumexp_grad)
+def _logsumexp_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, keepdim: Any) -> Any:
+    weights = m.exp(m.sub(x, unreduced(m, out, x.shape, dim, keepdim=keepdim)))
+    return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), weights)
+
+
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """Return ``log(sum(exp(x)))`` along `dim`, without overflow.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any real dtype; integers become the default floating-point dtype.
+    dim : int or tuple of int
+        The dimensions to sum over.
+    keepdim : bool
+        Whether these dimensions stay, with size 1.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`; minus infinity where there is no element. Half types are computed in float32.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+    DtypeError
+        If `input` is complex.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.logsumexp(lucid.tensor([1000.0, 1000.0]), 0)
+    tensor(1000.6932)
+    """
+    x = float_operand(input)
+    if x.array.dtype.kind == "c":
+        raise DtypeError("logsumexp: complex numbers have no order; take their abs() first")
+    return _logsumexp(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
+
+
+def _norm_of(xp: Any, x: Any, p: float, axis: Any, keepdim: bool) -> Any:
+    work = accumulation_dtype(x.dtype)
+    if p == 2:
+        if axis is None and not keepdim and x.flags.c_contiguous:
+            flat = x.reshape(-1).astype(work, copy=False)
+            return xp.sqrt(xp.dot(flat, flat))
+        return xp.sqrt(xp.sum(xp.square(x, dtype=work), axis, None, None, keepdim))
+    if p == 0:
+        return xp.sum(x != 0, axis, work, None, keepdim)
+    size = xp.abs(x)
+    if math.isinf(p):
+        return (xp.max if p > 0 else xp.min)(size, axis, None, keepdim)
+    if p == 1:
+        return xp.sum(size, axis, work, None, keepdim)
+    return xp.power(xp.sum(xp.power(size, p, dtype=work), axis, None, None, keepdim), 1 / p)
+
+
+@primitive
+def _norm(xp: Any, x: Array, *, p: float, dim: tuple[int, ...], keepdim: bool) -> Array:
+    return astype(_norm_of(xp, x, p, axis_of(x, dim), keepdim), x.dtype)
+
+
+NORM = Reduction("norms", "Norm", total_bytes)
+LARGEST_SIZE = Reduction("norms", "LargestSize", total_bytes)
+SMALLEST_SIZE = Reduction("norms", "SmallestSize", total_bytes)
+# The orders that the kernel needs no powers for, by its numbers; 3 is any other.
+ORDERS = {0.0: 0, 1.0: 1, 2.0: 2}
+
+
+@_norm.cuda
+def _norm_cuda(x: Any, *, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+    if math.isinf(p):
+        return (LARGEST_SIZE if p > 0 else SMALLEST_SIZE)(x, dim, keepdim, x.dtype)
+    return NORM(x, dim, keepdim, x.dtype, p, ORDERS.get(p, 3))
+
+
+_SUM_OF_SIZES_GRAD = Elementwise("spread", "SumOfSizesGrad", "TT")
+_LENGTH_GRAD = Elementwise("spread", "LengthGrad", "TTT")
+_EXTREME_SIZE_GRAD = Elementwise("spread", "ExtremeSizeGrad", "TTTT")
+_POWER_NORM_GRAD = Elementwise("spread", "PowerNormGrad", "TTTS")
+# of the absolute values
+SIZES = 1
+# The orders whose gradient needs no reciprocal of the norm.
+WITHOUT_DIVISION = {0.0, 1.0, math.inf, -math.inf}
+
+
+def _norm_grad(grad: Any, x: Any, out: Any, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+    kept = kept_shape(x.shape, dim)
+    grad, out = grad.reshape(kept), out.reshape(kept)
+    if p == 2:
+        return _LENGTH_GRAD(grad, x, out)
+    if p == 1:
+        return _SUM_OF_SIZES_GRAD(grad, x)
+    if math.isinf(p):
+        share = (SHARE_OF_LARGEST if p > 0 else SHARE_OF_SMALLEST)(x, dim, True, x.dtype, 0.0, SIZES)
+        return share if share is NotImplemented else _EXTREME_SIZE_GRAD(grad, x, out, share)
+    return _POWER_NORM_GRAD(grad, x, out, p) if p else NotImplemented
+
+
+@_norm.vjp("x", cuda=_norm_grad)
+def _norm_vjp(m: Any, grad: Any, x: Any, out: Any, p: Any, dim: Any, keepdim: Any) -> Any:
+    if x.dtype.itemsize == 2 and p not in WITHOUT_DIVISION:
+        # the reciprocal of a small norm is beyond float16
+        return in_float32(_norm_vjp, m, (grad, x, out), p, dim, keepdim)
+
+    def back(value: Any) -> Any:
+        return unreduced(m, value, x.shape, dim, keepdim=keepdim)
+
+    if p == 2:
+        return m.mul(x, back(m.mul(grad, m.reciprocal_or_zero(out))))
+    if p == 0:
+        return m.zeros_like(x)
+    sign = m.sgn(x)
+    if p == 1:
+        return m.mul(spread(m, grad, x.shape, dim, keepdim=keepdim), sign)
+    if math.isinf(p):
+        return m.mul(m.mul(back(grad), sign), m.share(m.abs(x), back(out), dim=dim))
+    # x / |x| * (|x| / norm) ** (p - 1), and 0 where x is 0: there the power of a p below 1 is infinite
+    size = m.mul(m.abs(x), back(m.reciprocal_or_zero(out)))
+    slope = m.pow(size, p - 1) if p > 1 else m.pow(m.reciprocal_or_zero(size), 1 - p)
+    return m.mul(m.mul(back(grad), sign), slope)
+
+
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """Return the norm ``sum(|x| ** p) ** (1 / p)`` of all elements, or of those along `dim`, as one vector.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real floating-point, of any shape.
+    p : float or ``"fro"``
+        The order: ``"fro"`` means 2; infinity gives the largest, minus infinity the smallest absolute value, 0 the
+        number of elements that are not zero.
+    dim : int, tuple of int or None
+        The dimensions to reduce; None, and an empty tuple, for all.
+    keepdim : bool
+        Whether these dimensions stay, with size 1.
+    dtype : dtype, optional
+        Of the result, and of `input` before it is reduced.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`; where a norm of order 2 is 0, its gradient is 0. Half types are accumulated in
+        float32.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is an integer type, bool or complex.
+    OrderError
+        If `p` is neither a number nor ``"fro"``.
+    IndexOutOfRangeError
+        If there is no such dimension, or no element along it for an infinite order.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[3.0, -4.0], [0.0, 0.0]])
+    >>> lucid.norm(x), lucid.norm(x, 1, dim=1), lucid.norm(x, float("inf"))
+    (tensor(5.), tensor([7., 0.]), tensor(4.))
+    """
+    if p == "fro":
+        p = 2
+    elif isinstance(p, str | bool | None):
+        raise OrderError(f"norm: expected p to be a number or 'fro', got {p!r}")
+    p = as_number(p, "p")
+    x = tensor_operand(input)
+    if float_dtype_of(x, "norm", dtype).is_complex:
+        raise DtypeError("norm: complex tensors are not supported; take their abs() first")
+    if dtype is not None:
+        x = cast_to(x, as_dtype(dtype))
+    dims = reduced_dims(dim, x.array.ndim)
+    if math.isinf(p):
+        check_ordered(x, "norm", dims)
+    return _norm(x, p=float(p), dim=dims, keepdim=as_bool(keepdim, "keepdim"))
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+    """Return `input` divided by its norm along `dim`, ``x / max(norm(x), eps)``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real floating-point, of any shape.
+    p : float
+        The order of the norm.
+    dim : int or tuple of int
+        The dimensions along which the vectors lie.
+    eps : float
+        What is divided by at least.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is an integer type, bool or complex.
+    IndexOutOfRangeError
+        If there is no such dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.nn.functional.normalize(lucid.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    return div(input, clamp(norm(input, p, dim, True), min=as_number(eps, "eps")))
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """Return the cosine of the angle between vectors, ``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))``.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Real floating-point; they broadcast against each other.
+    dim : int
+        The dimension along which the vectors lie.
+    eps : float
+        What the lengths count as at least.
+
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape without `dim`. Half types are computed in float32.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes cannot be broadcast.
+    DtypeError
+        If the dtype is an integer type, bool or complex.
+    IndexOutOfRangeError
+        If there is no such dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.cosine_similarity(lucid.tensor([[1.0, 0.0]]), lucid.tensor([[1.0, 1.0]]))
+    tensor([0.7071])
+    """
+    one, other = promote(tensor_operand(x1), tensor_operand(x2))
+    own = dtype_of(one.array)
+    wide = as_dtype(accumulation_dtype(own.numpy))
+    # before they are broadcast: the terms of the gradient cancel, each and in sums
+    one, other = broadcast_tensors(cast_to(one, wide), cast_to(other, wide))
+    return cast_to(sum(mul(normalize(one, 2.0, dim, eps), normalize(other, 2.0, dim, eps)), dim), own)

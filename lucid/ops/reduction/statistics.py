@@ -1,0 +1,417 @@
+"""Variance, standard deviation and median over dimensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.recording.primitive import primitive
+from lucid.backend.arrays import astype
+from lucid.cuda.launch.elementwise import Elementwise
+from lucid.cuda.launch.reduction import Reduction, sum_over, total_bytes
+from lucid.errors import DtypeError, LucidError
+from lucid.ops.base.dims import dim_in
+from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.promotion import accumulation_dtype, in_float32
+from lucid.ops.base.scalars import as_bool, as_number
+from lucid.ops.reduction.extremes import ValuesIndices, check_ordered, element_at
+from lucid.ops.reduction.sorting import order_of
+from lucid.ops.reduction.sums import axis_of, count_of, float_dtype_of, mean_vjp, reduced_dims, unreduced
+from lucid.ops.shape.reshape import reshape, unsqueeze
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+class CorrectionError(LucidError, RuntimeError, ValueError):
+    """`unbiased` and `correction`, two names of one setting, are both given."""
+
+
+def _freedom(shape: tuple[int, ...], dim: tuple[int, ...], correction: float) -> float:
+    """Return what the sum of squares is divided by."""
+    return max(float(count_of(shape, dim) - correction), 0.0)
+
+
+# Of sums of squares from here on, what squares below the range of float32 would add makes no difference.
+LEAST_SQUARES = 1e-30
+
+
+def _variance(xp: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    """Return the variance; in float64 where the squares leave the range of float32, which their root may not."""
+    work = accumulation_dtype(x.dtype)
+    axis = axis_of(x, dim)
+    centred = xp.subtract(x, xp.sum(x, axis, work, None, True) / count_of(x.shape, dim), dtype=work)
+    squares = xp.sum(xp.square(centred), axis, None, None, keepdim)
+    if work == np.float32 and (xp is not np or out_of_range(squares)):
+        squares = xp.sum(xp.square(centred, dtype=np.float64), axis, None, None, keepdim)
+    return squares / _freedom(x.shape, dim, correction)
+
+
+def out_of_range(squares: Any) -> bool:
+    """Whether one of the sums of squares is so small that squares are missing, or infinite."""
+    if squares.ndim and squares.size:
+        return not (np.minimum.reduce(squares, None) >= LEAST_SQUARES and np.maximum.reduce(squares, None) < np.inf)
+    return not squares.ndim and not LEAST_SQUARES <= squares < np.inf
+
+
+MOMENTS = Reduction("statistics", "Moments", lambda dtype: 8 + 2 * total_bytes(dtype))
+# What the kernel is to give.
+VARIANCE, DEVIATION = range(2)
+
+
+@primitive
+def _var(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
+    return astype(_variance(xp, x, dim, correction, keepdim), x.dtype)
+
+
+@_var.cuda
+def _var_cuda(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    return MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), VARIANCE)
+
+
+_VARIANCE_GRAD = Elementwise("spread", "VarianceGrad", "TTTS")
+_DEVIATION_GRAD = Elementwise("spread", "DeviationGrad", "TTTT")
+_SCALED = Elementwise("elementwise", "Mul", "TS")
+
+
+def _kept_mean(x: Any, dim: tuple[int, ...]) -> Any:
+    return sum_over(x, dim, True, x.dtype, float(count_of(x.shape, dim)))
+
+
+def _var_grad_cuda(grad: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    freedom, mean = _freedom(x.shape, dim, correction), _kept_mean(x, dim)
+    if not freedom or mean is NotImplemented:
+        return NotImplemented
+    return _VARIANCE_GRAD(grad.reshape(mean.shape), x, mean, 2 / freedom)
+
+
+def _std_grad_cuda(grad: Any, x: Any, out: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    freedom, mean = _freedom(x.shape, dim, correction), _kept_mean(x, dim)
+    if not freedom or mean is NotImplemented:
+        return NotImplemented
+    return _DEVIATION_GRAD(_SCALED(grad, 1 / freedom).reshape(mean.shape), x, mean, out.reshape(mean.shape))
+
+
+@_var.vjp("x", cuda=_var_grad_cuda)
+def _var_vjp(m: Any, grad: Any, x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    grad = m.div(grad, 0.5 * _freedom(x.shape, dim, correction))
+    return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
+
+
+@primitive
+def _std(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
+    return astype(xp.sqrt(_variance(xp, x, dim, correction, keepdim)), x.dtype)
+
+
+@_std.cuda
+def _std_cuda(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    return MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), DEVIATION)
+
+
+@_std.vjp("x", cuda=_std_grad_cuda)
+def _std_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    if x.dtype.itemsize == 2:
+        # the reciprocal of a small deviation is beyond float16
+        return in_float32(_std_vjp, m, (grad, x, out), dim, correction, keepdim)
+    grad = m.mul(m.div(grad, _freedom(x.shape, dim, correction)), m.reciprocal_or_zero(out))
+    return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
+
+
+def _with_mean(xp: Any, x: Any, spread_out: Any, dim: tuple[int, ...], keepdim: bool) -> tuple[Array, Array]:
+    """Return a variance or deviation, and the mean, as arrays of the dtype of `x`."""
+    mean = xp.sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim) / count_of(x.shape, dim)
+    return xp.asarray(spread_out, x.dtype), xp.asarray(mean, x.dtype)
+
+
+@primitive(outputs=("out", "mean"), differentiable=(0, 1))
+def _var_mean(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Array, Array]:
+    return _with_mean(xp, x, _variance(xp, x, dim, correction, keepdim), dim, keepdim)
+
+
+@primitive(outputs=("out", "mean"), differentiable=(0, 1))
+def _std_mean(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Array, Array]:
+    return _with_mean(xp, x, xp.sqrt(_variance(xp, x, dim, correction, keepdim)), dim, keepdim)
+
+
+def _both_cuda(flavour: int) -> Any:
+    def both(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+        spread_out = MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), flavour)
+        mean = sum_over(x, dim, keepdim, x.dtype, float(count_of(x.shape, dim)))
+        return NotImplemented if spread_out is NotImplemented or mean is NotImplemented else (spread_out, mean)
+
+    return both
+
+
+_var_mean.cuda(_both_cuda(VARIANCE))
+_std_mean.cuda(_both_cuda(DEVIATION))
+
+
+def _added(m: Any, one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else m.add(one, other)
+
+
+@_var_mean.vjp("x")
+def _var_mean_vjp(m: Any, grad: list[Any], x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    spread_part = None if grad[0] is None else _var_vjp(m, grad[0], x, dim, correction, keepdim)
+    return _added(m, spread_part, None if grad[1] is None else mean_vjp(m, grad[1], x.shape, dim, keepdim))
+
+
+@_std_mean.vjp("x")
+def _std_mean_vjp(m: Any, grad: list[Any], x: Any, out: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    spread_part = None if grad[0] is None else _std_vjp(m, grad[0], x, out, dim, correction, keepdim)
+    return _added(m, spread_part, None if grad[1] is None else mean_vjp(m, grad[1], x.shape, dim, keepdim))
+
+
+@primitive
+def _median_place(xp: Any, x: Array, *, dim: int) -> Array:
+    """Return where the lower median along `dim` is; a NaN counts as the median of what it is in."""
+    order = order_of(xp, x, dim, descending=False)
+    place = xp.take(order, (x.shape[dim] - 1) // 2, axis=dim)
+    if x.dtype.kind not in "fV":
+        return place
+    unknown = xp.isnan(x)
+    return xp.where(xp.any(unknown, dim), xp.argmax(unknown, dim), place)
+
+
+@primitive
+def _median(xp: Any, x: Array) -> Array:
+    """Return the lower median of all elements; NaN of none, and where one is NaN."""
+    flat = x.reshape(-1)
+    if not flat.size:
+        return xp.full((), np.nan, x.dtype)
+    return flat[(_median_place.reference(xp, flat, dim=0), ...)]
+
+
+@_median.vjp
+def _median_vjp(m: Any, grad: Any, x: Any, out: Any) -> Any:
+    return m.mul(grad, m.share(x, out, dim=tuple(range(len(x.shape)))))
+
+
+def _spread_of(op: Any, name: str, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+    """Return the variance or the deviation, with the settings in any of PyTorch's forms."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        unbiased = as_bool(unbiased, "unbiased")
+    if unbiased is not None and correction is not None:
+        raise CorrectionError(f"{name}: got both unbiased and correction; unbiased=True is correction=1")
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    divisor, keepdim = as_number(correction, "correction"), as_bool(keepdim, "keepdim")
+    x = tensor_operand(input)
+    if float_dtype_of(x, name).is_complex:
+        raise DtypeError(f"{name}: complex tensors are not supported; take the real and imaginary parts first")
+    return op(x, dim=reduced_dims(dim, x.array.ndim), correction=divisor, keepdim=keepdim)
+
+
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Return the variance, the sum of ``(x - mean)**2`` divided by ``n - correction``, of all or along `dim`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point, of any shape.
+    dim : int, tuple of int or None
+        The dimensions to reduce; None, and an empty tuple, for all. A bool here is taken for `unbiased`.
+    unbiased : bool, optional
+        True is ``correction=1``, False ``correction=0``.
+    keepdim : bool
+        Whether the reduced dimensions stay, with size 1.
+    correction : int or float
+        What is taken off the number of elements; 1 by default. The result is NaN or infinite where nothing is left.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`. Half types are computed in float32.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is an integer type, bool or complex.
+    CorrectionError
+        If `unbiased` and `correction` are both given.
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, 2.0, 3.0, 4.0])
+    >>> lucid.var(x, correction=0)
+    tensor(1.2500)
+    """
+    return _spread_of(_var, "var", input, dim, unbiased, keepdim, correction)
+
+
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Return the standard deviation, the square root of :func:`var`, of all elements or along `dim`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point, of any shape.
+    dim : int, tuple of int or None
+        The dimensions to reduce; None, and an empty tuple, for all. A bool here is taken for `unbiased`.
+    unbiased : bool, optional
+        True is ``correction=1``, False ``correction=0``.
+    keepdim : bool
+        Whether the reduced dimensions stay, with size 1.
+    correction : int or float
+        What is taken off the number of elements; 1 by default. The result is NaN or infinite where nothing is left.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`; where it is 0, its gradient is 0. Half types are computed in float32.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is an integer type, bool or complex.
+    CorrectionError
+        If `unbiased` and `correction` are both given.
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.std(lucid.tensor([[1.0, 3.0], [2.0, 2.0]]), 1, correction=0)
+    tensor([1., 0.])
+    """
+    return _spread_of(_std, "std", input, dim, unbiased, keepdim, correction)
+
+
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the variance and the mean, of all elements or along `dim`.
+
+    Parameters
+    ----------
+    input, dim, unbiased, keepdim, correction
+        As in :func:`var`.
+
+    Returns
+    -------
+    tuple of (Tensor, Tensor)
+        What :func:`var` and :func:`mean` return.
+
+    Raises
+    ------
+    DtypeError, CorrectionError, IndexOutOfRangeError, ShapeError
+        As in :func:`var`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.var_mean(lucid.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
+    return _spread_of(_var_mean, "var_mean", input, dim, unbiased, keepdim, correction)
+
+
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the standard deviation and the mean, of all elements or along `dim`.
+
+    Parameters
+    ----------
+    input, dim, unbiased, keepdim, correction
+        As in :func:`std`.
+
+    Returns
+    -------
+    tuple of (Tensor, Tensor)
+        What :func:`std` and :func:`mean` return.
+
+    Raises
+    ------
+    DtypeError, CorrectionError, IndexOutOfRangeError, ShapeError
+        As in :func:`std`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.std_mean(lucid.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
+    return _spread_of(_std_mean, "std_mean", input, dim, unbiased, keepdim, correction)
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Return the median, of an even number of elements the lower of the two in the middle.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any real dtype.
+    dim : int or None
+        The dimension to look along; None for the median of all elements.
+    keepdim : bool
+        Whether that dimension stays, with size 1.
+
+    Returns
+    -------
+    Tensor, or named tuple (values, indices) of Tensor
+        Without `dim` the median alone, whose gradient all elements equal to it share evenly, and NaN if there are no
+        elements; with it, also where it is, as int64. NaN if one of the elements is.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension, or no element along it; or no element at all of integers, which have no NaN.
+    DtypeError
+        If `input` is complex.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.median(lucid.tensor([4.0, 1.0, 3.0, 2.0]))
+    tensor(2.)
+    """
+    x, keepdim = tensor_operand(input), as_bool(keepdim, "keepdim")
+    if dim is None:
+        if x.array.dtype.kind not in "fV":
+            check_ordered(reshape(x, -1), "median", (0,))
+        return _median(x)
+    ndim = x.array.ndim
+    axis = dim_in(dim, ndim)
+    check_ordered(x, "median", (axis,) if ndim else ())
+    place = _median_place(x if ndim else reshape(x, 1), dim=axis)
+    values = element_at(x, place, dim=axis, keepdim=False)
+    if keepdim and ndim:
+        return ValuesIndices(unsqueeze(values, axis), unsqueeze(place, axis))
+    return ValuesIndices(values, place)

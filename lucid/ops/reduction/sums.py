@@ -1,0 +1,390 @@
+"""Sums, means and tests over dimensions, and what all reductions share."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.recording.primitive import primitive
+from lucid.backend.arrays import astype
+from lucid.backend.dtype import as_dtype, dtype_of, int64, uint8
+from lucid.cuda.launch.kernels import C_TYPES
+from lucid.cuda.launch.reduction import Reduction, sum_over
+from lucid.errors import DtypeError
+from lucid.ops.base.dims import dims_in
+from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.promotion import accumulation_dtype, cast_to
+from lucid.ops.base.scalars import as_bool
+from lucid.ops.elementwise.nonfinite import isnan
+from lucid.ops.elementwise.selection import where
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...]:
+    """Return the dimensions that `dim` names, counted from the left; None and an empty tuple name all of them."""
+    if dim is None or (isinstance(dim, tuple | list) and not dim):
+        return tuple(range(ndim))
+    named = dims_in(dim, ndim)
+    return named if ndim else ()
+
+
+def axis_of(x: Any, dim: tuple[int, ...]) -> Any:
+    """Return `dim` as NumPy's reductions take it fastest: None if it names all dimensions."""
+    return None if len(dim) == x.ndim else dim
+
+
+def count_of(shape: tuple[int, ...], dim: tuple[int, ...]) -> int:
+    """Return how many elements go into each result of a reduction."""
+    return math.prod([shape[d] for d in dim])
+
+
+def kept_shape(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
+    """Return `shape` with size 1 in the reduced dimensions."""
+    return tuple([1 if d in dim else size for d, size in enumerate(shape)])
+
+
+def unreduced(m: Any, x: Any, shape: tuple[int, ...], dim: tuple[int, ...], *, keepdim: bool) -> Any:
+    """Return the result of a reduction of `shape`, or its gradient, so that it broadcasts against what was reduced."""
+    return x if keepdim or len(dim) == len(shape) else m.reshape(x, shape=kept_shape(shape, dim))
+
+
+def spread(m: Any, grad: Any, shape: tuple[int, ...], dim: tuple[int, ...], *, keepdim: bool) -> Any:
+    """Return the gradient of a sum: the same for each element that went into it."""
+    return m.expand(unreduced(m, grad, shape, dim, keepdim=keepdim), shape=shape)
+
+
+def float_dtype_of(x: Any, name: str, dtype: Any = None) -> Any:
+    """Return lucid's dtype of an op that only floating-point and complex numbers have.
+
+    Raises
+    ------
+    DtypeError
+        If it is an integer type or bool.
+    """
+    wanted = dtype_of(x.array) if dtype is None else as_dtype(dtype)
+    if wanted.category < 2:
+        what = "Input dtype" if dtype is None else "Optional dtype"
+        raise DtypeError(
+            f"{name}(): could not infer output dtype. {what} must be either a floating point or complex dtype. "
+            f"Got: {wanted}; convert the input, or pass dtype="
+        )
+    return wanted
+
+
+def of_category(x: Any, dtype: Any) -> Any:
+    """Return `x`, cast to `dtype` first where NumPy would refuse to accumulate it there."""
+    return cast_to(x, dtype) if dtype_of(x.array).category > dtype.category else x
+
+
+# np.sum without its wrapper, which costs a small reduction more than the sum itself
+_add_reduce: Any = np.add.reduce
+
+
+def _sum_cpu(x: Array, *, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
+    total = _add_reduce(x, axis_of(x, dim), accumulation_dtype(dtype), None, keepdim)
+    return total if total.dtype == dtype else astype(total, dtype)
+
+
+@primitive(cpu=_sum_cpu)
+def _sum(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
+    return astype(xp.sum(x, axis_of(x, dim), accumulation_dtype(dtype), None, keepdim), dtype)
+
+
+@_sum.cuda
+def _sum_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    return sum_over(x, dim, keepdim, dtype)
+
+
+@_sum.vjp
+def _sum_vjp(m: Any, grad: Any, x_shape: Any, x_dtype: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
+    if dtype != x_dtype:
+        grad = m.cast(grad, dtype=x_dtype)
+    return spread(m, grad, x_shape, dim, keepdim=keepdim)
+
+
+def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Return the sum of all elements, or of those along `dim`; 0 where there are none.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    dim : int, tuple of int or None
+        The dimensions to sum over; None, and an empty tuple, for all.
+    keepdim : bool
+        Whether the summed dimensions stay, with size 1.
+    dtype : dtype, optional
+        Of the result, and of `input` before it is summed.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`, int64 if that is an integer type or bool. Half types are accumulated in float32.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> lucid.sum(x), lucid.sum(x, 0)
+    (tensor(10.), tensor([4., 6.]))
+    """
+    x = tensor_operand(input)
+    own = x.array.dtype
+    wanted = as_dtype(dtype) if dtype is not None else dtype_of(x.array) if own.kind in "fcV" else int64
+    if wanted.numpy != own:
+        x = of_category(x, wanted)
+    return _sum(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"), dtype=wanted.numpy)
+
+
+def _mean_cpu(x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+    total = _add_reduce(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim)
+    mean = np.divide(total, count_of(x.shape, dim))
+    return mean if mean.dtype == x.dtype else astype(mean, x.dtype)
+
+
+@primitive(cpu=_mean_cpu)
+def _mean(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+    total = xp.sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim)
+    return astype(total / count_of(x.shape, dim), x.dtype)
+
+
+@_mean.cuda
+def _mean_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return sum_over(x, dim, keepdim, x.dtype, float(count_of(x.shape, dim)))
+
+
+@_mean.vjp
+def mean_vjp(m: Any, grad: Any, x_shape: Any, dim: Any, keepdim: Any) -> Any:
+    """Return the gradient of a mean: the same for each element that went into it."""
+    return spread(m, m.div(grad, float(count_of(x_shape, dim))), x_shape, dim, keepdim=keepdim)
+
+
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Return the mean of all elements, or of those along `dim`; NaN where there are none.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating-point or complex, of any shape.
+    dim : int, tuple of int or None
+        The dimensions to average over; None, and an empty tuple, for all.
+    keepdim : bool
+        Whether the averaged dimensions stay, with size 1.
+    dtype : dtype, optional
+        Of the result, and of `input` before it is averaged.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`. Half types are accumulated in float32.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is an integer type or bool.
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.mean(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, keepdim=True)
+    tensor([[1.5000],
+            [3.5000]])
+    """
+    x = tensor_operand(input)
+    x = cast_to(x, float_dtype_of(x, "mean", dtype))
+    return _mean(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
+
+
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Return the sum of all elements, or of those along `dim`, with NaN counted as 0.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape; not complex.
+    dim : int, tuple of int or None
+        The dimensions to sum over; None, and an empty tuple, for all.
+    keepdim : bool
+        Whether the summed dimensions stay, with size 1.
+    dtype : dtype, optional
+        Of the result, and of `input` before it is summed.
+
+    Returns
+    -------
+    Tensor
+        As :func:`sum` returns; elements that are NaN get a gradient of 0.
+
+    Raises
+    ------
+    DtypeError
+        If `input` is complex.
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.nansum(lucid.tensor([1.0, float("nan"), 2.0]))
+    tensor(3.)
+    """
+    x = tensor_operand(input)
+    if x.array.dtype.kind == "c":
+        raise DtypeError("nansum: complex tensors are not supported; sum the real and imaginary parts")
+    return sum(where(isnan(x), 0, x) if x.array.dtype.kind in "fV" else x, dim, keepdim, dtype=dtype)
+
+
+@primitive
+def _any(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+    return xp.any(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
+
+
+@primitive
+def _all(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+    return xp.all(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
+
+
+NONZERO = Reduction("reduction", "NonzeroOver", lambda _: 8, C_TYPES.values())
+# What the kernel is to say of the number of elements that are not zero.
+HOW_MANY, IS_ANY, ARE_ALL = range(3)
+
+
+@_any.cuda
+def _any_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return NONZERO(x, dim, keepdim, np.bool_, 0.0, IS_ANY)
+
+
+@_all.cuda
+def _all_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return NONZERO(x, dim, keepdim, np.bool_, float(count_of(x.shape, dim)), ARE_ALL)
+
+
+def _tested(test: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    x = tensor_operand(input)
+    found = test(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
+    return cast_to(found, uint8) if x.array.dtype == uint8.numpy else found
+
+
+def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Return whether one element, or one along `dim`, is not zero; False where there are none.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape and dtype.
+    dim : int, tuple of int or None
+        The dimensions to look along; None, and an empty tuple, for all.
+    keepdim : bool
+        Whether these dimensions stay, with size 1.
+
+    Returns
+    -------
+    Tensor
+        Of dtype bool; uint8 if `input` is.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.any(lucid.tensor([[0, 1], [0, 0]]), 1)
+    tensor([ True, False])
+    """
+    return _tested(_any, input, dim, keepdim)
+
+
+def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Return whether no element, or none along `dim`, is zero; True where there are none.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape and dtype.
+    dim : int, tuple of int or None
+        The dimensions to look along; None, and an empty tuple, for all.
+    keepdim : bool
+        Whether these dimensions stay, with size 1.
+
+    Returns
+    -------
+    Tensor
+        Of dtype bool; uint8 if `input` is.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.all(lucid.tensor([[0, 1], [1, 1]]), 1)
+    tensor([False,  True])
+    """
+    return _tested(_all, input, dim, keepdim)
+
+
+@primitive
+def _count_nonzero(xp: Any, x: Array, *, dim: tuple[int, ...]) -> Array:
+    return xp.sum(x != 0, axis_of(x, dim), np.int64)
+
+
+@_count_nonzero.cuda
+def _count_nonzero_cuda(x: Any, *, dim: tuple[int, ...]) -> Any:
+    return NONZERO(x, dim, False, np.int64, 0.0, HOW_MANY)
+
+
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """Return how many elements, or how many along `dim`, are not zero.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape and dtype.
+    dim : int, tuple of int or None
+        The dimensions to count along; None, and an empty tuple, for all.
+
+    Returns
+    -------
+    Tensor
+        Of dtype int64, without the dimensions that were counted along.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If a dimension is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.count_nonzero(lucid.tensor([[0, 1], [2, 3]]), 0)
+    tensor([1, 2])
+    """
+    x = tensor_operand(input)
+    return _count_nonzero(x, dim=reduced_dims(dim, x.array.ndim))

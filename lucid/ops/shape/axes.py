@@ -1,0 +1,414 @@
+"""Dimensions in another order or another direction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.recording.primitive import primitive
+from lucid.cuda.launch.elementwise import converted
+from lucid.cuda.launchers import copying
+from lucid.errors import ShapeError
+from lucid.ops.base.dims import dim_in, dims_in, sizes_in
+from lucid.ops.base.promotion import array_of
+from lucid.ops.base.scalars import as_int, is_single
+from lucid.ops.shape.reshape import clone, reshape
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+@primitive(view=True)
+def _permute(xp: Any, x: Array, *, dims: tuple[int, ...]) -> Array:
+    return x.transpose(dims)
+
+
+@_permute.vjp
+def _permute_vjp(m: Any, grad: Any, dims: tuple[int, ...]) -> Any:
+    inverse = [0] * len(dims)
+    for place, dim in enumerate(dims):
+        inverse[dim] = place
+    return m.permute(grad, dims=tuple(inverse))
+
+
+def _reversed(x: Array, dims: tuple[int, ...]) -> Array:
+    return x[tuple([slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim)])]
+
+
+@primitive
+def _flip(xp: Any, x: Array, *, dims: tuple[int, ...]) -> Array:
+    return _reversed(x, dims).copy()
+
+
+@_flip.cuda
+def _flip_cuda(x: Array, *, dims: tuple[int, ...]) -> Any:
+    return converted(_reversed(x, dims), x.dtype)
+
+
+@_flip.vjp
+def _flip_vjp(m: Any, grad: Any, dims: tuple[int, ...]) -> Any:
+    return m.flip(grad, dims=dims)
+
+
+@primitive
+def _roll(xp: Any, x: Array, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+    return xp.roll(x, shifts, dims)
+
+
+_roll.cuda(copying.roll)
+
+
+@_roll.vjp
+def _roll_vjp(m: Any, grad: Any, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    return m.roll(grad, shifts=tuple([-s for s in shifts]), dims=dims)
+
+
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """Return a view of `input` with its dimensions in another order.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    *dims : int, or one tuple of int
+        For each dimension of the result, which dimension of `input` it is.
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    ShapeError
+        If there are not as many as dimensions, or one is named twice.
+    IndexOutOfRangeError
+        If there is no such dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.permute(lucid.zeros(2, 3, 4), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    order = sizes_in(dims)
+    ndim = array_of(input).ndim
+    if len(order) != ndim:
+        raise ShapeError(f"permute: expected an order of all {ndim} dimensions, got {list(order)}")
+    return _permute(input, dims=dims_in(order, ndim))
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Return a view of `input` with two dimensions exchanged.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    dim0, dim1 : int
+        The dimensions to exchange.
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.transpose(lucid.tensor([[1, 2], [3, 4]]), 0, 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    ndim = array_of(input).ndim
+    first, second = dim_in(dim0, ndim), dim_in(dim1, ndim)
+    order = list(range(ndim))
+    if ndim:
+        order[first], order[second] = second, first
+    return _permute(input, dims=tuple(order))
+
+
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Return a view of `input` with two dimensions exchanged; the same as :func:`transpose`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    axis0, axis1 : int
+        The dimensions to exchange.
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.swapaxes(lucid.zeros(2, 3, 4), 0, -1).shape
+    (4, 3, 2)
+    """
+    return transpose(input, axis0, axis1)
+
+
+def t(input: Tensor) -> Tensor:
+    """Return a view of a matrix with rows and columns exchanged.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of at most two dimensions; one of fewer is returned as a view of itself.
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    ShapeError
+        If `input` has more than two dimensions.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.t(lucid.zeros(2, 3)).shape
+    (3, 2)
+    """
+    ndim = array_of(input).ndim
+    if ndim > 2:
+        raise ShapeError(
+            f"t: expected a tensor with at most 2 dimensions, got {ndim}; use transpose(dim0, dim1) or .mT"
+        )
+    return _permute(input, dims=tuple(range(ndim))[::-1])
+
+
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Return a view of `input` with dimensions moved to other places; the rest keep their order.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    source, destination : int or tuple of int
+        The dimensions and where they go in the result.
+
+    Returns
+    -------
+    Tensor
+        A view.
+
+    Raises
+    ------
+    ShapeError
+        If the two differ in length, or a dimension is named twice.
+    IndexOutOfRangeError
+        If there is no such dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.movedim(lucid.zeros(2, 3, 4), 0, -1).shape
+    (3, 4, 2)
+    """
+    ndim = array_of(input).ndim
+    taken, places = dims_in(source, ndim), dims_in(destination, ndim)
+    if len(taken) != len(places):
+        raise ShapeError(
+            f"movedim: expected as many destinations as sources, got {len(taken)} sources ({source}) and "
+            f"{len(places)} destinations ({destination})"
+        )
+    rest = iter([d for d in range(ndim) if d not in taken])
+    goes = dict(zip(places, taken, strict=True))
+    return _permute(input, dims=tuple([goes[d] if d in goes else next(rest) for d in range(ndim)]))
+
+
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """Return a copy of `input` with the order of its elements reversed along some dimensions.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    *dims : int, or one tuple of int
+        The dimensions to reverse.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If there is no such dimension.
+    ShapeError
+        If one is named twice.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.flip(lucid.tensor([[1, 2], [3, 4]]), 0)
+    tensor([[3, 4],
+            [1, 2]])
+    """
+    return _flip(input, dims=dims_in(sizes_in(dims), array_of(input).ndim))
+
+
+def fliplr(input: Tensor) -> Tensor:
+    """Return a copy of `input` with its columns (dimension 1) in reverse order.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of at least two dimensions.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    ShapeError
+        If `input` has fewer than two dimensions.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.fliplr(lucid.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
+    if array_of(input).ndim < 2:
+        raise ShapeError(f"fliplr: expected at least 2 dimensions, got shape {list(input.array.shape)}")
+    return _flip(input, dims=(1,))
+
+
+def flipud(input: Tensor) -> Tensor:
+    """Return a copy of `input` with its rows (dimension 0) in reverse order.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of at least one dimension.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    ShapeError
+        If `input` has no dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.flipud(lucid.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
+    if not array_of(input).ndim:
+        raise ShapeError("flipud: expected at least 1 dimension, got a 0-dim tensor")
+    return _flip(input, dims=(0,))
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """Return a copy of `input` shifted along dimensions; what leaves at one end enters at the other.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    shifts : int or tuple of int
+        By how many places.
+    dims : int or tuple of int, optional
+        Along which dimensions; if None, the flattened tensor is shifted.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `input`.
+
+    Raises
+    ------
+    ShapeError
+        If there are not as many dimensions as shifts.
+    IndexOutOfRangeError
+        If there is no such dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.roll(lucid.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
+    ndim = array_of(input).ndim
+    amounts = sizes_in((shifts,))
+    named = (dims,) if dims is not None and is_single(dims) else dims
+    if named is None or (not named and len(amounts) == 1):
+        if len(amounts) != 1:
+            raise ShapeError(f"roll: expected one dimension for each shift, got shifts {amounts} and no dims")
+        shape = input.array.shape
+        return reshape(_roll(reshape(input, -1), shifts=amounts, dims=(0,)), shape) if ndim else clone(input)
+    axes = tuple([dim_in(d, ndim) for d in named])
+    if len(axes) != len(amounts):
+        raise ShapeError(f"roll: expected one dimension for each shift, got shifts {amounts} and dims {axes}")
+    return _roll(input, shifts=amounts, dims=axes) if ndim else clone(input)
+
+
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """Return a copy of `input` turned by 90 degrees in the plane of two dimensions.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of at least two dimensions.
+    k : int
+        How many quarter turns, from the first dimension towards the second.
+    dims : tuple of int
+        The two dimensions.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `input`.
+
+    Raises
+    ------
+    ShapeError
+        If `dims` are not two different dimensions.
+    IndexOutOfRangeError
+        If there is no such dimension.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.rot90(lucid.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
+    plane = dims_in(dims, array_of(input).ndim)
+    if len(plane) != 2:
+        raise ShapeError(f"rot90: expected two dimensions, got {dims}")
+    first, second = plane
+    turns = as_int(k, "k") % 4
+    if turns == 0:
+        return clone(input)
+    if turns == 2:
+        return _flip(input, dims=plane)
+    turned = transpose(input, first, second)
+    return _flip(turned, dims=(first if turns == 1 else second,))
