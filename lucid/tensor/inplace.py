@@ -1,7 +1,6 @@
 """In-place ops, each made of the op that returns a new tensor: its result is written into the first operand.
 
-The graph follows the write (`lucid.autograd.recording.views.change_in_place`), and everything is checked before anything
-changes.
+The graph follows the write (`change_in_place`), and everything is checked before anything changes.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def test_folder(tmp_path, monkeypatch):
     assert (sources.folder() / "lucid.cuh").is_file()
     package = tmp_path / "lucid"
     (package / "cuda").mkdir(parents=True)
-    monkeypatch.setattr(sources, "__file__", str(package / "cuda" / "sources.py"))
+    monkeypatch.setattr(sources, "__file__", str(package / "cuda" / "launch" / "sources.py"))
     find = sources.folder.__wrapped__
     (tmp_path / "kernels").mkdir()
     (package / "kernels").mkdir()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.engine.passes import Pass
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_PACKAGE = str(Path(__file__).resolve().parents[2])
 # How many tensors an error about a recomputation lists.
 MOST_LISTED = 5
 

@@ -1,8 +1,9 @@
 """Random arrays: draws from a generator's stream of Philox words, the same bits on every device.
 
 A draw of n values that need w words each takes words ``w*i .. w*i + w - 1`` of the stream
-(``lucid.backend.random.philox``) for value ``i``, counted from the generator's offset, and advances the offset by ceil(w*n / 4) blocks. float64 and
-integers need w = 2, of which the first word is the low half of a 64-bit word; everything else needs one.
+(``lucid.backend.random.philox``) for value ``i``, counted from the generator's offset, and advances the offset by
+ceil(w*n / 4) blocks. float64 and integers need w = 2, of which the first word is the low half of a 64-bit word;
+everything else needs one.
 
 The array code runs on NumPy and CuPy alike, ``kernels/philox.cuh`` holds the same functions for kernels, and all of
 them agree bit for bit: integers throughout, and floating point made of single IEEE operations (see

@@ -26,7 +26,7 @@ def folder() -> Path:
     KernelError
         If they are in neither place.
     """
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     candidates = package / "kernels", package.parent / "kernels"
     for candidate in candidates:
         # Another project's folder may have this name.

@@ -176,8 +176,7 @@ def normalise(
     x: Array, weight: Array | None, bias: Array | None, *, dim: tuple[int, ...], eps: float, center: bool,
     broadcast: tuple[int, ...],
 ) -> Any:  # fmt: skip
-    """Return the normalised array, mean and variance: the kernels of
-    `lucid.ops.layers.normalisation_primitives.normalise`."""
+    """Return the normalised array, mean and variance: the kernels of `normalise`."""
     names = names_of(x, weight, bias)
     problem = problem_of(x.shape, dim, broadcast)
     if names is None or problem is None or not x.size or problem.sizes[2] > MAX_LENGTH:
@@ -205,8 +204,7 @@ def normalise_grad(
     grad: Array, x: Array, weight: Array | None, mean: Array, variance: Array, *, dim: tuple[int, ...], eps: float,
     center: bool, broadcast: tuple[int, ...], wants: tuple[bool, ...],
 ) -> Any:  # fmt: skip
-    """Return the gradients of x, weight and bias: the kernels of
-    `lucid.ops.layers.normalisation_primitives.normalise_grad`.
+    """Return the gradients of x, weight and bias: the kernels of `normalise_grad`.
 
     What is not wanted is an array without elements.
     """

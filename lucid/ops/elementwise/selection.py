@@ -1,6 +1,7 @@
 """Choices between values, elementwise: by a condition, by bounds.
 
-What holds for them says `lucid.ops.base.declaration`. Bounds are numbers or tensors. Complex operands, which have no order, raise a DtypeError.
+What holds for them says `lucid.ops.base.declaration`.
+Bounds are numbers or tensors. Complex operands, which have no order, raise a DtypeError.
 """
 
 from __future__ import annotations
