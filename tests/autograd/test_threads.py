@@ -27,9 +27,11 @@ CYCLES = int(os.environ.get("LUCID_HOOK_CYCLES", "10000"))
 RACY = tuple(
     str(Path("lucid", *path))
     for path in [
-        ("nn", "tables.py"),
-        ("nn", "calling.py"),
-        *(("autograd", f"{n}.py") for n in ("hooks", "node", "graph")),
+        ("nn", "hooking", "tables.py"),
+        ("nn", "hooking", "calling.py"),
+        ("autograd", "hooks.py"),
+        ("autograd", "graph.py"),
+        ("autograd", "engine", "node.py"),
     ]
 )
 
