@@ -1,4 +1,8 @@
-"""Largest and smallest elements, and where they are."""
+"""Largest and smallest elements, and where they are; what holds for all reductions says `lucid.ops.reduction.sums`.
+
+They are defined on real numbers. A NaN is larger and smaller than any number: it comes out, or the place of the first
+one. Where there is no element along a dimension, an IndexOutOfRangeError is raised.
+"""
 
 from __future__ import annotations
 
@@ -175,31 +179,6 @@ def _extreme(name: str, op: Any, input: Any, dim: Any, keepdim: bool) -> Any:
 def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return the largest element, or the largest along `dim`; equal ones share its gradient evenly.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any real dtype.
-    dim : int, tuple of int or None
-        The dimensions to look along; None, and an empty tuple, for all.
-    keepdim : bool
-        Whether these dimensions stay, with size 1.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`; NaN where there is a NaN.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension, or no element along it.
-    ShapeError
-        If a dimension is named twice.
-    DtypeError
-        If `input` is complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.amax(lucid.tensor([[1.0, 5.0], [3.0, 2.0]]), 1)
     tensor([5., 3.])
@@ -210,31 +189,6 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return the smallest element, or the smallest along `dim`; equal ones share its gradient evenly.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any real dtype.
-    dim : int, tuple of int or None
-        The dimensions to look along; None, and an empty tuple, for all.
-    keepdim : bool
-        Whether these dimensions stay, with size 1.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`; NaN where there is a NaN.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension, or no element along it.
-    ShapeError
-        If a dimension is named twice.
-    DtypeError
-        If `input` is complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.amin(lucid.tensor([[1.0, 5.0], [3.0, 2.0]]), 1)
     tensor([1., 2.])
@@ -255,31 +209,10 @@ def _place_of(name: str, op: Any, input: Any, dim: int | None, keepdim: bool) ->
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return where the largest element is, the first of equal ones.
+    """Return where the largest element is, the first of equal ones, as int64.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any real dtype.
-    dim : int or None
-        The dimension to look along; None for the place in the flattened tensor.
-    keepdim : bool
-        Whether that dimension stays, with size 1; with ``dim=None`` all stay.
+    `dim` is one dimension, or None for the place in the flattened tensor.
 
-    Returns
-    -------
-    Tensor
-        Of dtype int64; the place of the first NaN where there is one.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension, or no element along it.
-    DtypeError
-        If `input` is complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 5.0], [3.0, 2.0]])
     >>> lucid.argmax(x), lucid.argmax(x, 0)
@@ -289,31 +222,10 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return where the smallest element is, the first of equal ones.
+    """Return where the smallest element is, the first of equal ones, as int64.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any real dtype.
-    dim : int or None
-        The dimension to look along; None for the place in the flattened tensor.
-    keepdim : bool
-        Whether that dimension stays, with size 1; with ``dim=None`` all stay.
+    `dim` is one dimension, or None for the place in the flattened tensor.
 
-    Returns
-    -------
-    Tensor
-        Of dtype int64; the place of the first NaN where there is one.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension, or no element along it.
-    DtypeError
-        If `input` is complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 5.0], [3.0, 2.0]])
     >>> lucid.argmin(x), lucid.argmin(x, 0)
@@ -333,30 +245,9 @@ def _extreme_along(name: str, place_of: Any, input: Any, dim: int, keepdim: bool
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Return the largest element; or the largest along `dim` with their places; or the larger of two tensors.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any real dtype.
-    dim : int, Tensor or None
-        None for the largest of all elements, whose gradient equal ones share evenly. An int for the largest along that
-        dimension, whose gradient the first of equal ones gets. A tensor for :func:`maximum` of the two.
-    keepdim : bool
-        Whether that dimension stays, with size 1.
+    Without `dim` equal elements share the gradient evenly. With an int the result is a named tuple (values, indices),
+    indices of int64, and the first of equal elements gets the gradient. With a tensor it is `lucid.maximum` of the two.
 
-    Returns
-    -------
-    Tensor, or named tuple (values, indices) of Tensor
-        Values of the dtype of `input`, indices of dtype int64.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension, or no element along it.
-    DtypeError
-        If `input` is complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 5.0], [3.0, 2.0]])
     >>> lucid.max(x), lucid.max(x, 1).values, lucid.max(x, 1).indices
@@ -372,30 +263,9 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Return the smallest element; or the smallest along `dim` with their places; or the smaller of two tensors.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any real dtype.
-    dim : int, Tensor or None
-        None for the smallest of all elements, whose gradient equal ones share evenly. An int for the smallest along
-        that dimension, whose gradient the first of equal ones gets. A tensor for :func:`minimum` of the two.
-    keepdim : bool
-        Whether that dimension stays, with size 1.
+    Without `dim` equal elements share the gradient evenly. With an int the result is a named tuple (values, indices),
+    indices of int64, and the first of equal elements gets the gradient. With a tensor it is `lucid.minimum` of the two.
 
-    Returns
-    -------
-    Tensor, or named tuple (values, indices) of Tensor
-        Values of the dtype of `input`, indices of dtype int64.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension, or no element along it.
-    DtypeError
-        If `input` is complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 5.0], [3.0, 2.0]])
     >>> lucid.min(x), lucid.min(x, 1).values, lucid.min(x, 1).indices

@@ -1,4 +1,9 @@
-"""Variance, standard deviation and median over dimensions."""
+"""Variance, standard deviation and median over dimensions; what holds for all reductions says `lucid.ops.reduction.sums`.
+
+Variance and deviation are defined on floating-point numbers. `correction` is what is taken off the number of elements,
+1 by default: the result is NaN or infinite where nothing is left. `unbiased` says the same as a bool, also in the place
+of `dim`: True is 1, False is 0. Both at once raise a CorrectionError.
+"""
 
 from __future__ import annotations
 
@@ -216,37 +221,8 @@ def var(
 ) -> Tensor:
     """Return the variance, the sum of ``(x - mean)**2`` divided by ``n - correction``, of all or along `dim`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Floating-point, of any shape.
-    dim : int, tuple of int or None
-        The dimensions to reduce; None, and an empty tuple, for all. A bool here is taken for `unbiased`.
-    unbiased : bool, optional
-        True is ``correction=1``, False ``correction=0``.
-    keepdim : bool
-        Whether the reduced dimensions stay, with size 1.
-    correction : int or float
-        What is taken off the number of elements; 1 by default. The result is NaN or infinite where nothing is left.
+    `unbiased` True is a `correction` of 1, the default, and False one of 0.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`. Half types are computed in float32.
-
-    Raises
-    ------
-    DtypeError
-        If the dtype is an integer type, bool or complex.
-    CorrectionError
-        If `unbiased` and `correction` are both given.
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If a dimension is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([1.0, 2.0, 3.0, 4.0])
     >>> lucid.var(x, correction=0)
@@ -263,39 +239,10 @@ def std(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """Return the standard deviation, the square root of :func:`var`, of all elements or along `dim`.
+    """Return the standard deviation, the square root of `var`, of all elements or along `dim`; its gradient at 0 is 0.
 
-    Parameters
-    ----------
-    input : Tensor
-        Floating-point, of any shape.
-    dim : int, tuple of int or None
-        The dimensions to reduce; None, and an empty tuple, for all. A bool here is taken for `unbiased`.
-    unbiased : bool, optional
-        True is ``correction=1``, False ``correction=0``.
-    keepdim : bool
-        Whether the reduced dimensions stay, with size 1.
-    correction : int or float
-        What is taken off the number of elements; 1 by default. The result is NaN or infinite where nothing is left.
+    `unbiased` True is a `correction` of 1, the default, and False one of 0.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`; where it is 0, its gradient is 0. Half types are computed in float32.
-
-    Raises
-    ------
-    DtypeError
-        If the dtype is an integer type, bool or complex.
-    CorrectionError
-        If `unbiased` and `correction` are both given.
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If a dimension is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.std(lucid.tensor([[1.0, 3.0], [2.0, 2.0]]), 1, correction=0)
     tensor([1., 0.])
@@ -313,23 +260,8 @@ def var_mean(
 ) -> tuple[Tensor, Tensor]:
     """Return the variance and the mean, of all elements or along `dim`.
 
-    Parameters
-    ----------
-    input, dim, unbiased, keepdim, correction
-        As in :func:`var`.
+    `unbiased` and `correction` are as for `var`.
 
-    Returns
-    -------
-    tuple of (Tensor, Tensor)
-        What :func:`var` and :func:`mean` return.
-
-    Raises
-    ------
-    DtypeError, CorrectionError, IndexOutOfRangeError, ShapeError
-        As in :func:`var`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.var_mean(lucid.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
@@ -347,23 +279,8 @@ def std_mean(
 ) -> tuple[Tensor, Tensor]:
     """Return the standard deviation and the mean, of all elements or along `dim`.
 
-    Parameters
-    ----------
-    input, dim, unbiased, keepdim, correction
-        As in :func:`std`.
+    `unbiased` and `correction` are as for `std`.
 
-    Returns
-    -------
-    tuple of (Tensor, Tensor)
-        What :func:`std` and :func:`mean` return.
-
-    Raises
-    ------
-    DtypeError, CorrectionError, IndexOutOfRangeError, ShapeError
-        As in :func:`std`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.std_mean(lucid.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
@@ -372,32 +289,12 @@ def std_mean(
 
 
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """Return the median, of an even number of elements the lower of the two in the middle.
+    """Return the median, of an even number of elements the lower of the two in the middle; NaN if one of them is.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any real dtype.
-    dim : int or None
-        The dimension to look along; None for the median of all elements.
-    keepdim : bool
-        Whether that dimension stays, with size 1.
+    Defined on real numbers. Without `dim` it stands alone, and equal elements share its gradient evenly; with an int it
+    is a named tuple (values, indices), indices of int64. Of no elements it is NaN; an IndexOutOfRangeError is raised
+    for integers, and along a dimension without elements.
 
-    Returns
-    -------
-    Tensor, or named tuple (values, indices) of Tensor
-        Without `dim` the median alone, whose gradient all elements equal to it share evenly, and NaN if there are no
-        elements; with it, also where it is, as int64. NaN if one of the elements is.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension, or no element along it; or no element at all of integers, which have no NaN.
-    DtypeError
-        If `input` is complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.median(lucid.tensor([4.0, 1.0, 3.0, 2.0]))
     tensor(2.)

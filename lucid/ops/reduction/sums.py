@@ -1,4 +1,15 @@
-"""Sums, means and tests over dimensions, and what all reductions share."""
+"""Sums, means and tests over dimensions, and what all reductions share.
+
+This holds for every reduction, unless its docstring, which says what is particular to it, says otherwise:
+
+- It takes a tensor of any shape and strides, and makes one result of all elements, or one of those along `dim`: an int,
+  or a tuple of them. None and an empty tuple name all dimensions, a number below zero counts from the last.
+- With `keepdim` the reduced dimensions stay, with size 1.
+- The result has the dtype of `input`. `dtype` converts `input` before it is reduced.
+- float16 and bfloat16 are accumulated in float32, and rounded once.
+- A dimension that is not there raises an IndexOutOfRangeError, one that is named twice a ShapeError, and a dtype that
+  the reduction is not defined on a DtypeError that says what to do.
+"""
 
 from __future__ import annotations
 
@@ -110,31 +121,8 @@ def _sum_vjp(m: Any, grad: Any, x_shape: Any, x_dtype: Any, dim: Any, keepdim: A
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the sum of all elements, or of those along `dim`; 0 where there are none.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    dim : int, tuple of int or None
-        The dimensions to sum over; None, and an empty tuple, for all.
-    keepdim : bool
-        Whether the summed dimensions stay, with size 1.
-    dtype : dtype, optional
-        Of the result, and of `input` before it is summed.
+    Integers and bools are summed in int64.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`, int64 if that is an integer type or bool. Half types are accumulated in float32.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If a dimension is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> lucid.sum(x), lucid.sum(x, 0)
@@ -174,33 +162,8 @@ def mean_vjp(m: Any, grad: Any, x_shape: Any, dim: Any, keepdim: Any) -> Any:
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the mean of all elements, or of those along `dim`; NaN where there are none.
 
-    Parameters
-    ----------
-    input : Tensor
-        Floating-point or complex, of any shape.
-    dim : int, tuple of int or None
-        The dimensions to average over; None, and an empty tuple, for all.
-    keepdim : bool
-        Whether the averaged dimensions stay, with size 1.
-    dtype : dtype, optional
-        Of the result, and of `input` before it is averaged.
+    Defined on floating-point and complex numbers.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`. Half types are accumulated in float32.
-
-    Raises
-    ------
-    DtypeError
-        If the dtype is an integer type or bool.
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If a dimension is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.mean(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, keepdim=True)
     tensor([[1.5000],
@@ -212,35 +175,10 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Return the sum of all elements, or of those along `dim`, with NaN counted as 0.
+    """Return the sum of all elements, or of those along `dim`, with NaN counted as 0, and its gradient as well.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape; not complex.
-    dim : int, tuple of int or None
-        The dimensions to sum over; None, and an empty tuple, for all.
-    keepdim : bool
-        Whether the summed dimensions stay, with size 1.
-    dtype : dtype, optional
-        Of the result, and of `input` before it is summed.
+    Defined on real numbers; integers and bools are summed in int64.
 
-    Returns
-    -------
-    Tensor
-        As :func:`sum` returns; elements that are NaN get a gradient of 0.
-
-    Raises
-    ------
-    DtypeError
-        If `input` is complex.
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If a dimension is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nansum(lucid.tensor([1.0, float("nan"), 2.0]))
     tensor(3.)
@@ -285,29 +223,8 @@ def _tested(test: Any, input: Any, dim: Any, keepdim: bool) -> Any:
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return whether one element, or one along `dim`, is not zero; False where there are none.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape and dtype.
-    dim : int, tuple of int or None
-        The dimensions to look along; None, and an empty tuple, for all.
-    keepdim : bool
-        Whether these dimensions stay, with size 1.
+    The result is of bools, of uint8 if `input` is.
 
-    Returns
-    -------
-    Tensor
-        Of dtype bool; uint8 if `input` is.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If a dimension is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.any(lucid.tensor([[0, 1], [0, 0]]), 1)
     tensor([ True, False])
@@ -318,29 +235,8 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return whether no element, or none along `dim`, is zero; True where there are none.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape and dtype.
-    dim : int, tuple of int or None
-        The dimensions to look along; None, and an empty tuple, for all.
-    keepdim : bool
-        Whether these dimensions stay, with size 1.
+    The result is of bools, of uint8 if `input` is.
 
-    Returns
-    -------
-    Tensor
-        Of dtype bool; uint8 if `input` is.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If a dimension is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.all(lucid.tensor([[0, 1], [1, 1]]), 1)
     tensor([False,  True])
@@ -359,29 +255,8 @@ def _count_nonzero_cuda(x: Any, *, dim: tuple[int, ...]) -> Any:
 
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """Return how many elements, or how many along `dim`, are not zero.
+    """Return how many elements, or how many along `dim`, are not zero, as int64.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape and dtype.
-    dim : int, tuple of int or None
-        The dimensions to count along; None, and an empty tuple, for all.
-
-    Returns
-    -------
-    Tensor
-        Of dtype int64, without the dimensions that were counted along.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If a dimension is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.count_nonzero(lucid.tensor([[0, 1], [2, 3]]), 0)
     tensor([1, 2])
