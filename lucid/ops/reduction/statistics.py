@@ -1,4 +1,6 @@
-"""Variance, standard deviation and median over dimensions; what holds for all reductions says `lucid.ops.reduction.sums`.
+"""Variance, standard deviation and median over dimensions.
+
+What holds for all reductions says `lucid.ops.reduction.sums`.
 
 Variance and deviation are defined on floating-point numbers. `correction` is what is taken off the number of elements,
 1 by default: the result is NaN or infinite where nothing is left. `unbiased` says the same as a bool, also in the place
