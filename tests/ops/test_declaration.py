@@ -10,7 +10,7 @@ import pytest
 import lucid
 from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, PRIMITIVES
 from lucid.errors import DtypeError
-from lucid.ops.base.declaration import REAL, Fused, elementwise
+from lucid.ops.base.declaration import REAL, Fused, Slope, elementwise, flat
 from tests.gradients import check_gradient
 
 
@@ -116,3 +116,43 @@ def test_refused_dtypes(forgotten):
     squared = declared(square, "power.Square", square_vjp, refused=REAL)
     with pytest.raises(DtypeError, match=r"squared: got a tensor of lucid.complex64, .* it is defined on real numbers"):
         squared(lucid.tensor([1j]))
+
+
+def leaky_into(xp, out, x, *, slope):
+    xp.copyto(out, xp.where(x > 0, x, slope * x))
+
+
+def leaky_grad_into(xp, out, g, x, spare, *, slope):
+    xp.copyto(spare, xp.where(x > 0, 1, slope))
+    xp.multiply(g, spare, out=out)
+
+
+def test_a_slope_is_a_primitive(forgotten, rng):
+    """A slope is an op of its own with the settings of its op, linear in the gradient, and has derivatives."""
+
+    @elementwise(leaky_into, "activation.LeakyRelu", Slope("LeakyReluGrad", leaky_grad_into, flat))
+    def leaky(input, slope):
+        return GRAPH.leaky(input, slope=slope)
+
+    assert (PRIMITIVES["leaky"].inputs, PRIMITIVES["leaky"].settings) == (("x",), ("slope",))
+    assert (PRIMITIVES["leaky_grad"].inputs, PRIMITIVES["leaky_grad"].settings) == (("g", "x"), ("slope",))
+    check_gradient(lambda x: leaky(x, 0.25), [rng.standard_normal((2, 3)) + 0.1], rng)
+    x, g = lucid.tensor([-2.0, 3.0], requires_grad=True), lucid.tensor([4.0, 4.0], requires_grad=True)
+    (slope,) = lucid.autograd.grad(leaky(x, 0.25), x, g, create_graph=True)
+    of_x, of_g = lucid.autograd.grad(slope.sum(), (x, g))
+    assert (slope.tolist(), of_x.tolist(), of_g.tolist()) == ([1.0, 4.0], [0.0, 0.0], [0.25, 1.0])
+
+
+def test_what_a_slope_keeps(forgotten):
+    """A parameter called `result` gets what the op gave; the rule saves that and not the operand."""
+
+    def halved_grad_into(xp, out, g, result):
+        xp.multiply(g, 0.5, out=out)
+
+    @elementwise(lambda xp, x: xp.multiply(x, 0.5), "power.Square", Slope("SquareGrad", halved_grad_into, flat))
+    def halved(input):
+        return GRAPH.halved(input)
+
+    (rule,) = PRIMITIVES["halved"].rules
+    assert rule.arguments == ("out",)
+    assert PRIMITIVES["halved_grad"].inputs == ("g", "result")
