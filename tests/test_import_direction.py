@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +47,7 @@ LAZY = {
 }
 ONLY_IMPORTER_OF_CUPY = "backend/gpu.py"
 MOST_LINES = 450
+MOST_FILES = 15
 
 
 class Import(NamedTuple):
@@ -154,6 +156,12 @@ def test_cupy_has_one_door_and_torch_none(path, name, source, is_package):
 def test_a_file_is_read_in_one_sitting(name, source, is_package):
     """Files stay near 400 lines; one that outgrows the limit has more than one concern."""
     assert len(source.splitlines()) <= MOST_LINES
+
+
+def test_a_folder_is_seen_at_a_glance():
+    """No folder of the package holds more files of Python than an eye takes in; one that outgrows it is two families."""
+    counts = Counter(path.parent for path in PACKAGE.rglob("*.py"))
+    assert {str(folder.relative_to(PACKAGE)): n for folder, n in counts.items() if n > MOST_FILES} == {}
 
 
 @pytest.mark.parametrize("name", lucid.__all__)
