@@ -159,7 +159,7 @@ def test_a_file_is_read_in_one_sitting(name, source, is_package):
 
 
 def test_a_folder_is_seen_at_a_glance():
-    """No folder of the package holds more files of Python than an eye takes in; one that outgrows it is two families."""
+    """No folder of the package holds more files of Python than an eye takes in, or it is two families."""
     counts = Counter(path.parent for path in PACKAGE.rglob("*.py"))
     assert {str(folder.relative_to(PACKAGE)): n for folder, n in counts.items() if n > MOST_FILES} == {}
 
