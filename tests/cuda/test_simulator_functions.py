@@ -518,6 +518,22 @@ def test_overloads_beside_those_of_cuda(source):
     assert x.get().tolist() == [1.0, 4.0, 3.0 if "double min" in source else 2.0]
 
 
+def test_names_of_members_are_free():
+    """Constructors and members may have names that types, variables and namespaces of the source have, too."""
+    cupy = gpu.cupy()
+    source = """
+    template <class T> struct Gate { T t; __device__ explicit Gate(T x) { t = 2 * x; } };
+    namespace scale { __device__ float by(float x) { return 3 * x; } }
+    __constant__ float size = 5.0f;
+    struct Box { __device__ float scale(float x) { return x; } __device__ float size() { return 7.0f; } };
+    extern "C" __global__ void f(float* x) {
+        x[0] = Gate<float>(1.0f).t, x[1] = scale::by(1.0f), x[2] = size, x[3] = Box().size() + Box().scale(1.0f);
+    }"""
+    x = cupy.zeros(4, "float32")
+    cupy.RawKernel(source, "f")((1,), (1,), (x,))
+    assert x.get().tolist() == [2.0, 3.0, 5.0, 8.0]
+
+
 def test_linkage_of_c():
     """Variables and functions of C's linkage are defined, in braces and without, whatever comments hold."""
     cupy = gpu.cupy()

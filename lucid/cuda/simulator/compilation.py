@@ -78,6 +78,10 @@ _NO_CODE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.
 _FUNCTION = re.compile(
     r"\b__device__\b[^(){};=]{0,999}?\b(?!operator\b|alignas\b|decltype\b|__\w+__\b)(\w+)[ \t]*\([^;{}]{0,999}[;{]"
 )
+_TYPE = re.compile(r"\b(?:struct|class|union|enum|namespace)\s+(\w+)")
+_IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
+_MACRO = re.compile(r"^#define(?:.*\\\n)*.*", re.MULTILINE)
+_CALLED = re.compile(r"\bLUCID_[A-Z_0-9]+\(([^()]*)\)|\b([A-Za-z_]\w*)\(")
 _IN_STEP = frozenset({"argpartition_kernel", "partition_kernel"})
 
 
@@ -141,9 +145,10 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     lines = ['#include "device/device.h"', *(f"#include <{name}>" for name in headers)]
     if inside != "::":
         # One of the source's stands beside those of its name that CUDA has, and does not hide them.
-        functions = sorted({*_FUNCTION.findall(_code(source))}.difference(kernels))
-        lines += [f"void {name}(lucid_simulator::Nobody);" for name in functions]
-        begin += "".join(f" using ::{name};" for name in functions)
+        code = _code(source)
+        functions = {*_FUNCTION.findall(code)}.difference(kernels, _TYPE.findall(code)) & _of_cuda(code)
+        lines += [f"void {name}(lucid_simulator::Nobody);" for name in sorted(functions)]
+        begin += "".join(f" using ::{name};" for name in sorted(functions))
     lines += [begin]
     lines += ['#line 1 "kernel.cu"', _INCLUDE.sub("", source), end]
     lines += ['#line 1 "device_instances"', "namespace lucid_instances {"]
@@ -153,6 +158,19 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     lines += [f"{len(kernels)}, __start_lucid_constant, __stop_lucid_constant, __start_lucid_variable,"]
     lines += [f"__stop_lucid_variable, {str(flushes).lower()}}};", ""]
     return "\n".join(lines)
+
+
+def _of_cuda(code: str) -> set[str]:
+    """Return the names in a source that may be those of CUDA's functions."""
+    ours, names = _declared_names(), set(_IDENTIFIER.findall(code))
+    return {name for name in names if name in ours or name.startswith("__") or (name[-1] == "f" and name[:-1] in ours)}
+
+
+@cache
+def _declared_names() -> set[str]:
+    """Names of functions in our headers, and what macros there make names of."""
+    texts = (_MACRO.sub("", path.read_text(encoding="utf-8")) for path in FOLDER.glob("device/*.h"))
+    return {name for text in texts for found in _CALLED.findall(text) for name in _IDENTIFIER.findall("".join(found))}
 
 
 def _code(text: str) -> str:
