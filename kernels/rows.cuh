@@ -57,8 +57,8 @@ __device__ __forceinline__ typename Op::A merged_down(const Op& op, typename Op:
 
 // ---- rows in registers ----
 
-// Elements that a thread holds: lucid/cuda/rows.py knows the number too. With vectors they are whole vectors of 16
-// bytes, and the length of the row is a multiple of theirs.
+// Elements that a thread holds: lucid/cuda/launchers/softmax.py knows the number too. With vectors they are whole
+// vectors of 16 bytes, and the length of the row is a multiple of theirs.
 constexpr int HELD = 16;
 
 // Reads a row, with `nothing` in registers beyond its end, or in all of them if it is no row.

@@ -261,7 +261,7 @@ def rescale(
     x: Array, mean: Array, variance: Array, weight: Array | None, bias: Array | None, *, eps: float,
     broadcast: tuple[int, ...],
 ) -> Any:  # fmt: skip
-    """Return the array normalised by given statistics: the kernel of `lucid.ops.layers.batch_normalisation.rescale`."""
+    """Return the array normalised by given statistics: the kernel of `lucid.ops.layers.batch_normalisation`."""
     known = _given_statistics(x, broadcast, mean, variance, weights=(weight, bias))
     if known is None:
         return NotImplemented
