@@ -14,6 +14,7 @@ help: ## this list
 check: ## style, format and types
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -c 'import clang_format; clang_format.clang_format()' --dry-run --Werror $$(git ls-files '*.cu' '*.cuh' '*.cpp' '*.h')
 	$(PYTHON) -m pyright --pythonpath $(PYTHON)
 
 test: ## the tests on the CPU, and the examples in docstrings
@@ -26,8 +27,7 @@ kernels: ## the tests of kernels and of lucid.cuda, on simulated devices
 	$(SIMULATED) $(PYTEST) $(or $(T),tests/kernels tests/cuda --ignore tests/kernels/test_nvrtc.py)
 
 device: ## the other tests, their tensors on a simulated device
-	$(SIMULATED) LUCID_TEST_DEVICE=cuda $(PYTEST) $(or $(T),tests/autograd tests/backend tests/benchmarks tests/examples \
-	  tests/nn tests/ops tests/optim tests/parity tests/test_*.py)
+	$(SIMULATED) LUCID_TEST_DEVICE=cuda $(PYTEST) $(or $(T),tests --ignore tests/kernels --ignore tests/cuda)
 
 nvrtc: ## each kernel in each dtype by NVIDIA's compiler
 	LUCID_REQUIRE_NVRTC=1 $(PYTEST) tests/kernels/test_nvrtc.py $(T)

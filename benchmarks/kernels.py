@@ -28,7 +28,7 @@ from benchmarks.families import FAMILIES, WIDTH
 from benchmarks.gpu import NO_DEVICE, NoDeviceError, device
 from benchmarks.measure import Peer
 from lucid.backend import gpu
-from lucid.cuda.launchers.random import FILLS
+from lucid.cuda.launch.random import FILLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -26,7 +26,7 @@
 #endif
 
 // Every index i below n, spread over all threads of a one-dimensional grid.
-#define LUCID_FOR(i, n)                                                                                \
+#define LUCID_FOR(i, n)                                                                                  \
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x, lucid_end = (n); i < lucid_end; \
          i += (long long)gridDim.x * blockDim.x)
 
@@ -39,52 +39,35 @@ __device__ __forceinline__ long long quotient(long long i, long long size) {
 
 // ---- types ----
 
-template <typename T>
-struct RealOf {
+template <typename T> struct RealOf {
     typedef T type;
 };
-template <>
-struct RealOf<__half> {
+template <> struct RealOf<__half> {
     typedef float type;
 };
-template <>
-struct RealOf<__nv_bfloat16> {
+template <> struct RealOf<__nv_bfloat16> {
     typedef float type;
 };
 
 // What values of T are computed and accumulated in: float for the half types, else T.
-template <typename T>
-using Real = typename RealOf<T>::type;
+template <typename T> using Real = typename RealOf<T>::type;
 
-template <typename T>
-__device__ __forceinline__ T to_real(T value) {
-    return value;
-}
-__device__ __forceinline__ float to_real(__half value) {
-    return __half2float(value);
-}
-__device__ __forceinline__ float to_real(__nv_bfloat16 value) {
-    return __bfloat162float(value);
-}
+template <typename T> __device__ __forceinline__ T to_real(T value) { return value; }
+__device__ __forceinline__ float to_real(__half value) { return __half2float(value); }
+__device__ __forceinline__ float to_real(__nv_bfloat16 value) { return __bfloat162float(value); }
 
-template <typename T>
-struct Rounded {
+template <typename T> struct Rounded {
     __device__ __forceinline__ static T of(T value) { return value; }
 };
-template <>
-struct Rounded<__half> {
+template <> struct Rounded<__half> {
     __device__ __forceinline__ static __half of(float value) { return __float2half_rn(value); }
 };
-template <>
-struct Rounded<__nv_bfloat16> {
+template <> struct Rounded<__nv_bfloat16> {
     __device__ __forceinline__ static __nv_bfloat16 of(float value) { return __float2bfloat16_rn(value); }
 };
 
 // value rounded to T, once.
-template <typename T>
-__device__ __forceinline__ T from_real(Real<T> value) {
-    return Rounded<T>::of(value);
-}
+template <typename T> __device__ __forceinline__ T from_real(Real<T> value) { return Rounded<T>::of(value); }
 
 // Neighbours that are loaded or stored together, in one access if they fit into 16 bytes; they begin at a multiple of
 // their bytes, or of 16 if there are more.
@@ -95,25 +78,20 @@ struct alignas(COUNT * sizeof(T) < 16 ? COUNT * sizeof(T) : 16) Pack {
 };
 
 // The least and the greatest value of a type that is computed in: the identities of max and min.
-template <typename R>
-struct Limits;
-template <>
-struct Limits<float> {
+template <typename R> struct Limits;
+template <> struct Limits<float> {
     __device__ __forceinline__ static float least() { return -INFINITY; }
     __device__ __forceinline__ static float greatest() { return INFINITY; }
 };
-template <>
-struct Limits<double> {
+template <> struct Limits<double> {
     __device__ __forceinline__ static double least() { return -(double)INFINITY; }
     __device__ __forceinline__ static double greatest() { return (double)INFINITY; }
 };
-template <>
-struct Limits<int> {
+template <> struct Limits<int> {
     __device__ __forceinline__ static int least() { return -2147483647 - 1; }
     __device__ __forceinline__ static int greatest() { return 2147483647; }
 };
-template <>
-struct Limits<long long> {
+template <> struct Limits<long long> {
     __device__ __forceinline__ static long long least() { return -9223372036854775807LL - 1; }
     __device__ __forceinline__ static long long greatest() { return 9223372036854775807LL; }
 };
@@ -123,10 +101,7 @@ struct Limits<long long> {
 // Integers wrap around: signed overflow is undefined, unsigned is not.
 
 struct Sum {
-    template <typename R>
-    __device__ __forceinline__ R operator()(R a, R b) const {
-        return a + b;
-    }
+    template <typename R> __device__ __forceinline__ R operator()(R a, R b) const { return a + b; }
     __device__ __forceinline__ int operator()(int a, int b) const { return (int)((unsigned)a + (unsigned)b); }
     __device__ __forceinline__ long long operator()(long long a, long long b) const {
         return (long long)((unsigned long long)a + (unsigned long long)b);
@@ -134,10 +109,7 @@ struct Sum {
 };
 
 struct Product {
-    template <typename R>
-    __device__ __forceinline__ R operator()(R a, R b) const {
-        return a * b;
-    }
+    template <typename R> __device__ __forceinline__ R operator()(R a, R b) const { return a * b; }
     __device__ __forceinline__ int operator()(int a, int b) const { return (int)((unsigned)a * (unsigned)b); }
     __device__ __forceinline__ long long operator()(long long a, long long b) const {
         return (long long)((unsigned long long)a * (unsigned long long)b);
@@ -146,21 +118,14 @@ struct Product {
 
 // Greater and smaller of two, NaN if one of them is.
 struct Max {
-    template <typename R>
-    __device__ __forceinline__ R operator()(R a, R b) const {
-        return a > b || a != a ? a : b;
-    }
+    template <typename R> __device__ __forceinline__ R operator()(R a, R b) const { return a > b || a != a ? a : b; }
 };
 struct Min {
-    template <typename R>
-    __device__ __forceinline__ R operator()(R a, R b) const {
-        return a < b || a != a ? a : b;
-    }
+    template <typename R> __device__ __forceinline__ R operator()(R a, R b) const { return a < b || a != a ? a : b; }
 };
 
 // The value of the thread whose lane differs in these bits, for any plain struct of whole words.
-template <typename R>
-__device__ __forceinline__ R shuffle_xor(R value, int bits) {
+template <typename R> __device__ __forceinline__ R shuffle_xor(R value, int bits) {
     if constexpr (sizeof(R) % 4 == 0) {
         constexpr int WORDS = sizeof(R) / 4;
         union Words {
@@ -177,8 +142,7 @@ __device__ __forceinline__ R shuffle_xor(R value, int bits) {
 }
 
 // op(a, b) is associative and commutative.
-template <typename R, typename Op>
-__device__ __forceinline__ R warp_reduce(R value, Op op) {
+template <typename R, typename Op> __device__ __forceinline__ R warp_reduce(R value, Op op) {
 #pragma unroll
     for (int bits = 16; bits > 0; bits /= 2) value = op(value, shuffle_xor(value, bits));
     return value;
@@ -189,8 +153,7 @@ __device__ __forceinline__ int thread_of_block() {
 }
 
 // op(identity, a) is a.
-template <typename R, typename Op>
-__device__ __forceinline__ R block_reduce(R value, R identity, Op op) {
+template <typename R, typename Op> __device__ __forceinline__ R block_reduce(R value, R identity, Op op) {
     __shared__ __align__(16) unsigned char part_bytes[32 * sizeof(R)];
     R* part_w = reinterpret_cast<R*>(part_bytes);
     const int thread = thread_of_block(), warps = (int)(blockDim.x * blockDim.y * blockDim.z / 32);
@@ -202,40 +165,24 @@ __device__ __forceinline__ R block_reduce(R value, R identity, Op op) {
     return warp_reduce(thread % 32 < warps ? part_w[thread % 32] : identity, op);
 }
 
-template <typename R>
-__device__ __forceinline__ R warp_sum(R value) {
-    return warp_reduce(value, Sum());
-}
-template <typename R>
-__device__ __forceinline__ R warp_max(R value) {
-    return warp_reduce(value, Max());
-}
-template <typename R>
-__device__ __forceinline__ R warp_min(R value) {
-    return warp_reduce(value, Min());
-}
-template <typename R>
-__device__ __forceinline__ R block_sum(R value) {
-    return block_reduce(value, (R)0, Sum());
-}
-template <typename R>
-__device__ __forceinline__ R block_max(R value) {
+template <typename R> __device__ __forceinline__ R warp_sum(R value) { return warp_reduce(value, Sum()); }
+template <typename R> __device__ __forceinline__ R warp_max(R value) { return warp_reduce(value, Max()); }
+template <typename R> __device__ __forceinline__ R warp_min(R value) { return warp_reduce(value, Min()); }
+template <typename R> __device__ __forceinline__ R block_sum(R value) { return block_reduce(value, (R)0, Sum()); }
+template <typename R> __device__ __forceinline__ R block_max(R value) {
     return block_reduce(value, Limits<R>::least(), Max());
 }
-template <typename R>
-__device__ __forceinline__ R block_min(R value) {
+template <typename R> __device__ __forceinline__ R block_min(R value) {
     return block_reduce(value, Limits<R>::greatest(), Min());
 }
 
 // A value and where it stands, for argmax and argmin: of equal values the first, of NaN the first.
-template <typename R>
-struct Place {
+template <typename R> struct Place {
     R value;
     long long index;
 };
 struct FirstMax {
-    template <typename R>
-    __device__ __forceinline__ Place<R> operator()(Place<R> a, Place<R> b) const {
+    template <typename R> __device__ __forceinline__ Place<R> operator()(Place<R> a, Place<R> b) const {
         const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
         if (a_nan != b_nan) return a_nan ? a : b;
         if (!a_nan && a.value != b.value) return a.value > b.value ? a : b;
@@ -243,8 +190,7 @@ struct FirstMax {
     }
 };
 struct FirstMin {
-    template <typename R>
-    __device__ __forceinline__ Place<R> operator()(Place<R> a, Place<R> b) const {
+    template <typename R> __device__ __forceinline__ Place<R> operator()(Place<R> a, Place<R> b) const {
         const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
         if (a_nan != b_nan) return a_nan ? a : b;
         if (!a_nan && a.value != b.value) return a.value < b.value ? a : b;

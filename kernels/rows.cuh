@@ -9,29 +9,25 @@ namespace lucid {
 
 // ---- ops without settings ----
 
-template <typename R>
-struct Adding {
+template <typename R> struct Adding {
     typedef R A;
     __device__ A identity() const { return 0; }
     __device__ A merge(A a, A b) const { return a + b; }
 };
 
 // The largest number; NaN is passed over.
-template <typename R>
-struct Peak {
+template <typename R> struct Peak {
     typedef R A;
     __device__ A identity() const { return Limits<R>::least(); }
     __device__ A merge(A a, A b) const { return max(a, b); }
 };
 
 // The largest x, and the sum of exp(x - peak).
-template <typename R>
-struct Mass {
+template <typename R> struct Mass {
     R peak, mass;
 };
 
-template <typename R>
-struct Massing {
+template <typename R> struct Massing {
     typedef Mass<R> A;
     __device__ A identity() const { return A{Limits<R>::least(), 0}; }
     __device__ A merge(A a, A b) const {
@@ -57,9 +53,9 @@ __device__ __forceinline__ typename Op::A merged_down(const Op& op, typename Op:
 
 // ---- rows in registers ----
 
-// Elements that a thread holds: lucid/cuda/launchers/softmax.py knows the number too. With vectors they are whole
-// vectors of 16 bytes, and the length of the row is a multiple of theirs.
-constexpr int HELD = 16;
+// Elements that a thread holds, and the threads that hold a row at most. With vectors they are whole vectors of 16 bytes,
+// and the length of the row is a multiple of theirs.
+constexpr int HELD = 16, MAX_THREADS = 512;
 
 // Reads a row, with `nothing` in registers beyond its end, or in all of them if it is no row.
 template <typename T>

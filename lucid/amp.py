@@ -98,7 +98,7 @@ class GradScaler:
         if not growth_interval >= 1:
             raise SettingError(f"GradScaler: expected a growth interval of at least 1, got {growth_interval}")
 
-    def scale(self, outputs: Any) -> Any:
+    def scale(self, outputs: object) -> Any:
         """Return a loss, or a tuple or list of losses, times the factor."""
         if not self._enabled:
             return outputs
@@ -140,7 +140,7 @@ class GradScaler:
         with no_grad():
             self._found[key] = _unscale(grads, 1 / self._scale)
 
-    def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+    def step(self, optimizer: Optimizer, *args: object, **kwargs: object) -> Any:
         """Return what ``optimizer.step(*args, **kwargs)`` returns, or None without a step if a gradient is not finite.
 
         It asks the device whether there is such a gradient, and so waits for it.

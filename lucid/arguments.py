@@ -27,25 +27,25 @@ PUBLIC = {"__init__", "__new__", "__getitem__", "__setitem__"}
 MOST_SHOWN = 80
 
 
-def named(value: Any, name: str = "") -> str:
+def named(value: object, name: str = "") -> str:
     """Return "function: parameter" for a value that the user gave to the public function that is being called.
 
     Called while an error is made: it walks outwards through frames of lucid, to the function that the user called.
     `name` is the parameter as the caller knows it: it decides where an object stands twice, or is no argument itself.
     """
-    function = place = ""
+    function = slot = ""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
         code = frame.f_code
         if code.co_name in PUBLIC or not (code.co_name[0] == "_" or "<" in code.co_qualname or code.co_name == "call"):
             function = code.co_qualname.removesuffix(".__init__").removesuffix(".__new__")
-            places = list(_places(value, code, frame.f_locals))
-            place = name if not places or name in places else places[0]
+            slots = list(_slots(value, code, frame.f_locals))
+            slot = name if not slots or name in slots else slots[0]
         frame = frame.f_back
-    return ": ".join(part for part in (function, place) if part)
+    return ": ".join(part for part in (function, slot) if part)
 
 
-def _places(value: Any, code: CodeType, given: Mapping[str, Any]) -> Iterator[str]:
+def _slots(value: object, code: CodeType, given: Mapping[str, Any]) -> Iterator[str]:
     """Yield where `value` is among the arguments of a call: "dim", or "tensors[1]" inside of a sequence or a dict."""
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
@@ -68,7 +68,7 @@ def shown(value: Any) -> str:
     return kind.__name__ if not text or len(text) > MOST_SHOWN else f"{kind.__name__} {text}"
 
 
-def unfit(value: Any, wanted: str, name: str = "", kind: type[E] = ArgumentError) -> E:
+def unfit(value: object, wanted: str, name: str = "", kind: type[E] = ArgumentError) -> E:
     """Return the error of an argument of a wrong type: the function and the parameter, what it takes, what it got."""
     return kind(f"{named(value, name)}: expected {wanted}, got {shown(value)}")
 
@@ -76,8 +76,8 @@ def unfit(value: Any, wanted: str, name: str = "", kind: type[E] = ArgumentError
 # ---- annotations ----
 
 
-def _is_float(value: Any) -> bool:
-    # a tensor counts as its element; a bool is a flag that has come to the wrong place
+def _is_float(value: object) -> bool:
+    # a tensor counts as its element; a bool is a flag that has come to the wrong argument
     return hasattr(value, "__float__") and not isinstance(value, bool) and getattr(value, "ndim", 0) == 0
 
 

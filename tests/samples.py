@@ -73,8 +73,9 @@ class Sample:
 def all_samples() -> list[Sample]:
     """Return the whole table, each family's rows in the order of their file."""
     table: list[Sample] = []
-    for module in sorted(info.name for info in pkgutil.iter_modules(rows_package.__path__)):
-        table += importlib.import_module(f"tests.sample_rows.{module}").ROWS
+    files = pkgutil.walk_packages(rows_package.__path__, f"{rows_package.__name__}.")
+    for module in sorted(info.name for info in files if not info.ispkg):
+        table += importlib.import_module(module).ROWS
     names = [sample.name for sample in table]
     doubled = {name for name in names if names.count(name) > 1}
     if doubled:

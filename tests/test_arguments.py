@@ -36,6 +36,20 @@ def test_the_function_that_was_called_and_its_parameter_are_named(call, message)
         call()
 
 
+@pytest.mark.parametrize("register", ["register_module_forward_hook", "register_module_forward_pre_hook"])
+def test_hooks_leave_the_name_of_the_module(register):
+    """Where a hook waits, too, an error names the module's forward, and none of what calls it."""
+    with (
+        getattr(nn.modules.module, register)(lambda *_: None),
+        pytest.raises(ArgumentError, match=r"^Linear.forward: input: expected"),
+    ):
+        nn.Linear(2, 2)("a")
+    linear = nn.Linear(2, 2)
+    linear.register_forward_hook(lambda *_: None, always_call=True)
+    with pytest.raises(ArgumentError, match=r"^Linear.forward: input: expected"):
+        linear("a")
+
+
 def test_of_one_object_given_twice_the_wrong_one_is_named():
     """What a conversion calls its argument decides between parameters that hold the same object."""
     with pytest.raises(ArgumentError, match=r"^bincount: minlength: expected"):

@@ -8,7 +8,7 @@ from lucid.autograd.engine.running import is_multithreading_enabled, set_multith
 from lucid.autograd.function import Function, FunctionCtx
 from lucid.autograd.functions import backward, grad
 from lucid.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from lucid.autograd.hooks import RemovableHandle
+from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.modes.state import (
     enable_grad,
     inference_mode,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
-from lucid.autograd.engine.running import current_node, failed_node
+from lucid.autograd.engine.running import current_node
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import thread
 from lucid.errors import AnomalyError
@@ -39,17 +39,14 @@ def forward_of(node: Node) -> str:
     return "the forward call that made it, most recent call last:\n" + "".join(trace).rstrip()
 
 
-def explain(error: Exception) -> None:
-    """Say which node a backward pass was running when it raised `error`, and which forward call made the node.
+def explain(error: Exception, node: Node) -> None:
+    """Say of the node that a backward pass was running when it raised `error` which forward call made it.
 
     Warns
     -----
     UserWarning
         Naming both, once more for each node whose backward recorded the one before; the exception has it as a note.
     """
-    node = failed_node(error)
-    if node is None:
-        return
     words = [f"Error detected in {node.name()}; {forward_of(node)}"]
     while node.extra is not None and (parent := node.extra.metadata.get(PARENT)) is not None:
         words.append(f"{node.name()} was recorded by the backward of {parent.name()}; {forward_of(parent)}")

@@ -1,4 +1,4 @@
-"""TensorBase: the slots of a tensor and its place in the graph; everything a user calls is added in `lucid.tensor`."""
+"""TensorBase: the slots of a tensor and its position in the graph; what a user calls is added in `lucid.tensor`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INFERENCE = InferenceVersion()
 
 
 class TensorBase:
-    """An array on one device and its place in the graph.
+    """An array on one device and its position in the graph.
 
     Attributes
     ----------

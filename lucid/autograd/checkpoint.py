@@ -12,7 +12,7 @@ from lucid.autograd.base import TensorBase, grad_of, is_tuple
 from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.function import Function
 from lucid.autograd.functions import backward
-from lucid.autograd.hooks import check_callable, hook_name
+from lucid.autograd.hooks.firing import check_callable, hook_name
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import enable_grad, thread
 from lucid.autograd.recording.recomputation import Region, random_numbers

@@ -65,7 +65,7 @@ class Point:
         self.outputs = differentiable(result)
         # those whose values are compared: where none requires grad, all must stay as they are
         self.watched = self.outputs or [
-            (place, part) for place, part in enumerate(sequence(result)) if isinstance(part, TensorBase)
+            (number, part) for number, part in enumerate(sequence(result)) if isinstance(part, TensorBase)
         ]
 
     def values(self) -> list[Any]:
@@ -78,17 +78,17 @@ class Point:
         """
         results = sequence(self.func(*self.arguments))
         copies: list[Any] = []
-        for place, out in self.watched:
-            part: Any = results[place] if place < len(results) else None
+        for number, out in self.watched:
+            part: Any = results[number] if number < len(results) else None
             if not isinstance(part, TensorBase):
                 raise OutputsChangedError(
-                    f"output {place}: expected func to return as many tensors when inputs are moved"
+                    f"output {number}: expected func to return as many tensors when inputs are moved"
                 )
             before, after = out.array, part.array
             if (before.shape, before.dtype) != (after.shape, after.dtype):
                 what = "shape" if before.shape != after.shape else "dtype"
                 raise OutputsChangedError(
-                    f"output {place}: expected func to return outputs with the same {what} when inputs are perturbed "
+                    f"output {number}: expected func to return outputs with the same {what} when inputs are perturbed "
                     f"by {self.eps}, got {describe(part)} instead of {describe(out)}: check it at other points"
                 )
             copies.append(numbers(after))
@@ -118,11 +118,11 @@ class Point:
         if not self.outputs:
             return
         upstream = self.random_upstream()
-        for (place, _), one, other in zip(self.moved, self.backward(upstream), self.backward(upstream), strict=True):
+        for (number, _), one, other in zip(self.moved, self.backward(upstream), self.backward(upstream), strict=True):
             off = float(np.abs(one - other).max(initial=0.0))
             if off > tolerance:
                 raise GradcheckError(
-                    f"backward is not reentrant: two passes with the same gradients give input {place} gradients that "
+                    f"backward is not reentrant: two passes with the same gradients give input {number} gradients that "
                     f"differ by {off}; pass nondet_tol to allow it"
                 )
 
@@ -136,10 +136,10 @@ class Point:
         for kept, (output, _) in enumerate(self.outputs):
             alone = self.backward([u if k == kept else None for k, u in enumerate(upstream)])
             zeros = self.backward([u if k == kept else np.zeros_like(u) for k, u in enumerate(upstream)])
-            for (place, _), one, other in zip(self.moved, alone, zeros, strict=True):
+            for (number, _), one, other in zip(self.moved, alone, zeros, strict=True):
                 if not np.allclose(one, other, self.rtol, self.atol):
                     raise GradcheckError(
-                        f"backward with a gradient for output {output} only gives input {place} another gradient than "
+                        f"backward with a gradient for output {output} only gives input {number} another gradient than "
                         "with zeros for the other outputs: its backward must take None for zeros"
                     )
 
@@ -156,17 +156,17 @@ class Point:
             )
         except Exception as error:
             raise GradcheckError(f"backward raised {error!r} where no output has a gradient: {must}") from error
-        for (place, _), g in zip(self.moved, found, strict=True):
+        for (number, _), g in zip(self.moved, found, strict=True):
             if g is not None and numbers(g.array).any():
                 raise GradcheckError(
-                    f"backward gives input {place} a gradient where no output has one: expected None or zeros; {must}"
+                    f"backward gives input {number} a gradient where no output has one: expected None or zeros; {must}"
                 )
 
     def slopes(self) -> None:
         """Raise unless, along a random direction for each input, finite differences and backward agree."""
         upstream = self.random_upstream()
         grads = self.backward(upstream) if self.outputs else [None] * len(self.moved)
-        for (place, x), g in zip(self.moved, grads, strict=True):
+        for (number, x), g in zip(self.moved, grads, strict=True):
             direction = random(self.rng, x.array)
             direction /= max(1.0, float(np.linalg.norm(direction)))
             start = numbers(x.array)
@@ -186,7 +186,7 @@ class Point:
             size = sum(float(np.linalg.norm(u)) for u in upstream)
             if abs(numerical - analytical) > self.atol * max(1.0, size) + self.rtol * abs(numerical):
                 raise GradcheckError(
-                    f"the slope along a random direction of input {place} ({describe(x)}) differs: numerical "
+                    f"the slope along a random direction of input {number} ({describe(x)}) differs: numerical "
                     f"{numerical}, analytical {analytical}; fast_mode=False says which elements"
                 )
 
@@ -200,17 +200,17 @@ class Point:
                 one_hot[index] = unit
                 upstream: list[Any] = [None] * len(self.outputs)
                 upstream[k] = one_hot
-                for (place, x), g, steps in zip(self.moved, self.backward(upstream), numerical, strict=True):
+                for (number, x), g, steps in zip(self.moved, self.backward(upstream), numerical, strict=True):
                     expected = np.zeros(x.array.shape, wide(x.array))
                     for at, axis, slopes in steps:
                         expected[at] += axis * np.real(np.conj(unit) * slopes[k][index])
-                    self.compare(g, expected, f"output {output}, element {list(index)}", place, x)
+                    self.compare(g, expected, f"output {output}, element {list(index)}", number, x)
         if not self.outputs:
-            for (place, x), steps in zip(self.moved, numerical, strict=True):
+            for (number, x), steps in zip(self.moved, numerical, strict=True):
                 for at, _, slopes in steps:
                     if any(np.abs(slope).max(initial=0.0) > self.atol for slope in slopes):
                         raise GradcheckError(
-                            f"no output requires grad, and yet element {list(at)} of input {place} ({describe(x)}) "
+                            f"no output requires grad, and yet element {list(at)} of input {number} ({describe(x)}) "
                             "changes the outputs: the numerical gradient is expected to be zero"
                         )
 
@@ -230,7 +230,7 @@ class Point:
                     array[index] = start
                 yield index, axis, [(up - down) / (2 * self.eps) for up, down in zip(high, low, strict=True)]
 
-    def compare(self, analytical: Any, numerical: Any, where: str, place: int, x: TensorBase) -> None:
+    def compare(self, analytical: Any, numerical: Any, where: str, number: int, x: TensorBase) -> None:
         """Raise unless a row of a Jacobian agrees, naming its worst element."""
         excess = np.abs(analytical - numerical) - (self.atol + self.rtol * np.abs(numerical))
         # written so that NaN fails
@@ -238,7 +238,7 @@ class Point:
             worst = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), excess.shape)
             element = tuple(int(i) for i in worst)
             raise GradcheckError(
-                f"Jacobian mismatch for {where}, with respect to input {place} ({describe(x)}), element "
+                f"Jacobian mismatch for {where}, with respect to input {number} ({describe(x)}), element "
                 f"{list(element)}: numerical {numerical[element]}, analytical {analytical[element]}\n"
                 f"numerical: {numerical}\nanalytical: {analytical}"
             )
@@ -250,10 +250,10 @@ def sequence(values: Any) -> tuple[Any, ...]:
 
 
 def differentiable(result: Any) -> list[tuple[int, TensorBase]]:
-    """Return the outputs that require grad, each with its place."""
+    """Return the outputs that require grad, each with its number."""
     return [
-        (place, part)
-        for place, part in enumerate(sequence(result))
+        (number, part)
+        for number, part in enumerate(sequence(result))
         if isinstance(part, TensorBase) and live_edge(part) is not None
     ]
 

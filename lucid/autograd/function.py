@@ -8,11 +8,11 @@ import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from lucid.autograd.anomaly import note_forward
 from lucid.autograd.base import INFERENCE, TensorBase, is_numpy, version_of, wrap_on_graph
-from lucid.autograd.engine.node import AccumulateGrad, Node, next_sequence
-from lucid.autograd.hooks import check_callable
+from lucid.autograd.engine.node import AccumulateGrad, Node
+from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.modes.state import no_grad, thread
+from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.context import FunctionCtx
 from lucid.autograd.recording.function_node import BackwardCFunction, FunctionNode
 from lucid.autograd.recording.views import CopySlices, View, check_change, detached, live_edge, rebase
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -192,13 +194,13 @@ class Function(metaclass=_FunctionMeta):
         call = ctx.__lucid__
         recording = bool(thread.state.recording) and any(edge is not None for edge in edges)
         inputs = {id(arg): edge for arg, edge in zip(args, edges, strict=True) if isinstance(arg, TensorBase)}
-        # of an output returned twice the last place is where its gradient comes
-        places = {id(output): index for index, output in enumerate(outputs)}
+        # of an output returned twice the last position is where its gradient comes
+        positions = {id(output): index for index, output in enumerate(outputs)}
         no_gradient = {id(tensor) for tensor in call.not_differentiable}
         dirty = {id(tensor): tensor for tensor in call.dirty}
         # the context holds no output: it would keep itself alive
         call.dirty = call.not_differentiable = ()
-        cls._check_dirty(dirty, inputs, places, no_gradient, recording=recording)
+        cls._check_dirty(dirty, inputs, positions, no_gradient, recording=recording)
         node = cls._node(ctx, args, edges, outputs) if recording else None
         final: list[Any] = []
         joined: dict[int, int] = {}
@@ -216,7 +218,7 @@ class Function(metaclass=_FunctionMeta):
             if edge is None and known and inputs[id(output)] is not None:
                 output = detached(output)  # noqa: PLW2901
             elif known and id(output) in dirty:
-                if edge is not None and places[id(output)] == index:
+                if edge is not None and positions[id(output)] == index:
                     _move(output, edge)
                     # what was saved of it is an output now
                     del inputs[id(output)]
@@ -233,8 +235,6 @@ class Function(metaclass=_FunctionMeta):
             call.to_save = ()
             return final
         call.keep(node, inputs, joined)
-        if thread.state.anomaly is not None:
-            note_forward(node)
         return final
 
     @classmethod
@@ -242,7 +242,7 @@ class Function(metaclass=_FunctionMeta):
         cls,
         dirty: dict[int, TensorBase],
         inputs: dict[int, Edge | None],
-        places: dict[int, int],
+        positions: dict[int, int],
         no_gradient: set[int],
         *,
         recording: bool,
@@ -257,7 +257,7 @@ class Function(metaclass=_FunctionMeta):
             If one that gets a gradient may not be changed.
         """
         for key, tensor in dirty.items():
-            if key not in places:
+            if key not in positions:
                 raise GraphError(
                     f"{cls.__qualname__}: some inputs were marked dirty in forward but not returned: return each of "
                     "them"
@@ -281,23 +281,19 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def _node(cls, ctx: FunctionCtx, args: tuple[Any, ...], edges: list[Edge | None], outputs: list[Any]) -> Node:
         """Return the node of a call."""
-        places = [k for k, arg in enumerate(args) if isinstance(arg, TensorBase)]
+        positions = [k for k, arg in enumerate(args) if isinstance(arg, TensorBase)]
         node = cls.node_type()
         node.ctx = ctx
-        node.sequence = next_sequence()
-        node.extra = None
-        node.edges = tuple(edges[k] for k in places)
         node.arguments = len(args)
-        node.places = tuple(places)
-        node.targets = tuple((args[k].array.shape, args[k].array.dtype, device_of(args[k].array)) for k in places)
+        node.tensor_arguments = tuple(positions)
+        node.targets = tuple((args[k].array.shape, args[k].array.dtype, device_of(args[k].array)) for k in positions)
         node.outputs = len(outputs)
         node.forms = tuple(
             (namespace(o.array), o.array.shape, o.array.dtype) if isinstance(o, TensorBase) else None for o in outputs
         )
         node.kept = (None, True, (), ())
         on_device = next((o.array for o in outputs if isinstance(o, TensorBase) and not is_numpy(o.array)), None)
-        if on_device is not None:
-            node.keep_stream(on_device)
+        attach(node, tuple(edges[k] for k in positions), on_device)
         return node
 
 
@@ -310,7 +306,7 @@ def _alias(tensor: TensorBase, refuses: str) -> TensorBase:
 
 
 def _move(tensor: TensorBase, edge: Edge) -> None:
-    """Give a tensor that a forward changed in place its new place in the graph."""
+    """Give a tensor that a forward changed in place its new position in the graph."""
     view = tensor.origin
     if view is None:
         rebase(tensor, edge)
@@ -331,16 +327,14 @@ class _OnlyOnce(Node):
 
     def __init__(self, owner: str, edges: tuple[Edge | None, ...], outputs: int) -> None:
         self.owner = owner
-        self.edges = edges
         self.outputs = outputs
-        self.extra = None
-        self.sequence = next_sequence()
+        attach(self, edges, None)
 
     def name(self) -> str:
         """Return PyTorch's name of such a node."""
         return "Error"
 
-    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> NoReturn:
+    def backward(self, m: Namespace, grad: Array, quiet: Callable[..., Any]) -> NoReturn:
         """Raise: there is no second derivative."""
         raise NotDifferentiableError(
             f"trying to differentiate twice a function that was marked with @once_differentiable ({self.owner}): "

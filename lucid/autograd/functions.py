@@ -304,8 +304,8 @@ def _gradients(
     seeds = _seeds(roots, grads, create_graph=create_graph)
     captured = loop.run(seeds, keep_graph=keep, create_graph=create_graph, wanted=wanted, accumulate=False)
     results: list[Any] = []
-    # one edge may be asked for twice: the engine keeps the last place, so all its places share that entry
-    last = {edge: place for place, edge in enumerate(wanted)}
+    # one edge may be asked for twice: the engine keeps the last position, so all its positions share that entry
+    last = {edge: position for position, edge in enumerate(wanted)}
     for index, target in enumerate(targets):
         value = captured[last[wanted[index]]]
         if value is None:

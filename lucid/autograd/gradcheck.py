@@ -165,11 +165,11 @@ def gradgradcheck(
     else:
         upstream = sequence(grad_outputs)
     count = len(arguments)
-    wanted = [place for place, _ in moved]
+    wanted = [number for number, _ in moved]
 
     def gradients(*values: Any) -> tuple[Any, ...]:
         roots = [out for _, out in differentiable(func(*values[:count]))]
-        found = grad(roots, [values[place] for place in wanted], values[count:], create_graph=True, allow_unused=True)
+        found = grad(roots, [values[number] for number in wanted], values[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
     return gradcheck(
@@ -186,15 +186,15 @@ def gradgradcheck(
 
 
 def _checked_inputs(arguments: tuple[Any, ...]) -> list[tuple[int, TensorBase]]:
-    """Return the inputs that require grad, each with its place."""
+    """Return the inputs that require grad, each with its number."""
     moved = differentiable(arguments)
     if not moved:
         raise SettingError("inputs: gradcheck expects at least one input that requires grad, and got none")
-    for place, x in moved:
+    for number, x in moved:
         array = x.array
         if array.dtype not in (np.float64, np.complex128):
             warnings.warn(
-                f"gradcheck: input {place} has {describe(x)}; finite differences need float64 or complex128, and will "
+                f"gradcheck: input {number} has {describe(x)}; finite differences need float64 or complex128, and will "
                 "likely fail in lower precision",
                 UserWarning,
                 stacklevel=4,
@@ -202,7 +202,7 @@ def _checked_inputs(arguments: tuple[Any, ...]) -> list[tuple[int, TensorBase]]:
         repeated = any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
         if repeated or not getattr(array.flags, "writeable", True):
             raise ShapeError(
-                f"gradcheck: input {place} ({describe(x)}) lies in overlapping or read-only memory (expand), so that "
+                f"gradcheck: input {number} ({describe(x)}) lies in overlapping or read-only memory (expand), so that "
                 "its elements cannot be moved one by one: pass a contiguous copy, made by clone()"
             )
     return moved

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.arguments import checked
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.engine.node import Node
 from lucid.autograd.engine.retain import hooks_of
 from lucid.autograd.engine.running import current_graph_task_id, current_node, queue_callback
-from lucid.autograd.hooks import RemovableHandle, StandIn, add_hook_note, check_callable
+from lucid.autograd.hooks.firing import StandIn, check_callable, fire
+from lucid.autograd.hooks.handle import Handle, RemovableHandle
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.mutation import allow_mutation_on_saved_tensors
 from lucid.autograd.recording.saved import disable_saved_tensors_hooks, saved_tensors_hooks
@@ -176,7 +177,7 @@ class _Receiver(StandIn):
         self.receive(grad)
 
 
-class _MultiHandle:
+class _MultiHandle(Handle):
     """The handle of a hook over several tensors: takes all its parts off."""
 
     __slots__ = ("_handles",)
@@ -188,15 +189,6 @@ class _MultiHandle:
         """Take the hook off all tensors; a second call does nothing."""
         for handle in self._handles:
             handle.remove()
-
-    def __call__(self) -> None:
-        self.remove()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()
 
 
 class NoGradientError(HookError, AssertionError):
@@ -256,11 +248,8 @@ def register_multi_grad_hook(
     fired: weakref.WeakSet[Pass] = weakref.WeakSet()
 
     def call(argument: Any) -> None:
-        try:
-            fn(argument)
-        except Exception as error:
-            add_hook_note(error, fn, f"multi-grad hook (mode={mode!r})", f"{count} tensors", 0)
-            raise
+        kind, owner = f"multi-grad hook (mode={mode!r})", f"{count} tensors"
+        fire((fn,), lambda fn, _: fn(argument), None, kind, owner)
 
     def receiver(index: int) -> Callable[[Any], None]:
         def receive_all(grad: Any) -> None:

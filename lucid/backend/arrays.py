@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Array",
+    "Ints",
     "Number",
     "asarray",
     "astype",
@@ -44,6 +45,9 @@ __all__ = [
 
 Array: TypeAlias = Any
 """A NumPy or CuPy array. The two share no base class, so types cannot say more."""
+
+Ints: TypeAlias = tuple[int, ...]
+"""A shape, steps, or dimensions: one number for each."""
 
 Number: TypeAlias = bool | int | float | complex
 """One of Python's numbers, which takes the dtype of the tensor beside it where its kind allows."""
@@ -111,7 +115,7 @@ def ones_beside(array: Array) -> Array:
         return namespace(array).ones(array.shape, array.dtype)
 
 
-def astype(array: Array, dtype: Any, copy: bool = False) -> Array:
+def astype(array: Array, dtype: object, copy: bool = False) -> Array:
     """Array with the same values in another dtype, on the same device.
 
     Silent where PyTorch is: complex to real keeps the real part, and a value outside the range of the new type becomes
@@ -246,7 +250,7 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
     return moved.copy() if copy and moved is source else moved
 
 
-def _as_array(data: Any) -> Array | None:
+def _as_array(data: object) -> Array | None:
     """View of data that is an array or lends its buffer; None for numbers and sequences of them."""
     if type(data) in _NUMBERS:
         return None
@@ -274,7 +278,7 @@ def _first_leaf(data: Any) -> Any:
     return data
 
 
-def _from_sequence(data: Any, wanted: dtype | None) -> np.ndarray[Any, Any]:
+def _from_sequence(data: object, wanted: dtype | None) -> np.ndarray[Any, Any]:
     """NumPy array made of a Python number or nested sequence."""
     inferred, tensors = _look_through(data)
     if tensors:
@@ -302,7 +306,7 @@ def _why_not(data: Any, target: dtype, error: ValueError) -> ShapeError | DtypeE
     return DtypeError(f"cannot make an array of {target}: {error}")
 
 
-def infer_dtype(data: Any) -> dtype:
+def infer_dtype(data: object) -> dtype:
     """Dtype that PyTorch gives to a tensor made of this number or nested sequence.
 
     Parameters
@@ -329,7 +333,7 @@ def infer_dtype(data: Any) -> dtype:
     return scalar_dtype(data) if type(data) in _NUMBERS else _look_through(data)[0]
 
 
-def _look_through(data: Any) -> tuple[dtype, bool]:
+def _look_through(data: object) -> tuple[dtype, bool]:
     """Dtype of a number or nested sequence, and whether tensors are among its leaves."""
     level: list[Any] = [data]
     found: dtype | None = None
@@ -351,7 +355,7 @@ def _look_through(data: Any) -> tuple[dtype, bool]:
     return get_default_dtype() if found is None else found, tensors
 
 
-def _is_tensor(leaf: Any) -> bool:
+def _is_tensor(leaf: object) -> bool:
     return isinstance(getattr(leaf, "dtype", None), dtype)
 
 
@@ -373,7 +377,7 @@ def _nests(data: object) -> bool:
     return isinstance(data, (list, tuple, range))
 
 
-def _dtype_of_leaf(leaf: Any) -> dtype:
+def _dtype_of_leaf(leaf: object) -> dtype:
     found = getattr(leaf, "dtype", None)
     if found is None:
         return scalar_dtype(leaf)

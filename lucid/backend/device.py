@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -11,13 +11,17 @@ from lucid.arguments import unfit
 from lucid.backend import gpu
 from lucid.errors import DeviceError
 
-__all__ = ["CPU", "as_device", "device", "device_of", "get_default_device", "set_default_device"]
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
+
+__all__ = ["CPU", "Device", "as_device", "device", "device_of", "get_default_device", "set_default_device"]
 
 _SPELLING = re.compile(r"(cpu|cuda)(?::(0|[1-9][0-9]*))?")
 
 
 class device:
-    """A place for tensors: a type, ``"cpu"`` or ``"cuda"``, and an index or None.
+    """A device for tensors: a type, ``"cpu"`` or ``"cuda"``, and an index or None.
 
     Naming a device does not need it to exist; putting a tensor there does. Devices are immutable, hashable and equal
     if type and index are equal, so ``device("cuda")`` (the current one) is not equal to ``device("cuda:0")``.
@@ -94,6 +98,9 @@ class device:
         return device, (self.type, self.index)
 
 
+Device: TypeAlias = device | int | str | None
+"""What names a device: one, the index of a CUDA device, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``; None is the default."""
+
 CPU = device("cpu")
 """The device of every NumPy array."""
 
@@ -114,7 +121,7 @@ def get_default_device() -> device:
     return as_device(None)
 
 
-def set_default_device(spec: str | int | device | None) -> None:
+def set_default_device(spec: Device) -> None:
     """Make ``spec`` the device of tensors that are made without one, in the whole process; None means the CPU.
 
     ``"cuda"`` without an index follows the current CUDA device from call to call.
@@ -137,7 +144,7 @@ def set_default_device(spec: str | int | device | None) -> None:
     _default = chosen
 
 
-def as_device(spec: str | int | device | None) -> device:
+def as_device(spec: Device) -> device:
     """Device that exists and that ``spec`` names, its index filled in.
 
     Parameters
@@ -183,7 +190,7 @@ def as_device(spec: str | int | device | None) -> device:
     return _cuda(named.index)
 
 
-def device_of(array: Any) -> device:
+def device_of(array: Array) -> device:
     """Device that holds a NumPy or CuPy array.
 
     Parameters

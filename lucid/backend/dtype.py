@@ -24,6 +24,8 @@ from lucid.errors import DtypeError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lucid.backend.arrays import Array
+
 __all__ = [
     "ALIASES", "DTYPES", "as_dtype", "bfloat16", "bool_", "can_cast", "complex64", "complex128", "dtype", "dtype_of",
     "float16", "float32", "float64", "get_default_dtype", "int8", "int16", "int32", "int64", "promote_types",
@@ -236,11 +238,11 @@ def as_dtype(spec: Any) -> dtype:
     else:
         found = None
     if found is None:
-        raise unfit(spec, f"a dtype of lucid ({_SUPPORTED})", "dtype", DtypeError)
+        raise unfit(cast("object", spec), f"a dtype of lucid ({_SUPPORTED})", "dtype", DtypeError)
     return found
 
 
-def dtype_of(array: Any) -> dtype:
+def dtype_of(array: Array) -> dtype:
     """Lucid dtype of the elements of a NumPy or CuPy array.
 
     Parameters
@@ -291,7 +293,7 @@ def _join(a: dtype, b: dtype) -> dtype:
 _PROMOTION = {a: {b: _join(a, b) for b in DTYPES.values()} for a in DTYPES.values()}
 
 
-def promote_types(a: Any, b: Any) -> dtype:
+def promote_types(a: object, b: object) -> dtype:
     """Smallest dtype to which both promote, by PyTorch's table.
 
     A lower category (bool < integer < floating < complex) gives way whatever its size: int64 and float16 make float16.
@@ -384,7 +386,7 @@ def result_type(*operands: Any) -> dtype:
     return result
 
 
-def scalar_dtype(value: Any) -> dtype:
+def scalar_dtype(value: object) -> dtype:
     """Dtype that a Python number takes as a tensor: bool, int64, the default dtype, or the complex type of the default.
 
     Parameters
@@ -417,7 +419,7 @@ def scalar_dtype(value: Any) -> dtype:
     raise unfit(value, "an array or a Python number (bool, int, float, complex)", kind=DtypeError)
 
 
-def can_cast(from_: Any, to: Any) -> bool:
+def can_cast(from_: object, to: object) -> bool:
     """Whether a value of one dtype may be stored in the other without leaving its category downwards.
 
     An in-place operation may store its result only where this holds. Sizes do not matter (float64 to float16 is fine);

@@ -27,7 +27,7 @@ _FORGETFUL = frozenset(("clip", "tril", "triu", "where"))
 class _Functions:
     """A module's functions, those that forget bfloat16 mended."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: object) -> None:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
@@ -66,7 +66,7 @@ def cupy_functions() -> Any:
 def with_weak_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of CuPy's arrays and of numbers, which beside bfloat16 arrays are taken in bfloat16."""
 
-    def takes(*operands: Any, **settings: Any) -> Any:
+    def takes(*operands: object, **settings: object) -> Any:
         if any(type(x) in _NUMBERS for x in operands) and any(getattr(x, "dtype", 0) == _BFLOAT16 for x in operands):
             operands = tuple(_BFLOAT16.type(x) if type(x) in _NUMBERS else x for x in operands)
         return function(*operands, **settings)

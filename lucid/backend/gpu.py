@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from lucid.backend.arrays import Array
+
 T = TypeVar("T")
 
 __all__ = [
@@ -144,7 +146,7 @@ def is_gpu_array(x: object) -> bool:
     return kind is not None and isinstance(x, kind)
 
 
-def device_index(array: Any) -> int:
+def device_index(array: Array) -> int:
     """Index of the CUDA device that holds a CuPy array."""
     return int(array.data.device_id)
 
@@ -285,7 +287,7 @@ def on_this_threads_streams(function: Callable[[], T]) -> Callable[[], T]:
     return run
 
 
-def transfer(array: Any, source: int | None, target: int | None, *, blocking: bool) -> Any:
+def transfer(array: Array, source: int | None, target: int | None, *, blocking: bool) -> Any:
     """Copy of an array on another device; None stands for the CPU.
 
     Parameters
@@ -337,7 +339,7 @@ def _between(module: Any, array: Any, source: int, target: int) -> Any:
     return moved
 
 
-def pinned_copy(array: Any) -> Any:
+def pinned_copy(array: Array) -> Any:
     """Copy of a CuPy array in page-locked host memory, complete when it is returned."""
     host: Any = part("cupyx").empty_pinned(array.shape, array.dtype)
     with use_device(device_index(array)):

@@ -52,7 +52,7 @@ class finfo:
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
-    def __init__(self, type: Any = None) -> None:
+    def __init__(self, type: object = None) -> None:
         real = (get_default_dtype() if type is None else as_dtype(type)).to_real()
         if not real.is_floating_point:
             raise DtypeError(f"finfo: expected a floating or complex dtype, got {real}; use iinfo for integers")
@@ -104,7 +104,7 @@ class iinfo:
 
     __slots__ = ("bits", "dtype", "max", "min")
 
-    def __init__(self, type: Any) -> None:
+    def __init__(self, type: object) -> None:
         integer = as_dtype(type)
         if integer.category != int8.category:
             raise DtypeError(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
 
-def writeable(array: Any) -> bool:
+
+def writeable(array: Array) -> bool:
     """Return whether each element of an array has memory of its own, and it may be written to."""
     flags = array.flags
     if type(array) is np.ndarray and not flags.writeable:
@@ -15,7 +18,7 @@ def writeable(array: Any) -> bool:
     return flags.c_contiguous or not overlapping(array)
 
 
-def overlapping(array: Any) -> bool:
+def overlapping(array: Array) -> bool:
     """Return whether elements of an array share memory; also True for some in which they interleave."""
     reach = 0
     for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 
-# what `multiprocessing` is to send by its place: the classes of tensors
+# what `multiprocessing` is to send by reference: the classes of tensors
 tensor_classes: list[type[Any]] = []
 
 
@@ -54,7 +54,7 @@ def new_block(size: int) -> Block:
     return Block.of(descriptor)
 
 
-def block_of(array: Any) -> Block | None:
+def block_of(array: Array) -> Block | None:
     """Return the shared memory in which an array lies, if it does."""
     while isinstance(array, np.ndarray):
         array = array.base
@@ -82,7 +82,7 @@ def shared(array: Array) -> Array:
 
 
 def laid_out(block: Block, *layout: Any) -> Any:
-    """Return the array of a layout in shared memory, and let `multiprocessing` send tensors by their place from now on.
+    """Return the array of a layout in shared memory, and let `multiprocessing` send tensors so from now on.
 
     Nobody else does: a file and a deep copy hold elements.
     """
@@ -94,7 +94,7 @@ def laid_out(block: Block, *layout: Any) -> Any:
 
 
 def _reduced(tensor: Any) -> Any:
-    """Return what pickle does, but for elements that are shared the place where they lie."""
+    """Return what pickle does; of elements that are shared, where they lie."""
     make, (kind, array, *rest) = tensor.__reduce__()
     block = block_of(array)
     if block is None:

@@ -37,20 +37,20 @@ def distrusted(folder: Path, *, ours: bool = True) -> str | None:
         real = folder.resolve(strict=True)
         if reason := others_may_write(real.stat(), lenient=not ours):
             return f"{real} {reason}"
-        places = [folder, *folder.parents]
+        paths = [folder, *folder.parents]
         # with every link on the way the list grows by the way to what it names, which may be a link again
-        for place in places:
-            status = place.lstat()
+        for path in paths:
+            status = path.lstat()
             trusted = status.st_uid in {0, os.geteuid()}
             if stat.S_ISLNK(status.st_mode):
                 if not trusted:
-                    return f"{place} is a link of user {status.st_uid}"
-                target = place.parent / place.readlink()
-                places += [further for further in (target, *target.parents) if further not in places]
+                    return f"{path} is a link of user {status.st_uid}"
+                target = path.parent / path.readlink()
+                paths += [further for further in (target, *target.parents) if further not in paths]
                 continue
             sticky = trusted and status.st_mode & stat.S_ISVTX
             if not sticky and (reason := others_may_write(status, lenient=True)):
-                return f"{place} {reason}"
+                return f"{path} {reason}"
     except (OSError, RuntimeError) as error:
         return f"it cannot be looked at: {error}"
     return None

@@ -53,9 +53,9 @@ def _lasting() -> Path | None:
     path = Path(os.environ.get("LUCID_CACHE_DIR") or "~/.cache/lucid")
     try:
         path = path.expanduser().absolute()
-        for place in (*reversed(path.parents), path):
-            if not place.exists():
-                place.mkdir(mode=0o700, exist_ok=True)
+        for part in (*reversed(path.parents), path):
+            if not part.exists():
+                part.mkdir(mode=0o700, exist_ok=True)
         reason = distrusted(path)
         if reason is None:
             path = path.resolve()

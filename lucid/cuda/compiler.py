@@ -17,6 +17,7 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.kernels import Launcher, Unit
+from lucid.cuda.launch.signature import NUMBERS, Declared, Source, declared
 from lucid.cuda.launch.sources import paste
 from lucid.errors import DeviceError, DtypeError, KernelError
 
@@ -27,53 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["Function", "Module", "compile"]
 
 
-class _Number(NamedTuple):
-    """A type of CUDA C++ that is a number."""
-
-    code: str  # of the struct module
-    dtype: np.dtype[Any]
-
-
-_NUMBERS = {
-    "float": _Number("f", np.dtype(np.float32)),
-    "double": _Number("d", np.dtype(np.float64)),
-    "__half": _Number("e", np.dtype(np.float16)),
-    "__nv_bfloat16": _Number("H", np.dtype(ml_dtypes.bfloat16)),
-    "bool": _Number("?", np.dtype(np.bool_)),
-    "signed char": _Number("b", np.dtype(np.int8)),
-    "unsigned char": _Number("B", np.dtype(np.uint8)),
-    "short": _Number("h", np.dtype(np.int16)),
-    "unsigned short": _Number("H", np.dtype(np.uint16)),
-    "int": _Number("i", np.dtype(np.int32)),
-    "unsigned int": _Number("I", np.dtype(np.uint32)),
-    "long long": _Number("q", np.dtype(np.int64)),
-    "unsigned long long": _Number("Q", np.dtype(np.uint64)),
-}
-_SYNONYMS = {
-    "half": "__half",
-    "nv_bfloat16": "__nv_bfloat16",
-    "char": "signed char",
-    "unsigned": "unsigned int",
-    "long": "long long",
-    "unsigned long": "unsigned long long",
-    "size_t": "unsigned long long",
-    "ptrdiff_t": "long long",
-    **{f"int{bits}_t": name for bits, name in ((8, "signed char"), (16, "short"), (32, "int"), (64, "long long"))},
-    **{f"uint{bits}_t": f"unsigned {n}" for bits, n in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))},
-}
 # A NUL would end the text for NVRTC, and half a character has no bytes.
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _INTEGERS: Any = (int, np.integer, np.bool_)
 _REALS: Any = (*_INTEGERS, float, np.floating, ml_dtypes.bfloat16)
-_BFLOAT16 = _NUMBERS["__nv_bfloat16"].dtype
-
-# Patterns that match to the end of a text what is never closed in it, so that none is sought there once more.
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_BOUNDS = r"(?:__launch_bounds__\s*\([^()]*\)\s*)?"
-_KERNEL = re.compile(
-    r"(?:template\s*<(?P<template>(?:(?!template)[^>])*)>\s*)?(?:extern\s+\"C\"\s+)?"
-    rf"__global__\s+(?:static\s+)?{_BOUNDS}void\s+{_BOUNDS}(?P<name>\w+)\s*\((?P<parameters>[^)]*)(?P<closed>\)?)"
-)
+_BFLOAT16 = NUMBERS["__nv_bfloat16"].dtype
 
 
 class Parameter(NamedTuple):
@@ -86,7 +45,7 @@ class Parameter(NamedTuple):
     @property
     def code(self) -> str:
         """Its code in the struct module."""
-        return "P" if self.is_pointer else _NUMBERS[self.type].code
+        return "P" if self.is_pointer else NUMBERS[self.type].code
 
     def __str__(self) -> str:
         return f"{self.type}{'*' if self.is_pointer else ''} {self.name}"
@@ -119,7 +78,7 @@ class Parameter(NamedTuple):
                 f"{function}: {self} is on cuda:{gpu.device_index(array)}, and the launch is on cuda:{device}; "
                 "launch inside lucid.cuda.device"
             )
-        wanted = _NUMBERS.get(self.type)
+        wanted = NUMBERS.get(self.type)
         if wanted is not None and array.dtype != wanted.dtype:
             raise DtypeError(f"{function}: {self} points to {wanted.dtype}, got an array of {array.dtype}")
         if not array.flags.c_contiguous:
@@ -130,7 +89,7 @@ class Parameter(NamedTuple):
         return array.data.ptr
 
     def _number(self, value: Any, function: str) -> Any:
-        wanted = _NUMBERS[self.type].dtype
+        wanted = NUMBERS[self.type].dtype
         real = wanted.kind in "fV"
         if not isinstance(value, _REALS if real else _INTEGERS):
             raise DtypeError(f"{function}: {self} needs a number, got {type(value).__name__} {value!r}")
@@ -199,7 +158,7 @@ class Function:
         values = [p.packed(value, self.name, device) for p, value in zip(self.parameters, args, strict=True)]
         self._launcher(grid, block, *values, shared=shared_mem)
 
-    def _extent(self, parameter: str, value: Any) -> tuple[int, ...]:
+    def _extent(self, parameter: str, value: object) -> tuple[int, ...]:
         try:
             extent = tuple(
                 operator.index(each) for each in cast("Any", value if isinstance(value, Iterable) else [value])
@@ -228,20 +187,12 @@ class Module:
                 raise KernelError(f"compile: {parameter} holds the character {found[0]!r}, at {found.start():,}")
         self._name = name
         self._source = paste(source, name)
-        kernels_found = _KERNEL.finditer(_COMMENT.sub(" ", source))
-        declared = {found["name"]: found for found in kernels_found if found["closed"]}
-        if not declared:
+        self._declared = Source(source, name)
+        found = self._declared.kernels
+        if not found:
             raise KernelError(f"{name} declares no kernel: none of its functions is a __global__ void")
-        self._templates = {
-            kernel: (found["template"], found["parameters"])
-            for kernel, found in declared.items()
-            if found["template"] is not None
-        }
-        self._functions = {
-            kernel: Function(kernel, _parameters(kernel, found["parameters"]), self)
-            for kernel, found in declared.items()
-            if found["template"] is None
-        }
+        self._templates = {kernel: template for kernel, (template, _) in found.items() if template is not None}
+        self._functions = {kernel: self._function(kernel, kernel) for kernel in found if kernel not in self._templates}
         self._plain = tuple(self._functions)
         self._handles: dict[tuple[int, str], c_void_p] = {}
 
@@ -276,18 +227,15 @@ class Module:
     def _instance(self, name: str) -> Function:
         found = re.fullmatch(r"\s*(\w+)\s*<(.*)>\s*", name)
         if name in self._templates:
-            raise KernelError(f"{name} is a template <{self._templates[name][0]}>; name its arguments: {name}<...>")
+            raise KernelError(f"{name} is a template <{self._templates[name]}>; name its arguments: {name}<...>")
         if found is None or found[1] not in self._templates:
-            known = ", ".join([*self._plain, *(f"{kernel}<{t}>" for kernel, (t, _) in self._templates.items())])
+            known = ", ".join([*self._plain, *(f"{kernel}<{t}>" for kernel, t in self._templates.items())])
             raise KernelError(f"{self._name} has no kernel {name!r}; it has {known}")
-        template, parameters = self._templates[found[1]]
-        names = [(each.partition("=")[0].split() or [""])[-1] for each in template.split(",")]
-        arguments = [each.strip() for each in found[2].split(",")]
-        if len(names) != len(arguments):
-            raise KernelError(f"{found[1]} is a template <{template}>, got {name!r}")
-        for formal, actual in zip(names, arguments, strict=True):
-            parameters = re.sub(rf"\b{re.escape(formal)}\b", lambda _, actual=actual: actual, parameters)
-        return Function(name, _parameters(name, parameters), self)
+        return self._function(name, found[1], [each.strip() for each in found[2].split(",")])
+
+    def _function(self, name: str, kernel: str, arguments: Sequence[str] = ()) -> Function:
+        parameters = self._declared.parameters(kernel, arguments)
+        return Function(name, [_parameter(name, each) for each in parameters], self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)
@@ -296,24 +244,14 @@ class Module:
         return f"Module({self._name!r}: {', '.join([*self._plain, *(f'{t}<...>' for t in self._templates)])})"
 
 
-def _parameters(kernel: str, text: str) -> list[Parameter]:
-    """Return the parameters as they are declared in the source."""
-    parameters: list[Parameter] = []
-    for declaration in text.split(",") if text.strip() not in {"", "void"} else []:
-        words = re.sub(r"\b(const|volatile|__restrict__|__restrict|restrict|__grid_constant__)\b", " ", declaration)
-        *spelled, name = words.replace("*", " * ").split() or [""]
-        if pointer := spelled[-1:] == ["*"]:
-            spelled.pop()
-        if not spelled or not all(re.fullmatch(r"\w+", word) for word in (*spelled, name)):
-            shown = declaration.strip()[:80]
-            raise KernelError(f"{kernel}: the parameter {shown!r} is no number and no pointer to numbers")
-        kind = " ".join(spelled)
-        kind = re.sub(r"^(unsigned |)(short|long long|long) int$", r"\1\2", kind)
-        kind = _SYNONYMS.get(kind, kind)
-        if not pointer and kind not in _NUMBERS:
-            raise KernelError(f"{kernel}: {kind} {name} is passed by value, and only numbers and pointers can be")
-        parameters.append(Parameter(name, kind, pointer))
-    return parameters
+def _parameter(kernel: str, declaration: str) -> Parameter:
+    """Return a parameter as it is declared in the source."""
+    kind, stars, name, extents = (declared(declaration) or [Declared("", 0, "", [])])[0]
+    if stars > 1 or extents or not re.fullmatch(r"\w+(?: \w+)*", kind) or not re.fullmatch(r"\w+", name):
+        raise KernelError(f"{kernel}: the parameter {declaration[:80]!r} is no number and no pointer to numbers")
+    if not stars and kind not in NUMBERS:
+        raise KernelError(f"{kernel}: {kind} {name} is passed by value, and only numbers and pointers can be")
+    return Parameter(name, kind, stars == 1)
 
 
 def compile(source: str, *, name: str = "custom.cu") -> Module:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from lucid.backend import device as places
+from lucid.backend import device as devices
 from lucid.backend import gpu
 from lucid.cuda.held import release
 from lucid.errors import DeviceError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CudaDevice", "cuda_index", "current_device", "device", "get_device_name", "set_device", "synchronize"]
 
-CudaDevice: TypeAlias = "places.device | int | str | None"
+CudaDevice: TypeAlias = "devices.device | int | str | None"
 """A CUDA device, its index or its name; None for the current one."""
 
 
@@ -38,7 +38,7 @@ def cuda_index(device: CudaDevice) -> int:
     DeviceError
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
-    found = places.as_device("cuda" if device is None else device)
+    found = devices.as_device("cuda" if device is None else device)
     if found.index is None:
         raise DeviceError(f"expected a CUDA device such as 'cuda:0' or 0, got {device!r}")
     return found.index

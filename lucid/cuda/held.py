@@ -7,16 +7,17 @@ and the stream has reached the end of what was queued on it by then.
 
 from __future__ import annotations
 
-from sys import getrefcount
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
 from lucid.backend.locks import new_rlock
+from lucid.backend.ownership import SOLE, references
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
 
 __all__ = ["hold", "release"]
-
-# The slot of the use, and the argument of getrefcount.
-_OUR_REFERENCES = 2
 
 
 class _Use:
@@ -24,7 +25,7 @@ class _Use:
 
     __slots__ = ("events", "memory", "streams")
 
-    def __init__(self, memory: Any) -> None:
+    def __init__(self, memory: object) -> None:
         self.memory = memory
         self.streams: dict[tuple[int, int], Any] = {}
         self.events: list[Any] | None = None
@@ -34,7 +35,7 @@ _uses: dict[int, _Use] = {}
 _lock = new_rlock()
 
 
-def hold(array: Any, stream: Any, index: int) -> None:
+def hold(array: Array, stream: Any, index: int) -> None:
     """Keep the memory of a CuPy array from reuse before a stream of device ``index`` is done with it."""
     release()
     memory = array.data.mem
@@ -48,7 +49,7 @@ def release(*, wait: bool = False) -> None:
     with _lock:
         for key, use in list(_uses.items()):
             if use.events is None:
-                if getrefcount(use.memory) > _OUR_REFERENCES:
+                if references(use, "memory") > SOLE:
                     continue
                 use.events = [_mark(stream, index) for (index, _), stream in use.streams.items()]
             if wait:
@@ -58,6 +59,6 @@ def release(*, wait: bool = False) -> None:
                 del _uses[key]
 
 
-def _mark(stream: Any, index: int) -> Any:
+def _mark(stream: object, index: int) -> Any:
     with gpu.use_device(index):
         return gpu.mark(stream)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lucid.arguments import checked
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -28,7 +32,7 @@ def use_deterministic_algorithms(mode: bool) -> None:
     It concerns the gradients of embedding, gather, take and ``x[index]``, and `scatter_add`, `index_add` and
     `index_put` with `accumulate`. By default these add by atomics: fast, but the order of additions, and so the last
     bits of the result, may change from run to run. In a fixed order the indices are sorted first. Where `scatter`,
-    `index_copy` and ``x[index] = value`` name a place more than once, the last value then stays, as on the CPU.
+    `index_copy` and ``x[index] = value`` name an index more than once, the last value then stays, as on the CPU.
     The gradients of attention are concerned where cuDNN computes them.
 
     Parameters
@@ -66,7 +70,7 @@ def set_debug(mode: bool) -> None:
 
     With it, an index that lies outside raises `IndexOutOfRangeError`, naming the op, the index and the size; each op
     then waits for the device. Without it, which is the default, nothing is ever read or written out of bounds: what
-    such an index picks is zero, and what it would write or add is left out; `index_select`, `index_add`, `index_copy`
+    such an index selects is zero, and what it would write or add is left out; `index_select`, `index_add`, `index_copy`
     and `index_fill` then count negative indices from the end, as ``x[index]`` does. The environment variable
     LUCID_CUDA_DEBUG=1 switches it on from the start.
 
@@ -99,6 +103,6 @@ def is_debug() -> bool:
     return _debug
 
 
-def looked_at(array: Any) -> bool:
+def looked_at(array: Array) -> bool:
     """Whether an op checks the values of this array: on CUDA, which waits for the device, in debug mode."""
     return bool(array.size) and (_debug or isinstance(array, np.ndarray))

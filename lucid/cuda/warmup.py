@@ -77,7 +77,7 @@ def _detached(value: Any) -> Any:
     return value.detach().requires_grad_(value.requires_grad)
 
 
-def _sum(output: Any) -> Any:
+def _sum(output: object) -> Any:
     """Return the sum of all tensors in an output that require grad, or None if there are none."""
     total = None
     for tensor in _tensors(output):

@@ -1,4 +1,8 @@
-"""Modules, parameters, layers, losses, initialisation, and the hooks of modules."""
+"""Modules, parameters, layers, losses, initialisation, and the hooks of modules.
+
+The settings of a layer are those of its function in `lucid.nn.functional`, whose `help` names the pages that explain
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""The functions behind the layers, under PyTorch's names."""
+"""The functions behind the layers, under PyTorch's names.
+
+A docstring says what is particular to its function. What holds for every one of its kind says `help` of a page:
+
+- `lucid.ops.base.declaration`: activation functions; `lucid.ops.activation.softmax`: functions along a dimension
+- `lucid.ops.layers.convolution`, `lucid.ops.pooling.pooling`: `stride`, `padding` and `dilation` of windows
+- `lucid.ops.layers.normalisation`, and `lucid.ops.layers`: attention, embedding and other layers
+- `lucid.ops.loss`: `reduction`, `weight` and `target` of losses
+- `lucid.ops.linalg`, `lucid.ops.index`, `lucid.ops.shape`, `lucid.ops.reduction.sums`: `linear`, `one_hot`, `pad`,
+  `normalize` and their like
+"""
 
 from __future__ import annotations
 
@@ -22,7 +32,12 @@ from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from lucid.ops.layers.embedding import embedding
 from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
-from lucid.ops.layers.pooling import (
+from lucid.ops.linalg.products import linear
+from lucid.ops.loss.cross_entropy import cross_entropy
+from lucid.ops.loss.likelihood import nll_loss
+from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
+from lucid.ops.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
+from lucid.ops.pooling.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     avg_pool1d,
@@ -30,11 +45,6 @@ from lucid.ops.layers.pooling import (
     max_pool1d,
     max_pool2d,
 )
-from lucid.ops.linalg.products import linear
-from lucid.ops.loss.cross_entropy import cross_entropy
-from lucid.ops.loss.likelihood import nll_loss
-from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
-from lucid.ops.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from lucid.ops.reduction.norms import cosine_similarity, normalize
 from lucid.ops.shape.padding import pad
 

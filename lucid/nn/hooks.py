@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
-from lucid.autograd.hooks import StandIn, check_callable
+from lucid.autograd.hooks.firing import StandIn, check_callable
+from lucid.autograd.hooks.table import Fleeting, HookTable, RemovableHandle
 from lucid.errors import HookError, HookTypeError
-from lucid.nn.hooking.tables import Fleeting, HookTable, RemovableHandle
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class _Entry(Fleeting):
         owner = self.owner()
         return None if owner is None else getattr(owner, self.which)
 
-    def __call__(self, module: Module, *rest: Any) -> Any:
+    def __call__(self, module: Module, *rest: object) -> Any:
         owner = self.owner()
         if owner is None or not (owner.trainexec if module.training else owner.evalexec):
             return None
@@ -239,11 +239,11 @@ class _Method(StandIn):
     __slots__ = ("func", "owner")
 
     @checked
-    def __init__(self, owner: Any, name: str) -> None:
+    def __init__(self, owner: object, name: str) -> None:
         self.owner = weakref.ref(owner)
         self.func: Any = getattr(owner.__class__, name)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         owner = self.owner()
         return None if owner is None else self.func.__get__(owner, type(owner))(*args)
 
@@ -253,7 +253,7 @@ class _StateMethod(_Method):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any) -> None:
+    def __call__(self, *args: object) -> None:
         super().__call__(args[0])
 
 

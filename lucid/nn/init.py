@@ -22,7 +22,7 @@ GAINS = {"tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "selu": 3.0 / 4.0}
 LINEAR = ("linear", "sigmoid", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 
 
-def _fill(tensor: Tensor, values: Any) -> Tensor:
+def _fill(tensor: Tensor, values: object) -> Tensor:
     """Copy an array of the host into `tensor`."""
     with no_grad():
         return tensor.copy_(wrap(values))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-def share(kind: type[Any], data: Any, requires_grad: bool) -> Any:
+def share(kind: type[Any], data: object, requires_grad: bool) -> Any:
     """Return a leaf of class `kind` on the memory of `data`."""
     if data is None:
         data = Tensor.__new__(Tensor)
@@ -66,11 +66,11 @@ class Parameter(Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
+    def __new__(cls, data: object = None, requires_grad: bool = True) -> Self:
         """Return a leaf on the memory of `data`."""
         return share(cls, data, requires_grad)
 
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None: ...
+    def __init__(self, data: object = None, requires_grad: bool = True) -> None: ...
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
@@ -107,13 +107,13 @@ class Buffer(Tensor):
 
     persistent: bool
 
-    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Self:
+    def __new__(cls, data: object = None, *, persistent: bool = True) -> Self:
         """Return a tensor on the memory of `data` that does not require grad."""
         made = share(cls, data, requires_grad=False)
         made.persistent = check_bool(persistent, "persistent")
         return made
 
-    def __init__(self, data: Any = None, *, persistent: bool = True) -> None: ...
+    def __init__(self, data: object = None, *, persistent: bool = True) -> None: ...
 
 
 tensor_classes += [Parameter, Buffer]

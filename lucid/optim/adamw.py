@@ -15,33 +15,12 @@ if TYPE_CHECKING:
 class AdamW(Adam):
     r"""Adam whose weight decay is apart from the gradient: first :math:`p \leftarrow (1 - lr \cdot decay) p`.
 
+    `lucid.optim` says what holds for all optimizers, and `Adam` what its parameters are.
+
     Parameters
     ----------
-    params : iterable of Tensor, of (str, Tensor), or of dict
-        What to optimise; dicts are parameter groups with settings of their own.
-    lr : float or Tensor
-        Learning rate, at least 0; one in a tensor of one element is read at each step.
-    betas : tuple of float
-        Decay of the two running means, each in [0, 1).
-    eps : float
-        Keeps the divisor from zero, at least 0.
     weight_decay : float
         Share of itself, times `lr`, by which a parameter shrinks in a step; at least 0.
-    amsgrad : bool
-        Whether the largest mean square so far divides.
-    maximize : bool
-        Whether to go uphill.
-    foreach, capturable, fused : bool, optional
-        Accepted for PyTorch's sake.
-    differentiable : bool
-        Only False.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range, or `params` is empty.
-    TypeError
-        If `params` holds something else than tensors.
 
     References
     ----------

@@ -9,16 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lucid.arguments import checked, shown, unfit
-from lucid.autograd.base import TensorBase, grad_of, wrap
+from lucid.autograd.base import TensorBase, grad_of
+from lucid.autograd.hooks.firing import fire
+from lucid.autograd.hooks.table import KINDS, TableAttribute, register
 from lucid.autograd.modes.state import enable_grad, no_grad
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace
 from lucid.backend.interrupts import uninterrupted
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.optim.state import loaded, packed
 from lucid.optim.stepping import (
-    fire,
-    register,
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
     with_step_hooks,
@@ -26,7 +24,7 @@ from lucid.optim.stepping import (
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
-    from lucid.autograd.hooks import RemovableHandle
+    from lucid.autograd.hooks.table import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -34,16 +32,6 @@ Group: TypeAlias = dict[str, Any]
 """The parameters of a group under ``"params"``, and its settings under their names."""
 
 Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Mapping[str, Any]]
-
-
-def zeros_like(param: Tensor) -> Tensor:
-    """Return zeros of the shape, dtype and device of a parameter, in no graph."""
-    array = param.array
-    xp = namespace(array)
-    if not param.is_cuda:
-        return wrap(xp.zeros(array.shape, array.dtype))
-    with gpu.use_device(gpu.device_index(array)):
-        return wrap(xp.zeros(array.shape, array.dtype))
 
 
 class Optimizer:
@@ -97,6 +85,15 @@ class Optimizer:
     state: defaultdict[Tensor, dict[str, Any]]
     param_groups: list[Group]
 
+    _stepping = False
+    # under PyTorch's names
+    _optimizer_step_pre_hooks = TableAttribute()
+    _optimizer_step_post_hooks = TableAttribute()
+    _optimizer_state_dict_pre_hooks = TableAttribute()
+    _optimizer_state_dict_post_hooks = TableAttribute()
+    _optimizer_load_state_dict_pre_hooks = TableAttribute()
+    _optimizer_load_state_dict_post_hooks = TableAttribute()
+
     @checked
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, TensorBase):
@@ -109,7 +106,6 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
-        self._without_hooks()
         given: list[Any] = list(params)
         if not given:
             raise SettingError(
@@ -118,19 +114,14 @@ class Optimizer:
         for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
             self.add_param_group(group)
 
-    def _without_hooks(self) -> None:
-        self._stepping = False
-        self._step_pre_hooks: list[Callable[..., Any]] = []
-        self._step_post_hooks: list[Callable[..., Any]] = []
-        self._state_dict_pre_hooks: list[Callable[..., Any]] = []
-        self._state_dict_post_hooks: list[Callable[..., Any]] = []
-        self._load_state_dict_pre_hooks: list[Callable[..., Any]] = []
-        self._load_state_dict_post_hooks: list[Callable[..., Any]] = []
-
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "_stepping" not in vars(self):
-            self._without_hooks()
         vars(self).update(state)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in KINDS:
+            getattr(type(self), name).put(self, value)
+        else:
+            object.__setattr__(self, name, value)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -192,14 +183,14 @@ class Optimizer:
 
     def _check_params(self, group: Group) -> None:
         params = group["params"]
-        for place, param in enumerate(params):
+        for number, param in enumerate(params):
             if not isinstance(param, Tensor):
                 raise ArgumentError(
-                    f"params: parameter {place}: an optimizer can only optimize Tensors, got {shown(param)}"
+                    f"params: parameter {number}: an optimizer can only optimize Tensors, got {shown(param)}"
                 )
             if not (param.is_leaf or param.retains_grad):
                 raise SettingError(
-                    f"parameter {place}: can't optimize a non-leaf Tensor: it is the result of {param.grad_fn}; pass "
+                    f"parameter {number}: can't optimize a non-leaf Tensor: it is the result of {param.grad_fn}; pass "
                     "the tensor that it was computed from, or detach() it"
                 )
         if len(set(params)) != len(params):
@@ -319,14 +310,11 @@ class Optimizer:
             are not copied. ``"param_groups"``: of each group a dict of its settings, with the numbers of its parameters
             under ``"params"``.
         """
-        for index, hook in enumerate(tuple(self._state_dict_pre_hooks)):
-            fire(self, hook, "state-dict pre-hook", index)
+        hooks, name = self._optimizer_state_dict_pre_hooks.snapshot(), type(self).__name__
+        fire(hooks, lambda hook, _: hook.func(self), None, "state-dict pre-hook", name)
         state_dict = packed(self.state, self.param_groups)
-        for index, hook in enumerate(tuple(self._state_dict_post_hooks)):
-            replacement = fire(self, hook, "state-dict post-hook", index, state_dict)
-            if replacement is not None:
-                state_dict = replacement
-        return state_dict
+        hooks = self._optimizer_state_dict_post_hooks.snapshot()
+        return fire(hooks, lambda hook, saved: hook.func(self, saved), state_dict, "state-dict post-hook", name)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a state that `state_dict` returned, here or in PyTorch.
@@ -344,18 +332,17 @@ class Optimizer:
         """
         if not isinstance(state_dict, Mapping):
             raise unfit(state_dict, "a dict as state_dict() returns it", "state_dict")
-        state_dict = dict(state_dict)
-        for index, hook in enumerate(tuple(self._load_state_dict_pre_hooks)):
-            replacement = fire(self, hook, "load-state-dict pre-hook", index, state_dict)
-            if replacement is not None:
-                state_dict = replacement
-        state, groups = loaded(self, state_dict)
+        hooks, name = self._optimizer_load_state_dict_pre_hooks.snapshot(), type(self).__name__
+        given = fire(
+            hooks, lambda hook, given: hook.func(self, given), dict(state_dict), "load-state-dict pre-hook", name
+        )
+        state, groups = loaded(self, given)
         before = self.state, self.param_groups
         try:
             # through the method that subclasses written for PyTorch extend
             self.__setstate__({"state": defaultdict(dict, state), "param_groups": groups})
-            for index, hook in enumerate(tuple(self._load_state_dict_post_hooks)):
-                fire(self, hook, "load-state-dict post-hook", index)
+            hooks = self._optimizer_load_state_dict_post_hooks.snapshot()
+            fire(hooks, lambda hook, _: hook.func(self), None, "load-state-dict post-hook", name)
         except BaseException:
             self.state, self.param_groups = before
             raise
@@ -368,27 +355,29 @@ class Optimizer:
         What it returns is None, or a tuple ``(args, kwargs)`` that replaces the arguments of `step`. As in PyTorch, the
         optimiser itself is the first of `args`.
         """
-        return register(self._step_pre_hooks, hook, f"{type(self).__name__} hook")
+        return register(self._optimizer_step_pre_hooks, hook, f"{type(self).__name__} hook")
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Return the handle of ``hook(optimizer, args, kwargs)``, called after `step`."""
-        return register(self._step_post_hooks, hook, f"{type(self).__name__} hook")
+        return register(self._optimizer_step_post_hooks, hook, f"{type(self).__name__} hook")
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(optimizer)``, called before `state_dict` reads the state."""
-        return register(self._state_dict_pre_hooks, hook, f"{type(self).__name__} hook", prepend)
+        return register(self._optimizer_state_dict_pre_hooks, hook, f"{type(self).__name__} hook", prepend=prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(optimizer, state_dict)``, which may change the dict or return another."""
-        return register(self._state_dict_post_hooks, hook, f"{type(self).__name__} hook", prepend)
+        return register(self._optimizer_state_dict_post_hooks, hook, f"{type(self).__name__} hook", prepend=prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(optimizer, state_dict)``, called before `load_state_dict`.
 
         It may change the dict, a shallow copy of the caller's, or return another.
         """
-        return register(self._load_state_dict_pre_hooks, hook, f"{type(self).__name__} hook", prepend)
+        return register(self._optimizer_load_state_dict_pre_hooks, hook, f"{type(self).__name__} hook", prepend=prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(optimizer)``, called once `load_state_dict` is done."""
-        return register(self._load_state_dict_post_hooks, hook, f"{type(self).__name__} hook", prepend)
+        return register(
+            self._optimizer_load_state_dict_post_hooks, hook, f"{type(self).__name__} hook", prepend=prepend
+        )

@@ -1,59 +1,83 @@
-"""The settings of an optimiser's parameter group: what they may be, and the learning rate as a number."""
+"""The settings of an optimiser's parameter group: what they may be, and the learning rate as a number.
+
+A check takes the value and the name of a setting, and raises unless the one may be the other.
+"""
 
 from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase
 from lucid.errors import ArgumentError, NotDifferentiableError, SettingError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lucid.optim.optimizer import Group
 
+# how messages call a setting, as PyTorch's do
+_TITLES = {"lr": "learning rate", "eps": "epsilon value"}
 
-FLAGS = {"amsgrad", "nesterov", "maximize", "decoupled_weight_decay"}
 
-
-def check_at_least_zero(value: Any, name: str) -> None:
-    """Raise unless `value` is a number of at least 0."""
+def number(value: object, name: str) -> None:
+    """Raise unless `value` is a number of Python's or NumPy's."""
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise ArgumentError(f"Invalid {name}: expected a Python number, got {shown(value)}")
+        raise ArgumentError(f"Invalid {_title(name)}: expected a Python number, got {shown(value)}")
+
+
+def at_least_zero(value: Any, name: str) -> None:
+    """Raise unless `value` is a number of at least 0."""
+    number(value, name)
     if not 0 <= float(value) < math.inf:
-        raise SettingError(f"Invalid {name}: {value}: expected a number of at least 0, and finite")
+        raise SettingError(f"Invalid {_title(name)}: {value}: expected a number of at least 0, and finite")
 
 
-def check_rate(value: Any) -> None:
+def rate(value: object, name: str) -> None:
     """Raise unless `value` is a learning rate: a number of at least 0, or a tensor that holds one."""
     if isinstance(value, TensorBase):
         if value.array.size != 1:
             raise SettingError(
-                f"Invalid learning rate: Tensor lr must be 1-element, got one of shape {tuple(value.array.shape)}"
+                f"Invalid {_title(name)}: Tensor {name} must be 1-element, got one of shape {tuple(value.array.shape)}"
             )
         value = float(value.array.item())
-    check_at_least_zero(value, "learning rate")
+    at_least_zero(value, name)
 
 
-def check_flags(group: Group) -> None:
-    """Raise unless the settings of a group that are named like flags hold bools."""
-    for name in FLAGS & group.keys():
-        if not isinstance(group[name], bool):
-            raise ArgumentError(f"Invalid {name}: expected a bool, got {shown(group[name])}")
+def decays(value: object, name: str) -> None:
+    """Raise unless `value` is the two decays of running means, called betas."""
+    if type(value) not in {tuple, list} or len(values := cast("list[Any]", value)) != 2:
+        raise SettingError(f"Invalid {name}: expected two numbers, got {value}")
+    for index, decay in enumerate(values):
+        if not hasattr(decay, "__float__") or not 0.0 <= float(decay) < 1.0:
+            raise SettingError(
+                f"Invalid {name.removesuffix('s')} parameter at index {index}: expected a number in [0, 1), got {decay}"
+            )
+
+
+def flag(value: object, name: str) -> None:
+    """Raise unless `value` is a bool."""
+    if not isinstance(value, bool):
+        raise ArgumentError(f"Invalid {name}: expected a bool, got {shown(value)}")
+
+
+def _title(name: str) -> str:
+    return _TITLES.get(name, f"{name} value")
 
 
 def rate_of(group: Group) -> float:
     """Return the learning rate of a group as a number; one that a tensor holds is read from its device."""
-    rate = group["lr"]
-    return float(rate.array.item() if isinstance(rate, TensorBase) else rate)
+    lr = group["lr"]
+    return float(lr.array.item() if isinstance(lr, TensorBase) else lr)
 
 
-def check_implementation(*, foreach: bool | None, fused: bool | None, differentiable: bool) -> None:
-    """Raise unless the settings with which PyTorch chooses among implementations ask for what lucid's one does."""
-    if foreach and fused:
+def check_implementation(given: Mapping[str, Any]) -> None:
+    """Raise unless the arguments with which PyTorch chooses among implementations ask for what lucid's one does."""
+    if given.get("foreach") and given.get("fused"):
         raise SettingError(
             "`fused` and `foreach` cannot be `True` together: leave both out, one kernel does all anyway"
         )
-    if differentiable:
+    if given.get("differentiable"):
         raise NotDifferentiableError("differentiable=True: a step is not recorded in the graph: leave it False")

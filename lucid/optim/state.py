@@ -46,7 +46,7 @@ def packed(state: Mapping[Any, Any], groups: list[Group]) -> dict[str, Any]:
     return {"state": entries, "param_groups": packed_groups}
 
 
-class _Place(NamedTuple):
+class _Slot(NamedTuple):
     """A parameter, its group, and where it stands, in words."""
 
     param: Tensor
@@ -67,24 +67,24 @@ def loaded(optimizer: Optimizer, state_dict: Mapping[str, Any]) -> tuple[dict[An
             "load_state_dict: expected a dict 'state' and a list 'param_groups', as an optimizer's state_dict() has "
             f"them, got the keys {[*state_dict]}"
         )
-    groups, places = _groups(optimizer, state_dict["param_groups"])
+    groups, slots = _groups(optimizer, state_dict["param_groups"])
     state: dict[Any, Any] = {}
     for number, entries in state_dict["state"].items():
         if not isinstance(number, int):
             # what belongs to no parameter, under a name of the optimiser's own
             state[number] = copy.deepcopy(entries)
             continue
-        if number not in places:
+        if number not in slots:
             raise StateDictError(
-                f"load_state_dict: expected state of the parameters {sorted(places)} that the groups name, got state "
+                f"load_state_dict: expected state of the parameters {sorted(slots)} that the groups name, got state "
                 f"of {number!r}"
             )
-        place = places[number]
-        state[place.param] = _entries(entries, optimizer.state_names(place.group), place)
+        slot = slots[number]
+        state[slot.param] = _entries(entries, optimizer.state_names(slot.group), slot)
     return state, groups
 
 
-def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[Any, _Place]]:
+def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[Any, _Slot]]:
     """Return the saved groups with this optimiser's parameters, and what each saved number stands for."""
     if len(saved_groups) != len(optimizer.param_groups):
         raise StateDictError(
@@ -92,7 +92,7 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
             f"{len(optimizer.param_groups)}, got {len(saved_groups)}"
         )
     groups: list[Group] = []
-    places: dict[Any, _Place] = {}
+    slots: dict[Any, _Slot] = {}
     for number, (own, saved) in enumerate(zip(optimizer.param_groups, saved_groups, strict=True)):
         where = f"parameter group {number}"
         missing = sorted({"params", *optimizer.defaults}.difference(saved))
@@ -116,46 +116,46 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
             raise StateDictError(f"load_state_dict: {where}: {error}") from error
         groups.append(group)
         names = group.get("param_names")
-        for place, (saved_number, param) in enumerate(zip(saved["params"], own["params"], strict=True)):
-            name = f"{where}, parameter {place}" + (f" ({names[place]})" if names else "")
-            if saved_number in places and places[saved_number].param is not param:
+        for position, (saved_number, param) in enumerate(zip(saved["params"], own["params"], strict=True)):
+            name = f"{where}, parameter {position}" + (f" ({names[position]})" if names else "")
+            if saved_number in slots and slots[saved_number].param is not param:
                 raise StateDictError(f"load_state_dict: {name}: number {saved_number} stands for another one already")
-            places[saved_number] = _Place(param, group, name)
-    return groups, places
+            slots[saved_number] = _Slot(param, group, name)
+    return groups, slots
 
 
-def _entries(entries: Any, names: tuple[str, ...] | None, place: _Place) -> dict[str, Any]:
+def _entries(entries: Any, names: tuple[str, ...] | None, slot: _Slot) -> dict[str, Any]:
     """Return the state of one parameter, copied and checked."""
     if not isinstance(entries, Mapping):
-        raise StateDictError(f"load_state_dict: {place.name}: expected a dict of state, got {type(entries).__name__}")
+        raise StateDictError(f"load_state_dict: {slot.name}: expected a dict of state, got {type(entries).__name__}")
     given = cast("Mapping[str, Any]", entries)
     if names is None:
         # a user's own optimizer, whose steps are what it makes of them
-        return {name: _value(value, place, name, as_step=False) for name, value in given.items()}
+        return {name: _value(value, slot, name, as_step=False) for name, value in given.items()}
     values = {
-        name: _value(value, place, name, as_step=name == "step") for name, value in given.items() if value is not None
+        name: _value(value, slot, name, as_step=name == "step") for name, value in given.items() if value is not None
     }
     if not values:
         return values
     missing = sorted(set(names).difference(values))
     if missing:
-        raise StateDictError(f"load_state_dict: {place.name} lacks {missing}: got the state {sorted(values)}")
-    shape = tuple(place.param.shape)
+        raise StateDictError(f"load_state_dict: {slot.name} lacks {missing}: got the state {sorted(values)}")
+    shape = tuple(slot.param.shape)
     for name in names:
         value = values[name]
         if not isinstance(value, TensorBase):
             raise StateDictError(
-                f"load_state_dict: {place.name}: expected {name} as a tensor, got {type(value).__name__}"
+                f"load_state_dict: {slot.name}: expected {name} as a tensor, got {type(value).__name__}"
             )
         expected = () if name == "step" else shape
         if value.array.shape != expected:
             raise StateDictError(
-                f"load_state_dict: {place.name}: expected {name} of shape {expected}, got {tuple(value.array.shape)}"
+                f"load_state_dict: {slot.name}: expected {name} of shape {expected}, got {tuple(value.array.shape)}"
             )
     return values
 
 
-def _value(value: Any, place: _Place, name: str, *, as_step: bool) -> Any:
+def _value(value: Any, slot: _Slot, name: str, *, as_step: bool) -> Any:
     """Return one entry of a parameter's state: a tensor beside the parameter, or a copy of something else.
 
     A count of steps, where the optimizer has one, becomes a tensor of float32 on the CPU.
@@ -172,13 +172,13 @@ def _value(value: Any, place: _Place, name: str, *, as_step: bool) -> Any:
     if as_step:
         dtype = float32
     elif name != "step":
-        device = device_of(place.param.array)
+        device = device_of(slot.param.array)
         if dtype.is_floating_point or dtype.is_complex:
-            dtype = dtype_of(place.param.array)
+            dtype = dtype_of(slot.param.array)
     if not can_cast(dtype_of(array), dtype):
-        raise StateDictError(f"load_state_dict: {place.name}: expected {name} that fits {dtype}, got {dtype_of(array)}")
+        raise StateDictError(f"load_state_dict: {slot.name}: expected {name} that fits {dtype}, got {dtype_of(array)}")
     try:
         moved = to_device(array, device)
         return wrap(astype(moved, dtype, copy=moved is array))
     except LucidError as error:
-        raise StateDictError(f"load_state_dict: {place.name}: {name}: {error}") from error
+        raise StateDictError(f"load_state_dict: {slot.name}: {name}: {error}") from error

@@ -1,19 +1,26 @@
-"""The hooks around an optimiser's step: those of all optimisers of the process, and its own."""
+"""The hooks around an optimiser's step: those of all optimisers of the process, and its own.
+
+One that cannot be called is refused with a TypeError.
+"""
 
 from __future__ import annotations
 
 import functools
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.autograd.hooks import RemovableHandle, add_hook_note, check_callable, hook_name, moving
+from lucid.autograd.hooks.firing import fire, hook_name
+from lucid.autograd.hooks.table import HookTable, register
 from lucid.errors import HookError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# what the hooks of all optimisers are kept in, in the order in which they fire
-_pre_hooks: list[Callable[..., Any]] = []
-_post_hooks: list[Callable[..., Any]] = []
+    from lucid.autograd.hooks.table import Entry, RemovableHandle
+
+# the hooks of all optimisers
+_pre_hooks = HookTable("step pre-hooks of all optimizers")
+_post_hooks = HookTable("step post-hooks of all optimizers")
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -21,11 +28,6 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
 
     It fires before the optimiser's own hooks, and may replace the arguments as those of
     `Optimizer.register_step_pre_hook` do.
-
-    Raises
-    ------
-    TypeError
-        If `hook` cannot be called.
 
     Examples
     --------
@@ -43,32 +45,8 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     """Return the handle of ``hook(optimizer, args, kwargs)``, called after each step of every optimiser.
 
     It fires after the optimiser's own hooks.
-
-    Raises
-    ------
-    TypeError
-        If `hook` cannot be called.
     """
     return register(_post_hooks, hook, "register_optimizer_step_post_hook")
-
-
-def register(
-    hooks: list[Callable[..., Any]], hook: Callable[..., Any], where: str, prepend: bool = False
-) -> RemovableHandle:
-    """Return the handle of a hook that was added to a list, behind the others or ahead of them."""
-    check_callable(hook, where)
-    with moving:
-        hooks.insert(0 if prepend else len(hooks), hook)
-    return RemovableHandle(hooks, hook)
-
-
-def fire(optimizer: Any, hook: Callable[..., Any], kind: str, index: int, *args: Any) -> Any:
-    """Return ``hook(optimizer, *args)``; an error names the hook, which is number `index` of its kind."""
-    try:
-        return hook(optimizer, *args)
-    except Exception as error:
-        add_hook_note(error, hook, kind, type(optimizer).__name__, index)
-        raise
 
 
 def with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,21 +62,27 @@ def with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _step_with_hooks(optimizer: Any, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    for index, hook in enumerate((*_pre_hooks, *optimizer._step_pre_hooks)):  # noqa: SLF001
-        replacement = fire(optimizer, hook, "step pre-hook", index, args, kwargs)
-        if replacement is None:
-            continue
-        pair = cast("tuple[Any, Any]", replacement)
-        if not (isinstance(replacement, tuple) and len(pair) == 2):
-            raise HookError(
-                f"step pre-hook {hook_name(hook)}: expected None or a tuple (args, kwargs), got {replacement!r}"
-            )
-        args, kwargs = pair
+    own_pre_hooks, own_post_hooks = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks  # noqa: SLF001
+    name = type(optimizer).__name__
+    if _pre_hooks or own_pre_hooks:
+        hooks = _pre_hooks.snapshot() + own_pre_hooks.snapshot()
+        args, kwargs = fire(hooks, partial(_call_pre_hook, optimizer), (args, kwargs), "step pre-hook", name)
     optimizer._stepping = True  # noqa: SLF001
     try:
         result = step(*args, **kwargs)
     finally:
         optimizer._stepping = False  # noqa: SLF001
-    for index, hook in enumerate((*optimizer._step_post_hooks, *_post_hooks)):  # noqa: SLF001
-        fire(optimizer, hook, "step post-hook", index, args, kwargs)
+    if own_post_hooks or _post_hooks:
+        hooks = own_post_hooks.snapshot() + _post_hooks.snapshot()
+        fire(hooks, lambda hook, _: hook.func(optimizer, args, kwargs), None, "step post-hook", name)
     return result
+
+
+def _call_pre_hook(optimizer: Any, hook: Entry, given: tuple[Any, Any]) -> tuple[Any, Any] | None:
+    """Return the arguments that take the place of those given, if the hook returns any."""
+    replacement = hook.func(optimizer, *given)
+    if replacement is not None and not (isinstance(replacement, tuple) and len(cast("Any", replacement)) == 2):
+        raise HookError(
+            f"step pre-hook {hook_name(hook)}: expected None or a tuple (args, kwargs), got {replacement!r}"
+        )
+    return cast("Any", replacement)

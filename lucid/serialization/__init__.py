@@ -1,6 +1,6 @@
 """Checkpoints: nested dictionaries, lists and tuples of tensors and plain values, in one safetensors file.
 
-The tensors lie in the file as any reader of safetensors sees them, named by their place; what holds them together is a
+The tensors lie in the file as any reader of safetensors sees them, named by their path; what holds them together is a
 JSON text in the file's metadata. Loading runs no code that the file could name.
 """
 
@@ -27,7 +27,7 @@ FORMAT = "lucid"
 VERSION = 1
 
 
-def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
+def save(obj: object, f: str | os.PathLike[str] | BinaryIO) -> None:
     """Write an object of tensors and plain values to a file, all of it or nothing.
 
     Parameters
@@ -41,7 +41,7 @@ def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
     Raises
     ------
     CheckpointError
-        If `obj` holds something else, which is also a TypeError and names its place, or nests deeper than 100 levels;
+        If `obj` holds something else, which is also a TypeError and names its path, or nests deeper than 100 levels;
         if `f` is a fifo or a device. Nothing is written then.
     OSError
         If the file cannot be written. What was there stays.
@@ -49,7 +49,7 @@ def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
     Notes
     -----
     A tensor is saved as its values, dtype, device and, if it is a leaf, whether it requires grad; the graph, gradients
-    and hooks are not saved. One tensor or array in several places is stored once, and loaded as one.
+    and hooks are not saved. One tensor or array under several paths is stored once, and loaded as one.
 
     Whoever loads the path meanwhile, in any process, gets the old content or the new. An interrupt, a full disk or a
     killed process leave the old; what a killed process had written so far, a file named `.NAME.*.part`, goes with the
@@ -87,7 +87,7 @@ def write(file: BinaryIO, pieces: Sequence[Any]) -> None:
             rest = rest[len(rest) if taken is None else taken :]
 
 
-def expect_binary(function: str, file: Any, *methods: str) -> None:
+def expect_binary(function: str, file: object, *methods: str) -> None:
     """Raise unless `file` is a binary file with these methods.
 
     Raises

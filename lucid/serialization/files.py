@@ -105,7 +105,7 @@ def replace(path: str | os.PathLike[str], write: Callable[[BinaryIO], None]) -> 
         # about the file that was asked for, and not about the unfinished one
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     finally:
-        with contextlib.suppress(OSError):  # most often it is gone, to its place
+        with contextlib.suppress(OSError):  # most often it is gone, to its path
             part.unlink()
     sync_folder(target.parent)
 

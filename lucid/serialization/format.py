@@ -40,7 +40,7 @@ class Contents(NamedTuple):
     """The header of a file: its metadata, and where each array's bytes begin and end in the file."""
 
     metadata: dict[str, str]
-    places: dict[str, tuple[int, int]]
+    offsets: dict[str, tuple[int, int]]
 
 
 def as_bytes(array: Array) -> Array:
@@ -120,10 +120,10 @@ def read_contents(file: BinaryIO, source: str) -> Contents:
         metadata = header.pop("__metadata__", {})
         if not all(isinstance(value, str) for value in metadata.values()):
             raise ValueError("its metadata are not words")
-        places = {name: tuple(entry["data_offsets"]) for name, entry in header.items()}
+        offsets = {name: tuple(entry["data_offsets"]) for name, entry in header.items()}
         end = 0
         # without holes and overlaps, so that no array is larger than its part of the file
-        for left, right in sorted(places.values()):
+        for left, right in sorted(offsets.values()):
             if type(left) is not int or type(right) is not int or left != end or right < left:
                 raise ValueError(f"the bytes {left} to {right} do not follow those up to {end}")
             end = right
@@ -140,7 +140,7 @@ def read_contents(file: BinaryIO, source: str) -> Contents:
             f"lucid.save, found {size:,} bytes that do not read as one ({error})"
         ) from error
     arrays = begin + 8 + length
-    return Contents(metadata, {name: (arrays + left, arrays + right) for name, (left, right) in places.items()})
+    return Contents(metadata, {name: (arrays + left, arrays + right) for name, (left, right) in offsets.items()})
 
 
 TORCH = (

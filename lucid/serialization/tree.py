@@ -50,10 +50,10 @@ class Writer:
         self.entries: dict[int, tuple[Any, dict[str, Any]]] = {}
 
     def tree(self, value: Any, path: tuple[str, ...] = ()) -> Any:
-        """Return the tree of one value; `path` names its place."""
+        """Return the tree of one value; `path` is where it stands."""
         if len(path) > LEVELS:
             raise CheckpointError(
-                f"save: {place(path[:5])} is nested deeper than {LEVELS} levels, the most that a checkpoint holds: is "
+                f"save: {named(path[:5])} is nested deeper than {LEVELS} levels, the most that a checkpoint holds: is "
                 "it inside of itself?"
             )
         kind = cast("type[Any]", type(value))
@@ -82,16 +82,16 @@ class Writer:
             return {kind.__name__: [self.tree(v, (*path, str(i))) for i, v in entries]}
         advice = "; save its state_dict()" if hasattr(value, "state_dict") else ""
         raise UnsupportedObjectError(
-            f"save: {place(path)} is a {kind.__qualname__}, which a checkpoint cannot hold: expected tensors, NumPy "
+            f"save: {named(path)} is a {kind.__qualname__}, which a checkpoint cannot hold: expected tensors, NumPy "
             f"arrays, numbers, strings, bools, None, and dicts, lists and tuples of these{advice}"
         )
 
-    def key(self, key: Any, path: tuple[str, ...]) -> Any:
+    def key(self, key: object, path: tuple[str, ...]) -> Any:
         """Return a key of a dictionary as a tree."""
         if isinstance(key, str | int | float) or key is None:
             return self.tree(key, (*path, str(key)))
         raise UnsupportedObjectError(
-            f"save: {place(path)} has the key {key!r} of type {type(key).__qualname__}: expected strings, numbers, "
+            f"save: {named(path)} has the key {key!r} of type {type(key).__qualname__}: expected strings, numbers, "
             "bools or None as keys"
         )
 
@@ -111,7 +111,7 @@ class Writer:
         """Return what says how the bytes of an array are read; they are kept for writing."""
         kind = array.dtype
         if kind.name not in ARRAYS or ARRAYS[kind.name] != kind:
-            raise UnsupportedObjectError(f"save: {place(path)} is an array of NumPy's dtype {kind}: convert it first")
+            raise UnsupportedObjectError(f"save: {named(path)} is an array of NumPy's dtype {kind}: convert it first")
         # in letters that every reader of the format decodes
         name = plain = ".".join(path).encode(errors="backslashreplace").decode() or "value"
         while name in self.arrays or name == "__metadata__":
@@ -124,8 +124,8 @@ class Writer:
         return {"name": name, "dtype": kind.name, "shape": list(stored.shape), "crc32": zlib.crc32(as_bytes(stored))}
 
 
-def place(path: tuple[str, ...]) -> str:
-    """Return the words for a place in the object that is saved."""
+def named(path: tuple[str, ...]) -> str:
+    """Return the words for a path in the object that is saved."""
     return f"the value at {'.'.join(path)!r}" if path else "the object"
 
 
@@ -202,7 +202,7 @@ class Reader:
         raise ValueError(f"{kind!r} is no kind of value")
 
     def shared(self, entry: dict[str, Any], name: str) -> Any:
-        """Return the tensor or array of an entry, the same for each place that names it."""
+        """Return the tensor or array of an entry, the same for each path that names it."""
         if name not in self.entries:
             self.entries[name] = entry, self.tensor(entry) if "tensor" in entry else self.array(entry["array"])
         known, value = self.entries[name]
@@ -234,7 +234,7 @@ class Reader:
         CheckpointError
             If its bytes are not those that were saved.
         """
-        begin, end = self.contents.places[entry["name"]]
+        begin, end = self.contents.offsets[entry["name"]]
         shape = entry["shape"]
         # before they are multiplied: a string times a number is a long string
         if len(shape) > 64 or not all(type(size) is int and 0 <= size < 2**63 for size in shape):

@@ -1,4 +1,4 @@
-"""What a tensor is: shape, dtype, device, memory, and its place in the graph."""
+"""What a tensor is: shape, dtype, device, memory, and its position in the graph."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Attributes(TensorBase):
         try:
             return (self.edge if self.origin is None else live_edge(self, shown=True)) is not None
         except InplaceError:
-            # its place is lost, and its base is in the graph
+            # its position is lost, and its base is in the graph
             return True
 
     @requires_grad.setter
@@ -241,8 +241,8 @@ class Attributes(TensorBase):
     def data(self) -> Tensor:
         """A tensor on the same memory that is in no graph and whose changes are not counted for this one.
 
-        Setting it replaces shape, dtype, device and elements of this tensor, and leaves its place in the graph and its
-        hooks.
+        Setting it replaces shape, dtype, device and elements of this tensor, and leaves its position in the graph and
+        its hooks.
 
         Raises
         ------

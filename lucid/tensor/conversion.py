@@ -21,17 +21,20 @@ from lucid.ops.creation.data import pinned
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 
 @primitive
-def _transfer(_xp: Any, x: Array, *, target: device, source: device, non_blocking: bool) -> Array:  # noqa: ARG001 - `source` is for the way back
+def _transfer(_xp: object, x: Array, *, target: device, source: device, non_blocking: bool) -> Array:  # noqa: ARG001 - `source` is for the way back
     return to_device(x, target, non_blocking)
 
 
 @_transfer.vjp
-def _transfer_vjp(m: Any, grad: Any, source: device, target: device) -> Any:
+def _transfer_vjp(m: Namespace, grad: Array, source: device, target: device) -> Any:
     return m.transfer(grad, target=source, source=target, non_blocking=False)
 
 
@@ -118,7 +121,7 @@ def target_of(args: tuple[Any, ...], kwargs: dict[str, Any], *, non_blocking: bo
     return wanted_device, None if wanted_dtype is None else as_dtype(wanted_dtype), non_blocking, copy
 
 
-def is_dtype(value: Any) -> bool:
+def is_dtype(value: object) -> bool:
     """Return whether `value` names a dtype, where it could name a device."""
     return isinstance(value, dtype | np.dtype | type)
 
@@ -147,7 +150,7 @@ def cpu(self: Tensor) -> Tensor:
     return move(self, as_device("cpu"))
 
 
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+def cuda(self: Tensor, device: Device = None, non_blocking: bool = False) -> Tensor:
     """Return the tensor on a CUDA device, the current one by default; itself if it is there.
 
     Raises
@@ -174,7 +177,7 @@ def pin_memory(self: Tensor) -> Tensor:
     return wrap(pinned(self.array))
 
 
-def type_(self: Tensor, dtype: Any = None) -> Any:
+def type_(self: Tensor, dtype: Dtype | None = None) -> Any:
     """Return the name of the tensor's dtype, or the tensor in another.
 
     Parameters
@@ -248,19 +251,26 @@ def tolist(self: Tensor) -> Any:
 
 
 def filled(
-    self: Tensor, size: Any, value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    self: Tensor,
+    size: object,
+    value: object,
+    dtype: Dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return a tensor of one value; dtype and device are this tensor's unless they are given."""
     made_of = dtype_of(self.array) if dtype is None else as_dtype(dtype)
-    place = device_of(self.array) if device is None else as_device(device)
-    number = to_device(asarray(value, made_of, "cpu"), place)
+    target = device_of(self.array) if device is None else as_device(device)
+    number = to_device(asarray(value, made_of, "cpu"), target)
     xp = namespace(number)
     with on(number):
         made: Any = wrap(xp.full(sizes_in((size,)), number, made_of.numpy))
     return made.requires_grad_(requires_grad)
 
 
-def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_zeros(
+    self: Tensor, *size: object, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """Return zeros of shape `size`; dtype and device are this tensor's unless they are given.
 
     Examples
@@ -272,7 +282,9 @@ def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, r
     return filled(self, sizes_in(size), 0, dtype, device, requires_grad)
 
 
-def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_ones(
+    self: Tensor, *size: object, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """Return ones of shape `size`; dtype and device are this tensor's unless they are given.
 
     Examples
@@ -284,7 +296,9 @@ def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, re
     return filled(self, sizes_in(size), 1, dtype, device, requires_grad)
 
 
-def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_empty(
+    self: Tensor, *size: object, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """Return a tensor of shape `size` for values to be written; dtype and device are this tensor's unless given.
 
     Examples
@@ -297,7 +311,13 @@ def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, r
 
 
 def new_full(
-    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    self: Tensor,
+    size: object,
+    fill_value: object,
+    *,
+    dtype: Dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return a tensor of shape `size` whose elements are `fill_value`; dtype and device are this tensor's unless given.
 
@@ -311,7 +331,7 @@ def new_full(
 
 
 def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    self: Tensor, data: object, *, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Return a new tensor of the elements of `data`; dtype and device are this tensor's unless they are given.
 
@@ -322,6 +342,6 @@ def new_tensor(
     tensor([1., 2.])
     """
     values = data.array if isinstance(data, TensorBase) else data
-    place = device_of(self.array) if device is None else as_device(device)
-    made: Any = wrap(asarray(values, dtype_of(self.array) if dtype is None else dtype, place, copy=True))
+    target = device_of(self.array) if device is None else as_device(device)
+    made: Any = wrap(asarray(values, dtype_of(self.array) if dtype is None else dtype, target, copy=True))
     return made.requires_grad_(requires_grad)

@@ -12,6 +12,7 @@ from lucid.backend.device import device_of
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
 
@@ -24,7 +25,7 @@ def check_leaf(self: Tensor, action: str) -> None:
         )
 
 
-def rebuild(kind: type[Any], array: Any, device: str, requires_grad: bool, attributes: dict[str, Any]) -> Any:
+def rebuild(kind: type[Any], array: Array, device: str, requires_grad: bool, attributes: dict[str, Any]) -> Any:
     """Return a leaf of class `kind`, from what pickle kept of it."""
     tensor: Any = object.__new__(kind)
     tensor.array = to_device(array, device)

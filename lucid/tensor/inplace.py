@@ -5,7 +5,6 @@ The graph follows the write (`change_in_place`), and everything is checked befor
 
 from __future__ import annotations
 
-from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap_on_graph
@@ -17,6 +16,7 @@ from lucid.autograd.recording.views import change_in_place, check_change, live_e
 from lucid.backend import gpu
 from lucid.backend.device import device_of
 from lucid.backend.dtype import can_cast, dtype_of
+from lucid.backend.ownership import SOLE, references
 from lucid.cuda.launch.elementwise import converted
 from lucid.errors import InplaceError, ShapeError
 from lucid.ops.base.core import clone, expand
@@ -28,15 +28,17 @@ from lucid.tensor.conversion import move
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 P = ParamSpec("P")
 
 
 @primitive
-def _copy(xp: Any, x: Array, source: Array) -> Array:
+def _copy(xp: ModuleType, x: Array, source: Array) -> Array:
     return xp.array(xp.broadcast_to(source, x.shape), order="C")
 
 
@@ -46,12 +48,12 @@ def _copy_cuda(x: Array, source: Array) -> Any:
 
 
 @_copy.vjp("x")
-def _copy_x(m: Any, grad: Any) -> Any:
+def _copy_x(m: Namespace, grad: Array) -> Any:
     return m.zeros_like(grad)
 
 
 @_copy.vjp("source")
-def _copy_source(m: Any, grad: Any, source_shape: tuple[int, ...]) -> Any:
+def _copy_source(m: Namespace, grad: Array, source_shape: Ints) -> Any:
     return m.sum_to(grad, shape=source_shape)
 
 
@@ -113,7 +115,7 @@ def in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Con
     return change
 
 
-def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, src: object, non_blocking: bool = False) -> Tensor:
     """Return this tensor after copying the elements of `src` into it.
 
     Parameters
@@ -151,7 +153,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     return change_in_place(self, source)
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: object) -> Tensor:
     """Return this tensor after setting all elements to `value`, a number or a tensor of no dimension.
 
     Raises
@@ -191,7 +193,7 @@ def zero_(self: Tensor) -> Tensor:
     return copy_(self, 0)
 
 
-def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
+def fill_diagonal_(self: Tensor, fill_value: object) -> Tensor:
     """Return this matrix after setting the elements of its main diagonal to `fill_value`.
 
     Parameters
@@ -230,8 +232,7 @@ def reshaped_in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Cal
     def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
         check_target(self)
         view = self.origin
-        # the attribute, and the argument of getrefcount
-        if view is None and version_of(self) is not INFERENCE and getrefcount(self.version) > 2:
+        if view is None and version_of(self) is not INFERENCE and references(self, "version") > SOLE:
             raise InplaceError(
                 f"{name}: this tensor of {describe(self)} has views or is saved for backward: use {name[:-1]}(), which "
                 "returns a view"
@@ -239,7 +240,7 @@ def reshaped_in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Cal
         edge = live_edge(self)
         old: Any = wrap_on_graph(self.array, edge, self.version)
         old.origin = view
-        # the shape changes whether that is recorded or not, and so must the place in the graph
+        # the shape changes whether that is recorded or not, and so must the position in the graph
         with inference_mode(False):
             other: Any = function(old, *args, **kwargs)
         self.array = other.array

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from lucid.ops.activation import relu, sigmoid
-from lucid.ops.base import elementwise, strided
+from lucid.ops.base import strided
 from lucid.ops.elementwise import (
+    arithmetic,
     combination,
     comparison,
     division,
     exponential,
-    hyperbolic,
     logic,
     nonfinite,
     power,
@@ -41,10 +41,10 @@ class InPlaceMethods(Attributes):
     exponential_ = random_fill.exponential_
     bernoulli_ = random_fill.bernoulli_
     random_ = random_fill.random_
-    add_ = in_place(elementwise.add)
-    sub_ = subtract_ = in_place(elementwise.sub)
-    mul_ = multiply_ = in_place(elementwise.mul)
-    neg_ = negative_ = in_place(elementwise.neg)
+    add_ = in_place(arithmetic.add)
+    sub_ = subtract_ = in_place(arithmetic.sub)
+    mul_ = multiply_ = in_place(arithmetic.mul)
+    neg_ = negative_ = in_place(arithmetic.neg)
     div_ = divide_ = true_divide_ = in_place(division.div)
     floor_divide_ = in_place(division.floor_divide)
     remainder_ = in_place(division.remainder)
@@ -68,11 +68,11 @@ class InPlaceMethods(Attributes):
     acos_ = arccos_ = in_place(trigonometry.acos)
     atan_ = arctan_ = in_place(trigonometry.atan)
     atan2_ = arctan2_ = in_place(trigonometry.atan2)
-    sinh_ = in_place(hyperbolic.sinh)
-    cosh_ = in_place(hyperbolic.cosh)
-    asinh_ = arcsinh_ = in_place(hyperbolic.asinh)
-    acosh_ = arccosh_ = in_place(hyperbolic.acosh)
-    atanh_ = arctanh_ = in_place(hyperbolic.atanh)
+    sinh_ = in_place(trigonometry.sinh)
+    cosh_ = in_place(trigonometry.cosh)
+    asinh_ = arcsinh_ = in_place(trigonometry.asinh)
+    acosh_ = arccosh_ = in_place(trigonometry.acosh)
+    atanh_ = arctanh_ = in_place(trigonometry.atanh)
     abs_ = absolute_ = in_place(parts.abs)
     sign_ = in_place(parts.sign)
     sgn_ = in_place(parts.sgn)

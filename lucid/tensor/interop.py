@@ -91,7 +91,7 @@ def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.nd
     return array.astype(dtype)
 
 
-def dlpack(self: Tensor, **options: Any) -> Any:
+def dlpack(self: Tensor, **options: object) -> Any:
     """Return the DLPack capsule of the tensor's memory, for ``from_dlpack`` of another library.
 
     Raises

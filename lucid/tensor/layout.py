@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sys import getrefcount
 from typing import TYPE_CHECKING, overload
 
 from lucid.arguments import unfit
 from lucid.autograd.base import INFERENCE, TensorBase, describe, is_numpy, version_of
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
+from lucid.backend.ownership import SOLE, references
 from lucid.backend.sharing import block_of, shared
 from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import hold
@@ -159,7 +159,7 @@ def record_stream(self: Tensor, stream: Stream) -> None:
 def share_memory_(self: Tensor) -> Tensor:
     """Return this tensor after moving it to memory that processes started with `multiprocessing` share.
 
-    As `Module.share_memory` of one tensor. Its place in the graph stays.
+    As `Module.share_memory` of one tensor. Its position in the graph stays.
 
     Raises
     ------
@@ -178,8 +178,7 @@ def share_memory_(self: Tensor) -> Tensor:
     array = shared(self.array)
     if array is self.array:
         return self
-    # the attribute, and the argument of getrefcount
-    if self.origin is not None or (version_of(self) is not INFERENCE and getrefcount(self.version) > 2):
+    if self.origin is not None or (version_of(self) is not INFERENCE and references(self, "version") > SOLE):
         raise InplaceError(
             f"share_memory_: this tensor of {describe(self)} is a view, has views or is saved for backward: share its "
             "base before views of it are taken, or a clone()"

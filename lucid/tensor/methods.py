@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from lucid.ops.activation import relu as activation
 from lucid.ops.activation import sigmoid, softmax
-from lucid.ops.base import elementwise, strided
+from lucid.ops.base import strided
 from lucid.ops.creation import sampling
 from lucid.ops.elementwise import (
+    arithmetic,
     combination,
     comparison,
     division,
     exponential,
-    hyperbolic,
     logic,
     nonfinite,
     power,
@@ -42,10 +42,10 @@ class Methods(Attributes):
 
     # ---- elementwise ----
 
-    add = elementwise.add
-    sub = subtract = elementwise.sub
-    mul = multiply = elementwise.mul
-    neg = negative = elementwise.neg
+    add = arithmetic.add
+    sub = subtract = arithmetic.sub
+    mul = multiply = arithmetic.mul
+    neg = negative = arithmetic.neg
     positive = operators.itself
     div = divide = true_divide = division.div
     floor_divide = division.floor_divide
@@ -71,11 +71,11 @@ class Methods(Attributes):
     acos = arccos = trigonometry.acos
     atan = arctan = trigonometry.atan
     atan2 = arctan2 = trigonometry.atan2
-    sinh = hyperbolic.sinh
-    cosh = hyperbolic.cosh
-    asinh = arcsinh = hyperbolic.asinh
-    acosh = arccosh = hyperbolic.acosh
-    atanh = arctanh = hyperbolic.atanh
+    sinh = trigonometry.sinh
+    cosh = trigonometry.cosh
+    asinh = arcsinh = trigonometry.asinh
+    acosh = arccosh = trigonometry.acosh
+    atanh = arctanh = trigonometry.atanh
     abs = absolute = parts.abs
     sign = parts.sign
     sgn = parts.sgn
@@ -210,7 +210,7 @@ class Methods(Attributes):
     diag_embed = diagonal.diag_embed
     diagonal = diagonal.diagonal
 
-    # ---- elements by place ----
+    # ---- elements by index ----
 
     gather = gathering.gather
     scatter = gathering.scatter

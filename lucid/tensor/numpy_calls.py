@@ -10,13 +10,11 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.errors import LucidError
 from lucid.ops.activation.sigmoid import tanh
-from lucid.ops.base import elementwise
 from lucid.ops.base.promotion import OperandTypeError
-from lucid.ops.elementwise import complex as parts
 from lucid.ops.elementwise import (
+    arithmetic,
     division,
     exponential,
-    hyperbolic,
     logic,
     nonfinite,
     power,
@@ -24,6 +22,7 @@ from lucid.ops.elementwise import (
     selection,
     trigonometry,
 )
+from lucid.ops.elementwise import complex as parts
 from lucid.ops.elementwise.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
 from lucid.ops.index import gather
 from lucid.ops.linalg import einsum, products
@@ -38,7 +37,7 @@ class NumpyCallError(LucidError, TypeError):
     """A NumPy function was called with a tensor that lucid cannot follow."""
 
 
-def ufunc_call(_self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+def ufunc_call(_self: object, ufunc: Any, method: str, *inputs: object, **options: object) -> Any:
     """Return what NumPy's `ufunc` gives, by lucid's op of the same meaning.
 
     Raises
@@ -100,7 +99,7 @@ class Form:
         return {**self.constants, **{self.names[key]: value for key, value in given.items()}}
 
 
-def function_call(_self: Any, func: Any, _types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def function_call(_self: object, func: Any, _types: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what NumPy's function `func` gives, by lucid's function of the same meaning.
 
     Raises
@@ -131,7 +130,7 @@ def function_call(_self: Any, func: Any, _types: Any, args: tuple[Any, ...], kwa
     return form.function(**form.arguments(name, args, kwargs))
 
 
-def as_plain(value: Any) -> Any:
+def as_plain(value: object) -> Any:
     """Return tensors as NumPy arrays, also inside lists and tuples."""
     if isinstance(value, TensorBase):
         return cast("Any", value).numpy(force=True)
@@ -150,7 +149,7 @@ def product(a: Any, b: Any) -> Any:
     dimensions = [x.array.ndim if isinstance(x, TensorBase) else np.ndim(x) for x in (a, b)]
     if max(dimensions) > 2:
         raise NumpyCallError("numpy.dot: expected at most two dimensions with a Tensor: use lucid.matmul or einsum")
-    return products.matmul(a, b) if min(dimensions) else elementwise.mul(a, b)
+    return products.matmul(a, b) if min(dimensions) else arithmetic.mul(a, b)
 
 
 def flipped(input: Any, dims: Any = None) -> Any:
@@ -176,7 +175,7 @@ def running_sum(input: Any, dim: int | None = None) -> Any:
 def joined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that joins tensors as NumPy's, for which one tensor is the sequence of its slices."""
 
-    def join(tensors: Any, **settings: Any) -> Any:
+    def join(tensors: object, **settings: object) -> Any:
         parts = splitting.unbind(cast("Any", tensors)) if isinstance(tensors, TensorBase) else tensors
         return function(parts, **settings)
 
@@ -188,7 +187,7 @@ def sorted_values(input: Any, dim: int = -1) -> Any:
     return sorting.sort(input, dim)[0]
 
 
-def form(function: Callable[..., Any], names: str, **constants: Any) -> Form:
+def form(function: Callable[..., Any], names: str, **constants: object) -> Form:
     """Return a form from ``"numpy_name:lucid_name ..."``; a name alone is the same for both."""
     pairs = [entry.partition(":") for entry in names.split()]
     return Form(function, {theirs: ours or theirs for theirs, _, ours in pairs}, constants)
@@ -270,21 +269,21 @@ ABOUT = frozenset(
 
 UFUNCS: dict[str, Callable[..., Any]] = {
     "absolute": parts.abs,
-    "add": elementwise.add,
+    "add": arithmetic.add,
     "arccos": trigonometry.acos,
-    "arccosh": hyperbolic.acosh,
+    "arccosh": trigonometry.acosh,
     "arcsin": trigonometry.asin,
-    "arcsinh": hyperbolic.asinh,
+    "arcsinh": trigonometry.asinh,
     "arctan": trigonometry.atan,
     "arctan2": trigonometry.atan2,
-    "arctanh": hyperbolic.atanh,
+    "arctanh": trigonometry.atanh,
     "bitwise_and": logic.bitwise_and,
     "bitwise_or": logic.bitwise_or,
     "bitwise_xor": logic.bitwise_xor,
     "ceil": rounding.ceil,
     "conjugate": parts.conj,
     "cos": trigonometry.cos,
-    "cosh": hyperbolic.cosh,
+    "cosh": trigonometry.cosh,
     "divide": division.div,
     "equal": eq,
     "exp": exponential.exp,
@@ -314,8 +313,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "matmul": products.matmul,
     "maximum": maximum,
     "minimum": minimum,
-    "multiply": elementwise.mul,
-    "negative": elementwise.neg,
+    "multiply": arithmetic.mul,
+    "negative": arithmetic.neg,
     "not_equal": ne,
     "power": power.pow,
     "reciprocal": division.reciprocal,
@@ -324,10 +323,10 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "rint": rounding.round,
     "sign": parts.sign,
     "sin": trigonometry.sin,
-    "sinh": hyperbolic.sinh,
+    "sinh": trigonometry.sinh,
     "sqrt": power.sqrt,
     "square": power.square,
-    "subtract": elementwise.sub,
+    "subtract": arithmetic.sub,
     "tan": trigonometry.tan,
     "tanh": tanh,
     "trunc": rounding.trunc,

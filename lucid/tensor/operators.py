@@ -26,7 +26,7 @@ class ZeroDimError(ShapeError, TypeError):
 def operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Tensor]:
     """Return an op of two operands as an operator: what it cannot take, the other operand's class may know."""
 
-    def apply(a: Any, b: Any) -> Any:
+    def apply(a: object, b: object) -> Any:
         try:
             return function(a, b)
         except OperandTypeError:
@@ -38,13 +38,13 @@ def operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Ten
 def direct(name: str) -> Callable[[Tensor, Any], Tensor]:
     """Return the operator of a primitive that has the short path, with nothing between Python and that."""
     primitive = PRIMITIVES[name]
-    return binary(primitive, operator(primitive.call))
+    return binary(primitive, operator(primitive.general))
 
 
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Tensor]:
     """Return the operator of ``other op self``."""
 
-    def apply(b: Any, a: Any) -> Any:
+    def apply(b: object, a: object) -> Any:
         try:
             return function(a, b)
         except OperandTypeError:
@@ -168,7 +168,7 @@ def iterate(self: Tensor) -> Iterator[Tensor]:
     return iter(splitting.unbind(self, 0))
 
 
-def contains(self: Tensor, element: Any) -> bool:
+def contains(self: Tensor, element: object) -> bool:
     """Return whether some element equals `element`, a number or a tensor that broadcasts.
 
     Raises

@@ -20,6 +20,7 @@ from lucid.tensor.conversion import item
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
 
@@ -162,7 +163,7 @@ def layout(values: Any, sizes: tuple[int, ...], indent: int, width: int, write: 
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
-def body(array: Any, indent: int) -> str:
+def body(array: Array, indent: int) -> str:
     """Return the elements of an array as text."""
     if not array.size:
         return "[]"

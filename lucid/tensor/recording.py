@@ -12,7 +12,7 @@ from lucid.errors import InplaceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lucid.autograd.hooks import RemovableHandle
+    from lucid.autograd.hooks.handle import RemovableHandle
     from lucid.tensor import Tensor
 
 
@@ -199,7 +199,7 @@ def detach_(self: Tensor) -> Tensor:
 
     Notes
     -----
-    What has been computed from it keeps its place in the graph, and its gradient.
+    What has been computed from it keeps its position in the graph, and its gradient.
 
     Examples
     --------

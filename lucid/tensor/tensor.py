@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from lucid.autograd.recording.short_path import register
 from lucid.backend.sharing import tensor_classes
-from lucid.ops.base import elementwise
+from lucid.ops.elementwise import arithmetic, division, logic, power
 from lucid.ops.elementwise import complex as parts
-from lucid.ops.elementwise import division, logic, power
 from lucid.ops.index import indexing
 from lucid.ops.linalg import products
 from lucid.ops.shape import axes
@@ -20,7 +19,7 @@ from lucid.tensor.operators import direct, operator, reflected
 
 
 class Tensor(Methods, InPlaceMethods):
-    """An array on one device, its elements all of one dtype, and its place in the graph of recorded ops.
+    """An array on one device, its elements all of one dtype, and its position in the graph of recorded ops.
 
     Made by `lucid.tensor`, the other creation functions, and every op. Methods are the functions of the same name in
     `lucid`, with this tensor as their first argument; those whose name ends in ``_`` write the result into this tensor.
@@ -53,14 +52,14 @@ class Tensor(Methods, InPlaceMethods):
     # ---- operators ----
 
     __add__ = direct("add")
-    __radd__ = reflected(elementwise.add)
-    __iadd__ = in_place(elementwise.add)
+    __radd__ = reflected(arithmetic.add)
+    __iadd__ = in_place(arithmetic.add)
     __sub__ = direct("sub")
-    __rsub__ = reflected(elementwise.sub)
-    __isub__ = in_place(elementwise.sub)
+    __rsub__ = reflected(arithmetic.sub)
+    __isub__ = in_place(arithmetic.sub)
     __mul__ = direct("mul")
-    __rmul__ = reflected(elementwise.mul)
-    __imul__ = in_place(elementwise.mul)
+    __rmul__ = reflected(arithmetic.mul)
+    __imul__ = in_place(arithmetic.mul)
     __truediv__ = direct("div")
     __rtruediv__ = reflected(division.div)
     __itruediv__ = in_place(division.div)
@@ -102,7 +101,7 @@ class Tensor(Methods, InPlaceMethods):
     __le__ = direct("le")
     __gt__ = direct("gt")
     __ge__ = direct("ge")
-    __neg__ = elementwise.neg
+    __neg__ = arithmetic.neg
     __pos__ = operators.itself
     __abs__ = parts.abs
     __invert__ = logic.bitwise_not

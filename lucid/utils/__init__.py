@@ -1,4 +1,4 @@
-"""PyTorch's places for checkpointing and for the handle of module hooks."""
+"""PyTorch's addresses of checkpointing and of the handle of module hooks."""
 
 from __future__ import annotations
 

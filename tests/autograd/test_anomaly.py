@@ -195,3 +195,14 @@ def test_the_warning_is_the_callers() -> None:
     with pytest.warns(UserWarning, match="anomaly detection is on") as found:
         lucid.autograd.detect_anomaly()
     assert found[0].filename == __file__
+
+
+@pytest.mark.usefixtures("detecting")
+def test_a_changed_view_names_the_forward_line() -> None:
+    """The node of a base whose view was changed in place knows its forward call as any other."""
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    y[0:1].mul_(3.0)  # the change
+    error, words = messages(lambda: y.backward(lucid.tensor([1.0, float("nan")], dtype=lucid.float64)), RuntimeError)
+    assert "'CopySlices' returned nan" in str(error)
+    assert "# the change" in words

@@ -17,7 +17,7 @@ from lucid.backend import device as places
 from lucid.backend import gpu
 from lucid.cuda import memory
 from lucid.cuda.simulator import runtime
-from tests.cuda.queued import Library
+from tests.cuda.simulator.libraries.queued import Library
 
 
 class FakeCupy(types.ModuleType):

@@ -10,7 +10,9 @@ import sys
 from tests.kernels.planted_faults import Fault, main
 
 STREAMS, GPU = "lucid/autograd/engine/streams.py", "lucid/backend/gpu.py"
-ORDER, CAPTURE, HOST = (f"tests/cuda/test_simulator_{name}.py" for name in ("order", "capture", "host_memory"))
+ORDER, CAPTURE, HOST = (
+    f"tests/cuda/simulator/host/{name}.py" for name in ("memory/test_order", "test_capture", "memory/test_host_memory")
+)
 FAULTS = [
     Fault("wait of a pass for the stream that it comes from", STREAMS, "stream.wait_event(gpu.mark(before))",
           "gpu.mark(before)", f"{ORDER} -k pass"),
@@ -18,7 +20,7 @@ FAULTS = [
     Fault("stream of the event at the end of a pass", STREAMS, "mark = gpu.mark(last)",
           "mark = gpu.mark(next(iter(self._left.values())))", f"{ORDER} -k pass"),
     Fault("stream that is current again", GPU, "            self._before.use()\n", "",
-          "tests/autograd/test_streams.py"),
+          "tests/autograd/engine/test_streams.py"),
     Fault("wait of a copy for what another device writes", GPU, "taker.wait_event(written)", "pass",
           f"{ORDER} -k devices"),
     Fault("wait before memory of another device goes", GPU, "giver.wait_event(taken)", "pass", f"{ORDER} -k devices"),

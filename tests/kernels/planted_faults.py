@@ -28,7 +28,7 @@ LONGEST = 300
 class Fault:
     """One mistake: the text `old` of a file, at its occurrence `number`, becomes `new`; `tests` are for pytest.
 
-    `file` is in kernels/ and `tests` in tests/kernels/, unless they have a folder.
+    `file` is the name of one in kernels/, and `tests` is the name of one in tests/kernels/, unless they have a folder.
     """
 
     what: str
@@ -41,7 +41,10 @@ class Fault:
     @property
     def path(self):
         """Where the file is in the checkout."""
-        return Path(self.file if "/" in self.file else f"kernels/{self.file}")
+        if "/" in self.file:
+            return Path(self.file)
+        (path,) = (ROOT / "kernels").rglob(self.file)
+        return path.relative_to(ROOT)
 
     def plant(self, text):
         """Return the text with the fault in it."""
@@ -57,7 +60,7 @@ TILES = "test_attention.py -k 'test_values and tiles and heads'"
 FAULTS = [
     Fault("barrier before parts are merged", "lucid.cuh", BARRIER, "", "test_gradients.py -k of_all", 1),
     Fault("barrier between two reductions", "lucid.cuh", BARRIER, "",
-          "tests/cuda/test_simulator.py -k block_reductions"),
+          "tests/cuda/simulator/execution/test_runtime.py -k block_reductions"),
     Fault("barrier between two sums of rows", "normalisation.cu", BARRIER, "", "test_normalisation.py -k forward"),
     Fault("barrier inside the tree over columns", "reduction.cuh", BARRIER, "", "test_reduction.py -k mix_of_axes", 3),
     Fault("barrier between two sums of a block", "reduction.cuh", BARRIER, "", "test_cross_entropy.py -k 300"),
@@ -130,8 +133,11 @@ def find(fault):
             "LUCID_SIMULATOR_SEED": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        tests = shlex.split(fault.tests if "/" in fault.tests.split()[0] else f"tests/kernels/{fault.tests}")
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+        tests, *chosen = shlex.split(fault.tests)
+        if "/" not in tests:
+            (path,) = (ROOT / "tests" / "kernels").rglob(tests)
+            tests = str(path.relative_to(ROOT))
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests, *chosen]
         try:
             child = subprocess.run(
                 command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False

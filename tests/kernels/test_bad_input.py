@@ -20,6 +20,7 @@ from lucid.errors import DeviceError, IndexOutOfRangeError, KernelError, OutOfMe
 from lucid.nn import functional
 from tests.gradients import flat, is_floating, numbers, outputs_and_gradients, random_like, tensors_of
 from tests.ops.test_samples import GRADIENT, SAMPLES, VALUE, check_close
+from tests.optimizers import USUAL
 from tests.samples import FLOATS, INTEGERS
 
 pytestmark = pytest.mark.gpu
@@ -302,9 +303,7 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize(
-    ("optimizer", "options"), [("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {"amsgrad": True})]
-)
+@pytest.mark.parametrize(("optimizer", "options"), USUAL.items())
 def test_memory_that_ends_at_any_allocation(optimizer, options, first):
     """Wherever in a step memory ends: no parameter and no state is half changed, and a repeated step is the step."""
 

@@ -8,6 +8,7 @@ import gc
 import itertools
 import pickle
 import sys
+import warnings
 import weakref
 from collections import OrderedDict
 from functools import partial
@@ -47,6 +48,13 @@ def top_level_hook(module, args, output):
 
 def leaf(rng, *shape):
     return lucid.tensor(rng.standard_normal(shape), requires_grad=True)
+
+
+class OfItsOwn(nn.Identity):
+    """A module with a hook that is a method of it."""
+
+    def add(self, module, args, output):
+        return output + 1
 
 
 FORMS = []
@@ -265,6 +273,110 @@ def test_tools_that_know_the_tables():
     assert float(module(lucid.ones(1))) == 5.0
     module._forward_pre_hooks.clear()
     assert not module._active_hooks
+
+
+@contract("8.2")
+def test_a_table_that_was_replaced_comes_back():
+    """A tool may put another table in a table's place for a while: each keeps its own hooks, and handles find them."""
+    module, calls = nn.Linear(2, 2), []
+    handles = [module.register_forward_hook(lambda *_: calls.append("own")) for _ in range(2)]
+    backward = module.register_full_backward_hook(lambda *_: calls.append("backward"))
+
+    def called(module):
+        calls.clear()
+        module(lucid.ones(1, 2)).sum().backward()
+        return list(calls)
+
+    own = module._forward_hooks, module._backward_hooks
+    module._forward_hooks, module._backward_hooks = OrderedDict(), OrderedDict()
+    assert not module._active_hooks
+    module.register_forward_hook(lambda *_: calls.append("meanwhile"))
+    handles[0].remove()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert called(module) == ["meanwhile"]
+        module._forward_hooks, module._backward_hooks = own
+        assert called(module) == ["own", "backward"]
+        backward.remove()
+        assert called(module) == ["own"]
+        other = nn.Linear(2, 2)
+        other._forward_hooks = module._forward_hooks
+        assert called(other) == ["own"]
+        handles[1].remove()
+        assert called(module) == []
+    assert not module._active_hooks
+
+
+@contract("8.2")
+def test_entries_taken_out_of_a_table_no_longer_fire():
+    """`pop` and `popitem` take a hook off, with what its registration asked for, as `del` and a handle do."""
+    module, calls = nn.Identity(), []
+    handles = [module.register_forward_hook(lambda *_, n=n: calls.append(n), always_call=n == 1) for n in range(4)]
+    table = module._forward_hooks
+    module(1)
+    table.pop(handles[1].id)
+    module(1)
+    assert table.popitem()[0] == handles[3].id
+    assert table.popitem(last=False)[0] == handles[0].id
+    module(1)
+    assert calls == [0, 1, 2, 3, 0, 2, 3, 2]
+    assert table.pop(-1, "default") == "default"
+    with pytest.raises(KeyError):
+        table.pop(-1)
+    table.popitem()
+    with pytest.raises(KeyError):
+        table.popitem()
+
+
+@contract("8.2")
+@pytest.mark.parametrize("kind", ["_forward_hooks", "_forward_pre_hooks"])
+def test_a_mark_made_by_hand_holds_from_the_next_call(kind):
+    """What a tool writes into a table of marks, or takes out of it, says how a hook is called, also between calls."""
+    module = nn.Identity()
+    calls = []
+    table, marks = getattr(module, kind), getattr(module, f"{kind}_with_kwargs")
+    handle = RemovableHandle(table, extra_dict=marks)
+    table[handle.id] = lambda *given: calls.append(len(given))
+    plain = 3 if kind == "_forward_hooks" else 2
+    module(1)
+    marks[handle.id] = True
+    module(1)
+    del marks[handle.id]
+    module(1)
+    assert calls == [plain, plain + 1, plain]
+    handle.remove()
+    assert not module._active_hooks
+
+
+@contract("8.2")
+def test_an_order_changed_by_hand_holds_from_the_next_call():
+    """A table that a tool sorts anew between two calls fires in its new order."""
+    module = nn.Identity()
+    first = module.register_forward_hook(lambda module, args, output: output + 1)
+    module.register_forward_hook(lambda module, args, output: output * 2)
+    assert float(module(lucid.ones(1))) == 4.0
+    module._forward_hooks.move_to_end(first.id)
+    assert float(module(lucid.ones(1))) == 3.0
+
+
+@contract("8.3")
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
+def test_a_handle_copied_before_its_module(copied):
+    """The copy of a handle is of the copy's hook also where the table leads to the module first: a method of it."""
+    module = OfItsOwn()
+    handle, twin = copied((module.register_forward_hook(module.add), module))
+    assert float(twin(lucid.zeros(1))) == 1.0
+    handle.remove()
+    assert float(twin(lucid.zeros(1))) == 0.0
+    assert float(module(lucid.zeros(1))) == 1.0
+
+
+def test_a_part_is_copied_without_its_model():
+    """A deep copy and a pickle of a module that is part of a model are of that module alone."""
+    model = nn.Sequential(nn.Linear(2, 2))
+    x = lucid.ones(1, 2, requires_grad=True)
+    for part in (copy.deepcopy(model[0]), pickle.loads(pickle.dumps(model[0])), copy.copy(model[0])):
+        assert "module Linear" in note_of_failing("register_full_backward_hook", part, lambda part=part: part(x))
 
 
 def test_many_hooks_leave_nothing():
@@ -533,6 +645,48 @@ def test_backward_hook_on_the_output_is_that_of_the_call():
     assert seen == ["early", "late"]
 
 
+@contract("0.3")
+@contract("5.7")
+def test_backward_hook_on_the_output_waits_where_a_pre_hook_adds_it():
+    """What a forward pre-hook registers holds from the next call on."""
+    module, seen = nn.Identity(), []
+    add = module.register_forward_pre_hook(
+        lambda module, args: module.register_backward_hook(lambda tensor, grad: seen.append("late")) and None
+    )
+    module.register_backward_hook(lambda tensor, grad: seen.append("early"))
+    x = lucid.ones(2, requires_grad=True)
+    module(x).sum().backward()
+    assert seen == ["early"]
+    add.remove()
+    module(x).sum().backward()
+    assert seen == ["early", "early", "late"]
+
+
+@contract("5.7")
+def test_backward_hook_on_the_output_sees_the_gradient_of_the_call():
+    """Where a module hands an argument through, what else is done with that argument is not part of it."""
+    module, seen = nn.Identity(), []
+    module.register_backward_hook(lambda tensor, grad: seen.append(grad.tolist()))
+    x = lucid.ones(2, requires_grad=True) * 1.0
+    (module(x) * 2 + x * 3).sum().backward()
+    assert seen == [[2.0, 2.0]]
+
+
+@contract("0.5")
+def test_a_backward_hook_on_the_output_that_raises_is_counted():
+    """The note says which of several it was."""
+
+    def fails(tensor, grad):
+        raise ZeroDivisionError
+
+    module = nn.Identity()
+    for hook in (lambda tensor, grad: None, fails):
+        module.register_backward_hook(hook)
+    with pytest.raises(ZeroDivisionError) as caught:
+        module(lucid.ones(2, requires_grad=True)).sum().backward()
+    assert any("backward hook number 1 of module Identity" in note for note in caught.value.__notes__)
+
+
 @contract("5.7")
 def test_backward_hook_on_a_returned_inference_tensor():
     """A module that returns a leaf made in inference mode fires once for each call, and the leaf carries no hook."""
@@ -712,6 +866,23 @@ def test_copies_leave_the_hook_behind():
         assert not twin._active_hooks
         assert [len(getattr(twin, table)) for table in TABLES] == [0] * 4
     assert float(module(lucid.zeros(1))) == 1.0
+
+
+@contract("9.6")
+def test_copies_leave_what_the_hook_asked_for_behind():
+    """Neither does a copy keep what the registration asked for: nothing is active in it."""
+    module = nn.Identity()
+    asked = {"with_kwargs": True}
+    hook = Hook(lambda *_: None, lambda *_: None, prehook_kwargs=asked, posthook_kwargs={**asked, "always_call": True})
+    hook.register(module)
+    module.register_forward_hook(note_form, with_kwargs=True)
+    for twin in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        (kept,) = twin._forward_hooks
+        assert list(twin._forward_hooks_with_kwargs) == [kept]
+        assert set(twin._active_hooks) == {"_forward_hooks", "_forward_hooks_with_kwargs"}
+    module.register_forward_hook(note_form)
+    hook.deregister()
+    assert set(module._active_hooks) == {"_forward_hooks", "_forward_hooks_with_kwargs"}
 
 
 @contract("0.5")

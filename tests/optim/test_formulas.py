@@ -79,6 +79,21 @@ def test_formula(name, settings, rng):
     np.testing.assert_allclose(got, expected, rtol=1e-12 if name == "SGD" else 1e-10, atol=1e-13)
 
 
+@pytest.mark.parametrize(("name", "settings"), SETTINGS.values(), ids=SETTINGS)
+def test_parameters_of_one_group_have_made_different_numbers_of_steps(name, settings, rng):
+    """Each goes by its own count: one that had no gradient in a step has not made it."""
+    values, grads = rng.standard_normal((3, 4)), rng.standard_normal((STEPS, 3, 4))
+    params = [lucid.tensor(p, requires_grad=True) for p in values]
+    optimizer = getattr(optim, name)(params, lr=0.1, **settings)
+    for step in range(STEPS):
+        for first, param in enumerate(params):
+            param.grad = lucid.tensor(grads[step, first]) if step >= first else None
+        optimizer.step()
+    for first, param in enumerate(params):
+        expected = FORMULAS[name](values[first], grads[first:, first], lr=0.1, **settings)
+        np.testing.assert_allclose(param.detach().cpu().numpy(), expected, rtol=1e-10, atol=1e-13)
+
+
 def test_amsgrad_remembers_a_nan():
     """A NaN is larger than anything: it stays the largest mean so far, and other elements do not hear of it."""
     param = lucid.tensor([1.0, 1.0], requires_grad=True)

@@ -109,3 +109,22 @@ def test_hooks_fire_again_after_a_step_that_raised():
         optimizer.step(lambda: 1 / 0)
     optimizer.step()
     assert (calls, x.tolist()) == (["pre", "pre"], [0.5])
+
+
+def test_tables_of_an_optimizer_are_replaced_and_come_back():
+    """A dictionary in a table's place gives its entries, and the table that it replaced keeps its own."""
+    calls = []
+    optimizer = lucid.optim.SGD([lucid.ones(1, requires_grad=True)])
+    optimizer.register_step_pre_hook(lambda *_: calls.append("own"))
+    own = optimizer._optimizer_step_pre_hooks
+    optimizer._optimizer_step_pre_hooks = {5: lambda *_: calls.append("replaced")}
+    handle = optimizer.register_step_pre_hook(lambda *_: calls.append("meanwhile"))
+    optimizer.step()
+    handle.remove()
+    optimizer._optimizer_step_pre_hooks.pop(5)
+    optimizer.step()
+    optimizer._optimizer_step_pre_hooks = own
+    optimizer.step()
+    assert calls == ["replaced", "meanwhile", "own"]
+    optimizer._optimizer_state_dict_post_hooks = {1: lambda optimizer, saved: {"hooked": saved}}
+    assert list(optimizer.state_dict()) == ["hooked"]

@@ -130,17 +130,17 @@ def test_a_closure_is_called_once_with_gradients_on():
     assert (loss.item(), calls, x.tolist()) == (9.0, [True], [1.5])
 
 
-def test_minimum_of_a_bowl():
-    """Each optimiser finds the minimum of a quadratic bowl with axes of different steepness."""
-    for name, lr, steps in (("SGD", 0.05, 300), ("Adam", 0.1, 500), ("AdamW", 0.1, 500)):
-        x = lucid.tensor([4.0, -3.0], requires_grad=True)
-        settings = {"weight_decay": 0} if name == "AdamW" else {"momentum": 0.9} if name == "SGD" else {}
-        optimizer = getattr(optim, name)([x], lr=lr, **settings)
-        for _ in range(steps):
-            optimizer.zero_grad()
-            ((x - lucid.tensor([1.0, 2.0])) ** 2 * lucid.tensor([1.0, 5.0])).sum().backward()
-            optimizer.step()
-        np.testing.assert_allclose(x.tolist(), [1, 2], atol=1e-3)
+@each_optimizer
+def test_minimum_of_a_bowl(name):
+    """Each optimiser finds the minimum of a quadratic bowl with axes of different steepness, as its rate goes to 0."""
+    x = lucid.tensor([4.0, -3.0], requires_grad=True)
+    optimizer = getattr(optim, name)([x], **{**SETTINGS[name], "weight_decay": 0})
+    for lr in np.linspace(0.1, 0, 500):
+        optimizer.param_groups[0]["lr"] = lr
+        optimizer.zero_grad()
+        ((x - lucid.tensor([1.0, 2.0])) ** 2 * lucid.tensor([1.0, 5.0])).sum().backward()
+        optimizer.step()
+    np.testing.assert_allclose(x.tolist(), [1, 2], atol=1e-3)
 
 
 def test_zero_grad():
@@ -249,6 +249,7 @@ BAD_PARAMS = {
     "half named": (lambda a, b: [("a", a), b], ValueError, "names"),
     "no params": (lambda a, b: [{"lr": 0.1}], ValueError, "'params'"),
     "a group's rate": (lambda a, b: [{"params": a}, {"params": b, "lr": -1}], ValueError, "learning rate"),
+    "a group's dampening": (lambda a, b: [{"params": b, "dampening": "x"}], TypeError, "dampening value: .* str"),
     "a vector as rate": (lambda a, b: [{"params": a, "lr": lucid.ones(2)}], ValueError, "learning rate"),
 }
 
@@ -427,6 +428,19 @@ def test_handles_remove_hooks():
     assert calls == ["first", "second", "third", "second"]
 
 
+def test_a_handle_takes_the_hook_of_a_copy_off():
+    """A handle has PyTorch's type and goes along with a deep copy, where it takes off the copy's hook."""
+    _, optimizer = make("SGD", steps=0)
+    calls = []
+    handle = optimizer.register_step_pre_hook(lambda o, args, kwargs: calls.append(o))
+    assert isinstance(handle, lucid.utils.hooks.RemovableHandle)
+    twin, its_handle = copy.deepcopy((optimizer, handle))
+    its_handle.remove()
+    twin.step()
+    optimizer.step()
+    assert calls == [optimizer]
+
+
 def test_a_bad_hook_changes_nothing():
     """A pre-hook that raises or returns nonsense prevents the step; its name is in the report."""
     params, optimizer = make("Adam")
@@ -573,6 +587,57 @@ def test_dampening_begins_at_the_second_step(rng):
     assert x.item() == pytest.approx(-first - (0.5 * first + 0.75 * second))
 
 
+LATER = {
+    "momentum": (optim.SGD, {"dampening": 0.5}, {"momentum": 0.5}, 3 + 2 + (0.5 * 2 + 0.5 * 1)),
+    "amsgrad": (optim.Adam, {"betas": (0.0, 0.0), "eps": 0.0}, {"amsgrad": True}, 3 / 3 + 2 / 2 + 1 / 2),
+}
+
+
+@pytest.mark.parametrize(("kind", "settings", "asks", "way"), LATER.values(), ids=LATER)
+def test_a_setting_may_ask_for_state_later(kind, settings, asks, way):
+    """State that only a setting asks for begins at the step that first finds it set."""
+    x = lucid.tensor([0.0], dtype=lucid.float64, requires_grad=True)
+    optimizer = kind([x], lr=1.0, **settings)
+    for grad in (3.0, 2.0, 1.0):
+        x.grad = lucid.tensor([grad], dtype=lucid.float64)
+        optimizer.step()
+        optimizer.param_groups[0].update(asks)
+    assert x.item() == pytest.approx(-way)
+
+
+def test_state_that_is_asked_for_later_leaves_the_other_as_it_is(rng):
+    """While gradients grow, the largest mean is the mean: amsgrad set on the way changes nothing."""
+    (x,), (y,) = parameters(shapes=((4,),)), parameters(shapes=((4,),))
+    plain, later = (optim.Adam([p], lr=0.1, betas=(0.5, 0.5)) for p in (x, y))
+    for step, grad in enumerate(rng.uniform(1, 2, (4, 4)) * np.geomspace(1, 1000, 4)[:, None]):
+        later.param_groups[0]["amsgrad"] = step >= 2
+        for param, optimizer in ((x, plain), (y, later)):
+            param.grad = lucid.tensor(grad)
+            optimizer.step()
+    assert y.tolist() == x.tolist()
+    assert {key: value.tolist() for key, value in plain.state[x].items()}.items() <= {
+        key: value.tolist() for key, value in later.state[y].items()
+    }.items()
+
+
+@each_optimizer
+def test_steps_are_counted_on_the_cpu(name):
+    """A count is a float32 number on the CPU, as in PyTorch's state; all other state is like its parameter."""
+    params, optimizer = make(name)
+    for param in params:
+        for key, value in optimizer.state[param].items():
+            like = (lucid.float32, "cpu", ()) if key == "step" else (param.dtype, param.device.type, param.shape)
+            assert (value.dtype, value.device.type, value.shape) == like
+
+
+def test_a_list_of_numbers_stays_the_callers():
+    """A setting given as a list is what it was when it was given."""
+    betas = [0.5, 0.75]
+    optimizer = optim.Adam(parameters(), betas=betas)
+    betas[0] = 2.0
+    assert optimizer.param_groups[0]["betas"] == (0.5, 0.75)
+
+
 @each_optimizer
 @pytest.mark.parametrize("has_state", [False, True])
 def test_a_step_after_a_parameter_has_changed_its_shape(name, has_state):
@@ -591,3 +656,16 @@ def test_a_step_after_a_parameter_has_changed_its_shape(name, has_state):
         optimizer.step()
     assert first.tolist() == before
     assert str(optimizer.state_dict()) == str(state)
+
+
+def test_state_that_was_deleted_is_missed():
+    """State that no setting asks for is made at the first step only; a later one without it changes nothing."""
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = optim.Adam([x])
+    x.sum().backward()
+    optimizer.step()
+    del optimizer.state[x]["exp_avg"]
+    before, step = x.tolist(), optimizer.state[x]["step"].item()
+    with pytest.raises(KeyError, match=r"shape \(2,\) has \['step', 'exp_avg_sq'\] and lacks \['exp_avg'\]"):
+        optimizer.step()
+    assert (x.tolist(), optimizer.state[x]["step"].item()) == (before, step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 
 import numpy as np
 import pytest
@@ -125,6 +126,16 @@ def test_same_keys_in_the_state_dict(name, settings):
         }
     for group, other in zip(ours["param_groups"], theirs["param_groups"], strict=True):
         assert group.items() <= other.items()
+
+
+@each_optimizer
+def test_signature(name):
+    """Constructors take PyTorch's parameters, with its defaults."""
+    ours, theirs = (
+        [(p.name, p.kind, p.default) for p in inspect.signature(getattr(library.optim, name)).parameters.values()]
+        for library in (lucid, torch)
+    )
+    assert ours == theirs
 
 
 WRONG = {

@@ -89,21 +89,21 @@ def contribute(buffers: dict[Node, Any], sums: Sums, node: Node, output: int, gr
         slots: Any = buffers.get(node)
         if slots is None:
             slots = buffers[node] = [None] * node.outputs
-        place: Any = output
+        slot: Any = output
         old = slots[output]
     else:
-        slots, place = buffers, node
+        slots, slot = buffers, node
         old = buffers.get(node)
     key = node, output
     if old is None:
-        slots[place] = grad
+        slots[slot] = grad
     elif graph:
-        slots[place] = GRAPH.add(old, grad)
+        slots[slot] = GRAPH.add(old, grad)
     elif not is_numpy(old):
-        slots[place] = sums.add(key, old, grad)
+        slots[slot] = sums.add(key, old, grad)
     elif key in sums and old.dtype == grad.dtype:
         thread.state.quiet(np.add, old, grad, old)
     else:
-        slots[place] = made = thread.state.quiet(np.add, old, grad)
+        slots[slot] = made = thread.state.quiet(np.add, old, grad)
         if made.nbytes >= SMALL_BYTES and type(old) is type(made):
             sums[key] = []

@@ -45,11 +45,11 @@ def on_new_stack(function: Callable[[], T]) -> T:
             f"backward: {depth:,} passes run inside of each other: does a hook, or a Function's backward, call "
             "backward without end?"
         )
-    state, placed = thread.state, gpu.on_this_threads_streams(function)
+    state, on_streams = thread.state, gpu.on_this_threads_streams(function)
 
     def here() -> T:
         thread.state = state
-        return placed()
+        return on_streams()
 
     with import_module("concurrent.futures").ThreadPoolExecutor(1, "nested backward") as other:
         return other.submit(copy_context().run, here).result()

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase, grad_of, wrap
-from lucid.autograd.hooks import RemovableHandle, check_callable
+from lucid.autograd.hooks.firing import check_callable
+from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.modes.state import NumPyComplaints, thread
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.backend import gpu
 from lucid.backend.locks import new_lock, new_rlock
 from lucid.backend.memory import writeable
+from lucid.backend.ownership import ARGUMENT, SOLE, getrefcount, references
 from lucid.errors import GraphError, HookTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
 
 ndarray, add = np.ndarray, np.add
 
-# The hot path calls `next(sequences)`, which costs two thirds of a bound method.
+# `next(sequences)` costs two thirds of a bound method.
 sequences = itertools.count(1)
-next_sequence = sequences.__next__
 
 # Below this size NumPy's in-place sum costs more than a new array and a copy.
 SMALL_BYTES = 16384
@@ -119,7 +120,7 @@ class Node:
     edges: tuple[Edge | None, ...]
     extra: Extra | None
 
-    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+    def backward(self, m: Namespace, grad: Array, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Return the gradient of each input, aligned with `edges`.
 
         Parameters
@@ -133,7 +134,9 @@ class Node:
         """
         raise NotImplementedError
 
-    def backward_to(self, wanted: tuple[bool, ...], m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+    def backward_to(
+        self, wanted: tuple[bool, ...], m: Namespace, grad: Array, quiet: Callable[..., Any]
+    ) -> tuple[Any, ...]:
         """Return what `backward` gives; a node that can leaves out what is not wanted, and has None there."""
         return self.backward(m, grad, quiet)
 
@@ -259,11 +262,6 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
-# This function's variable and getrefcount's argument: anything above means that a hook, another leaf, a saved tensor or
-# the user holds the gradient too.
-LONE_REFERENCES = 2
-
-
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds the gradient of a pass to the leaf's `.grad`.
 
@@ -283,12 +281,10 @@ class AccumulateGrad(Node):
         """The leaf, or None once it is gone."""
         return self.leaf()
 
-    def backward(
-        self, m: Any, grad: Any, quiet: Callable[..., Any], references: int = LONE_REFERENCES
-    ) -> tuple[Any, ...]:
+    def backward(self, m: Namespace, grad: Array, quiet: Callable[..., Any], alone: int = ARGUMENT) -> tuple[Any, ...]:
         """Add `grad` to the leaf's `.grad` and return no further gradients.
 
-        An array is taken over if no more than `references` lead to it here, which are the engine's own.
+        An array is taken over if `alone` references lead to it here: those of the engine.
         """
         leaf = self.leaf()
         if leaf is None or grad is None:
@@ -308,9 +304,9 @@ class AccumulateGrad(Node):
         with _accumulation:
             old = leaf.stored_grad
             if old is None:
-                # a buffer that nobody else holds is taken over
-                alone = getrefcount(grad) == references
-                if not (alone and (flags := grad.flags).c_contiguous and (flags.owndata or is_sole_view(grad))):
+                # more of them are a hook's, another leaf's, a saved tensor's or the user's
+                taken = getrefcount(grad) == alone
+                if not (taken and (flags := grad.flags).c_contiguous and (flags.owndata or is_sole_view(grad))):
                     grad = grad.copy()
                 leaf.stored_grad = wrap(grad)
                 return ()
@@ -322,6 +318,7 @@ class AccumulateGrad(Node):
                 # in inference mode its tensors may be changed
                 if not thread.state.grad_mode.inference:
                     raise
+            sole = getrefcount(old.array) == SOLE
             into = old.array
             if type(into) is not ndarray or into.nbytes >= SMALL_BYTES:
                 if not writeable(into):
@@ -336,7 +333,7 @@ class AccumulateGrad(Node):
                     total = add(into, grad)
                 except NumPyComplaints:
                     total = quiet(add, into, grad)
-                if getrefcount(into) == UNSHARED_REFERENCES and into.base is None and type(total) is ndarray:
+                if sole and into.base is None and type(total) is ndarray:
                     # nobody but `.grad` holds the array or shows its memory, so that nobody sees it replaced
                     old.array = total
                 elif writeable(into):
@@ -348,17 +345,10 @@ class AccumulateGrad(Node):
 
 def is_sole_view(array: Array) -> bool:
     """Return whether an array shows all of another array's memory, which nobody else holds or shows: a reshaped one."""
+    if references(array, "base") != SOLE:
+        return False
     base = array.base
-    return (
-        type(base) is type(array)
-        and getrefcount(base) == UNSHARED_REFERENCES
-        and base.nbytes == array.nbytes
-        and base.flags.owndata
-    )
-
-
-# The slot of `.grad` or `.base`, this function's variable and getrefcount's argument.
-UNSHARED_REFERENCES = 3
+    return type(base) is type(array) and base.nbytes == array.nbytes and base.flags.owndata
 
 
 def accumulator_of(leaf: TensorBase) -> AccumulateGrad:

@@ -27,6 +27,8 @@ class Pass:
     ----------
     number : int
         Grows with every pass of the process.
+    node : Node or None
+        The node that runs at this moment; it stays where that has raised.
     keep : bool
         Whether saved tensors outlive the pass.
     roots : list of Node
@@ -36,7 +38,7 @@ class Pass:
     needed : set of Node, or None
         The nodes that run; None if all that are reached do.
     captures : dict of Node to dict of int to int
-        For each captured node, which output goes to which place of `captured`.
+        For each captured node, which output goes to which position of `captured`.
     captured : list
         The gradients that `autograd.grad` returns.
     callbacks : sequence of callable
@@ -62,6 +64,7 @@ class Pass:
         "counts",
         "keep",
         "needed",
+        "node",
         "number",
         "roots",
         "streams",
@@ -69,6 +72,7 @@ class Pass:
 
     def __init__(self, keep: bool, roots: list[Node]) -> None:
         self.number = _next_pass()
+        self.node: Node | None = None
         self.keep = keep
         self.roots = roots
         self.counts = reachable(roots)
@@ -94,8 +98,8 @@ class Pass:
                     self.captures[node] = {}
         else:
             self.captured = [None] * len(edges)
-            for place, (node, output) in enumerate(edges):
-                self.captures.setdefault(node, {})[output] = place
+            for position, (node, output) in enumerate(edges):
+                self.captures.setdefault(node, {})[output] = position
         counts = dict.fromkeys(self.roots, 0)
         for node in self.needed:
             for edge in node.edges:
@@ -163,5 +167,5 @@ def needed_nodes(nodes: Iterable[Node], targets: set[Node]) -> set[Node]:
 
 
 def sequence_of(node: Node) -> int:
-    """Return the node's place in the order of recording."""
+    """Return the node's position in the order of recording."""
     return node.sequence

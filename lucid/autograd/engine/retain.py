@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.engine.node import AccumulateGrad
-from lucid.autograd.hooks import RemovableHandle, check_callable
+from lucid.autograd.hooks.firing import check_callable
+from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.recording.views import live_edge
 from lucid.errors import GraphError, HookError
 
@@ -50,7 +51,7 @@ def expect_form(tensor: TensorBase, edge: Edge) -> None:
 
 
 def registered_hooks(tensor: TensorBase, kind: str) -> OrderedDict[int, Callable[..., Any]] | None:
-    """Return the hooks of a tensor by their place; None if there are none.
+    """Return the hooks of a tensor by their position; None if there are none.
 
     Parameters
     ----------

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.engine.passes import sequence_of
-from lucid.autograd.hooks import check_callable
+from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.modes.decorating import Decorating, F, check_bool
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import thread
@@ -16,19 +15,8 @@ from lucid.errors import GraphError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType, FrameType
 
     from lucid.autograd.engine.passes import Pass
-
-
-# By this a stack frame is recognised as one of the engine's loop, which sets it. The loop notes the node that runs in a
-# variable of its own and nowhere else: that costs it nothing.
-loop_code: CodeType | None = None
-
-
-def _node_of(frame: FrameType) -> Node | None:
-    """Return the node that runs, from a frame of the engine's loop."""
-    return cast("Node | None", frame.f_locals.get("node"))
 
 
 def current_graph_task_id() -> int:
@@ -67,22 +55,8 @@ def current_node() -> Node | None:
     >>> y.backward()
     MulBackward0
     """
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    while frame is not None:
-        if frame.f_code is loop_code:
-            return _node_of(frame)
-        frame = frame.f_back
-    return None
-
-
-def failed_node(error: BaseException) -> Node | None:
-    """Return what the outermost backward pass in the traceback of `error` was running; None if there is no pass."""
-    step = error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code is loop_code:
-            return _node_of(step.tb_frame)
-        step = step.tb_next
-    return None
+    # a pass that calls what was queued for its end runs no node any more, but one outside of it does
+    return next((this.node for this in reversed(thread.state.passes) if this.node is not None), None)
 
 
 def _current_pass(what: str) -> Pass:

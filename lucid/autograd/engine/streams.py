@@ -49,8 +49,8 @@ class PassStreams:
                 last = gpu.current_stream(index)
                 mark = gpu.mark(last)
                 context.__exit__()
-                for (place, address), stream in self._left.items():
-                    if place == index and address != last.ptr:
+                for (device, address), stream in self._left.items():
+                    if device == index and address != last.ptr:
                         stream.wait_event(mark)
 
 
@@ -80,10 +80,10 @@ def follow(this: Pass, node: Node, grad: Any) -> int | None:
     index = gpu.device_index(array)
     if type(node) is not AccumulateGrad:
         stream = node.extra.stream if node.extra is not None else None
-        place = index if stream is None or stream.device_id < 0 else stream.device_id
-        current = gpu.current_stream(place)
+        device = index if stream is None or stream.device_id < 0 else stream.device_id
+        current = gpu.current_stream(device)
         if not gpu.is_default(current) if stream is None else stream.ptr != current.ptr:
             if this.streams is None:
                 this.streams = PassStreams()
-            this.streams.go_on(gpu.default_stream() if stream is None else stream, place)
+            this.streams.go_on(gpu.default_stream() if stream is None else stream, device)
     return index

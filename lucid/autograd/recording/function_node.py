@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from lucid.autograd.function import Function
     from lucid.autograd.recording.context import FunctionCtx
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.saved_attributes import SavedTensor
+    from lucid.backend.arrays import Array
 
 
 class BackwardCFunction(Node):
@@ -31,7 +33,7 @@ class FunctionNode(BackwardCFunction):
         The call's context; its attributes can be read on the node too.
     arguments : int
         How many positional arguments the call had.
-    places : tuple of int
+    tensor_arguments : tuple of int
         Which of them are tensors: one edge each.
     targets : tuple
         Shape, dtype and array type of each tensor argument.
@@ -39,7 +41,7 @@ class FunctionNode(BackwardCFunction):
         Shape, dtype, array module and device of each output.
     """
 
-    __slots__ = ("arguments", "ctx", "forms", "kept", "outputs", "places", "targets")
+    __slots__ = ("arguments", "ctx", "forms", "kept", "outputs", "targets", "tensor_arguments")
 
     function: type[Function]
     ctx: FunctionCtx
@@ -58,7 +60,7 @@ class FunctionNode(BackwardCFunction):
         self.kept = Node.kept
         self.ctx.__lucid__.saved = None
 
-    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+    def backward(self, m: Namespace, grad: Array, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Return what the user's backward gives, checked against the inputs."""
         ctx = self.ctx
         received = grad if isinstance(grad, list) else [grad]  # pyright: ignore[reportUnknownVariableType]
@@ -76,7 +78,7 @@ class FunctionNode(BackwardCFunction):
         grads = self.function.__derivative__(ctx, *given)
         return self._checked(m, grads)
 
-    def _checked(self, m: Any, grads: Any) -> tuple[Any, ...]:
+    def _checked(self, m: Namespace, grads: Any) -> tuple[Any, ...]:
         """Return the gradients of the tensor arguments, of their shapes and dtypes.
 
         Raises
@@ -103,28 +105,28 @@ class FunctionNode(BackwardCFunction):
         for index, entry in enumerate(entries):
             if entry is not None and not isinstance(entry, TensorBase):
                 raise HookTypeError(f"{name}: gradient {index}: expected a Tensor or None, got {type(entry).__name__}")
-            if index not in self.places:
+            if index not in self.tensor_arguments:
                 if entry is not None:
                     raise GraphError(
                         f"{name} returned a gradient different from None at position {index}, but the corresponding "
                         "forward input was not a Tensor: expected None"
                     )
                 continue
-            place = self.places.index(index)
-            if entry is None or self.edges[place] is None:
+            number = self.tensor_arguments.index(index)
+            if entry is None or self.edges[number] is None:
                 checked.append(None)
                 continue
-            checked.append(self._fitted(m, entry, index, self.targets[place]))
+            checked.append(self._fitted(m, entry, index, self.targets[number]))
         return tuple(checked)
 
-    def _fitted(self, m: Any, grad: TensorBase, index: int, target: tuple[Any, Any, Any]) -> Any:
+    def _fitted(self, m: Namespace, grad: TensorBase, index: int, target: tuple[Any, Any, Any]) -> Any:
         """Return one gradient as the engine's form, summed to its input's shape and cast to its dtype."""
-        shape, dtype, place = target
+        shape, dtype, device = target
         array = grad.array
         name = f"{self.function.__qualname__}.backward"
-        if device_of(array) != place:
+        if device_of(array) != device:
             raise DeviceError(
-                f"{name}: gradient {index} is on another device than its input: expected {place}, got {describe(grad)}"
+                f"{name}: gradient {index} is on another device than its input: expected {device}, got {describe(grad)}"
             )
         if (array.dtype.kind == "c") != (dtype.kind == "c") and array.dtype.kind not in "fV":
             raise DtypeError(

@@ -19,7 +19,7 @@ class Namespace:
     """
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"no primitive is named {name!r}")
+        raise AttributeError(f"no primitive is named {name!r}", name=name, obj=self)
 
 
 class CudaNamespace(Namespace):
@@ -27,7 +27,7 @@ class CudaNamespace(Namespace):
 
     def __getattr__(self, name: str) -> Any:
         if name not in PRIMITIVES:
-            raise AttributeError(f"no primitive is named {name!r}")
+            raise AttributeError(f"no primitive is named {name!r}", name=name, obj=self)
         function = PRIMITIVES[name].gpu
         setattr(self, name, function)
         return function

@@ -12,7 +12,9 @@ from lucid.errors import NotDifferentiableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
+    from lucid.backend.arrays import Array
 
 
 # How many plans are kept for one primitive, and for one plan: patterns of operands are as many as a program likes.
@@ -58,7 +60,7 @@ class Rule:
         if "needs" not in self.arguments:
             return function
 
-        def run(m: Any, grad: Any, *arguments: Any) -> Any:
+        def run(m: Namespace, grad: Array, *arguments: Any) -> Any:
             return function(m, grad, *arguments, needs)
 
         return run
@@ -135,7 +137,7 @@ class Plan:
         saved: set[int] = set()
         outs: list[int] = []
         values: list[tuple[str, Any]] = []
-        places: list[list[tuple[str, Any]]] = []
+        sources: list[list[tuple[str, Any]]] = []
         for rule, _ in rules:
             taken: list[tuple[str, Any]] = []
             for argument in rule.arguments:
@@ -151,23 +153,23 @@ class Plan:
                 elif source not in values:
                     values.append(source)
                 taken.append(source)
-            places.append(taken)
+            sources.append(taken)
         values.sort(key=str)
         self.saves, self.saves_outs, self.values = tuple(sorted(saved)), tuple(outs), tuple(values)
-        place_of = {p: place for place, p in enumerate(self.saves)}
+        slot_of = {p: slot for slot, p in enumerate(self.saves)}
         self.node_type = primitive.node_type
         self.plain_values = (None,) * len(values)
         self.plain = (self, (), (), self.plain_values)
 
-        def place(kind: str, what: Any) -> Any:
+        def slot(kind: str, what: Any) -> Any:
             if kind == "input":
-                spots = tuple([place_of[p] for p in what])
-                return spots if primitive.variadic else spots[0]
+                slots = tuple([slot_of[p] for p in what])
+                return slots if primitive.variadic else slots[0]
             if kind == "out":
                 return len(saved) + outs.index(what)
             return len(saved) + len(outs) + values.index((kind, what))
 
-        takes = [tuple(place(kind, what) for kind, what in taken) for taken in places]
+        takes = [tuple(slot(kind, what) for kind, what in taken) for taken in sources]
         self.steps = tuple(
             (
                 rule.bound(tuple(wanted[p] for p in targets), conjugate=conjugate, cuda=cuda),
@@ -193,7 +195,7 @@ class Plan:
             if self.joint or (count <= 2 and type(targets) is int):
                 self.direct = self.steps[0][0]
 
-    def run(self, m: Any, grad: Any, pool: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def run(self, m: Namespace, grad: Array, pool: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the gradient of each operand from what `pool` holds."""
         if self.direct is not None:
             result = self.direct(m, grad, *pool)
@@ -217,7 +219,7 @@ class Plan:
 
 
 def taker(take: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
-    """Return the function that takes a rule's arguments from the pool; a tuple of places gives a list."""
+    """Return the function that takes a rule's arguments from the pool; a tuple of slots gives a list."""
     if any(type(i) is tuple for i in take):
         return lambda pool: [pool[i] if type(i) is int else [pool[j] for j in i] for i in take]
     if len(take) > 1:
@@ -230,7 +232,7 @@ def by_kernel(rule: Rule) -> Callable[..., Any]:
     kernel: Any = rule.cuda
 
     @functools.wraps(rule.function)
-    def run(m: Any, grad: Any, *arguments: Any) -> Any:
+    def run(m: Namespace, grad: Array, *arguments: Any) -> Any:
         if m is CUDA:
             grads = kernel(grad, *arguments)
             if grads is not NotImplemented:
@@ -248,7 +250,7 @@ def conjugated(rule: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(rule)
-    def run(m: Any, grad: Any, *arguments: Any) -> Any:
+    def run(m: Namespace, grad: Array, *arguments: Any) -> Any:
         grads = rule(m, m.conj(grad), *arguments)
         if isinstance(grads, tuple | list):
             return tuple(None if g is None else m.conj(g) for g in grads)  # pyright: ignore[reportUnknownVariableType]

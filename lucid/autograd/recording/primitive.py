@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.anomaly import note_forward
 from lucid.autograd.base import (
     INFERENCE,
     TensorBase,
@@ -19,20 +18,21 @@ from lucid.autograd.base import (
     wrap,
     wrap_on_graph,
 )
-from lucid.autograd.engine.node import next_sequence
 from lucid.autograd.modes.state import PLAIN, thread, unusual
+from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.saved import PackedTuple, pack_saved
 from lucid.autograd.recording.saved_attributes import expose
+from lucid.autograd.recording.short_path import binary, unary
 from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
 from lucid.backend.functions import cupy_functions, with_weak_numbers
 from lucid.errors import DeviceError, LucidError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lucid.autograd.base import Edge
 
@@ -60,6 +60,8 @@ class Primitive:
         That of the reference, if not given.
     inputs, settings : tuple of str, optional
         Names of the reference's parameters, where its code does not say them.
+    saved_as : mapping of str to str, optional
+        PyTorch's names of what rules name: ``b`` as ``exponent`` is ``grad_fn._saved_exponent``.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Primitive:
         name: str = "",
         inputs: tuple[str, ...] = (),
         settings: tuple[str, ...] = (),
+        saved_as: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name or reference.__name__.strip("_")
         self.reference = reference
@@ -81,6 +84,7 @@ class Primitive:
         self.outputs = outputs
         self.differentiable = differentiable
         self.holomorphic = holomorphic
+        self.saved_as = saved_as or {}
         # read off the code: `inspect.signature` for each primitive and rule is a tenth of the time of `import lucid`
         code = reference.__code__
         ends = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
@@ -98,7 +102,7 @@ class Primitive:
             raise ValueError(f"a primitive named {self.name} exists already")
         PRIMITIVES[self.name] = self
         setattr(CPU, self.name, self.cpu)
-        self.call = self
+        self.call = self.general = self
         self.__doc__ = reference.__doc__
 
     @property
@@ -109,6 +113,11 @@ class Primitive:
     @call.setter
     def call(self, function: Callable[..., Any]) -> None:
         setattr(GRAPH, self.name, function)
+
+    def shorten(self, general: Callable[..., Any]) -> None:
+        """Let calls take the short path, which leaves to `general` what it does not take."""
+        self.general = general
+        self.call = (unary if len(self.inputs) == 1 else binary)(self, general)
 
     def vjp(self, *names: Any, cuda: Callable[..., Any] | None = None) -> Any:
         """Attach a derivative rule: ``@op.vjp`` for all inputs, ``@op.vjp("a")`` for those that are named.
@@ -322,8 +331,7 @@ class Primitive:
         needed = tuple([edge is not None for edge in edges])
         plan = self.plan(needed, conjugate=conjugate, cuda=type(outs[0]) is not np.ndarray)
         node = plan.node_type()
-        node.extra = None
-        node.edges = tuple(edges)
+        attach(node, tuple(edges), outs[0])
         node.outputs = len(outs)
         saved: list[Any] = []
         owners: list[Any] = []
@@ -358,29 +366,21 @@ class Primitive:
             else:
                 values.append([arrays[p].dtype for p in what])
         node.kept = plan, tuple(saved), tuple(versions), tuple(values)
-        if unusual and thread.state.recording != PLAIN:
-            if thread.state.saved_hooks and saved:
-                # hooks see an output in its place in the graph, and hold nothing that keeps the node
-                outputs = range(len(plan.saves), len(saved))
-                for k in outputs:
-                    owners[k] = wrap_on_graph(saved[k], node.edge_of_saved(k), version_of(owners[k]))
-                node.kept = plan, PackedTuple(pack_saved(tuple(saved), tuple(owners))), (), tuple(values)
-                for k in outputs:
-                    owners[k].edge = None
-            if thread.state.anomaly is not None:
-                note_forward(node)
-        if type(outs[0]) is not np.ndarray:
-            node.keep_stream(outs[0])
-        node.sequence = next_sequence()
+        if unusual and saved and thread.state.saved_hooks:
+            # hooks see an output in its position in the graph, and hold nothing that keeps the node
+            outputs = range(len(plan.saves), len(saved))
+            for k in outputs:
+                owners[k] = wrap_on_graph(saved[k], node.edge_of_saved(k), version_of(owners[k]))
+            node.kept = plan, PackedTuple(pack_saved(tuple(saved), tuple(owners))), (), tuple(values)
+            for k in outputs:
+                owners[k].edge = None
         return node
 
     def device_error(self, operands: Sequence[Any]) -> DeviceError:
         """Return the error of operands on several devices."""
-        places = "; ".join(
-            f"operand {i} has {describe(o)}" for i, o in enumerate(operands) if isinstance(o, TensorBase)
-        )
+        got = "; ".join(f"operand {i} has {describe(o)}" for i, o in enumerate(operands) if isinstance(o, TensorBase))
         return DeviceError(
-            f"{self.name}: expected all tensors on the same device, got {places}; move one with .to(device)"
+            f"{self.name}: expected all tensors on the same device, got {got}; move one with .to(device)"
         )
 
     def __repr__(self) -> str:
@@ -400,10 +400,17 @@ def primitive(
     differentiable: tuple[int, ...] = (0,),
     cpu: Callable[..., Any] | None = None,
     holomorphic: bool = True,
+    saved_as: Mapping[str, str] | None = None,
 ) -> Any:
     """Declare a primitive from its reference forward; see :class:`Primitive`."""
     if reference is not None:
         return Primitive(reference)
     return functools.partial(
-        Primitive, view=view, outputs=outputs, differentiable=differentiable, cpu=cpu, holomorphic=holomorphic
+        Primitive,
+        view=view,
+        outputs=outputs,
+        differentiable=differentiable,
+        cpu=cpu,
+        holomorphic=holomorphic,
+        saved_as=saved_as,
     )

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.plan import Plan
     from lucid.autograd.recording.primitive import Primitive
+    from lucid.backend.arrays import Array
 
 
 class PrimitiveNode(Node):
@@ -31,7 +33,7 @@ class PrimitiveNode(Node):
 
     primitive: Primitive
 
-    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+    def backward(self, m: Namespace, grad: Array, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Return the gradient of each operand; None for all if there is no gradient to pass on."""
         plan, saved, versions, values = self.kept
         if saved is None or (versions and (len(versions) != 2 or versions[0][0] != versions[1])):
@@ -58,7 +60,9 @@ class PrimitiveNode(Node):
             # infinities, where NumPy's warnings are turned into errors
             return quiet(plan.run, m, grad, saved + values, self.edges)
 
-    def backward_to(self, wanted: tuple[bool, ...], m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+    def backward_to(
+        self, wanted: tuple[bool, ...], m: Namespace, grad: Array, quiet: Callable[..., Any]
+    ) -> tuple[Any, ...]:
         """Return the gradients of the wanted operands, and None for the others."""
         saved = self.check()
         if grad is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lucid.autograd.base import TensorBase, describe, version_of
 from lucid.autograd.engine.node import AccumulateGrad
-from lucid.autograd.hooks import hook_name
+from lucid.autograd.hooks.firing import hook_name
 from lucid.autograd.modes.state import inference_mode, thread
 from lucid.autograd.recording.saved import Packed, changed_error, saved_tensor, saved_tensors_hooks
 from lucid.autograd.recording.views import detached, live_edge
@@ -50,7 +50,7 @@ class Input:
         self.held: Any = Packed(hooks[0], tensor) if hooks and not leaf else tensor
 
     def again(self, name: str, index: int) -> Any:
-        """Return the tensor, or a new one at its place in the graph."""
+        """Return the tensor, or a new one at its position in the graph."""
         if isinstance(self.held, Packed):
             return saved_tensor(self.held, self.edge, self.version)
         if self.version[0] != self.count:

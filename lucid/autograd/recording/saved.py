@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, describe, version_of, wrap_on_graph
-from lucid.autograd.hooks import add_hook_note, check_callable, hook_name
+from lucid.autograd.hooks.firing import check_callable, fire, hook_name
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import no_grad, thread
 from lucid.errors import GraphError, HookError, HookTypeError, InplaceError
@@ -38,12 +38,12 @@ class Packed:
 
     def __init__(self, hooks: SavedTensorHooks, tensor: Any) -> None:
         version = version_of(tensor)[0]
+
+        def call(pack: Callable[[Any], Any], _: None) -> None:
+            self.payload = pack(tensor)
+
         with no_grad():
-            try:
-                self.payload = hooks.pack(tensor)
-            except Exception as error:
-                add_hook_note(error, hooks.pack, "pack hook", f"a saved tensor of {describe(tensor)}", 0)
-                raise
+            fire((hooks.pack,), call, None, "pack hook", lambda: f"a saved tensor of {describe(tensor)}")
         self.hooks = hooks
         self.shape = tensor.array.shape
         if tensor.version[0] != version:
@@ -53,22 +53,20 @@ class Packed:
 
     def unpack(self) -> Any:
         """Return the tensor that the unpack hook makes of the stored form."""
-        hook = self.hooks.unpack
         with no_grad():
-            try:
-                tensor = hook(self.payload)
-                if not isinstance(tensor, TensorBase):
-                    raise HookTypeError(
-                        f"unpack hook {hook_name(hook)}: expected a Tensor to be returned, got {type(tensor).__name__}"
-                    )
-                if tensor.array.shape != self.shape:
-                    raise HookError(
-                        f"unpack hook {hook_name(hook)}: expected a tensor of shape {self.shape}, as was packed, got "
-                        f"{describe(tensor)}"
-                    )
-            except Exception as error:
-                add_hook_note(error, hook, "unpack hook", "a saved tensor", 0)
-                raise
+            return fire((self.hooks.unpack,), self._unpacked, self.payload, "unpack hook", "a saved tensor")
+
+    def _unpacked(self, unpack: Callable[[Any], Any], payload: Any) -> TensorBase:
+        tensor = unpack(payload)
+        if not isinstance(tensor, TensorBase):
+            raise HookTypeError(
+                f"unpack hook {hook_name(unpack)}: expected a Tensor to be returned, got {type(tensor).__name__}"
+            )
+        if tensor.array.shape != self.shape:
+            raise HookError(
+                f"unpack hook {hook_name(unpack)}: expected a tensor of shape {self.shape}, as was packed, got "
+                f"{describe(tensor)}"
+            )
         return tensor
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import is_tuple
-from lucid.autograd.hooks import check_callable
+from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.recording.saved import Packed, PackedTuple, SavedTensorHooks, saved_tensor
 from lucid.autograd.recording.views import detached
 from lucid.errors import HookError
@@ -14,27 +14,15 @@ from lucid.errors import HookError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# PyTorch's names of what derivative rules name, for all ops and for one.
+    from lucid.autograd.recording.primitive import Primitive
+
+# PyTorch's names of what derivative rules name, where an op does not say others.
 NAMES = {"x": "self", "a": "self", "start": "self", "b": "other", "t": "target", "out": "result"}
-NAMES_OF_OP = {
-    "addmm": {"a": "mat1", "b": "mat2"},
-    "bias_activation": {"x": "input"},
-    "clamp": {"low": "min", "high": "max"},
-    "convolution": {"x": "input", "before": "padding"},
-    "hardtanh": {"low": "min_val", "high": "max_val"},
-    "embedding": {"index": "indices"},
-    "leaky_relu": {"slope": "negative_slope"},
-    "linear": {"x": "input"},
-    "matmul": {"b": "mat2"},
-    "normalise": {"x": "input"},
-    "pow": {"b": "exponent"},
-    "squared_difference": {"b": "target"},
-}
 
 
-def expose(primitive: Any, argument: str) -> None:
+def expose(primitive: Primitive, argument: str) -> None:
     """Give the nodes of `primitive` the attributes of what a rule of it names `argument`."""
-    name = NAMES_OF_OP.get(primitive.name, {}).get(argument) or NAMES.get(argument, argument)
+    name = primitive.saved_as.get(argument) or NAMES.get(argument, argument)
     if argument in primitive.settings:
         setattr(primitive.node_type, f"_saved_{name}", _Setting(argument))
     elif argument in primitive.inputs or argument in primitive.outputs:
@@ -54,7 +42,7 @@ class SavedTensor:
     unpack : callable
         Returns it as a tensor.
     write : callable
-        Puts what a pack hook returned in its place.
+        Stores what a pack hook returned instead.
 
     Examples
     --------
@@ -108,7 +96,7 @@ class SavedTensor:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether what is kept in a tensor's place is a number, or nothing."""
+    """Return whether what is kept instead of a tensor is a number, or nothing."""
     return value is None or isinstance(value, int | float | complex)
 
 
@@ -153,12 +141,12 @@ class _RawSaved(_Attribute):
             output = primitive.outputs.index(self.argument)
             kept = len(plan.saves) + plan.saves_outs.index(output) if output in plan.saves_outs else None
             return self.at(node, kept)
-        places = primitive.positions(self.argument, len(node.edges))
-        raw = tuple(self.at(node, plan.saves.index(p) if p in plan.saves else None) for p in places)
+        positions = primitive.positions(self.argument, len(node.edges))
+        raw = tuple(self.at(node, plan.saves.index(p) if p in plan.saves else None) for p in positions)
         return raw if primitive.variadic and self.argument == primitive.inputs[-1] else raw[0]
 
     def at(self, node: Any, k: int | None) -> SavedTensor:
-        """Return the `SavedTensor` of what `node` keeps at place `k`."""
+        """Return the `SavedTensor` of what `node` keeps in slot `k`."""
         return SavedTensor(
             f"{node.name()}.{self.name}", partial(_read, node, k), partial(_unpack, node, k), partial(_write, node, k)
         )
@@ -189,7 +177,7 @@ def _unpack(node: Any, k: int | None) -> Any:
 
 
 def _pair(node: Any, k: int) -> int | None:
-    """Return where the version counter of what is kept at place `k` stands; None if the versions are not kept."""
+    """Return where the version counter of what is kept in slot `k` stands; None if the versions are not kept."""
     _, saved, versions, _ = node.kept
     return 2 * sum(not is_number(value) for value in saved[:k]) if versions else None
 

@@ -1,7 +1,8 @@
-"""The short path of elementwise ops on NumPy: what `Primitive.__call__` does, without its generality.
+"""The short path: what `Primitive.__call__` does for an op of one or two operands, without its generality.
 
-An op on small tensors costs more for its bookkeeping than for its arithmetic. These callers handle float32 and float64
-tensors of one device and dtype (and Python numbers beside them) in straight-line code and leave the rest to `general`.
+An op on small tensors costs more for its bookkeeping than for its arithmetic. These callers handle NumPy arrays of one
+floating-point dtype, and Python numbers beside them, in straight-line code and leave the rest to `general`. What binds
+them to NumPy is the class of arrays, their dtypes, the plans, and ``primitive.cpu``, which computes.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ import numpy as np
 from lucid.autograd.base import TensorBase, broadcast_error, mark_inference, registered, version_of
 from lucid.autograd.engine.node import sequences
 from lucid.autograd.modes.state import PLAIN, NumPyComplaints, thread, unusual
-from lucid.autograd.recording.plan import Plan
 from lucid.autograd.recording.views import live_edge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.autograd.recording.plan import Plan
     from lucid.autograd.recording.primitive import Primitive
+    from lucid.backend.arrays import Array
 
-F32 = np.dtype(np.float32)
-F64 = np.dtype(np.float64)
-ndarray = np.ndarray
+# Promotion leaves them as they are, beside a Python number too, and no op that has a short path refuses them.
+F32, F64, F16 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)
+ndarray, asarray = np.ndarray, np.asarray
 
 # The class of tensors, as `register` has set it: a global costs half of what an attribute of `registered` does.
 Tensor: type[TensorBase] = TensorBase
@@ -35,31 +37,24 @@ def register(tensor: type[TensorBase]) -> None:
     Tensor = registered.tensor = tensor
 
 
-# What a plan keeps, as bits: first operand, second operand, output.
-FIRST, SECOND, BOTH, OUT = 1, 2, 3, 4
-
-
-def kept(plan: Plan) -> int:
-    """Return which of two operands and the output a plan saves."""
-    return sum(1 << p for p in plan.saves) | (OUT if plan.saves_outs else 0)
+# The operands, the output, and a number that is kept in place of an operand, as bits.
+FIRST, SECOND, BOTH, OUT, NUMBER = 1, 2, 3, 4, 8
 
 
 def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], Any]:
     """Return the caller of an op of one tensor."""
     cpu = primitive.cpu
-    differentiable = bool(primitive.seal())
-    plan = primitive.plan((True,)) if differentiable else Plan(primitive, (False,))
-    saves = kept(plan)
     node_type: Any = primitive.node_type
-    if plan.values:
-        raise TypeError(f"{primitive.name}: the short path keeps arrays only")
+    differentiable = bool(primitive.seal())
+    plan: Any
+    plan, saves, _ = form(primitive, FIRST)
 
     def call(x: Any) -> Any:
         if not isinstance(x, TensorBase):
             return general(x)
         array = x.array
         dtype = array.dtype
-        if type(array) is not ndarray or (dtype is not F32 and dtype is not F64):
+        if type(array) is not ndarray or (dtype is not F32 and dtype is not F64 and dtype is not F16):
             return general(x)
         state = thread.state
         edge = x.edge if x.origin is None or not differentiable else live_edge(x)
@@ -68,7 +63,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
             return general(x)
         out = state.quiet(cpu, array)
         if type(out) is not ndarray:
-            out = np.asarray(out)
+            out = asarray(out)
         tensor: Any = Tensor()
         tensor.array = out
         tensor.origin = None
@@ -103,54 +98,63 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     """Return the caller of an op of two tensors, or of a tensor and a number."""
     cpu = primitive.cpu
     name = primitive.name
-    # by number: 1 if only the first operand requires grad, 2 if only the second, 3 if both
-    plans: list[Any] = [None] * 4
-    differentiable = bool(primitive.seal())
-    if differentiable:
-        plans[1:] = [primitive.plan((True, False)), primitive.plan((False, True)), primitive.plan((True, True))]
     node_type: Any = primitive.node_type
-    saves_by = [0 if plan is None else kept(plan) for plan in plans]
-    # the operands whose shapes are kept, as bits
-    shapes_by = [0 if plan is None else sum(1 << what for _, what in plan.values) for plan in plans]
-    for plan in plans:
-        if plan is not None and any(kind != "shape" for kind, _ in plan.values):
-            raise TypeError(f"{name}: the short path keeps arrays and shapes only")
-
-    plans_by = list(zip(plans, saves_by, shapes_by, strict=True))
+    differentiable = bool(primitive.seal())
+    # by the operands that require grad, as bits
+    among_tensors: list[Any] = [form(primitive, needed) for needed in range(BOTH + 1)]
+    beside_number: list[Any] = [form(primitive, needed, number=BOTH - needed) for needed in range(BOTH)]
 
     def call(a: Any, b: Any) -> Any:
-        if type(b) is not Tensor and not isinstance(b, TensorBase):
-            return with_number(a, b) if type(b) is float or type(b) is int else general(a, b)
-        try:
-            x = a.array
-        except AttributeError:
-            return with_number(a, b) if type(a) is float or type(a) is int else general(a, b)
-        y = b.array
-        dtype = x.dtype
-        if y.dtype is not dtype or type(x) is not ndarray or (dtype is not F32 and dtype is not F64):
-            return general(a, b)
-        try:
-            out = cpu(x, y)
-        except ValueError as error:
-            raise broadcast_error(name, x, y) from error
-        except (TypeError, *NumPyComplaints):
-            # operands of two devices; or infinities, where NumPy's warnings are turned into errors
-            return general(a, b)
-        tensor: Any = Tensor()
-        tensor.array = out if type(out) is ndarray else np.asarray(out)
-        tensor.origin = None
-        if a.edge is b.edge is a.origin is b.origin is None:
-            tensor.edge = None
-            if unusual:
-                mark_inference(tensor)
-            return tensor
-        first = a.edge if a.origin is None or not differentiable else live_edge(a)
-        second = b.edge if b.origin is None or not differentiable else live_edge(b)
-        if first is not None:
-            needed = 1 if second is None else 3
+        only = None
+        if type(b) is Tensor or isinstance(b, TensorBase):
+            y = b.array
+            try:
+                x = a.array
+            except AttributeError:
+                x, only = a, b
+        elif isinstance(a, TensorBase):
+            x, y, only = a.array, b, a
         else:
-            needed = 0 if second is None else 2
-        if unusual and (recording := thread.state.recording) != PLAIN:
+            return general(a, b)
+        if only is None:
+            dtype = x.dtype
+            if (
+                y.dtype is not dtype
+                or type(x) is not ndarray
+                or (dtype is not F32 and dtype is not F64 and dtype is not F16)
+            ):
+                return general(a, b)
+            try:
+                out = cpu(x, y)
+            except ValueError as error:
+                raise broadcast_error(name, x, y) from error
+            except (TypeError, *NumPyComplaints):
+                # operands of two devices; or infinities, where NumPy's warnings are turned into errors
+                return general(a, b)
+            first = a.edge if a.origin is None or not differentiable else live_edge(a)
+            second = b.edge if b.origin is None or not differentiable else live_edge(b)
+            forms = among_tensors
+        else:
+            array, number = (x, b) if only is a else (y, a)
+            dtype = array.dtype
+            if type(array) is not ndarray or (dtype is not F32 and dtype is not F64 and dtype is not F16):
+                return general(a, b)
+            if type(number) is not float and type(number) is not int:
+                return general(a, b)
+            out = thread.state.quiet(cpu, x, y)
+            first = only.edge if only.origin is None or not differentiable else live_edge(only)
+            second = None
+            if only is b:
+                first, second = None, first
+            forms = beside_number
+        tensor: Any = Tensor()
+        tensor.array = out if type(out) is ndarray else asarray(out)
+        tensor.origin = None
+        if first is not None:
+            needed = FIRST if second is None else BOTH
+        else:
+            needed = 0 if second is None else SECOND
+        if needed and unusual and (recording := thread.state.recording) != PLAIN:
             if recording:
                 return general(a, b)
             needed = 0
@@ -160,7 +164,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
                 mark_inference(tensor)
             return tensor
         tensor.version = [0]
-        plan, saves, shapes = plans_by[needed]
+        plan, saves, shapes = forms[needed]
         node = node_type()
         node.extra = None
         node.outputs = 1
@@ -169,69 +173,25 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             values = plan.plain_values
         else:
             values = (x.shape, y.shape) if shapes == BOTH else (x.shape,) if shapes == FIRST else (y.shape,)
-        if not saves:
-            node.kept = plan.plain if values is plan.plain_values else (plan, (), (), values)
-        elif saves == BOTH:
-            try:
+        try:
+            if not saves:
+                node.kept = plan.plain if values is plan.plain_values else (plan, (), (), values)
+            elif saves == BOTH:
                 one, two = a.version, b.version
-            except AttributeError:
-                one, two = version_of(a), version_of(b)
-            node.kept = plan, (x, y), (one, one[0], two, two[0]), values
-        elif saves == FIRST:
-            one = version_of(a)
-            node.kept = plan, (x,), (one, one[0]), values
-        elif saves == SECOND:
-            two = version_of(b)
-            node.kept = plan, (y,), (two, two[0]), values
-        else:
+                node.kept = plan, (x, y), (one, one[0], two, two[0]), values
+            elif saves == FIRST:
+                one = a.version
+                node.kept = plan, (x,), (one, one[0]), values
+            elif saves == SECOND:
+                two = b.version
+                node.kept = plan, (y,), (two, two[0]), values
+            elif saves == NUMBER:
+                node.kept = plan, (b if only is a else a,), (), values
+            else:
+                node.kept = plan, *saved_and_versions(saves, (a, b, tensor), (x, y, tensor.array)), values
+        except AttributeError:
+            # a tensor that has had no version counter until now
             node.kept = plan, *saved_and_versions(saves, (a, b, tensor), (x, y, tensor.array)), values
-        node.sequence = next(sequences)
-        tensor.edge = (node, 0)
-        return tensor
-
-    def with_number(a: Any, b: Any) -> Any:
-        """Return the result of a tensor and a Python number, which is weak: it takes the tensor's dtype."""
-        if isinstance(a, TensorBase):
-            operand, needed = a, 1
-            array = x = a.array
-            y = b
-        elif isinstance(b, TensorBase):
-            operand, needed = b, 2
-            array = y = b.array
-            x = a
-        else:
-            return general(a, b)
-        dtype = array.dtype
-        if type(array) is not ndarray or (dtype is not F32 and dtype is not F64):
-            return general(a, b)
-        edge = operand.edge if operand.origin is None or not differentiable else live_edge(operand)
-        state = thread.state
-        recording = edge is not None and differentiable and (state.recording if unusual else PLAIN)
-        if recording and recording != PLAIN:
-            return general(a, b)
-        out = state.quiet(cpu, x, y)
-        tensor: Any = Tensor()
-        tensor.array = out if type(out) is ndarray else np.asarray(out)
-        tensor.origin = None
-        if not recording:
-            tensor.edge = None
-            if unusual:
-                mark_inference(tensor)
-            return tensor
-        plan = plans[needed]
-        node = node_type()
-        node.extra = None
-        node.outputs = 1
-        node.edges = (edge, None) if needed == 1 else (None, edge)
-        saves = saves_by[needed]
-        if saves:
-            node.kept = (
-                plan,
-                *saved_and_versions(saves, (a, b, tensor), (x, y, tensor.array)),
-                plan.plain_values,
-            )
-        else:
-            node.kept = plan.plain
         node.sequence = next(sequences)
         tensor.edge = (node, 0)
         return tensor
@@ -239,8 +199,24 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     return call
 
 
+def form(primitive: Primitive, needed: int, number: int = 0) -> tuple[Plan | None, int, int]:
+    """Return the plan of an op whose operands `needed` require grad, what it saves, and whose shapes it keeps.
+
+    The operand `number`, if there is one, is no tensor.
+    """
+    if not needed or not primitive.rules:
+        return None, 0, 0
+    plan = primitive.plan(tuple([bool(needed >> p & 1) for p in range(len(primitive.inputs))]))
+    if any(kind != "shape" for kind, _ in plan.values) or (plan.values and len(primitive.inputs) == 1):
+        raise TypeError(f"{primitive.name}: the short path keeps arrays, and shapes of two operands, only")
+    saves = sum(1 << p for p in plan.saves) | (OUT if plan.saves_outs else 0)
+    if not number:
+        return plan, saves, sum(1 << what for _, what in plan.values)
+    return plan, NUMBER if saves == number else saves | NUMBER if saves & number else saves, 0
+
+
 def saved_and_versions(
-    saves: int, operands: tuple[Any, Any, Any], arrays: tuple[Any, Any, Any]
+    saves: int, operands: tuple[Any, Any, Any], arrays: tuple[Array, Array, Array]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return those of two operands and the output that the bits of `saves` name, and the versions of the tensors."""
     saved: list[Any] = []

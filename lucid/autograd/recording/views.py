@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, TensorBase, describe, is_tuple, version_of, wrap
-from lucid.autograd.engine.node import AccumulateGrad, Node, next_sequence
+from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.modes.state import inference_mode, thread
+from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.autograd.recording.namespace import CUDA
 from lucid.backend import gpu
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
     from lucid.backend.arrays import Array
 
@@ -148,16 +150,12 @@ class CopySlices(Node):
     __slots__ = ("dims", "steps")
 
     def __init__(self, base: TensorBase, new_edge: Edge | None, steps: list[Step]) -> None:
-        self.edges = (base.edge, new_edge)
         # the dims from the widest stride to the narrowest: a view is taken again only of the same layout
         self.dims = tuple(sorted(range(base.array.ndim), key=lambda dim: -base.array.strides[dim]))
         self.steps = steps
-        self.extra = None
-        self.sequence = next_sequence()
-        if type(base.array) is not np.ndarray:
-            self.keep_stream(base.array)
+        attach(self, (base.edge, new_edge), base.array)
 
-    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+    def backward(self, m: Namespace, grad: Array, quiet: Callable[..., Any]) -> tuple[Any, ...]:
         """Return the gradient outside of the view for the old base, inside of it for the new values."""
         if grad is None:
             return None, None
@@ -275,7 +273,7 @@ def change_in_place(target: Any, value: Any) -> Any:
 
 
 def rebase(tensor: TensorBase, edge: Edge | None) -> None:
-    """Give `tensor` a new place in the graph; a retained gradient follows it."""
+    """Give `tensor` a new position in the graph; a retained gradient follows it."""
     old = tensor.edge
     tensor.edge = edge
     if old is not None and edge is not None and old[0].extra is not None:

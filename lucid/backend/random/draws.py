@@ -5,7 +5,7 @@ A draw of n values that need w words each takes words ``w*i .. w*i + w - 1`` of 
 ceil(w*n / 4) blocks. float64 and integers need w = 2, of which the first word is the low half of a 64-bit word;
 everything else needs one.
 
-The array code runs on NumPy and CuPy alike, ``kernels/philox.cuh`` holds the same functions for kernels, and all of
+The array code runs on NumPy and CuPy alike, ``philox.cuh`` holds the same functions for kernels, and all of
 them agree bit for bit: integers throughout, and floating point made of single IEEE operations (see
 ``lucid.backend.random.inverse_normal``). Half types are rounded from float32.
 """
@@ -34,6 +34,7 @@ from lucid.errors import ArgumentError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
     from lucid.backend.arrays import Array
 
@@ -54,13 +55,13 @@ def register_kernels(fill: Callable[..., bool]) -> None:
 
 
 def _draw(
-    xp: Any,
+    xp: ModuleType,
     generator: Generator,
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
     words_each: int,
     values_of: Callable[[Array], Array],
-    *kernel: Any,
+    *kernel: object,
 ) -> Array:
     """Array of ``shape`` filled with ``values_of`` its words; whatever can fail comes before the reservation.
 
@@ -92,10 +93,10 @@ def _float_dtype(name: str, dtype: Any) -> np.dtype[Any]:
 def uniform(
     generator: Generator,
     shape: tuple[int, ...],
-    dtype: Any,
+    dtype: object,
     low: float = 0.0,
     high: float = 1.0,
-    xp: Any = np,
+    xp: ModuleType = np,
 ) -> Array:
     """Uniform values low + k * ((high - low) / 2**b) in [low, high), k an integer of b random bits.
 
@@ -190,10 +191,10 @@ def _centred(words: Array, dtype: np.dtype[Any]) -> Array:
 def normal(
     generator: Generator,
     shape: tuple[int, ...],
-    dtype: Any,
+    dtype: object,
     mean: float = 0.0,
     std: float = 1.0,
-    xp: Any = np,
+    xp: ModuleType = np,
 ) -> Array:
     """Values mean + std * Z(u), normally distributed: Z the inverse distribution function, u uniform in (0, 1).
 
@@ -242,7 +243,9 @@ def normal(
     return _draw(xp, generator, shape, dtype, _float_words(dtype), values_of, "normal", *numbers)
 
 
-def exponential(generator: Generator, shape: tuple[int, ...], dtype: Any, rate: float = 1.0, xp: Any = np) -> Array:
+def exponential(
+    generator: Generator, shape: tuple[int, ...], dtype: object, rate: float = 1.0, xp: ModuleType = np
+) -> Array:
     """Exponential values -log(u) / rate, with u in (0, 1) as for ``normal``.
 
     Parameters are those of ``normal``, with ``rate`` in place of mean and deviation.
@@ -269,7 +272,7 @@ def exponential(generator: Generator, shape: tuple[int, ...], dtype: Any, rate: 
 
 
 def randint(
-    generator: Generator, low: int, high: int, shape: tuple[int, ...], dtype: Any = np.int64, xp: Any = np
+    generator: Generator, low: int, high: int, shape: tuple[int, ...], dtype: Any = np.int64, xp: ModuleType = np
 ) -> Array:
     """Integers low + floor(x * (high - low) / 2**64) in [low, high), x a random 64-bit word.
 
@@ -344,7 +347,7 @@ def _multiply_shift(words: Array, count: int) -> Array:
     return x_high
 
 
-def bernoulli(generator: Generator, p: float, shape: tuple[int, ...], xp: Any = np) -> Array:
+def bernoulli(generator: Generator, p: float, shape: tuple[int, ...], xp: ModuleType = np) -> Array:
     """Boolean values that are true with probability round(p * 2**32) / 2**32, so exactly never for 0, always for 1.
 
     A value is true where its word is below round(p * 2**32); dropout with drop probability q keeps where
@@ -382,7 +385,7 @@ def bernoulli_blocks(shape: tuple[int, ...]) -> int:
     return -(-math.prod(shape) // 4)
 
 
-def permutation(generator: Generator, n: int, xp: Any = np) -> Array:
+def permutation(generator: Generator, n: int, xp: ModuleType = np) -> Array:
     """Random order of 0 .. n-1, shape (n,), dtype int64: indices sorted by random 64-bit keys, ties by index.
 
     Raises

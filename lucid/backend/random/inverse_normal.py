@@ -2,7 +2,7 @@
 
 Made only of IEEE additions, subtractions, multiplications, divisions and square roots, each rounded once, and of
 integer operations: no library function whose last bit is a matter of platform, and no fused multiply-add.
-``kernels/philox.cuh`` holds the same operations in the same order.
+``philox.cuh`` holds the same operations in the same order.
 
 References
 ----------
@@ -11,11 +11,13 @@ Wichura: Algorithm AS 241: the percentage points of the normal distribution. App
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from lucid.backend.arrays import Array
 
 __all__ = ["inverse_normal", "minus_log"]
@@ -65,7 +67,7 @@ def _rational(x: Array, pair: tuple[tuple[float, ...], tuple[float, ...]]) -> Ar
     return value
 
 
-def minus_log(xp: Any, x: Array) -> Array:
+def minus_log(xp: ModuleType, x: Array) -> Array:
     """-log(x) for normal positive float64: x = 2**k * z, z in [sqrt(1/2), sqrt(2)), log z = 2 atanh((z-1) / (z+1))."""
     bits = x.view(np.int64)
     exponent = (bits - _SQRT_HALF_BITS) >> 52
@@ -86,7 +88,7 @@ def minus_log(xp: Any, x: Array) -> Array:
     return xp.negative(series, out=series)
 
 
-def inverse_normal(xp: Any, q: Array) -> Array:
+def inverse_normal(xp: ModuleType, q: Array) -> Array:
     """Z with P(normal <= Z) = 1/2 + q, float64, q in (-1/2, 1/2) not 0: AS 241."""
     distance = xp.abs(q)
     in_tail = distance > 0.425
@@ -102,7 +104,7 @@ def inverse_normal(xp: Any, q: Array) -> Array:
     return xp.where(in_tail, _normal_tail(xp, distance, q), values)
 
 
-def _normal_tail(xp: Any, distance: Array, q: Array) -> Array:
+def _normal_tail(xp: ModuleType, distance: Array, q: Array) -> Array:
     r = xp.sqrt(minus_log(xp, 0.5 - distance))
     far = r > 5.0
     values = _rational(r - 1.6, _TAIL)

@@ -6,7 +6,7 @@ Word ``i`` of the stream of ``seed`` at ``offset`` is::
               with c = (offset + i div 4) mod 2**64
     word(i) = block[i mod 4]
 
-so neither launch shape nor chunking can change a value. ``kernels/philox.cuh`` holds the same function for kernels.
+so neither launch shape nor chunking can change a value. ``philox.cuh`` holds the same function for kernels.
 
 References
 ----------
@@ -16,12 +16,13 @@ Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
     from numpy.typing import NDArray
 
@@ -55,7 +56,7 @@ def _round_keys(seed: int) -> NDArray[np.uint64]:
     return np.array(keys, np.uint64)[:, :, None]
 
 
-def philox4x32_10(xp: Any, counter_4n: Array, seed: int) -> Array:
+def philox4x32_10(xp: ModuleType, counter_4n: Array, seed: int) -> Array:
     """Words of n Philox4x32-10 blocks.
 
     One round maps (c0, c1, c2, c3) under the key (k0, k1) to
@@ -92,7 +93,7 @@ def philox4x32_10(xp: Any, counter_4n: Array, seed: int) -> Array:
     return words
 
 
-def word_chunks(xp: Any, blocks: int, seed: int, offset: int) -> Iterator[tuple[int, Array]]:
+def word_chunks(xp: ModuleType, blocks: int, seed: int, offset: int) -> Iterator[tuple[int, Array]]:
     """Index of the first word, and the words, of successive pieces of ``blocks`` blocks that start at ``offset``."""
     step = max(1, min(blocks, _CPU_CHUNK if xp is np else _DEVICE_CHUNK))
     index = xp.arange(step, dtype=np.uint64)
@@ -106,7 +107,7 @@ def word_chunks(xp: Any, blocks: int, seed: int, offset: int) -> Iterator[tuple[
         yield 4 * start, philox4x32_10(xp, counter, seed)
 
 
-def random_bits(xp: Any, n: int, seed: int, offset: int) -> Array:
+def random_bits(xp: ModuleType, n: int, seed: int, offset: int) -> Array:
     """First ``n`` words of the stream of ``seed`` at ``offset``, shape (n,), dtype uint32.
 
     Examples

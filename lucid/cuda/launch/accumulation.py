@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
-from lucid.cuda.launch.elementwise import Elementwise
+from lucid.cuda.launch.elementwise import KINDS, Elementwise
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS
 
 if TYPE_CHECKING:
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_TERMS", "SUMMABLE", "total"]
 
-# As in kernels/accumulation.cu.
-MAX_TERMS = 8
+MAX_TERMS = max(KINDS)
 
 SUMMABLE = frozenset(dtype for dtype, name in C_TYPES.items() if name in FLOATS)
 """The dtypes that there are kernels for."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel, Launcher
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel, Launcher
+from lucid.cuda.launch.signature import constant, packer
 from lucid.cuda.launch.transposition import transposed
 
 if TYPE_CHECKING:
@@ -25,9 +26,7 @@ INTEGERS = tuple(name for name in C_TYPES.values() if name not in FLOATS + BOOL)
 NUMBERS = FLOATS + INTEGERS
 ALL = NUMBERS + BOOL
 
-# As in kernels/elementwise.cuh.
-MAX_DIMS = 8
-PACK_BYTES = 16
+# Kernels by the number of operands.
 KINDS = {1: "unary", 2: "binary", 3: "ternary", 4: "quaternary", 8: "octonary"}
 
 THREADS = 256
@@ -109,21 +108,16 @@ class Elementwise:
     ) -> None:
         self.operands = operands
         self.out = None if out == "T" else _dtype_of(out)
-        self.instances: dict[Any, tuple[Kernel, tuple[tuple[str, ...], tuple[str, ...]]]] = {}
         # by dtype, shapes and strides: the shape of the output, and the launches for aligned data and for any
         self.launches: dict[Any, tuple[tuple[int, ...], Launch, Launch]] = {}
-        layout = f"{_parameter_bytes(len(operands) + 1)}s"
-        for kind in (FLOATS, INTEGERS + BOOL):
-            # numbers are passed as double beside floating-point arrays and as long long beside others
-            number = "d" if kind is FLOATS else "q"
-            codes = {"T": f"P{number}", "M": "Pq", "W": f"P{number}", "S": "d"}
-            signature = layout + "P" + "".join(codes[operand] for operand in operands)
-            names = [t for t in kind if t in dtypes]
-            pairs = [(_instance(t, functor, "true", out, operands), _instance(t, functor, "false", out, operands))
-                     for t in names]  # fmt: skip
-            if pairs:
-                kernel = Kernel(stem, KINDS[len(operands)], signature, tuple(i for pair in pairs for i in pair))
-                self.instances.update((_dtype_of(t), (kernel, pair)) for t, pair in zip(names, pairs, strict=True))
+        # by dtype: the instances for packs and for single elements
+        self.instances = {
+            dtype: tuple(_instance(t, functor, packed, out, operands) for packed in ("true", "false"))
+            for dtype, t in C_TYPES.items()
+            if t in dtypes
+        }
+        instances = itertools.chain(*self.instances.values())
+        self.kernel = Kernel(stem, KINDS[len(operands)], instances, packed=("Layout",))
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """Return the function of arrays and numbers; NotImplemented if it has no kernel for them.
@@ -141,7 +135,7 @@ class Elementwise:
             If the shapes do not fit each other.
         """
         dtype = out.dtype if self.out is None and out is not None else None
-        place: list[Any] = [None] if out is None else [out.shape, out.strides]
+        layouts: list[Any] = [None] if out is None else [out.shape, out.strides]
         values: list[Any] = []
         addresses = 0
         fractions = False
@@ -150,7 +144,7 @@ class Elementwise:
                 values.append(operand)
             elif type(operand) in _PYTHON_NUMBERS:
                 fractions = fractions or type(operand) is float
-                place.append(None)
+                layouts.append(None)
                 values += (0, operand)
             else:
                 try:
@@ -165,7 +159,7 @@ class Elementwise:
                 elif operand.dtype != dtype:
                     return NotImplemented
                 addresses |= address
-                place += (operand.shape, operand.strides)
+                layouts += (operand.shape, operand.strides)
                 values += (address, 0)
         if dtype is None:
             if out is None:
@@ -173,7 +167,7 @@ class Elementwise:
             dtype = out.dtype
         if dtype not in self.instances or (fractions and dtype.kind in "biu"):
             return NotImplemented
-        key = (dtype, *place)
+        key = (dtype, *layouts)
         known = self.launches.get(key) or self._prepare(key, operands, out)
         if known is None:
             return NotImplemented
@@ -181,7 +175,7 @@ class Elementwise:
         if out is None:
             out = gpu.cupy().empty(shape, self.out or dtype)
         target = out.data.ptr
-        launcher, grid, block, layout = general if (addresses | target) % PACK_BYTES else aligned
+        launcher, grid, block, layout = general if (addresses | target) % VECTOR_BYTES else aligned
         if grid:
             launcher(grid, block, layout, target, *values)
         return out
@@ -189,13 +183,13 @@ class Elementwise:
     def _prepare(self, key: tuple[Any, ...], operands: Sequence[Any], out: Any) -> Any:
         """Find the launches for a key and remember them."""
         dtype = key[0]
-        width = PACK_BYTES // dtype.itemsize
+        width = VECTOR_BYTES // dtype.itemsize
         plan = plan_of([_form(x) for x in operands], _form(out), (self.out or dtype).itemsize, width)
         if plan.general is None:
             return None
-        kernel, (packed, single) = self.instances[dtype]
+        packed, single = self.instances[dtype]
         aligned, general = (
-            (kernel[packed if layout.packed else single], layout.grid, layout.block, layout.parameter)
+            (self.kernel[packed if layout.packed else single], layout.grid, layout.block, layout.parameter)
             for layout in (plan.aligned, plan.general)
         )
         if len(self.launches) >= REMEMBERED:
@@ -235,7 +229,7 @@ def plan_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, w
         steps = [math.prod(shape[d + 1 :]) * out_bytes for d in range(len(shape))]
         out = shape, tuple(steps), out_bytes
     sizes, strides = collapsed(shape, [strides_in(shape, form) for form in (out, *operands)])
-    if len(sizes) > MAX_DIMS:
+    if len(sizes) > constant("elementwise.cuh", "MAX_DIMS"):
         return Plan(shape, None, None)
     count = math.prod(sizes)
     general = layout_of(sizes, strides, count, 0, packed=False)
@@ -275,15 +269,12 @@ def layout_of(sizes: Sequence[int], strides: Sequence[Sequence[int]], packs: int
     """Return the layout of so many packs and single elements, with sizes in packs along the innermost dimension."""
     threads = max(packs, tail)
     block = min(THREADS, threads) or 1
-    missing = MAX_DIMS - len(sizes)
+    missing = constant("elementwise.cuh", "MAX_DIMS") - len(sizes)
     by_operand = [[*steps, *[0] * missing] for steps in zip(*strides, strict=True)]
     words = [packs, tail, len(sizes), *sizes, *[1] * missing, *[step for steps in by_operand for step in steps]]
-    return Layout(-(-threads // block), block, packed, struct.pack(f"{len(words)}q", *words))
-
-
-def _parameter_bytes(operands: int) -> int:
-    """Return the size of the struct that `layout_of` packs."""
-    return 8 * (3 + MAX_DIMS + operands * MAX_DIMS)
+    return Layout(
+        -(-threads // block), block, packed, packer("elementwise.cuh", f"Layout<{len(by_operand)}>").pack(*words)
+    )
 
 
 def _dtype_of(name: str) -> np.dtype[Any]:

@@ -1,8 +1,8 @@
 """CUDA kernels from the files in ``kernels/``: declared, compiled on first use, launched in a few microseconds.
 
-A kernel is declared at module level by the name of its file, its own name, the types of its parameters and the template
-arguments that it is compiled for. Nothing is read or compiled before the first launch. All instances of a file for one
-dtype are compiled together; the logger ``lucid.cuda`` says so.
+A kernel is declared at module level by the name of its file, its own name and the template arguments that it is
+compiled for; the source says what parameters it has. Nothing is read or compiled before the first launch. All instances
+of a file for one dtype are compiled together; the logger ``lucid.cuda`` says so.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import ctypes
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import ml_dtypes
-import numpy as np
-
 from lucid.backend.locks import new_lock, new_rlock
 from lucid.cuda.launch.driver import CudaDriver
+from lucid.cuda.launch.signature import NUMBERS, source
 from lucid.cuda.launch.sources import joined
 from lucid.errors import KernelError
 
@@ -23,23 +21,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from ctypes import c_void_p
 
-__all__ = ["C_TYPES", "FLOATS", "KERNELS", "Driver", "Kernel", "Launcher", "Unit", "drive", "driver", "load", "unit"]
+    import numpy as np
+
+__all__ = [
+    "C_TYPES", "FLOATS", "KERNELS", "VECTOR_BYTES", "Driver", "Kernel", "Launcher", "Unit", "drive", "driver", "load",
+    "unit",
+]  # fmt: skip
 
 FLOATS = ("float", "double", "__half", "__nv_bfloat16")
 
 C_TYPES: Mapping[np.dtype[Any], str] = {
-    np.dtype(np.float32): "float",
-    np.dtype(np.float64): "double",
-    np.dtype(np.float16): "__half",
-    np.dtype(ml_dtypes.bfloat16): "__nv_bfloat16",
-    np.dtype(np.int8): "signed char",
-    np.dtype(np.uint8): "unsigned char",
-    np.dtype(np.int16): "short",
-    np.dtype(np.int32): "int",
-    np.dtype(np.int64): "long long",
-    np.dtype(np.bool_): "bool",
+    number.dtype: name for name, number in NUMBERS.items() if number.dtype.kind != "u" or number.dtype.itemsize == 1
 }
 """The dtypes that kernels know, and their names in CUDA C++."""
+
+VECTOR_BYTES = 16
+"""What a thread loads or stores at once at the most, where it is aligned: of the hardware, `Pack` of ``lucid.cuh``."""
 
 Extent = int | tuple[int, ...]
 
@@ -55,7 +52,7 @@ class Unit(NamedTuple):
     """What is compiled at once: kernels of one source."""
 
     name: str
-    """For messages, such as ``kernels/softmax.cu for float``."""
+    """For messages, such as ``softmax.cu for float``."""
     stem: str
     """The beginning of file names."""
     source: str
@@ -203,26 +200,31 @@ class Kernel:
         The file's name without ``.cu``.
     name : str
         The kernel's name, with its namespace.
-    signature : str
-        Codes of the parameters in order, as of the `struct` module with native alignment: P pointer, q long long,
-        i int, f float, d double, Q unsigned long long. A struct that is passed by value is spelled member by member.
     instances : iterable of tuple of str
         C++ template arguments of each instance; the first is the dtype by which instances are compiled together.
         ``()`` stands for a kernel that is no template.
+    packed : tuple of str
+        Structs that a launch gets as bytes, which :func:`lucid.cuda.launch.signature.packer` made before, for many
+        launches. The members of other structs that are passed by value are values of their own.
+
+    Notes
+    -----
+    Its parameters are read from the source when the first instance is asked for.
 
     Examples
     --------
-    >>> softmax = Kernel("softmax", "softmax_rows", "PPq", [(dtype,) for dtype in FLOATS])  # doctest: +SKIP
+    >>> softmax = Kernel("softmax", "softmax_rows", [(dtype,) for dtype in FLOATS])  # doctest: +SKIP
     >>> softmax["float"](rows, 256, x.data.ptr, y.data.ptr, columns)  # doctest: +SKIP
     """
 
-    def __init__(self, stem: str, name: str, signature: str, instances: Iterable[tuple[str, ...]]) -> None:
+    def __init__(
+        self, stem: str, name: str, instances: Iterable[tuple[str, ...]], *, packed: tuple[str, ...] = ()
+    ) -> None:
         self.stem = stem
         self.name = name
-        self.signature = signature
         self.instances = tuple(instances)
+        self.packed = packed
         self._launchers: dict[str | tuple[str, ...], Launcher] = {}
-        struct.calcsize(f"@{signature}")
         KERNELS.append(self)
 
     def __getitem__(self, arguments: str | tuple[str, ...]) -> Launcher:
@@ -246,17 +248,28 @@ class Kernel:
         """
         return f"{self.name}<{', '.join(instance)}>" if instance else self.name
 
+    def signature(self, instance: tuple[str, ...]) -> str:
+        """Codes of the parameters of an instance, read from the source.
+
+        Raises
+        ------
+        KernelError
+            If the source has no such kernel, or not with so many template arguments.
+        """
+        return source(f"{self.stem}.cu").signature(self.name.rpartition("::")[2], instance, self.packed)
+
     def _prepare(self, arguments: str | tuple[str, ...]) -> Launcher:
         instance = (arguments,) if isinstance(arguments, str) else arguments
         if instance not in self.instances:
             raise KernelError(
-                f"{self.expression(instance)} is not declared: kernels/{self.stem}.cu is compiled for "
+                f"{self.expression(instance)} is not declared: {self.stem}.cu is compiled for "
                 f"{', '.join(map(self.expression, self.instances))}"
             )
         group = instance[0] if instance else None
-        return self._launchers.setdefault(
-            arguments, Launcher(self.expression(instance), self.signature, lambda name: _handle(self.stem, group, name))
+        launcher = Launcher(
+            self.expression(instance), self.signature(instance), lambda name: _handle(self.stem, group, name)
         )
+        return self._launchers.setdefault(arguments, launcher)
 
 
 KERNELS: list[Kernel] = []
@@ -266,14 +279,14 @@ KERNELS: list[Kernel] = []
 def unit(stem: str, group: str | None) -> Unit:
     """Return what is declared of a file for one first template argument; None: the kernels that are no templates."""
     signatures = {
-        kernel.expression(instance): kernel.signature
+        kernel.expression(instance): kernel.signature(instance)
         for kernel in KERNELS
         if kernel.stem == stem
         for instance in kernel.instances
         if (instance[0] if instance else None) == group
     }
-    what = f"kernels/{stem}.cu" + (f" for {group}" if group else "")
-    return Unit(what, stem, joined(stem), signatures)
+    what = f"{stem}.cu" + (f" for {group}" if group else "")
+    return Unit(what, stem, joined(f"{stem}.cu"), signatures)
 
 
 def _handle(stem: str, group: str | None, name: str) -> c_void_p:

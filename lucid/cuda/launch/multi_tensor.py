@@ -1,6 +1,6 @@
 """Work on many arrays in a few launches, whatever their number: optimizer steps, gradient norm, clipping, unscaling.
 
-Addresses and sizes of the arrays travel by value in a launch's parameters (``kernels/tensors.cuh``), so nothing is
+Addresses and sizes of the arrays travel by value in a launch's parameters (``tensors.cuh``), so nothing is
 copied to the device before, and nothing waits for it. A row is a list of arrays of one shape and dtype that belong
 together, such as gradient, parameter and state.
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.signature import constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,27 +35,16 @@ _THREADS = 256
 _NORM_ORDERS = {1.0: "1", 2.0: "2", float("inf"): "0"}
 
 
-def _capacity(depth: int) -> int:
-    """Rows that a table holds: `table_capacity` of ``kernels/tensors.cuh``."""
-    return 3840 // (8 * depth + 12) // 2 * 2
+def _instances(*arguments: str) -> list[tuple[str, ...]]:
+    """Return the instances of each dtype: with each of these template arguments behind it, or alone without any."""
+    return [(t, *more) for t in FLOATS for more in ([(each,) for each in arguments] or [()])]
 
 
-def _kernel(stem: str, name: str, depth: int, settings: str, *arguments: tuple[str, ...]) -> Kernel:
-    """Declare a kernel that begins with a table of rows of `depth` arrays, their number, and the size of a chunk."""
-    rows = _capacity(depth)
-    signature = "P" * (depth * rows) + "q" * rows + "i" * rows + "ii" + settings
-    return Kernel(stem, f"lucid::{name}", signature, tuple((t, *more) for t in FLOATS for more in arguments or ((),)))
-
-
-_sgd = {depth: _kernel("sgd", "sgd", depth, "ddddii", (str(depth),)) for depth in (2, 3)}
-_adam = {depth: _kernel("adam", "adam", depth, "ddddddi", (str(depth),)) for depth in (4, 5)}
-_norm_partial = _kernel("gradients", "norm_partial", 1, "P", *((order,) for order in _NORM_ORDERS.values()))
-_norm_total = Kernel(
-    "gradients", "lucid::norm_total", "PPq", [(t, order) for t in FLOATS for order in _NORM_ORDERS.values()]
-)
-_clip_by_norm = _kernel("gradients", "clip_by_norm", 1, "Pd", *((u,) for u in FLOATS))
-_clip_by_value = _kernel("gradients", "clip_by_value", 1, "d")
-_unscale = _kernel("gradients", "unscale", 1, "dP")
+_norm_partial = Kernel("gradients", "lucid::norm_partial", _instances(*_NORM_ORDERS.values()))
+_norm_total = Kernel("gradients", "lucid::norm_total", _instances(*_NORM_ORDERS.values()))
+_clip_by_norm = Kernel("gradients", "lucid::clip_by_norm", _instances(*FLOATS))
+_clip_by_value = Kernel("gradients", "lucid::clip_by_value", _instances())
+_unscale = Kernel("gradients", "lucid::unscale", _instances())
 
 
 # ---- rows into tables ----
@@ -106,7 +96,7 @@ def _tables(rows: list[Row]) -> list[tuple[int, int, tuple[int, ...]]]:
     while chunk > _SMALLEST_CHUNK and sum(sizes) < chunk * _BLOCKS_WANTED:
         chunk //= 2
     depth = len(rows[0])
-    capacity = _capacity(depth)
+    capacity = constant("tensors.cuh", f"table_capacity({depth})")
     tables: list[tuple[int, int, tuple[int, ...]]] = []
     for start in range(0, len(rows), capacity):
         here, count = sizes[start : start + capacity], min(capacity, len(rows) - start)
@@ -135,37 +125,14 @@ def _change(kernel: Kernel, rows: Iterable[Row], *settings: Any, arguments: tupl
 # ---- steps of optimizers ----
 
 
-def sgd(
-    rows: list[Row],
-    *,
-    lr: float,
-    momentum: float,
-    fresh: float,
-    weight_decay: float,
-    nesterov: bool,
-    maximize: bool,
-) -> list[Row]:
-    """Change rows of gradient, parameter and, with momentum, buffer; returns the rows that have no kernel."""
-    depth = len(rows[0])
-    settings = lr, weight_decay, momentum, fresh, nesterov, maximize
-    return _change(_sgd[depth], rows, *settings, arguments=(str(depth),))
+def step_kernel(name: str, depths: Iterable[int]) -> Kernel:
+    """Declare ``lucid::name<T, DEPTH>`` of ``name.cu`` for these numbers of arrays in a row."""
+    return Kernel(name, f"lucid::{name}", _instances(*map(str, depths)))
 
 
-def adam(
-    rows: list[Row],
-    *,
-    beta1: float,
-    beta2: float,
-    size: float,
-    eps: float,
-    shrink: float,
-    weight_decay: float,
-    maximize: bool,
-) -> list[Row]:
-    """Change rows of gradient, parameter, and two or three means; returns the rows that have no kernel."""
-    depth = len(rows[0])
-    settings = beta1, beta2, size, eps, shrink, weight_decay, maximize
-    return _change(_adam[depth], rows, *settings, arguments=(str(depth),))
+def step(kernel: Kernel | None, rows: list[Row], *settings: float) -> list[Row]:
+    """Change rows of gradient, parameter and state; returns the rows that have no kernel."""
+    return _change(kernel, rows, *settings, arguments=(str(len(rows[0])),)) if kernel else rows
 
 
 # ---- gradients ----

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.signature import constant
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -18,12 +19,10 @@ Loop = tuple[int, int, int, int]
 # What this kernel takes: so many multiplications in all, so many for one element. It should need some microseconds for
 # them, as the copies do that it saves; beyond, cuBLAS is faster. The numbers are estimates, not measured on a GPU.
 MOST_WORK, LONGEST_SUM = 1 << 25, 512
-TILE, SIDE = 32, 8
 
 _stacks = Kernel(
     "product",
     "lucid::product_of_stacks",
-    "PPPqqqqqqqqqqiiiidd",
     (*((name, name) for name in FLOATS), ("__half", "float"), ("__nv_bfloat16", "float")),
 )
 
@@ -47,9 +46,10 @@ def multiply(a: Array, b: Array, out: Array, loops: list[Loop], alpha: float, be
     if len(loops) > 2 or depth > LONGEST_SUM or count * rows * depth * columns > MOST_WORK:
         return False
     inner, outer = (*loops, (1, 0, 0, 0))[:2]
-    tiles = -(-rows // TILE) * -(-columns // TILE)
+    tile, side = constant("product.cu", "TILE"), constant("product.cu", "SIDE")
+    tiles = -(-rows // tile) * -(-columns // tile)
     _stacks[C_TYPES[a.dtype], C_TYPES[out.dtype]](
-        count * tiles, (SIDE, SIDE), a.data.ptr, b.data.ptr, out.data.ptr,
+        count * tiles, (side, side), a.data.ptr, b.data.ptr, out.data.ptr,
         outer[1], inner[1], *_matrix_steps(a), outer[2], inner[2], *_matrix_steps(b), outer[3], inner[3],
         inner[0], rows, depth, columns, alpha, beta,
     )  # fmt: skip

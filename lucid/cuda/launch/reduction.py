@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.signature import constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -17,17 +18,14 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 __all__ = [
-    "AXES",
     "BLOCK",
-    "DTYPE_CODES",
     "FULL",
     "LARGEST",
-    "MAX_AXES",
     "PRODUCT",
     "SMALLEST",
     "SUM",
-    "VECTOR_BYTES",
     "Reduction",
+    "dtype_code",
     "merged_axes",
     "packed_axes",
     "power_of_two",
@@ -35,18 +33,9 @@ __all__ = [
     "rows_shape",
     "steps_of",
     "sum_over",
+    "too_many",
     "total_bytes",
 ]
-
-# As in kernels/reduction.cuh.
-MAX_AXES = 6
-VECTOR_BYTES = 16
-_NUMBERED = ("float", "double", "__half", "__nv_bfloat16", "signed char", "unsigned char", "short", "int", "long long")
-DTYPE_CODES = {dtype: (*_NUMBERED, "bool").index(name) for dtype, name in C_TYPES.items()}
-
-AXES = f"{1 + 2 * MAX_AXES}q"
-REDUCE = f"PPP{AXES}{AXES}qqidi"
-MERGE = "PPqqdi"
 
 # Loads of a thread before it is worth another one, and threads of a block.
 LOADS = 8
@@ -104,7 +93,7 @@ class Reduction:
     dtypes : iterable of str
         The C types that it takes.
     ordered : bool
-        Whether the op wants to know the places of elements; then there may be only one axis.
+        Whether the op wants to know the indices of elements; then there may be only one axis.
 
     Notes
     -----
@@ -127,9 +116,9 @@ class Reduction:
             dtype: ((name, f"lucid::{op}"), gathers(dtype)) for dtype, name in C_TYPES.items() if name in names
         }
         known = tuple([instance for instance, _ in self.instances.values()])
-        self.rows = Kernel(stem, "lucid::reduce_rows", REDUCE, known)
-        self.columns = Kernel(stem, "lucid::reduce_columns", REDUCE, known)
-        self.partials = Kernel(stem, "lucid::reduce_partials", MERGE, known)
+        self.rows = Kernel(stem, "lucid::reduce_rows", known)
+        self.columns = Kernel(stem, "lucid::reduce_columns", known)
+        self.partials = Kernel(stem, "lucid::reduce_partials", known)
 
     def __call__(
         self, x: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any, setting: float = 1.0, flavour: int = 0
@@ -184,6 +173,13 @@ def total_bytes(dtype: Any) -> int:
     return 4 if dtype.kind in "fV" and dtype.itemsize < 8 else 8
 
 
+@functools.cache
+def dtype_code(dtype: Any) -> int | None:
+    """Return the number by which the kernels know the dtype of a result; None if they do not."""
+    known = np.dtype(dtype)
+    return constant("reduction.cuh", known.name.upper()) if known in C_TYPES else None
+
+
 def power_of_two(count: int) -> int:
     """Return the smallest power of two that is at least `count`."""
     return 1 << max(count - 1, 0).bit_length()
@@ -214,10 +210,15 @@ def merged_axes(axes: Iterable[Axis]) -> list[Axis]:
     return found
 
 
+def too_many(axes: Sequence[Axis]) -> bool:
+    """Whether these are more axes than the kernels take."""
+    return len(axes) > constant("reduction.cuh", "MAX_AXES")
+
+
 def packed_axes(axes: Sequence[Axis]) -> tuple[int, ...]:
     """Return axes as the kernels take them."""
     known = axes or [(1, 0)]
-    missing = (0,) * (MAX_AXES - len(known))
+    missing = (0,) * (constant("reduction.cuh", "MAX_AXES") - len(known))
     return (len(known), *[size for size, _ in known], *missing, *[stride for _, stride in known], *missing)
 
 
@@ -235,7 +236,7 @@ def plan_of(
         first = sum((size - 1) * stride for size, stride in along if stride < 0 < size)
         along = sorted([(size, abs(stride)) for size, stride in along], key=lambda step: -step[1])
     reduced = merged_axes(along)
-    if max(len(kept), len(reduced)) > MAX_AXES:
+    if too_many(kept) or too_many(reduced):
         return None
     rows, length = math.prod([size for size, _ in kept]), math.prod([size for size, _ in along])
     width = VECTOR_BYTES // itemsize
@@ -309,7 +310,7 @@ SMALLEST = Reduction("reduction", "SmallestOver", total_bytes, C_TYPES.values())
 
 def reduced_as(op: Reduction, x: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any, setting: float = 1.0) -> Any:
     """Return what an op that writes any dtype gives as `dtype`; NotImplemented if there is no kernel for it."""
-    code = DTYPE_CODES.get(np.dtype(dtype))
+    code = dtype_code(dtype)
     return NotImplemented if code is None else op(x, dim, keepdim, dtype, setting, code)
 
 

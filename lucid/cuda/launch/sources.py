@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lucid.errors import KernelError
 
-__all__ = ["folder", "joined", "paste"]
+__all__ = ["files", "folder", "joined", "named", "paste"]
 
 _INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*(?:include|import|embed)(?:_next)?\b[ \t]*(?:"(?P<ours>[^"\n]+)"|<(?P<theirs>[^>\n]+)>)?.*$',
@@ -24,7 +24,7 @@ def folder() -> Path:
     Raises
     ------
     KernelError
-        If they are in neither place.
+        If they are in neither folder.
     """
     package = Path(__file__).parents[2]
     candidates = package / "kernels", package.parent / "kernels"
@@ -35,11 +35,35 @@ def folder() -> Path:
     raise KernelError(f"no {_MARK} in {candidates[0]} nor in {candidates[1]}: the installation of lucid is incomplete")
 
 
+def files() -> dict[str, Path]:
+    """Return the kernels and headers by their names, whatever family's folder they are in."""
+    return _files(folder())
+
+
 @cache
-def joined(stem: str) -> str:
-    """Return the text of ``kernels/<stem>.cu``, ready for a compiler."""
-    path = folder() / f"{stem}.cu"
-    return paste(path.read_text(encoding="utf-8"), f"kernels/{path.name}")
+def _files(where: Path) -> dict[str, Path]:
+    # by levels, since `**` leaves out folders that are links
+    return {path.name: path for level in ("*.cu*", "*/*.cu*") for path in where.glob(level)}
+
+
+def named(path: Path) -> str:
+    """Return what compilers and errors call a file: ``kernels/activation/softmax.cu``."""
+    return f"kernels/{path.relative_to(folder()).as_posix()}"
+
+
+@cache
+def joined(file: str) -> str:
+    """Return the text of a file in ``kernels/``, ready for a compiler.
+
+    Raises
+    ------
+    KernelError
+        If there is none of this name.
+    """
+    path = files().get(file)
+    if path is None:
+        raise KernelError(f"no file {file!r} in {folder()} or its folders")
+    return paste(path.read_text(encoding="utf-8"), named(path))
 
 
 def paste(text: str, name: str) -> str:
@@ -86,11 +110,11 @@ def paste(text: str, name: str) -> str:
                 return ""
             pasted.add(ours)
             # Told by the list of names, so that no path leads out of the folder.
-            if ours not in {path.name for path in folder().iterdir() if path.is_file()}:
+            path = files().get(ours)
+            if path is None:
                 raise KernelError(f'{name} includes "{ours}", which is none of the headers in {folder()}')
             line = text.count("\n", 0, match.start()) + 2
-            header = (folder() / ours).read_text(encoding="utf-8")
-            return f'{expand(header, f"kernels/{ours}")}\n#line {line} "{name}"'
+            return f'{expand(path.read_text(encoding="utf-8"), named(path))}\n#line {line} "{name}"'
 
         return f'#line 1 "{name}"\n{_INCLUDE.sub(include, text)}'
 

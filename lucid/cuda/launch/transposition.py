@@ -7,29 +7,31 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
+from lucid.cuda.launch.indexing import MAX_BLOCKS, REMEMBERED, UNITS
 from lucid.cuda.launch.kernels import Kernel
 from lucid.cuda.launch.reduction import merged_axes
-from lucid.cuda.launchers.indexing import MAX_BLOCKS, REMEMBERED, UNITS
+from lucid.cuda.launch.signature import constant
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 __all__ = ["transposed"]
 
-# As in kernels/copying.cu.
-TILE = 32
-BLOCK = (32, 8)
+# Rows of threads that go over a tile together.
+ROWS = 8
 # Dimensions shorter than this fill too little of a tile.
 SHORTEST = 16
 
-_transpose = Kernel("copying", "lucid::transpose", "PPqqqqqqq", [(unit,) for unit in UNITS.values()])
+_transpose = Kernel("copying", "lucid::transpose", [(unit,) for unit in UNITS.values()])
 
 
 @lru_cache(REMEMBERED)
-def _plan_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, tuple[int, ...]] | None:
-    """Return blocks and numbers of the kernel; None where there is no pair of dimensions to swap, or more than one."""
+def _plan_of(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[int, tuple[int, int], tuple[int, ...]] | None:
+    """Return grid, block and numbers of the kernel; None where not exactly one pair of dimensions is to be swapped."""
     axes = merged_axes([(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)])
-    inner = [place for place, (_, step) in enumerate(axes) if step == 1]
+    inner = [dim for dim, (_, step) in enumerate(axes) if step == 1]
     if not 2 <= len(axes) <= 3 or len(inner) != 1 or inner[0] == len(axes) - 1:
         return None
     columns, x_c = axes.pop()
@@ -38,8 +40,9 @@ def _plan_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
     if min(rows, columns) < SHORTEST or itemsize not in UNITS:
         return None
     out_r, out_b = (columns, rows * columns) if inner[0] == len(axes) else (batch * columns, columns)
-    blocks = batch * math.prod([-(-size // TILE) for size in (rows, columns)])
-    return min(blocks, MAX_BLOCKS), (batch, rows, columns, x_b, x_c, out_b, out_r)
+    tile = constant("copying.cu", "TILE")
+    blocks = batch * math.prod([-(-size // tile) for size in (rows, columns)])
+    return min(blocks, MAX_BLOCKS), (tile, ROWS), (batch, rows, columns, x_b, x_c, out_b, out_r)
 
 
 def transposed(x: Array) -> Any:
@@ -52,8 +55,8 @@ def transposed(x: Array) -> Any:
     plan = _plan_of(x.shape, x.strides, dtype.itemsize)
     if plan is None:
         return NotImplemented
-    blocks, numbers = plan
+    blocks, block, numbers = plan
     out = gpu.cupy().empty(x.shape, dtype)
     if blocks:
-        _transpose[UNITS[dtype.itemsize]](blocks, BLOCK, x.data.ptr, out.data.ptr, *numbers)
+        _transpose[UNITS[dtype.itemsize]](blocks, block, x.data.ptr, out.data.ptr, *numbers)
     return out

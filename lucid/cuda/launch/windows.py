@@ -10,9 +10,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGEST_INT", "Images", "addressable", "images", "launch_shape", "packed"]
 
-# Codes of the struct module for Steps and Windows of kernels/windows.cuh.
-STEPS, WINDOWS = "qqqq", "iiiiiiiiiiii"
-
 _THREADS = 256
 _LARGEST_GRID_Y = 65_535
 LARGEST_INT = 2**31 - 1
@@ -49,8 +46,8 @@ def images(x: Array, count: int) -> Images | None:
     itemsize: int = x.dtype.itemsize
     steps = [stride // itemsize for stride in x.strides]
     shape: Any = (*[1] * (2 - lead), *x.shape[:lead], *[1] * (2 - count), *x.shape[lead:])
-    spread: Any = (*[0] * (2 - lead), *steps[:lead], *[0] * (2 - count), *steps[lead:])
-    return Images(shape, spread)
+    strides: Any = (*[0] * (2 - lead), *steps[:lead], *[0] * (2 - count), *steps[lead:])
+    return Images(shape, strides)
 
 
 def addressable(axes: Any) -> bool:
@@ -58,7 +55,7 @@ def addressable(axes: Any) -> bool:
     for size, out, kernel, stride, before, dilation in axes:
         if max(size, out * stride) + before + kernel * dilation + stride > LARGEST_INT:
             return False
-    return max(math.prod(axis[place] for axis in axes) for place in range(3)) <= LARGEST_INT
+    return max(math.prod(axis[k] for axis in axes) for k in range(3)) <= LARGEST_INT
 
 
 def packed(axes: Any) -> tuple[int, ...]:

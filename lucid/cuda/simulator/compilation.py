@@ -87,7 +87,11 @@ _IN_STEP = frozenset({"argpartition_kernel", "partition_kernel"})
 
 @cache
 def _headers() -> str:
-    paths = [FOLDER / "runtime.h", *sorted(FOLDER.glob("device/*.h")), *sorted(FOLDER.glob("toolkit/**/*.h"))]
+    paths = [
+        FOLDER / "execution" / "runtime.h",
+        *sorted(FOLDER.glob("device/*.h")),
+        *sorted(FOLDER.glob("toolkit/**/*.h")),
+    ]
     return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 

@@ -22,13 +22,12 @@ __all__ = ["FOLDER", "SOURCES", "capacity", "executes", "library", "only_blocks"
 FOLDER = Path(__file__).parent
 # The driver holds the CUDA runtime, NVRTC, and what runs kernels.
 DRIVER = "libcuda.so.1"
-SOURCES = (
-    "runtime.cpp", "memory.cpp", "races.cpp", "undefined.cpp", "signals.cpp", "libraries/errors.cpp",
-    "libraries/devices.cpp", "libraries/allocation.cpp", "libraries/streams.cpp", "libraries/copies.cpp",
-    "libraries/modules.cpp", "libraries/nvrtc.cpp", "libraries/order.cpp", "libraries/capture.cpp",
-    "libraries/graphs.cpp", "libraries/host_memory.cpp",
-)  # fmt: skip
-_OPTIONS = ("-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden")
+SOURCES = tuple(
+    sorted(
+        path.relative_to(FOLDER).as_posix() for part in ("execution", "host") for path in (FOLDER / part).rglob("*.cpp")
+    )
+)
+_OPTIONS = ("-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-I.")
 
 _lock = new_lock()
 

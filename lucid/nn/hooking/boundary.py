@@ -7,15 +7,18 @@ outputs leads to it, never the other way round, so that neither outlives the gra
 from __future__ import annotations
 
 import warnings
+from functools import partial
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.autograd.anomaly import note_forward
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap, wrap_on_graph
-from lucid.autograd.engine.node import Node, next_sequence
-from lucid.autograd.hooks import add_hook_note, check_replacement, hook_name
+from lucid.autograd.engine.node import Node
+from lucid.autograd.hooks.firing import fire, hook_name
+from lucid.autograd.hooks.gradients import check_replacement
 from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import View, live_edge
 from lucid.backend.arrays import namespace, on
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.autograd.base import Edge
+    from lucid.autograd.hooks.table import Entry
     from lucid.nn.module.module import Module
 
 
@@ -124,15 +128,8 @@ class Frontier(Node):
             expected.append((array.shape, array.dtype))
             views.append(view_at(tensor, None if edges[number] is None else (self, number), view_type))
         self.expected = expected
-        self.edges = tuple(edges)
         self.outputs = len(edges)
-        self.extra = None
-        on_device = next((t.array for t in tensors if type(t.array) is not np.ndarray), None)
-        if on_device is not None:
-            self.keep_stream(on_device)
-        if thread.state.anomaly is not None:
-            note_forward(self)
-        self.sequence = next_sequence()
+        attach(self, tuple(edges), next((t.array for t in tensors if type(t.array) is not np.ndarray), None))
         return views
 
     def join_one(self, tensor: Any, view_type: type[BoundaryView]) -> Any:
@@ -142,14 +139,8 @@ class Frontier(Node):
         edge = tensor.edge if tensor.origin is None else live_edge(tensor)
         if edge is None:
             return None
-        self.edges = (edge,)
         self.outputs = 1
-        self.extra = None
-        if type(array) is not np.ndarray:
-            self.keep_stream(array)
-        if thread.state.anomaly is not None:
-            note_forward(self)
-        self.sequence = next_sequence()
+        attach(self, (edge,), array)
         return view_at(tensor, (self, 0), view_type)
 
     def fire(self, grads: list[Any]) -> list[Any]:
@@ -182,26 +173,21 @@ class ModuleInputBackward(Frontier):
     ----------
     module : Module
         What is called. It is held by the graph of its outputs, so that the hooks fire also if nobody else holds it.
-    pre_hooks, hooks : sequence of (int, callable, Form or None)
-        Full backward pre-hooks and full backward hooks, in the order of firing.
+    pre_hooks, hooks : sequence of Entry
+        Full backward pre-hooks and full backward hooks, in the order of firing, each with its `Form` or None.
     """
 
     __slots__ = ("deep", "hooks", "joined", "module", "pre_hooks", "with_kwargs")
 
-    def __init__(
-        self,
-        module: Module,
-        pre_hooks: Sequence[tuple[int, Callable[..., Any], Form | None]],
-        hooks: Sequence[tuple[int, Callable[..., Any], Form | None]],
-    ) -> None:
+    def __init__(self, module: Module, pre_hooks: Sequence[Entry], hooks: Sequence[Entry]) -> None:
         self.module = module
         self.pre_hooks = pre_hooks
         self.hooks = hooks
         self.deep = self.with_kwargs = False
-        for _, _, form in hooks:
-            if form is not None:
-                self.deep |= form.structured
-                self.with_kwargs |= form.with_kwargs
+        for hook in hooks:
+            if hook.option is not None:
+                self.deep |= hook.option.structured
+                self.with_kwargs |= hook.option.with_kwargs
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with a view in place of each tensor, if one of them requires grad."""
@@ -262,25 +248,27 @@ class ModuleInputBackward(Frontier):
             # gradients that did not come through the module's outputs, as in a double backward
             return grads
         outputs, end = waiting
-        if any(g is None for g in grads):
+        if NoneType in map(type, grads):
             grads = self.with_zeros(grads, outputs)
-        for index, (_, hook, form) in enumerate(self.hooks):
-            try:
-                if form is None and self.skeleton is None and end.skeleton is None:
-                    numbers: Any = None
-                    result = hook(self.module, tuple(grads), tuple(outputs))
-                else:
-                    numbers = self.numbers(form or FULL)
-                    result = hook(self.module, *filled(numbers, grads), end.grad_output(outputs, form or FULL))
-                if result is not None:
-                    if numbers is None or len(numbers) == 1:
-                        result = (result,)
-                        numbers = (tuple(range(len(grads))),) if numbers is None else numbers
-                    grads = replaced(hook, "full backward hook", "grad_input", result, numbers, grads, self.expected)
-            except Exception as error:
-                self.note(error, hook, "full backward hook", index)
-                raise
-        return grads
+        return fire(self.hooks, partial(self.call_hook, outputs, end), grads, "full backward hook", self.owner)
+
+    def call_hook(
+        self, outputs: list[Any], end: ModuleOutputBackward, hook: Entry, grads: list[Any]
+    ) -> list[Any] | None:
+        """Return what takes the place of the gradients of the inputs, if the hook returns any."""
+        form = hook.option
+        if form is None and self.skeleton is None and end.skeleton is None:
+            numbers: Any = None
+            result = hook.func(self.module, tuple(grads), tuple(outputs))
+        else:
+            numbers = self.numbers(form or FULL)
+            result = hook.func(self.module, *filled(numbers, grads), end.grad_output(outputs, form or FULL))
+        if result is None:
+            return None
+        if numbers is None or len(numbers) == 1:
+            result = (result,)
+            numbers = (tuple(range(len(grads))),) if numbers is None else numbers
+        return replaced(hook, "full backward hook", "grad_input", result, numbers, grads, self.expected)
 
     def with_zeros(self, grads: list[Any], outputs: list[Any]) -> list[Any]:
         """Return the gradients with zeros for inputs that forward did not use, and for those that need none.
@@ -303,24 +291,23 @@ class ModuleInputBackward(Frontier):
             stacklevel=2,
         )
         nothing: list[Any] = [None] * len(self.expected)
-        for index, (_, hook, form) in enumerate(self.hooks):
-            try:
-                given = filled(self.numbers(form or FULL), nothing)
-                result = hook(self.module, *given, end.grad_output(outputs, form or FULL))
-                found: list[Any] = []
-                map_leaves(result, lambda leaf: None if leaf is None else found.append(leaf))  # noqa: B023  used at once
-                if found:
-                    raise HookError(
-                        f"full backward hook {hook_name(hook)}: no input of the module requires grad: expected None, "
-                        f"or None for all gradients, got {type(found[0]).__name__}"
-                    )
-            except Exception as error:
-                self.note(error, hook, "full backward hook", index)
-                raise
 
-    def note(self, error: Exception, hook: Any, kind: str, index: int) -> None:
-        """Note on `error` which hook raised it."""
-        add_hook_note(error, hook, kind, module_path(self.module), index)
+        def call(hook: Entry, _: None) -> None:
+            form = hook.option or FULL
+            result = hook.func(self.module, *filled(self.numbers(form), nothing), end.grad_output(outputs, form))
+            found: list[Any] = []
+            map_leaves(result, lambda leaf: None if leaf is None else found.append(leaf))
+            if found:
+                raise HookError(
+                    f"full backward hook {hook_name(hook)}: no input of the module requires grad: expected None, or "
+                    f"None for all gradients, got {type(found[0]).__name__}"
+                )
+
+        fire(self.hooks, call, None, "full backward hook", self.owner)
+
+    def owner(self) -> str:
+        """Return in words what the hooks hang on."""
+        return module_path(self.module)
 
     def numbers(self, form: Form) -> tuple[Any, ...]:
         """Return the skeleton of the inputs as a hook asked for it, with those by name if it did."""
@@ -353,17 +340,16 @@ class ModuleOutputBackward(Frontier):
     def fire(self, grads: list[Any]) -> list[Any]:
         """Run the full backward pre-hooks, and the full hooks of a module without inputs to wait for."""
         call = self.call
-        for index, (_, hook, form) in enumerate(call.pre_hooks):
-            try:
-                numbers = self.numbers(form or PRE)
-                result = hook(call.module, filled(numbers, grads))
-                if result is not None:
-                    grads = replaced(
-                        hook, "full backward pre-hook", "grad_output", result, numbers, grads, self.expected
-                    )
-            except Exception as error:
-                call.note(error, hook, "full backward pre-hook", index)
-                raise
+        kind = "full backward pre-hook"
+
+        def call_hook(hook: Entry, grads: list[Any]) -> list[Any] | None:
+            numbers = self.numbers(hook.option or PRE)
+            result = hook.func(call.module, filled(numbers, grads))
+            if result is None:
+                return None
+            return replaced(hook, kind, "grad_output", result, numbers, grads, self.expected)
+
+        grads = fire(call.pre_hooks, call_hook, grads, kind, call.owner)
         if call.joined:
             thread.state.passes[-1].between[call] = grads, self
         elif call.hooks:
@@ -404,6 +390,8 @@ def counted(tensors: list[Any]) -> Callable[[Any], int | None]:
 
 def filled(numbers: Any, grads: list[Any]) -> Any:
     """Return the skeleton `numbers` with the gradient in place of each number."""
+    if numbers == (0,):  # what most hooks ask for
+        return (grads[0],)
     return map_leaves(numbers, lambda number: None if number is None else grads[number])
 
 
@@ -427,10 +415,10 @@ def replaced(
         )
         raise (HookTypeError if error.other_type else HookError)(message) from None
     after = list(grads)
-    for place, new in pairs:
-        if place is None:
+    for number, new in pairs:
+        if number is None:
             continue
         if new is not None:
-            check_replacement(hook, kind, new, expected[place], grads[place])
-        after[place] = new
+            check_replacement(hook, kind, new, expected[number], grads[number])
+        after[number] = new
     return after

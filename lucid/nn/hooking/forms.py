@@ -6,7 +6,7 @@ import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.hooks import check_callable, hook_name
+from lucid.autograd.hooks.firing import check_callable, hook_name
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
-from lucid.autograd.engine.node import next_sequence
+from lucid.autograd.hooks.firing import fire
 from lucid.autograd.modes.state import PLAIN, thread, unusual
 from lucid.autograd.recording import short_path
+from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import live_edge
 from lucid.nn.hooking.boundary import InputView, ModuleInputBackward, ModuleOutputBackward, OutputView, replaced
@@ -23,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
+    from lucid.autograd.hooks.table import ActiveHooks, Entry
     from lucid.nn.hooking.boundary import BoundaryView, Frontier
+    from lucid.nn.hooking.calling import Call
     from lucid.nn.module.module import Module
 
 
@@ -31,11 +32,7 @@ def join(node: Frontier, tensor: Any, edge: Edge, version: list[int], view_type:
     """Return a view of `tensor`, which is at `edge` and counts its changes in `version`, joined to `node`."""
     array = tensor.array
     node.expected = [(array.shape, array.dtype)]
-    node.edges = (edge,)
-    node.extra = None
-    if type(array) is not np.ndarray:
-        node.keep_stream(array)
-    node.sequence = next_sequence()
+    attach(node, (edge,), array)
     origin: Any = view_type.__new__(view_type)
     origin.parent = origin.base = tensor if tensor.origin is None else tensor.origin.base
     view: Any = short_path.Tensor()
@@ -89,18 +86,15 @@ class OneTensorCall(ModuleInputBackward):
             return super().backward(m, grad, quiet)
         dtype = self.expected[0][1]
         tensor = wrap(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))
-        outputs = (wrap(waiting[0]),)
-        hook: Any = None
-        at = 0
-        try:
-            for at, (_, hook, _) in enumerate(self.hooks):  # noqa: B007  read where a hook has raised
-                result = hook(self.module, (tensor,), outputs)
-                if result is not None:
-                    kind = "full backward hook"
-                    (tensor,) = replaced(hook, kind, "grad_input", (result,), ((0,),), [tensor], self.expected)
-        except Exception as error:
-            self.note(error, hook, "full backward hook", at)
-            raise
+        module, outputs, kind = self.module, (wrap(waiting[0]),), "full backward hook"
+
+        def call(hook: Entry, grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
+            result = hook.func(module, grads, outputs)
+            if result is None:
+                return None
+            return tuple(replaced(hook, kind, "grad_input", (result,), ((0,),), [*grads], self.expected))
+
+        (tensor,) = fire(self.hooks, call, (tensor,), kind, self.owner)
         return (None if tensor is None else tensor.array,)
 
 
@@ -128,24 +122,27 @@ class OneTensorEnd(ModuleOutputBackward):
         return (grad,)
 
 
-def call_with_hooks(module: Any, x: Any, fire_forward_hooks: Callable[..., Any]) -> Any:
+def call_with_hooks(module: Any, active: ActiveHooks, x: Any, general: type[Call]) -> Any:
     """Return the output of ``module(x)`` joined to its full backward hooks; NotImplemented where that takes more.
 
-    `fire_forward_hooks` is called for those that forward itself has registered.
+    The form `general` fires the forward hooks that forward itself has registered.
 
-    The general form looks at the rest: no tensor, no gradient, anomaly detection, hooks for saved tensors, hooks that
-    ask for structure or keyword arguments.
+    The general form looks at the rest: no tensor, no gradient, anomaly detection, hooks for saved tensors, other hooks
+    beside these, hooks that ask for structure or keyword arguments.
     """
-    if not isinstance(x, TensorBase) or (unusual and thread.state.recording != PLAIN):
+    if len(active) != 1 or not isinstance(x, TensorBase) or (unusual and thread.state.recording != PLAIN):
+        return NotImplemented
+    hooks = active.get("_backward_hooks")
+    if hooks is None:
         return NotImplemented
     table = module._backward_hooks  # noqa: SLF001  the module's own call
     edge = x.edge if x.origin is None else live_edge(x)
     version = version_of(x)
     if edge is None or version is INFERENCE or table.options:
         return NotImplemented
-    call = OneTensorCall(module, table.active["_backward_hooks"] or table.snapshot())
+    call = OneTensorCall(module, hooks or table.snapshot())
     view = join(call, x, edge, version, InputView)
     output = module.forward(view)
-    if not table.active.backward or everywhere:
-        output = fire_forward_hooks(module, (view,), {}, output, None)
+    if "_forward_hooks" in active or everywhere:
+        output = general(module, (view,), {}, output).fire_forward_hooks()
     return call.leave(output)

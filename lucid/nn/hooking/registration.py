@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.hooks.table import RemovableHandle, TableAttribute, register
 from lucid.nn.hooking.boundary import FULL, PRE, Form
 from lucid.nn.hooking.forms import is_full_backward_hook, takes_pytorch_form
-from lucid.nn.hooking.tables import RemovableHandle, TableAttribute, register
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class HookMethods:
     """The hook tables of a module, under PyTorch's names, and the methods that fill them.
 
-    Every registration returns a `lucid.nn.hooks.RemovableHandle`. A table maps handle ids to hooks; those named after
-    another with a suffix mark which of its hooks were registered with that option.
+    Every registration returns a `lucid.nn.hooks.RemovableHandle`; what cannot be called it refuses with a TypeError. A
+    table maps handle ids to hooks; those named after another with a suffix mark which of its hooks were registered with
+    that option.
     """
 
     _forward_pre_hooks = TableAttribute(counted=True)
@@ -49,11 +50,6 @@ class HookMethods:
         with_kwargs : bool
             Whether it is called ``hook(module, args, kwargs)`` and returns None or ``(args, kwargs)``.
 
-        Raises
-        ------
-        TypeError
-            If `hook` cannot be called.
-
         Examples
         --------
         >>> import lucid
@@ -83,11 +79,6 @@ class HookMethods:
         always_call : bool
             Whether it is also called when `forward` or an earlier hook has raised an `Exception`; `output` is None if
             there is none. What it raises then becomes a warning, and the first error goes on.
-
-        Raises
-        ------
-        TypeError
-            If `hook` cannot be called.
 
         Examples
         --------
@@ -120,11 +111,6 @@ class HookMethods:
             `register_full_backward_hook`.
         structured : bool
             Whether `grad_output` has the structure of the output, with None in place of what is no tensor.
-
-        Raises
-        ------
-        TypeError
-            If `hook` cannot be called.
 
         Examples
         --------
@@ -175,11 +161,6 @@ class HookMethods:
         structured : bool
             Whether gradients come in the structure of the arguments and of the output, with lists, dictionaries and
             dataclasses in them, and None in place of what is no tensor.
-
-        Raises
-        ------
-        TypeError
-            If `hook` cannot be called.
 
         Notes
         -----
@@ -236,11 +217,6 @@ class HookMethods:
         """Return the handle of ``hook(module, prefix, keep_vars)``, called before the module saves its part.
 
         A module's hooks are called before those of its submodules; what they return is ignored.
-
-        Raises
-        ------
-        TypeError
-            If `hook` cannot be called.
         """
         return register(self._state_dict_pre_hooks, hook, "register_state_dict_pre_hook")
 
@@ -250,11 +226,6 @@ class HookMethods:
         The hook may edit `state_dict`, in which the entries of the module and of all below it begin with `prefix`. A
         dictionary that it returns is what `state_dict` returns, if the module is the one that was asked. The hooks of
         submodules are called first.
-
-        Raises
-        ------
-        TypeError
-            If `hook` cannot be called.
 
         Examples
         --------
@@ -272,11 +243,6 @@ class HookMethods:
         """Return the handle of ``hook(module, state_dict, prefix, local_metadata)``, which must return None.
 
         It is called as those of `register_state_dict_hook` are, with the module's metadata, which it may edit.
-
-        Raises
-        ------
-        TypeError
-            If `hook` cannot be called.
         """
         return register(self._state_dict_hooks, hook, "register_state_dict_post_hook", option="no result")
 

@@ -69,7 +69,7 @@ class StructureError(Exception):
     Attributes
     ----------
     other_type : bool
-        Whether something of another type stands in the place, rather than one of another length.
+        Whether something of another type stands there, rather than one of another length.
     """
 
     def __init__(self, message: str, *, other_type: bool) -> None:
@@ -78,7 +78,7 @@ class StructureError(Exception):
 
 
 def paired(pattern: Any, value: Any) -> list[tuple[Any, Any]]:
-    """Return each leaf of `pattern` with what stands in its place in `value`.
+    """Return each leaf of `pattern` with what stands at its position in `value`.
 
     Raises
     ------
@@ -107,5 +107,5 @@ def paired(pattern: Any, value: Any) -> list[tuple[Any, Any]]:
         pattern, value = vars(pattern), vars(value)
     else:
         return [(pattern, value)]
-    places, values = cast("Any", pattern), cast("Any", value)
-    return [pair for key in keys for pair in paired(places[key], values[key])]
+    leaves, values = cast("Any", pattern), cast("Any", value)
+    return [pair for key in keys for pair in paired(leaves[key], values[key])]

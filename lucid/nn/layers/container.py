@@ -23,16 +23,20 @@ def positive(number: int) -> int:
     return number
 
 
+def position_in(index: int, size: int) -> int:
+    """Return a position in a list, which may count from the end, counted from its beginning."""
+    position = operator.index(index)
+    if not -size <= position < size:
+        raise IndexError(f"index {position} is out of range: expected one from {-size} to {size - 1}")
+    return position % size
+
+
 class Numbered(Module):
     """Modules under the names "0", "1" and so on: what Sequential and ModuleList share."""
 
     def _key(self, index: int) -> str:
         """Return the name at a position, which may count from the end."""
-        size = len(self._modules)
-        position = operator.index(index)
-        if not -size <= position < size:
-            raise IndexError(f"index {position} is out of range: expected one from {-size} to {size - 1}")
-        return list(self._modules)[position]
+        return list(self._modules)[position_in(index, len(self._modules))]
 
     def _renumber(self, modules: Iterable[Module | None]) -> None:
         self._modules.clear()
@@ -73,27 +77,13 @@ class Numbered(Module):
         return self
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Return this container after adding modules at its end.
-
-        Raises
-        ------
-        TypeError
-            If `modules` cannot be iterated, or holds something else.
-        """
+        """Return this container after adding modules at its end."""
         for module in list(modules):
             self.append(module)
         return self
 
     def insert(self, index: int, module: Module) -> Self:
-        """Return this container after putting a module before position `index`.
-
-        Raises
-        ------
-        TypeError
-            If it is no module.
-        IndexError
-            If there is no such position.
-        """
+        """Return this container after putting a module before position `index`."""
         if not isinstance(module, Module):
             raise ArgumentError(f"module should be of type: {Module}, got {type(module).__name__}")
         size = len(self)
@@ -117,13 +107,8 @@ class Numbered(Module):
 class Sequential(Numbered):
     """Calls its modules one after another, each with what the one before returned.
 
-    Parameters
-    ----------
-    *args : Module, or one OrderedDict of str to Module
-        The modules, named "0", "1" and so on, or as in the dictionary.
+    They are named "0", "1" and so on, or as in the one OrderedDict that is given.
 
-    Examples
-    --------
     >>> from lucid import nn
     >>> nn.Sequential(nn.Linear(2, 3), nn.ReLU())
     Sequential(
@@ -168,15 +153,8 @@ class Sequential(Numbered):
 
 
 class ModuleList(Numbered):
-    """A list whose modules are part of the module that holds it; it is not called itself.
+    """A list whose modules, at first `modules`, are part of the module that holds it; it is not called itself.
 
-    Parameters
-    ----------
-    modules : iterable of Module, optional
-        What is in it at first.
-
-    Examples
-    --------
     >>> from lucid import nn
     >>> nn.ModuleList([nn.ReLU(), nn.ReLU()])
     ModuleList(
@@ -216,15 +194,8 @@ class ModuleList(Numbered):
 
 
 class ModuleDict(Module):
-    """A dictionary whose modules are part of the module that holds it; it is not called itself.
+    """A dictionary whose modules, at first `modules`, are part of the module that holds it; it is not called itself.
 
-    Parameters
-    ----------
-    modules : mapping or iterable of (str, Module), optional
-        What is in it at first.
-
-    Examples
-    --------
     >>> from lucid import nn
     >>> list(nn.ModuleDict({"act": nn.ReLU()}))
     ['act']
@@ -275,12 +246,6 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules, replacing those of the same names.
-
-        Raises
-        ------
-        TypeError
-            If `modules` is neither a mapping nor an iterable of pairs.
-        """
+        """Add modules, of a mapping or of pairs, replacing those of the same names."""
         for name, module in dict(modules).items():
             self.add_module(name, module)

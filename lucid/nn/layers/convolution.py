@@ -1,64 +1,43 @@
-"""Convolution layers."""
+"""Convolution layers; what their settings mean says `lucid.ops.layers.convolution`.
+
+`weight` and `bias` are uniform in [-k, k), k = 1 / sqrt(in_channels / groups * prod(kernel_size)), at first. Numbers of
+channels that are no multiples of `groups`, and an unknown padding, raise a SettingError.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
-from lucid.nn import init
+from lucid.nn.layers.layer import draw_uniform, per_axis
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-def per_axis(size: Any, axes: int) -> tuple[int, ...]:
-    """Return one number for each axis."""
-    return (size,) * axes if isinstance(size, int) else tuple(size)
-
-
 class Convolution(Module):
     """What the convolution layers share.
 
-    Parameters
-    ----------
-    in_channels, out_channels : int
-        Numbers of channels; multiples of `groups`.
-    kernel_size : int or tuple of int
-        Size of the kernel.
-    stride, dilation : int or tuple of int
-        Distance of the kernel's positions, and of its elements.
-    padding : int, tuple of int, "same" or "valid"
-        Elements added at each edge.
-    groups : int
-        Into how many separate convolutions the channels are divided.
-    bias : bool
-        Whether there is a bias.
-    padding_mode : {"zeros", "reflect", "replicate", "circular"}
-        What is added at the edges.
-    device, dtype : optional
-        Of the parameters.
+    `bias` says whether there is one, `padding_mode` what is added at the edges: ``"zeros"``, or elements of the input,
+    ``"reflect"``, ``"replicate"`` or ``"circular"``.
 
     Attributes
     ----------
     weight : Parameter, shape (out_channels, in_channels / groups, *kernel_size)
-        Uniform in [-k, k), k = 1 / sqrt(in_channels / groups * prod(kernel_size)), at first.
+        The kernels.
     bias : Parameter, shape (out_channels,), or None
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If the numbers of channels are no multiples of `groups`, or a padding is unknown.
+        What is added to each output channel.
     """
 
     axes = 0
@@ -78,8 +57,8 @@ class Convolution(Module):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
         if groups <= 0:
@@ -111,11 +90,7 @@ class Convolution(Module):
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in, _ = init.fans(self.weight)
-            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
+        draw_uniform(self.weight, self.bias)
 
     def padded(self, input: Tensor) -> tuple[Tensor, Any]:
         """Return the input, its edges filled as the mode says, and the zeros that are still to be added."""
@@ -134,7 +109,6 @@ class Convolution(Module):
         return F.pad(input, tuple(edges), mode=self.padding_mode), 0
 
     def extra_repr(self) -> str:
-        """Return the settings that are not the usual ones."""
         parts = [
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}",
             f"padding={self.padding}" if self.padding != (0,) * len(self.padding) else "",
@@ -148,21 +122,18 @@ class Convolution(Module):
 
 
 class Conv1d(Convolution):
-    """Returns the cross-correlation of a sequence with each kernel; the parameters are those of `Convolution`."""
+    """Returns the cross-correlation of sequences, shape (batch, in_channels, length), with each kernel."""
 
     axes = 1
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the convolution of `input`, shape (batch, in_channels, length) or (in_channels, length)."""
         input, padding = self.padded(input)
         return F.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv2d(Convolution):
-    """Returns the cross-correlation of an image with each kernel; the parameters are those of `Convolution`.
+    """Returns the cross-correlation of images, shape (batch, in_channels, height, width), with each kernel.
 
-    Examples
-    --------
     >>> import lucid
     >>> from lucid import nn
     >>> nn.Conv2d(3, 8, 3, padding=1)(lucid.ones(2, 3, 5, 5)).shape
@@ -172,7 +143,6 @@ class Conv2d(Convolution):
     axes = 2
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the convolution of `input`, shape (batch, in_channels, height, width) or without batch."""
         input, padding = self.padded(input)
         return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
@@ -180,24 +150,8 @@ class Conv2d(Convolution):
 class TransposedConvolution(Convolution):
     """What the transposed convolution layers share: the gradient of a convolution as a layer of its own.
 
-    Parameters
-    ----------
-    in_channels, out_channels, kernel_size, stride, padding, groups, bias, dilation, device, dtype
-        Those of the convolution whose input this layer's output is; see `Convolution`.
-    output_padding : int or tuple of int
-        Elements added at one edge of the output, to tell apart the inputs of one stride.
-    padding_mode : {"zeros"}
-        Nothing else.
-
-    Attributes
-    ----------
-    weight : Parameter, shape (in_channels, out_channels / groups, *kernel_size)
-        As in `Convolution`.
-
-    Raises
-    ------
-    ValueError
-        As in `Convolution`, and for another padding mode.
+    `weight` has the shape (in_channels, out_channels / groups, *kernel_size), `padding_mode` is ``"zeros"``. A call
+    takes `output_size` too, which `output_padding` must allow: the inputs of one stride have several.
     """
 
     transposed = True
@@ -215,8 +169,8 @@ class TransposedConvolution(Convolution):
         bias: bool = True,
         dilation: int | Sequence[int] = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: Dtype | None = None,
     ) -> None:
         if padding_mode != "zeros":
             raise SettingError(
@@ -228,13 +182,7 @@ class TransposedConvolution(Convolution):
         self.output_padding = per_axis(output_padding, self.axes)
 
     def output_padding_for(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
-        """Return the output padding that gives an output of `output_size`.
-
-        Raises
-        ------
-        ShapeError
-            If no output padding gives it.
-        """
+        """Return the output padding that gives an output of `output_size`; a ShapeError if none does."""
         if output_size is None:
             return self.output_padding
         wanted = tuple(output_size)[-self.axes :]
@@ -258,12 +206,11 @@ class TransposedConvolution(Convolution):
 
 
 class ConvTranspose1d(TransposedConvolution):
-    """Returns the transposed convolution of a sequence; the parameters are those of `TransposedConvolution`."""
+    """Returns the transposed convolution of sequences, shape (batch, in_channels, length)."""
 
     axes = 1
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """Return the transposed convolution of `input`, shape (batch, in_channels, length) or without batch."""
         extra = self.output_padding_for(input, output_size)
         return F.conv_transpose1d(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
@@ -271,12 +218,11 @@ class ConvTranspose1d(TransposedConvolution):
 
 
 class ConvTranspose2d(TransposedConvolution):
-    """Returns the transposed convolution of an image; the parameters are those of `TransposedConvolution`."""
+    """Returns the transposed convolution of images, shape (batch, in_channels, height, width)."""
 
     axes = 2
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """Return the transposed convolution of `input`, shape (batch, in_channels, height, width) or without batch."""
         extra = self.output_padding_for(input, output_size)
         return F.conv_transpose2d(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation

@@ -7,34 +7,24 @@ from typing import TYPE_CHECKING
 from lucid.arguments import checked
 from lucid.errors import SettingError
 from lucid.nn import functional as F
-from lucid.nn.module.module import Module
+from lucid.nn.layers.layer import Layer
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class Dropout(Module):
+class Dropout(Layer):
     """Returns the input with each element zero with probability `p`, the others divided by ``1 - p``, in training only.
 
-    Parameters
-    ----------
-    p : float
-        In [0, 1].
-    inplace : bool
-        Whether to change the input and return it.
+    With `inplace` the input is changed and returned. A `p` that is not in [0, 1] raises a SettingError.
 
-    Raises
-    ------
-    ValueError
-        If `p` is not in [0, 1].
-
-    Examples
-    --------
     >>> import lucid
     >>> from lucid import nn
     >>> nn.Dropout(0.9).eval()(lucid.ones(2))
     tensor([1., 1.])
     """
+
+    _shown = ("p", "inplace")
 
     @checked
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
@@ -45,9 +35,4 @@ class Dropout(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return `input` with elements dropped."""
         return F.dropout(input, self.p, self.training, self.inplace)
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"p={self.p}, inplace={self.inplace}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.arguments import checked
 from lucid.autograd.modes.state import no_grad
@@ -16,41 +16,17 @@ from lucid.nn.parameter import Parameter
 if TYPE_CHECKING:
     from typing import Self
 
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 
 class Embedding(Module):
-    """Returns the rows of `weight` that integers name.
+    """Returns the rows of `weight` that integers name, shape ``(*input.shape, embedding_dim)``.
 
-    Parameters
-    ----------
-    num_embeddings, embedding_dim : int
-        Numbers of rows and columns.
-    padding_idx : int, optional
-        A row that is zero at first and gets no gradient.
-    max_norm : float, optional
-        Rows that are used and longer are shortened to this norm, in place, before.
-    norm_type : float
-        The p of that norm.
-    scale_grad_by_freq : bool
-        Whether the gradient of a row is divided by how often the batch names it.
-    sparse : bool
-        Accepted for PyTorch's sake; gradients are dense.
-    device, dtype : optional
-        Of the parameter.
+    `weight`, a parameter of shape (num_embeddings, embedding_dim), is standard normal at first, and zero in the row
+    `padding_idx`, which gets no gradient. The other settings are those of `lucid.nn.functional.embedding`.
 
-    Attributes
-    ----------
-    weight : Parameter, shape (num_embeddings, embedding_dim)
-        Standard normal at first.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If `padding_idx` is no row.
-
-    Examples
-    --------
     >>> import lucid
     >>> from lucid import nn
     >>> nn.Embedding(10, 3)(lucid.tensor([[1, 2], [4, 5]])).shape
@@ -71,8 +47,8 @@ class Embedding(Module):
         sparse: bool = False,
         _weight: Tensor | None = None,
         _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings
@@ -118,21 +94,9 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Self:
-        """Return an embedding of the given rows.
+        """Return an embedding of the given rows, whose memory it shares; they get no gradient if they `freeze`.
 
-        Parameters
-        ----------
-        embeddings : Tensor, shape (num_embeddings, embedding_dim)
-            The rows; their memory is shared.
-        freeze : bool
-            Whether they get no gradient.
-        padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-            As in the constructor.
-
-        Raises
-        ------
-        ShapeError
-            If `embeddings` has not two dimensions.
+        `embeddings` has the shape (num_embeddings, embedding_dim), or a ShapeError is raised.
         """
         if embeddings.ndim != 2:
             raise ShapeError(f"embeddings parameter is expected to be 2-dimensional, got shape {embeddings.shape}")
@@ -143,13 +107,11 @@ class Embedding(Module):
         )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the rows that `input` names, shape ``(*input.shape, embedding_dim)``."""
         return F.embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
     def extra_repr(self) -> str:
-        """Return the sizes and settings."""
         parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
         usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
         for name, default in usual.items():

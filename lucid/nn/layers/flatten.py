@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.arguments import checked
-from lucid.nn.module.module import Module
+from lucid.nn.layers.layer import Layer
 from lucid.ops.shape.reshape import flatten, unflatten
 
 if TYPE_CHECKING:
@@ -14,21 +14,16 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class Flatten(Module):
-    """Returns the input with a range of dimensions made one.
+class Flatten(Layer):
+    """Returns the input with the dimensions `start_dim` to `end_dim` made one.
 
-    Parameters
-    ----------
-    start_dim, end_dim : int
-        The first and the last of them.
-
-    Examples
-    --------
     >>> import lucid
     >>> from lucid import nn
     >>> nn.Flatten()(lucid.ones(2, 3, 4)).shape
     (2, 12)
     """
+
+    _shown = ("start_dim", "end_dim")
 
     @checked
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
@@ -37,24 +32,13 @@ class Flatten(Module):
         self.end_dim = end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return `input` flattened."""
         return flatten(input, self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        """Return the range."""
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
+class Unflatten(Layer):
+    """Returns the input with the dimension `dim` made several, of the sizes `unflattened_size`; one may be -1."""
 
-class Unflatten(Module):
-    """Returns the input with one dimension made several.
-
-    Parameters
-    ----------
-    dim : int
-        Which.
-    unflattened_size : tuple of int
-        The sizes of the new ones; one may be -1.
-    """
+    _shown = ("dim", "unflattened_size")
 
     @checked
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
@@ -63,9 +47,4 @@ class Unflatten(Module):
         self.unflattened_size = tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return `input` unflattened."""
         return unflatten(input, self.dim, self.unflattened_size)
-
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -2,63 +2,44 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
-from lucid.nn import init
+from lucid.nn.layers.layer import Layer, draw_uniform
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.linalg.products import linear
 
 if TYPE_CHECKING:
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 
 
 class Identity(Module):
-    """Returns its input.
-
-    Parameters
-    ----------
-    *args, **kwargs : object
-        Ignored, so that it can stand in for any layer.
-    """
+    """Returns its input; the arguments are ignored, so that it can stand in for any layer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
     def forward(self, input: Any) -> Any:
-        """Return `input`."""
         return input
 
 
-class Linear(Module):
-    """Returns ``y = x @ weight.T + bias``.
+class Linear(Layer):
+    """Returns ``y = x @ weight.T + bias``, over the last dimension of the input.
 
-    Parameters
-    ----------
-    in_features, out_features : int
-        Sizes of the last dimension of input and output.
-    bias : bool
-        Whether there is a bias.
-    device, dtype : optional
-        Of the parameters.
+    `weight`, shape (out_features, in_features), and `bias`, shape (out_features,) or None, are parameters, uniform in
+    [-k, k), k = 1 / sqrt(in_features), at first.
 
-    Attributes
-    ----------
-    weight : Parameter, shape (out_features, in_features)
-        Uniform in [-k, k), k = 1 / sqrt(in_features), at first.
-    bias : Parameter, shape (out_features,), or None
-        The same.
-
-    Examples
-    --------
     >>> import lucid
     >>> from lucid import nn
     >>> nn.Linear(2, 3)(lucid.ones(5, 2)).shape
     (5, 3)
     """
+
+    _shown = ("in_features", "out_features")
 
     in_features: int
     out_features: int
@@ -67,7 +48,7 @@ class Linear(Module):
 
     @checked
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self, in_features: int, out_features: int, bias: bool = True, device: Device = None, dtype: Dtype | None = None
     ) -> None:
         super().__init__()
         self.in_features = in_features
@@ -78,15 +59,10 @@ class Linear(Module):
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
+        draw_uniform(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the affine image of the last dimension of `input`."""
         return linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """Return the sizes."""
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        return f"{super().extra_repr()}, bias={self.bias is not None}"

@@ -1,4 +1,7 @@
-"""Losses as layers: each calls the function of the same name."""
+"""Losses as layers: each calls the function of its name; what their settings mean says `lucid.ops.loss`.
+
+`size_average` and `reduce` are PyTorch's older form of `reduction`.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,7 @@ def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str)
 
 
 class Loss(Module):
-    """The base of losses.
-
-    Parameters
-    ----------
-    size_average, reduce : bool, optional
-        PyTorch's older form of `reduction`.
-    reduction : {"mean", "sum", "none"}
-        What is made of the losses of the elements.
-    """
+    """The base of losses."""
 
     reduction: str
 
@@ -41,15 +36,7 @@ class Loss(Module):
 
 
 class WeightedLoss(Loss):
-    """The base of losses with weights.
-
-    Parameters
-    ----------
-    weight : Tensor, optional
-        A factor for each class or element; a buffer.
-    size_average, reduce, reduction
-        As in `Loss`.
-    """
+    """The base of losses with weights, a factor for each class or element; a buffer."""
 
     weight: Tensor | None
 
@@ -66,31 +53,21 @@ class WeightedLoss(Loss):
 
 
 class MSELoss(Loss):
-    """Returns ``(input - target)**2``, reduced; the parameters are those of `Loss`."""
+    """Returns ``(input - target)**2``, reduced."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class L1Loss(Loss):
-    """Returns ``abs(input - target)``, reduced; the parameters are those of `Loss`."""
+    """Returns ``abs(input - target)``, reduced."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(Loss):
-    """Returns ``d**2 / (2 * beta)`` where ``d = abs(input - target)`` is below beta and ``d - beta / 2`` elsewhere.
-
-    Parameters
-    ----------
-    size_average, reduce, reduction
-        As in `Loss`.
-    beta : float
-        Where the parabola ends.
-    """
+    """Returns ``d**2 / (2 * beta)`` where ``d = abs(input - target)`` is below beta and ``d - beta / 2`` elsewhere."""
 
     @checked
     def __init__(
@@ -104,20 +81,11 @@ class SmoothL1Loss(Loss):
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
 class HuberLoss(Loss):
-    """Returns ``d**2 / 2`` where ``d = abs(input - target)`` is below delta and ``delta * (d - delta / 2)`` elsewhere.
-
-    Parameters
-    ----------
-    reduction : {"mean", "sum", "none"}
-        As in `Loss`.
-    delta : float
-        Where the parabola ends.
-    """
+    """Returns ``d**2 / 2`` where ``d = abs(input - target)`` is below delta, else ``delta * (d - delta / 2)``."""
 
     @checked
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
@@ -125,22 +93,11 @@ class HuberLoss(Loss):
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
 class NLLLoss(WeightedLoss):
-    """Returns ``-weight[target] * input[target]`` of log-probabilities, reduced.
-
-    Parameters
-    ----------
-    weight : Tensor, shape (classes,), optional
-        A factor for each class.
-    size_average, reduce, reduction
-        As in `Loss`; the mean is that weighted by `weight`.
-    ignore_index : int
-        A target that counts nothing.
-    """
+    """Returns ``-weight[target] * input[target]`` of log-probabilities, reduced."""
 
     @checked
     def __init__(
@@ -155,26 +112,12 @@ class NLLLoss(WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of log-probabilities of shape (batch, classes, ...)."""
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class CrossEntropyLoss(WeightedLoss):
-    """Returns the cross-entropy of logits and targets, reduced.
+    """Returns the cross-entropy of logits and targets, of which `label_smoothing` goes to all classes, reduced.
 
-    Parameters
-    ----------
-    weight : Tensor, shape (classes,), optional
-        A factor for each class.
-    size_average, reduce, reduction
-        As in `Loss`; the mean is that weighted by `weight`.
-    ignore_index : int
-        A target that counts nothing.
-    label_smoothing : float
-        The share of each target that is spread over all classes, in [0, 1].
-
-    Examples
-    --------
     >>> import lucid
     >>> from lucid import nn
     >>> nn.CrossEntropyLoss()(lucid.zeros(2, 4), lucid.tensor([0, 3]))
@@ -196,7 +139,6 @@ class CrossEntropyLoss(WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of logits of shape (batch, classes, ...)."""
         return F.cross_entropy(
             input,
             target,
@@ -208,24 +150,16 @@ class CrossEntropyLoss(WeightedLoss):
 
 
 class BCELoss(WeightedLoss):
-    """Returns ``-(target * log(input) + (1 - target) * log(1 - input))``, reduced; as `WeightedLoss`."""
+    """Returns ``-(target * log(input) + (1 - target) * log(1 - input))`` of probabilities, reduced."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of probabilities."""
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(WeightedLoss):
     """Returns the binary cross-entropy of ``sigmoid(input)``, reduced, computed without overflow.
 
-    Parameters
-    ----------
-    weight : Tensor, optional
-        A factor for each element.
-    size_average, reduce, reduction
-        As in `Loss`.
-    pos_weight : Tensor, optional
-        A factor for the part of positive targets.
+    `pos_weight`, a buffer, is a factor for the part of positive targets.
     """
 
     pos_weight: Tensor | None
@@ -243,24 +177,13 @@ class BCEWithLogitsLoss(WeightedLoss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of logits."""
         return F.binary_cross_entropy_with_logits(
             input, target, weight=self.weight, pos_weight=self.pos_weight, reduction=self.reduction
         )
 
 
 class KLDivLoss(Loss):
-    """Returns ``target * (log(target) - input)`` of log-probabilities `input`, reduced.
-
-    Parameters
-    ----------
-    size_average, reduce
-        As in `Loss`.
-    reduction : {"mean", "batchmean", "sum", "none"}
-        ``"batchmean"`` divides the sum by the size of dimension 0.
-    log_target : bool
-        Whether `target` holds logarithms too.
-    """
+    """Returns ``target * (log(target) - input)`` of log-probabilities, reduced; with `log_target` of both."""
 
     @checked
     def __init__(
@@ -274,5 +197,4 @@ class KLDivLoss(Loss):
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)

@@ -1,4 +1,8 @@
-"""Normalisation layers."""
+"""Normalisation layers; what holds for all normalisation says `lucid.ops.layers.normalisation`.
+
+`weight` is ones and `bias` zeros at first. `affine`, and `elementwise_affine`, say whether there are parameters, `bias`
+whether it is among them; the names of those that are left out hold None.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +18,28 @@ from lucid.backend.device import as_device, get_default_device
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
+from lucid.nn.layers.layer import per_axis
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter, empty_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 
 
 class Affine(Module):
-    """The base of layers whose result is scaled and shifted by parameters of one shape.
-
-    Attributes
-    ----------
-    weight : Parameter or None
-        Ones at first.
-    bias : Parameter or None
-        Zeros at first.
-    """
+    """The base of layers whose result is scaled and shifted by parameters of one shape."""
 
     weight: Parameter | None
     bias: Parameter | None
 
-    def register_affine(self, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, dtype: Any) -> None:
+    def register_affine(
+        self, shape: tuple[int, ...], weight: bool, bias: bool, device: Device, dtype: Dtype | None
+    ) -> None:
         """Register the parameters, or the names of those that are left out."""
         self.register_parameter("weight", empty_parameter(shape, device, dtype, 1.0) if weight else None)
         self.register_parameter("bias", empty_parameter(shape, device, dtype) if bias else None)
@@ -52,32 +53,22 @@ class Affine(Module):
 
 
 class BatchNorm(Affine):
-    """What the batch-normalisation layers share: ``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel.
+    """What the batch-normalisation layers share: each of `num_features` channels, dimension 1, is normalised.
 
     In training mean and variance are the batch's, and the running ones follow them; in evaluation they are the running
     ones.
 
     Parameters
     ----------
-    num_features : int
-        Number of channels, which are dimension 1.
-    eps : float
-        Added to the variance.
+    num_features, eps, affine, bias, device, dtype
+        As above.
     momentum : float, optional
         The share of a new batch in the running statistics; None makes them the mean over all batches.
-    affine : bool
-        Whether there are `weight` and `bias`.
     track_running_stats : bool
         Whether there are running statistics; without them the batch's are used in evaluation too.
-    device, dtype : optional
-        Of parameters and statistics.
-    bias : bool
-        Whether there is a bias, if `affine`.
 
     Attributes
     ----------
-    weight, bias : Parameter, shape (num_features,), or None
-        Ones and zeros at first.
     running_mean, running_var : Tensor, shape (num_features,), or None
         Zeros and ones at first.
     num_batches_tracked : Tensor of int64, or None
@@ -99,8 +90,8 @@ class BatchNorm(Affine):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: Dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -115,8 +106,10 @@ class BatchNorm(Affine):
         tracked = track_running_stats
         self.register_buffer("running_mean", empty_tensor(shape, device, dtype) if tracked else None)
         self.register_buffer("running_var", empty_tensor(shape, device, dtype, 1.0) if tracked else None)
-        place = get_default_device() if device is None else as_device(device)
-        self.register_buffer("num_batches_tracked", wrap(to_device(np.zeros((), np.int64), place)) if tracked else None)
+        target = get_default_device() if device is None else as_device(device)
+        self.register_buffer(
+            "num_batches_tracked", wrap(to_device(np.zeros((), np.int64), target)) if tracked else None
+        )
 
     def reset_running_stats(self) -> None:
         """Forget the running statistics."""
@@ -131,7 +124,6 @@ class BatchNorm(Affine):
         super().reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return `input` normalised."""
         if input.ndim not in self.dimensions:
             expected = " or ".join(f"{count}D" for count in self.dimensions)
             raise ShapeError(f"{type(self).__name__}: expected {expected} input, got {describe(input)}")
@@ -174,7 +166,6 @@ class BatchNorm(Affine):
         )
 
     def extra_repr(self) -> str:
-        """Return the settings."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -182,25 +173,17 @@ class BatchNorm(Affine):
 
 
 class BatchNorm1d(BatchNorm):
-    """Normalises each channel over the batch, and over the length of sequences; the parameters are `BatchNorm`'s.
+    """Normalises each channel over the batch, and over the length of sequences (Ioffe and Szegedy, 2015).
 
     Takes inputs of shape (batch, channels) or (batch, channels, length).
-
-    References
-    ----------
-    Ioffe and Szegedy, Batch normalization, ICML 2015.
     """
 
     dimensions = (2, 3)
 
 
 class BatchNorm2d(BatchNorm):
-    """Normalises each channel of images over batch, height and width; the parameters are those of `BatchNorm`.
+    """Normalises each channel of images, shape (batch, channels, height, width), over batch, height and width.
 
-    Takes inputs of shape (batch, channels, height, width).
-
-    Examples
-    --------
     >>> import lucid
     >>> from lucid import nn
     >>> nn.BatchNorm2d(3)(lucid.ones(2, 3, 4, 4)).shape
@@ -211,30 +194,7 @@ class BatchNorm2d(BatchNorm):
 
 
 class LayerNorm(Affine):
-    """Returns ``(x - mean) / sqrt(var + eps) * weight + bias``, mean and variance over the last dimensions.
-
-    Parameters
-    ----------
-    normalized_shape : int or tuple of int
-        Sizes of those dimensions.
-    eps : float
-        Added to the variance.
-    elementwise_affine : bool
-        Whether there are `weight` and `bias`.
-    bias : bool
-        Whether there is a bias, if `elementwise_affine`.
-    device, dtype : optional
-        Of the parameters.
-
-    Attributes
-    ----------
-    weight, bias : Parameter, shape normalized_shape, or None
-        Ones and zeros at first.
-
-    References
-    ----------
-    Ba, Kiros and Hinton, Layer normalization, 2016.
-    """
+    """Normalises the last dimensions, of sizes `normalized_shape` (Ba, Kiros and Hinton, 2016)."""
 
     @checked
     def __init__(
@@ -243,21 +203,19 @@ class LayerNorm(Affine):
         eps: float = 1e-05,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = per_axis(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self.register_affine(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return `input` normalised."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """Return the settings."""
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}"
@@ -265,27 +223,9 @@ class LayerNorm(Affine):
 
 
 class RMSNorm(Module):
-    """Returns ``x / sqrt(mean(x**2) + eps) * weight``, the mean over the last dimensions.
+    """Returns ``x / sqrt(mean(x**2) + eps) * weight``, the mean over the last dimensions, of sizes `normalized_shape`.
 
-    Parameters
-    ----------
-    normalized_shape : int or tuple of int
-        Sizes of those dimensions.
-    eps : float, optional
-        Added to the mean; the smallest step of the dtype if left out.
-    elementwise_affine : bool
-        Whether there is a `weight`.
-    device, dtype : optional
-        Of the parameter.
-
-    Attributes
-    ----------
-    weight : Parameter, shape normalized_shape, or None
-        Ones at first.
-
-    References
-    ----------
-    Zhang and Sennrich, Root mean square layer normalization, NeurIPS 2019.
+    Without `eps` it is the smallest step of the dtype. (Zhang and Sennrich, 2019.)
     """
 
     weight: Parameter | None
@@ -296,11 +236,11 @@ class RMSNorm(Module):
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = per_axis(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         shape = self.normalized_shape
@@ -312,43 +252,16 @@ class RMSNorm(Module):
             init.ones_(self.weight)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return `input` normalised."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        """Return the settings."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 class GroupNorm(Affine):
-    """Returns ``(x - mean) / sqrt(var + eps) * weight + bias``, mean and variance over each group of channels.
+    """Normalises each of `num_groups` groups of the `num_channels` channels, dimension 1 (Wu and He, 2018).
 
-    Parameters
-    ----------
-    num_groups, num_channels : int
-        Numbers of groups and of channels, which are dimension 1; the second a multiple of the first.
-    eps : float
-        Added to the variance.
-    affine : bool
-        Whether there are `weight` and `bias`.
-    device, dtype : optional
-        Of the parameters.
-    bias : bool
-        Whether there is a bias, if `affine`.
-
-    Attributes
-    ----------
-    weight, bias : Parameter, shape (num_channels,), or None
-        Ones and zeros at first.
-
-    Raises
-    ------
-    ValueError
-        If `num_channels` is no multiple of `num_groups`.
-
-    References
-    ----------
-    Wu and He, Group normalization, ECCV 2018.
+    A number of channels that is no multiple of that of groups raises a SettingError.
     """
 
     @checked
@@ -358,8 +271,8 @@ class GroupNorm(Affine):
         num_channels: int,
         eps: float = 1e-05,
         affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: Dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -373,11 +286,9 @@ class GroupNorm(Affine):
         self.register_affine((num_channels,), affine, affine and bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return `input` normalised."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """Return the settings."""
         return (
             f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
             f"bias={self.bias is not None}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,6 +11,7 @@ from lucid.autograd.base import TensorBase
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.errors import ArgumentError
+from lucid.nn.layers.container import position_in
 from lucid.nn.module.module import Module, ModuleAttributeError
 from lucid.nn.parameter import Buffer, Parameter
 
@@ -24,7 +24,7 @@ Entries: TypeAlias = "Mapping[str, Any] | ParameterDict | Iterable[tuple[str, An
 
 
 def as_parameter(value: Any) -> Any:
-    """Return a tensor as a parameter; parameters, buffers and other things stay what they are."""
+    """Return a tensor as a parameter; parameters, buffers and the rest stays as it is."""
     if isinstance(value, TensorBase) and not isinstance(value, Parameter | Buffer):
         return Parameter(value)
     return value
@@ -36,8 +36,8 @@ def description(key: Any, value: Any) -> str:
         sizes = "x".join(str(size) for size in value.array.shape)
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
         device = device_of(value.array)
-        place = "" if device.type == "cpu" else f" (GPU {device.index})"
-        return f"  ({key}): {kind} containing: [{dtype_of(value.array)} of size {sizes}{place}]"
+        where = "" if device.type == "cpu" else f" (GPU {device.index})"
+        return f"  ({key}): {kind} containing: [{dtype_of(value.array)} of size {sizes}{where}]"
     return f"  ({key}): Object of type: {type(value).__name__}"
 
 
@@ -46,15 +46,8 @@ class ParameterKeyError(ModuleAttributeError, KeyError):
 
 
 class ParameterList(Module):
-    """A list whose tensors are parameters of the module that holds it.
+    """A list, at first `values`, whose tensors are parameters of the module that holds it; the rest stays as it is.
 
-    Parameters
-    ----------
-    values : iterable, optional
-        What is in it at first. Tensors become parameters; other things are kept as they are.
-
-    Examples
-    --------
     >>> import lucid
     >>> from lucid import nn
     >>> len(list(nn.ParameterList([lucid.ones(2), lucid.ones(3)]).parameters()))
@@ -69,10 +62,7 @@ class ParameterList(Module):
             self.extend(values)
 
     def _key(self, index: int) -> str:
-        position = operator.index(index)
-        if not -self._size <= position < self._size:
-            raise IndexError(f"index {position} is out of range: expected one from {-self._size} to {self._size - 1}")
-        return str(position % self._size)
+        return str(position_in(index, self._size))
 
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
@@ -95,13 +85,7 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Return this list after adding `values` at its end.
-
-        Raises
-        ------
-        TypeError
-            If `values` cannot be iterated, or is a tensor: put one into a list, or `append` it.
-        """
+        """Return this list after adding `values`, an iterable but no tensor, at its end."""
         if isinstance(values, TensorBase):
             raise ArgumentError(
                 "ParameterList.extend should be called with an iterable of values, but got "
@@ -120,16 +104,10 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary whose tensors are parameters of the module that holds it.
+    """A dictionary whose tensors are parameters of the module that holds it; other things stay as they are.
 
-    Parameters
-    ----------
-    parameters : mapping or iterable of (str, value), optional
-        What is in it at first, in the order in which `update` adds it. Tensors become parameters; other things are kept
-        as they are.
+    At first it holds `parameters`, a mapping or pairs, in the order in which `update` adds them.
 
-    Examples
-    --------
     >>> import lucid
     >>> from lucid import nn
     >>> list(nn.ParameterDict({"scale": lucid.ones(2)}).state_dict())
@@ -210,13 +188,7 @@ class ParameterDict(Module):
             del self[key]
 
     def popitem(self) -> tuple[str, Any]:
-        """Return the last pair of key and value after taking it out.
-
-        Raises
-        ------
-        KeyError
-            If there is none.
-        """
+        """Return the last pair of key and value after taking it out; a KeyError if there is none."""
         if not self._keys:
             raise KeyError("popitem(): dictionary is empty")
         key = next(reversed(self._keys))
@@ -239,21 +211,9 @@ class ParameterDict(Module):
     def update(self, parameters: Entries) -> None:
         """Add entries, replacing those of the same keys.
 
-        Parameters
-        ----------
-        parameters : mapping or iterable of (str, value)
-            Pairs, an OrderedDict and a ParameterDict are taken in their order, other mappings in that of their sorted
-            keys, as in PyTorch: equal dictionaries give parameters in one order, however they were made.
+        Pairs, an OrderedDict and a ParameterDict are taken in their order, other mappings in that of their sorted keys,
+        as in PyTorch: equal dictionaries give parameters in one order, however they were made.
 
-        Raises
-        ------
-        TypeError
-            If it is neither, or a key is no string.
-        ValueError
-            If one of the pairs is none.
-
-        Examples
-        --------
         >>> from lucid import nn
         >>> list(nn.ParameterDict({"b": 1, "a": 2})), list(nn.ParameterDict([("b", 1), ("a", 2)]))
         (['a', 'b'], ['b', 'a'])

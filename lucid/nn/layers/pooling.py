@@ -1,4 +1,4 @@
-"""Pooling layers."""
+"""Pooling layers; what their settings mean says `lucid.ops.pooling.pooling`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.nn import functional as F
-from lucid.nn.module.module import Module
+from lucid.nn.layers.layer import Layer, per_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,24 +14,10 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class MaxPool(Module):
-    """What the max-pooling layers share.
+class MaxPool(Layer):
+    """What the max-pooling layers share; with `return_indices` the indices of the maxima are returned too."""
 
-    Parameters
-    ----------
-    kernel_size : int or tuple of int
-        Size of the windows.
-    stride : int or tuple of int, optional
-        Distance of the windows; `kernel_size` if left out.
-    padding : int or tuple of int
-        Minus infinities added at each edge.
-    dilation : int or tuple of int
-        Distance of the elements of a window.
-    return_indices : bool
-        Whether the places of the maxima are returned too.
-    ceil_mode : bool
-        Whether windows may reach over the edge.
-    """
+    _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
     @checked
     def __init__(
@@ -55,27 +41,17 @@ class MaxPool(Module):
         """Return the arguments of the pooling function after the input."""
         return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
 
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
-
 
 class MaxPool1d(MaxPool):
-    """Returns the maximum of each window of a sequence; the parameters are those of `MaxPool`."""
+    """Returns the maximum of each window of sequences, shape (batch, channels, length) or (channels, length)."""
 
     def forward(self, input: Tensor) -> Any:
-        """Return the maxima of `input`, shape (batch, channels, length) or (channels, length)."""
         return F.max_pool1d(input, *self.settings())
 
 
 class MaxPool2d(MaxPool):
-    """Returns the maximum of each window of an image; the parameters are those of `MaxPool`.
+    """Returns the maximum of each window of images, shape (batch, channels, height, width) or without batch.
 
-    Examples
-    --------
     >>> import lucid
     >>> from lucid import nn
     >>> nn.MaxPool2d(2)(lucid.ones(1, 3, 4, 4)).shape
@@ -83,26 +59,13 @@ class MaxPool2d(MaxPool):
     """
 
     def forward(self, input: Tensor) -> Any:
-        """Return the maxima of `input`, shape (batch, channels, height, width) or without batch."""
         return F.max_pool2d(input, *self.settings())
 
 
-class AvgPool1d(Module):
-    """Returns the mean of each window of a sequence.
+class AvgPool1d(Layer):
+    """Returns the mean of each window of sequences, shape (batch, channels, length) or (channels, length)."""
 
-    Parameters
-    ----------
-    kernel_size : int or tuple of int
-        Size of the windows.
-    stride : int or tuple of int, optional
-        Distance of the windows; `kernel_size` if left out.
-    padding : int or tuple of int
-        Zeros added at each edge.
-    ceil_mode : bool
-        Whether windows may reach over the edge.
-    count_include_pad : bool
-        Whether the zeros count in the means.
-    """
+    _shown = ("kernel_size", "stride", "padding")
 
     @checked
     def __init__(
@@ -114,39 +77,20 @@ class AvgPool1d(Module):
         count_include_pad: bool = True,
     ) -> None:
         super().__init__()
-        self.kernel_size = one(kernel_size)
-        self.stride = self.kernel_size if stride is None else one(stride)
-        self.padding = one(padding)
+        self.kernel_size = per_axis(kernel_size)
+        self.stride = self.kernel_size if stride is None else per_axis(stride)
+        self.padding = per_axis(padding)
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the means of `input`, shape (batch, channels, length) or (channels, length)."""
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
+class AvgPool2d(Layer):
+    """Returns the mean of each window of images, shape (batch, channels, height, width) or without batch."""
 
-class AvgPool2d(Module):
-    """Returns the mean of each window of an image.
-
-    Parameters
-    ----------
-    kernel_size : int or tuple of int
-        Size of the windows.
-    stride : int or tuple of int, optional
-        Distance of the windows; `kernel_size` if left out.
-    padding : int or tuple of int
-        Zeros added at each edge.
-    ceil_mode : bool
-        Whether windows may reach over the edge.
-    count_include_pad : bool
-        Whether the zeros count in the means.
-    divisor_override : int, optional
-        What to divide the sums by instead.
-    """
+    _shown = ("kernel_size", "stride", "padding")
 
     @checked
     def __init__(
@@ -167,25 +111,16 @@ class AvgPool2d(Module):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the means of `input`, shape (batch, channels, height, width) or without batch."""
         return F.avg_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
             self.divisor_override,
         )  # fmt: skip
 
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
+class AdaptiveAvgPool1d(Layer):
+    """Returns the means of `output_size` parts of sequences, shape (batch, channels, length) or (channels, length)."""
 
-class AdaptiveAvgPool1d(Module):
-    """Returns the means of `output_size` parts of a sequence.
-
-    Parameters
-    ----------
-    output_size : int
-        How many.
-    """
+    _shown = ("output_size",)
 
     @checked
     def __init__(self, output_size: int | Sequence[Any] | None) -> None:
@@ -193,22 +128,16 @@ class AdaptiveAvgPool1d(Module):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the means of `input`, shape (batch, channels, length) or (channels, length)."""
         return F.adaptive_avg_pool1d(input, self.output_size)
 
-    def extra_repr(self) -> str:
-        """Return the size."""
-        return f"output_size={self.output_size}"
 
+class AdaptiveAvgPool2d(Layer):
+    """Returns the means of a grid of `output_size` parts of images, shape (batch, channels, height, width).
 
-class AdaptiveAvgPool2d(Module):
-    """Returns the means of a grid of parts of an image.
-
-    Parameters
-    ----------
-    output_size : int or tuple of (int or None)
-        Height and width of the grid; None keeps that of the input.
+    None stands for as many parts as there are elements.
     """
+
+    _shown = ("output_size",)
 
     @checked
     def __init__(self, output_size: int | Sequence[Any] | None) -> None:
@@ -216,14 +145,4 @@ class AdaptiveAvgPool2d(Module):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the means of `input`, shape (batch, channels, height, width) or without batch."""
         return F.adaptive_avg_pool2d(input, self.output_size)
-
-    def extra_repr(self) -> str:
-        """Return the size."""
-        return f"output_size={self.output_size}"
-
-
-def one(size: Any) -> tuple[int, ...]:
-    """Return a size as a tuple of one number."""
-    return (size,) if isinstance(size, int) else tuple(size)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
+    from lucid.backend.device import Device
+
 
 class Conversion(Tree):
     """The conversions of a module and all below it."""
@@ -81,15 +83,15 @@ class Conversion(Tree):
         """
         check_target(args, kwargs)
         device, dtype, non_blocking, _ = target_of(args, kwargs, non_blocking=non_blocking, copy=False)
-        place = None if device is None else as_device(device)
+        target = None if device is None else as_device(device)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise DtypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
 
-        def convert(tensor: Any) -> Any:
-            if place is not None:
-                tensor = move(tensor, place, non_blocking=non_blocking)
+        def convert(tensor: object) -> Any:
+            if target is not None:
+                tensor = move(tensor, target, non_blocking=non_blocking)
             return cast_to(tensor, dtype) if dtype is not None and is_real_or_complex(tensor) else tensor
 
         return self._apply(convert)
@@ -115,9 +117,9 @@ class Conversion(Tree):
         >>> nn.Linear(2, 3).to_empty(device="cpu").weight.shape
         (3, 2)
         """
-        place = None if device is None else as_device(device)
+        target = None if device is None else as_device(device)
         return self._apply(
-            lambda tensor: empty_like(tensor, device=tensor.device if place is None else place), recurse=recurse
+            lambda tensor: empty_like(tensor, device=tensor.device if target is None else target), recurse=recurse
         )
 
     def share_memory(self) -> Self:
@@ -143,7 +145,7 @@ class Conversion(Tree):
         """Return this module after moving it to the CPU."""
         return self.to("cpu")
 
-    def cuda(self, device: Any = None) -> Self:
+    def cuda(self, device: Device = None) -> Self:
         """Return this module after moving it to a CUDA device, the current one by default.
 
         Raises

@@ -6,14 +6,18 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lucid.autograd.hooks.firing import fire
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.recording.views import check_change, memory_error
 from lucid.backend.interrupts import uninterrupted
 from lucid.backend.memory import writeable
 from lucid.errors import StateDictError
+from lucid.nn.module.paths import saved_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from lucid.autograd.hooks.table import Entry
 
 
 class Change(NamedTuple):
@@ -94,7 +98,7 @@ class Loading:
 
         self._changes.append(Change(lambda: copy(value), keep))
 
-    def assign_entry(self, table: dict[str, Any], name: str, value: Any) -> None:
+    def assign_entry(self, table: dict[str, Any], name: str, value: object) -> None:
         """Note that `value` is to stand under `name`."""
 
         def keep() -> Callable[[], Any]:
@@ -125,7 +129,7 @@ class Loading:
         self._undo.append(restore)
         module.set_extra_state(state)
 
-    def load(self, module: Any, entries: dict[str, Any]) -> None:
+    def load(self, module: object, entries: dict[str, Any]) -> None:
         """Load `entries`, which may be edited, into `module` and all below it, or leave them as they are.
 
         A Ctrl-C meanwhile takes effect when it is done, a second one at once: it undoes what old values are kept of.
@@ -137,7 +141,7 @@ class Loading:
         """
         uninterrupted(partial(self._load, module, entries))
 
-    def _load(self, module: Any, entries: dict[str, Any]) -> None:
+    def _load(self, module: object, entries: dict[str, Any]) -> None:
         try:
             self._look_at(module, entries, "")
             error = self._misfit(module)
@@ -167,7 +171,8 @@ class Loading:
         local_metadata = dict(self.metadata.get(prefix[:-1], {}))
         local_metadata["assign_to_params_buffers"] = self.assign
         local_metadata["loading"] = self
-        self._fire_pre_hooks(module, entries, prefix, local_metadata)
+        if module._load_state_dict_pre_hooks:  # noqa: SLF001
+            self._fire_pre_hooks(module, entries, prefix, local_metadata)
         # asked for as by a strict load; what is not strict ignores the lists
         module._load_from_state_dict(  # noqa: SLF001
             entries, prefix, local_metadata, True, self.missing, self.unexpected, self.errors
@@ -182,23 +187,23 @@ class Loading:
     def _fire_pre_hooks(
         self, module: Any, entries: dict[str, Any], prefix: str, local_metadata: dict[str, Any]
     ) -> None:
-        for index, (_, hook, option) in enumerate(module._load_state_dict_pre_hooks.snapshot()):  # noqa: SLF001
-            try:
-                if option == "own keys":
-                    own = {key[len(prefix) :]: value for key, value in entries.items() if key.startswith(prefix)}
-                    hook(module, own, self.strict)
-                    others = {key: value for key, value in entries.items() if not key.startswith(prefix)}
-                    entries.clear()
-                    entries.update(others)
-                    entries.update((prefix + key, value) for key, value in own.items())
-                    continue
-                first = (module,) if option == "with module" else ()
-                hook(*first, entries, prefix, local_metadata, self.strict, self.missing, self.unexpected, self.errors)
-            except Exception as error:
-                module._note(error, hook, "load-state-dict pre-hook", prefix, index)  # noqa: SLF001
-                raise
+        def call(hook: Entry, _: None) -> None:
+            if hook.option != "own keys":
+                first = (module,) if hook.option == "with module" else ()
+                lists = self.missing, self.unexpected, self.errors
+                hook.func(*first, entries, prefix, local_metadata, self.strict, *lists)
+                return
+            own = {key[len(prefix) :]: value for key, value in entries.items() if key.startswith(prefix)}
+            hook.func(module, own, self.strict)
+            others = {key: value for key, value in entries.items() if not key.startswith(prefix)}
+            entries.clear()
+            entries.update(others)
+            entries.update((prefix + key, value) for key, value in own.items())
 
-    def _misfit(self, module: Any) -> StateDictError | None:
+        hooks = module._load_state_dict_pre_hooks.snapshot()  # noqa: SLF001
+        fire(hooks, call, None, "load-state-dict pre-hook", partial(saved_as, module, prefix))
+
+    def _misfit(self, module: object) -> StateDictError | None:
         """Return the error of what does not fit, if that is an error."""
         lines = list(self.errors)
         if self.strict:
@@ -215,19 +220,19 @@ class Loading:
 
     def _fire_post_hooks(self) -> None:
         for module, prefix in self._hooked:
-            for index, (_, hook, option) in enumerate(module._load_state_dict_post_hooks.snapshot()):  # noqa: SLF001
-                try:
-                    if option == "own keys":
-                        missing = self._take(self.missing, prefix)
-                        unexpected = self._take(self.unexpected, prefix)
-                        hook(module, missing, unexpected, self.strict)
-                        self.missing += [prefix + key for key in missing]
-                        self.unexpected += [prefix + key for key in unexpected]
-                    elif hook(module, HookKeys(self.missing, self.unexpected)) is not None:
-                        raise StateDictError("expected None to be returned: edit the lists in place instead")
-                except Exception as error:
-                    module._note(error, hook, "load-state-dict post-hook", prefix, index)  # noqa: SLF001
-                    raise
+            hooks = module._load_state_dict_post_hooks.snapshot()  # noqa: SLF001
+            call = partial(self._call_post_hook, module, prefix)
+            fire(hooks, call, None, "load-state-dict post-hook", partial(saved_as, module, prefix))
+
+    def _call_post_hook(self, module: Any, prefix: str, hook: Entry, _: None) -> None:
+        if hook.option == "own keys":
+            missing = self._take(self.missing, prefix)
+            unexpected = self._take(self.unexpected, prefix)
+            hook.func(module, missing, unexpected, self.strict)
+            self.missing += [prefix + key for key in missing]
+            self.unexpected += [prefix + key for key in unexpected]
+        elif hook.func(module, HookKeys(self.missing, self.unexpected)) is not None:
+            raise StateDictError("expected None to be returned: edit the lists in place instead")
 
     @staticmethod
     def _take(keys: list[str], prefix: str) -> list[str]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
+from lucid.autograd.hooks.table import KINDS, ActiveHooks
 from lucid.errors import ArgumentError, SettingError
 from lucid.nn.hooking.calling import call
-from lucid.nn.hooking.tables import KINDS, ActiveHooks, HookTable, global_tables, registered_value
+from lucid.nn.hooking.tables import global_tables, registered_value
 from lucid.nn.module.conversion import Conversion
 from lucid.nn.module.paths import adopt
 from lucid.nn.module.state import StateMethods
@@ -65,7 +66,7 @@ class Module(Conversion, StateMethods):
     _modules: dict[str, Module | None]
     _active_hooks: ActiveHooks
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         if not self.call_super_init and (args or kwargs):
             raise ArgumentError(
                 f"{type(self).__name__}.__init__() takes no arguments, got {len(args)} args and the names "
@@ -91,14 +92,8 @@ class Module(Conversion, StateMethods):
 
     else:
 
-        def forward(self, *_: Any) -> NoReturn:
-            """Compute the module's output: every subclass defines it.
-
-            Raises
-            ------
-            NotImplementedError
-                Here.
-            """
+        def forward(self, *_: object) -> NoReturn:
+            """Compute the module's output, without hooks; every subclass defines it."""
             raise NotImplementedError(
                 f'Module [{type(self).__name__}] is missing the required "forward" function: define forward(self, ...)'
             )
@@ -135,7 +130,7 @@ class Module(Conversion, StateMethods):
         hooks = global_tables.parameter_registration
         self._parameters[name] = registered_value(hooks, self, name, param, "parameter", Parameter)
 
-    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+    def register_buffer(self, name: str, tensor: object, persistent: bool = True) -> None:
         """Add a tensor that is no parameter under `name`, such as running statistics.
 
         Parameters
@@ -206,7 +201,7 @@ class Module(Conversion, StateMethods):
             )
         return parameters
 
-    def _check_name(self, name: Any, what: str, table: dict[str, Any]) -> None:
+    def _check_name(self, name: object, what: str, table: dict[str, Any]) -> None:
         """Raise unless `name` can be given to a new entry of `table`."""
         if not isinstance(name, str):
             raise ArgumentError(f"{what} name should be a string, got {type(name).__name__}")
@@ -271,17 +266,14 @@ class Module(Conversion, StateMethods):
             )
             with self._in_place_of(name, "_buffers"):
                 self.register_buffer(name, value, persistent)
-        elif name in KINDS and not isinstance(value, HookTable):
-            # a tool that replaces a hook table by a dictionary of its own means its entries
-            table: HookTable = getattr(self, name)
-            table.clear()
-            table.update(value)
+        elif name in KINDS:
+            getattr(type(self), name).put(self, value)
         else:
             object.__setattr__(self, name, value)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        # a copy's hook tables know nothing of the original's place
+        # a copy's hook tables know nothing of the original's parent
         for child in self._modules.values():
             adopt(self, child)
 

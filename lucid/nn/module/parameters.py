@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,14 +13,20 @@ from lucid.backend.dtype import as_dtype, get_default_dtype
 from lucid.nn.parameter import Parameter
 from lucid.ops.creation.filling import shape_of
 
+if TYPE_CHECKING:
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
 
-def empty_tensor(shape: tuple[int, ...], device: Any = None, dtype: Any = None, fill: float = 0.0) -> Any:
+
+def empty_tensor(shape: tuple[int, ...], device: Device = None, dtype: Dtype | None = None, fill: float = 0.0) -> Any:
     """Return a tensor of one value, of the default dtype and on the default device unless they are given."""
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
-    place = get_default_device() if device is None else as_device(device)
-    return wrap(to_device(np.full(shape_of((shape,), "parameter or buffer"), fill, wanted.numpy), place))
+    target = get_default_device() if device is None else as_device(device)
+    return wrap(to_device(np.full(shape_of((shape,), "parameter or buffer"), fill, wanted.numpy), target))
 
 
-def empty_parameter(shape: tuple[int, ...], device: Any = None, dtype: Any = None, fill: float = 0.0) -> Parameter:
+def empty_parameter(
+    shape: tuple[int, ...], device: Device = None, dtype: Dtype | None = None, fill: float = 0.0
+) -> Parameter:
     """Return a parameter of one value, of the default dtype and on the default device unless they are given."""
     return Parameter(empty_tensor(shape, device, dtype, fill))

@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lucid.nn.module.module import Module
+    from lucid.nn.module.tree import Tree
+
+
+class Parent(weakref.ref["Module"]):
+    """The module that a module was put into, held weakly: copies and pickles have None instead."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(None), ()
+
+
+def parent_of(module: Tree) -> Module | None:
+    """Return the module that `module` was put into, if it is still there."""
+    ref = vars(module).get("_adopted_by")
+    return None if ref is None else ref()
 
 
 def adopt(parent: Module, child: Module | None) -> None:
     """Note that `child` was put into `parent`, unless the module that it was put into before still holds it."""
     if child is None:
         return
-    active = child._active_hooks  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  one package
-    before = active.parent() if active.parent is not None else None
-    if before is None or child not in before._modules.values():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        active.parent = weakref.ref(parent)
+    state = child.__dict__
+    if (
+        "_adopted_by" not in state or (before := parent_of(child)) is None or child not in before._modules.values()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    ):
+        state["_adopted_by"] = Parent(parent)
 
 
-def module_path(module: Module) -> str:
+def module_path(module: Tree) -> str:
     """Return the module's class, and its dotted path from the top of its model where it is part of one."""
     names: list[str] = []
-    top = module
-    while (ref := top._active_hooks.parent) is not None and (parent := ref()) is not None:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    top: Tree = module
+    while (parent := parent_of(top)) is not None:
         name = next((name for name, each in parent._modules.items() if each is top), None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         if name is None:
             break
@@ -31,3 +48,9 @@ def module_path(module: Module) -> str:
         top = parent
     kind = type(module).__name__
     return f"module {'.'.join([type(top).__name__, *reversed(names)])} ({kind})" if names else f"module {kind}"
+
+
+def saved_as(module: Tree, prefix: str) -> str:
+    """Return the module's class, and the path under which a state dict has its entries."""
+    kind = type(module).__name__
+    return f"module {prefix[:-1]} ({kind})" if prefix else f"module {kind}"

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.hooks import add_hook_note, hook_name
+from lucid.autograd.hooks.firing import fire, hook_name
 from lucid.errors import ArgumentError, GraphError, HookTypeError, StateDictError
-from lucid.nn.hooking.registration import HookMethods
 from lucid.nn.module.loading import Loading
+from lucid.nn.module.paths import saved_as
 from lucid.nn.module.tree import Tree
 from lucid.nn.parameter import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from lucid.autograd.hooks.table import Entry
 
 EXTRA_STATE = "_extra_state"
 
@@ -39,12 +42,12 @@ class StateDict(OrderedDict[str, Any]):
 
     _metadata: OrderedDict[str, dict[str, Any]]
 
-    def __init__(self, *entries: Any, **named: Any) -> None:
+    def __init__(self, *entries: object, **named: object) -> None:
         super().__init__(*entries, **named)
         self._metadata = OrderedDict()
 
 
-class StateMethods(Tree, HookMethods):
+class StateMethods(Tree):
     """Saving and loading of a module and all below it."""
 
     _version: int
@@ -62,7 +65,7 @@ class StateMethods(Tree, HookMethods):
             f"{type(self).__name__}.get_extra_state is not defined: it is called for state dicts with '_extra_state'"
         )
 
-    def set_extra_state(self, state: Any) -> None:
+    def set_extra_state(self, state: object) -> None:
         """Take back what `get_extra_state` returned.
 
         Raises
@@ -144,12 +147,10 @@ class StateMethods(Tree, HookMethods):
         metadata = getattr(made, "_metadata", None)
         if metadata is not None:
             metadata[prefix[:-1]] = local_metadata
-        for index, (_, hook, _) in enumerate(self._state_dict_pre_hooks.snapshot()):
-            try:
-                hook(self, prefix, keep_vars)
-            except Exception as error:
-                self._note(error, hook, "state-dict pre-hook", prefix, index)
-                raise
+        owner = partial(saved_as, self, prefix)
+        if self._state_dict_pre_hooks:
+            hooks = self._state_dict_pre_hooks.snapshot()
+            fire(hooks, lambda hook, _: hook.func(self, prefix, keep_vars), None, "state-dict pre-hook", owner)
         self._save_to_state_dict(made, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is None:
@@ -160,25 +161,21 @@ class StateMethods(Tree, HookMethods):
                 module.state_dict(destination=made, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
             else:
                 module._gather(made, f"{prefix}{name}.", keep_vars)  # noqa: SLF001
-        for index, (_, hook, option) in enumerate(self._state_dict_hooks.snapshot()):
-            try:
-                result = hook(self, made, prefix, keep_vars if option == "keep_vars" else local_metadata)
-                if result is not None:
-                    if option == "no result" or not isinstance(result, dict):
-                        raise HookTypeError(
-                            f"state-dict hook {hook_name(hook)}: expected "
-                            f"{'None' if option == 'no result' else 'None or a dict'} to be returned, "
-                            f"got {type(result).__name__}"
-                        )
-                    made = cast("dict[str, Any]", result)
-            except Exception as error:
-                self._note(error, hook, "state-dict hook", prefix, index)
-                raise
-        return made
+        if not self._state_dict_hooks:
+            return made
 
-    def _note(self, error: Exception, hook: Any, kind: str, prefix: str, index: int) -> None:
-        where = f"module {prefix[:-1]} ({type(self).__name__})" if prefix else f"module {type(self).__name__}"
-        add_hook_note(error, hook, kind, where, index)
+        def call(hook: Entry, made: dict[str, Any]) -> dict[str, Any] | None:
+            option = hook.option
+            result = hook.func(self, made, prefix, keep_vars if option == "keep_vars" else local_metadata)
+            if result is not None and (option == "no result" or not isinstance(result, dict)):
+                raise HookTypeError(
+                    f"state-dict hook {hook_name(hook)}: expected "
+                    f"{'None' if option == 'no result' else 'None or a dict'} to be returned, "
+                    f"got {type(result).__name__}"
+                )
+            return cast("dict[str, Any] | None", result)
+
+        return fire(self._state_dict_hooks.snapshot(), call, made, "state-dict hook", owner)
 
     def _load_from_state_dict(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.errors import SettingError
+from lucid.nn.hooking.registration import HookMethods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class Tree:
+class Tree(HookMethods):
     """What a module does with all that is below it."""
 
     training: bool

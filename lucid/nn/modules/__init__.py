@@ -1,4 +1,4 @@
-"""PyTorch's place for what concerns the modules of a whole process."""
+"""PyTorch's address of what concerns the modules of a whole process."""
 
 from __future__ import annotations
 

@@ -1,18 +1,22 @@
-"""Hooks of all modules of the process: they fire before a module's own."""
+"""Hooks of all modules of the process: they fire before a module's own.
+
+One that cannot be called is refused with a TypeError.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
+from lucid.autograd.hooks.table import register
 from lucid.nn.hooking.forms import is_full_backward_hook
-from lucid.nn.hooking.tables import global_tables, register
+from lucid.nn.hooking.tables import global_tables
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.nn.hooking.tables import RemovableHandle
+    from lucid.autograd.hooks.table import RemovableHandle
 
 __all__ = [
     "Module",
@@ -30,11 +34,6 @@ __all__ = [
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Return the handle of a forward pre-hook of every module, ``hook(module, args)``.
 
-    Raises
-    ------
-    TypeError
-        If `hook` cannot be called.
-
     Examples
     --------
     >>> import lucid
@@ -51,13 +50,7 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Return the handle of a forward hook of every module; see `Module.register_forward_hook`.
-
-    Raises
-    ------
-    TypeError
-        If `hook` cannot be called.
-    """
+    """Return the handle of a forward hook of every module; see `Module.register_forward_hook`."""
     marks = [global_tables.forward_with_kwargs] if with_kwargs else []
     if always_call:
         marks.append(global_tables.forward_always_called)
@@ -65,24 +58,12 @@ def register_module_forward_hook(
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Return the handle of a full backward pre-hook of every module, ``hook(module, grad_output)``.
-
-    Raises
-    ------
-    TypeError
-        If `hook` cannot be called.
-    """
+    """Return the handle of a full backward pre-hook of every module, ``hook(module, grad_output)``."""
     return register(global_tables.backward_pre, hook, "register_module_full_backward_pre_hook")
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Return the handle of a full backward hook of every module, ``hook(module, grad_input, grad_output)``.
-
-    Raises
-    ------
-    TypeError
-        If `hook` cannot be called.
-    """
+    """Return the handle of a full backward hook of every module, ``hook(module, grad_input, grad_output)``."""
     return register(global_tables.backward, hook, "register_module_full_backward_hook")
 
 
@@ -106,11 +87,6 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Rem
     """Return the handle of ``hook(module, name, parameter)``, called before any module stores a parameter.
 
     What it returns, unless None, is stored instead.
-
-    Raises
-    ------
-    TypeError
-        If `hook` cannot be called.
     """
     return register(global_tables.parameter_registration, hook, "register_module_parameter_registration_hook")
 
@@ -119,11 +95,6 @@ def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Remova
     """Return the handle of ``hook(module, name, buffer)``, called before any module stores a buffer.
 
     What it returns, unless None, is stored instead.
-
-    Raises
-    ------
-    TypeError
-        If `hook` cannot be called.
     """
     return register(global_tables.buffer_registration, hook, "register_module_buffer_registration_hook")
 
@@ -132,10 +103,5 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
     """Return the handle of ``hook(module, name, submodule)``, called before any module stores a submodule.
 
     What it returns, unless None, is stored instead.
-
-    Raises
-    ------
-    TypeError
-        If `hook` cannot be called.
     """
     return register(global_tables.module_registration, hook, "register_module_module_registration_hook")

@@ -1,4 +1,4 @@
-"""PyTorch's place for what is done with the state dicts of modules."""
+"""PyTorch's address of what is done with the state dicts of modules."""
 
 from __future__ import annotations
 

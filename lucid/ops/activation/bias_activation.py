@@ -1,4 +1,7 @@
-"""An activation function of an input plus a bias: one pass over memory each way, where two ops take two."""
+"""An activation function of an input plus a bias: one pass over memory each way, where two ops take two.
+
+What holds for all elementwise ops says `lucid.ops.base.declaration`; this one takes one floating-point dtype alone.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,15 @@ from lucid.ops.activation.sigmoid import (
     tanh_grad_into,
 )
 from lucid.ops.base.blocks import in_blocks
-from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.declaration import adjoint
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -46,12 +52,8 @@ class Activation(NamedTuple):
     ----------
     into : callable
         ``into(xp, out, x, *temporaries)`` writes the function of `x` to `out`.
-    scratch : int
-        Number of its temporaries.
     grad_into : callable
         ``grad_into(xp, out, g, x, *temporaries)`` writes `g` times the slope at `x` to `out`.
-    grad_scratch : int
-        Number of its temporaries.
     bend : callable
         ``bend(m, grad, g, x)`` gives ``grad * g`` times the second derivative at `x`.
     kernel, grad_kernel : Elementwise
@@ -59,9 +61,7 @@ class Activation(NamedTuple):
     """
 
     into: Callable[..., None]
-    scratch: int
     grad_into: Callable[..., None]
-    grad_scratch: int
     bend: Callable[..., Any]
     kernel: Elementwise
     grad_kernel: Elementwise
@@ -74,60 +74,61 @@ def _kernels(functor: str, slope: str) -> tuple[Elementwise, Elementwise]:
     )
 
 
-def _relu_into(xp: Any, out: Array, x: Array) -> None:
+def _relu_into(xp: ModuleType, out: Array, x: Array) -> None:
     xp.maximum(0, x, out=out)
 
 
-def _relu_bend(m: Any, grad: Any, g: Any, x: Any) -> Any:
+def _relu_bend(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     return m.zeros_like(grad)
 
 
-def _tanh_into(xp: Any, out: Array, x: Array) -> None:
+def _tanh_into(xp: ModuleType, out: Array, x: Array) -> None:
     xp.tanh(x, out=out)
 
 
-def _tanh_slope_into(xp: Any, out: Array, g: Array, x: Array) -> None:
+def _tanh_slope_into(xp: ModuleType, out: Array, g: Array, x: Array) -> None:
     xp.tanh(x, out=out)
     tanh_grad_into(xp, out, g, out)
 
 
-def _tanh_bend(m: Any, grad: Any, g: Any, x: Any) -> Any:
+def _tanh_bend(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     t = m.tanh(x)
     return m.mul(m.tanh_grad(m.mul(grad, g), t), m.mul(t, -2))
 
 
-def _sigmoid_slope_into(xp: Any, out: Array, g: Array, x: Array, gate: Array) -> None:
+def _sigmoid_slope_into(xp: ModuleType, out: Array, g: Array, x: Array, gate: Array) -> None:
     sigmoid_into(xp, gate, x)
     sigmoid_grad_into(xp, out, g, gate)
 
 
-def _sigmoid_bend(m: Any, grad: Any, g: Any, x: Any) -> Any:
+def _sigmoid_bend(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     s = m.sigmoid(x)
     return m.mul(m.sigmoid_grad(m.mul(grad, g), s), m.sub(1, m.mul(s, 2)))
 
 
-# fmt: off
 ACTIVATIONS = {
-    "relu": Activation(_relu_into, 0, relu_grad_into, 0, _relu_bend, *_kernels("Relu", "ReluGrad")),
-    "gelu": Activation(gelu_into, 3, gelu_grad_into, 3, gelu_grad_x, *_kernels("Gelu", "GeluGrad")),
-    "gelu_tanh": Activation(gelu_tanh_into, 0, gelu_tanh_grad_into, 2, gelu_tanh_grad_x,
-                            *_kernels("GeluTanh", "GeluTanhGrad")),
-    "silu": Activation(silu_into, 0, silu_grad_into, 1, silu_grad_x, *_kernels("Silu", "SiluGrad")),
-    "tanh": Activation(_tanh_into, 0, _tanh_slope_into, 0, _tanh_bend, *_kernels("Tanh", "TanhSlope")),
-    "sigmoid": Activation(sigmoid_into, 0, _sigmoid_slope_into, 1, _sigmoid_bend,
-                          *_kernels("Sigmoid", "SigmoidSlope")),
+    "relu": Activation(_relu_into, relu_grad_into, _relu_bend, *_kernels("Relu", "ReluGrad")),
+    "gelu": Activation(gelu_into, gelu_grad_into, gelu_grad_x, *_kernels("Gelu", "GeluGrad")),
+    "gelu_tanh": Activation(
+        gelu_tanh_into, gelu_tanh_grad_into, gelu_tanh_grad_x, *_kernels("GeluTanh", "GeluTanhGrad")
+    ),
+    "silu": Activation(silu_into, silu_grad_into, silu_grad_x, *_kernels("Silu", "SiluGrad")),
+    "tanh": Activation(_tanh_into, _tanh_slope_into, _tanh_bend, *_kernels("Tanh", "TanhSlope")),
+    "sigmoid": Activation(sigmoid_into, _sigmoid_slope_into, _sigmoid_bend, *_kernels("Sigmoid", "SigmoidSlope")),
 }
-# fmt: on
 
 
-def _of_sum_into(xp: Any, out: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str) -> None:
+def _of_sum_into(
+    xp: ModuleType, out: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str
+) -> None:
     xp.add(x, bias, out=total)
     ACTIVATIONS[activation].into(xp, out, total, *spare)
 
 
-@primitive
-def _bias_activation(xp: Any, x: Array, bias: Array, *, activation: str) -> Array:
-    return in_blocks(xp, _of_sum_into, 1 + ACTIVATIONS[activation].scratch, bias, x, activation=activation)
+@primitive(saved_as={"x": "input"})
+def _bias_activation(xp: ModuleType, x: Array, bias: Array, *, activation: str) -> Array:
+    scratch = ACTIVATIONS[activation].into.__code__.co_argcount - 2
+    return in_blocks(xp, _of_sum_into, scratch, bias, x, activation=activation)
 
 
 @_bias_activation.cuda
@@ -136,16 +137,17 @@ def _bias_activation_cuda(x: Array, bias: Array, *, activation: str) -> Any:
 
 
 def _sum_grad_into(
-    xp: Any, out: Array, g: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str
+    xp: ModuleType, out: Array, g: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str
 ) -> None:
     xp.add(x, bias, out=total)
     ACTIVATIONS[activation].grad_into(xp, out, g, total, *spare)
 
 
 @primitive
-def _bias_activation_grad(xp: Any, g: Array, x: Array, bias: Array, *, activation: str) -> Array:
+def _bias_activation_grad(xp: ModuleType, g: Array, x: Array, bias: Array, *, activation: str) -> Array:
     """Return the gradient of the sum, which is that of the input."""
-    return in_blocks(xp, _sum_grad_into, 1 + ACTIVATIONS[activation].grad_scratch, g, bias, x, activation=activation)
+    scratch = ACTIVATIONS[activation].grad_into.__code__.co_argcount - 3
+    return in_blocks(xp, _sum_grad_into, scratch, g, bias, x, activation=activation)
 
 
 @_bias_activation_grad.cuda
@@ -153,61 +155,35 @@ def _bias_activation_grad_cuda(g: Array, x: Array, bias: Array, *, activation: s
     return ACTIVATIONS[activation].grad_kernel(g, x, bias)
 
 
-def _to_terms(m: Any, grad: Any, bias: Any, needs: tuple[bool, bool]) -> tuple[Any, Any]:
+def _to_terms(m: Namespace, grad: Array, bias: Array, needs: tuple[bool, bool]) -> tuple[Any, Any]:
     """Return the gradients of input and bias, given that of their sum."""
     return grad if needs[0] else None, m.sum_to(grad, shape=bias.shape) if needs[1] else None
 
 
 @_bias_activation.vjp
-def _bias_activation_vjp(m: Any, grad: Any, x: Any, bias: Any, activation: str, needs: tuple[bool, bool]) -> Any:
+def _bias_activation_vjp(
+    m: Namespace, grad: Array, x: Array, bias: Array, activation: str, needs: tuple[bool, bool]
+) -> Any:
     return _to_terms(m, m.bias_activation_grad(grad, x, bias, activation=activation), bias, needs)
 
 
-@_bias_activation_grad.vjp("g")
-def _bias_activation_grad_g(m: Any, grad: Any, x: Any, bias: Any, activation: str) -> Any:
-    return m.bias_activation_grad(grad, x, bias, activation=activation)
+adjoint(_bias_activation_grad)
 
 
 @_bias_activation_grad.vjp("x", "bias")
 def _bias_activation_grad_terms(
-    m: Any, grad: Any, g: Any, x: Any, bias: Any, activation: str, needs: tuple[bool, bool]
+    m: Namespace, grad: Array, g: Array, x: Array, bias: Array, activation: str, needs: tuple[bool, bool]
 ) -> Any:
     return _to_terms(m, ACTIVATIONS[activation].bend(m, grad, g, m.add(x, bias)), bias, needs)
 
 
 def bias_activation(input: Tensor, bias: Tensor, activation: str) -> Tensor:
-    """Return an activation function of ``input + bias``, in one pass over memory.
+    """Return an activation function of ``input + bias``, in one pass over memory, with `bias` along the last dimension.
 
-    Half types are added and activated in float32 and rounded once, where an addition followed by an activation rounds
-    the sum too: the last bit may differ from theirs. For backward `input` and `bias` are kept, not their sum.
+    `activation` is "relu", "gelu", "gelu_tanh", "silu", "tanh" or "sigmoid"; "gelu_tanh" is gelu with
+    ``approximate="tanh"``; else an ActivationError is raised. Half types are added and activated in float32 and rounded
+    once, not twice as by two ops. `input` and `bias` are kept for backward, not their sum.
 
-    Parameters
-    ----------
-    input : Tensor, shape (..., C)
-        Floating point.
-    bias : Tensor, shape (C,)
-        Of the dtype of `input`; added along the last dimension.
-    activation : ``"relu"``, ``"gelu"``, ``"gelu_tanh"``, ``"silu"``, ``"tanh"`` or ``"sigmoid"``
-        The function of that name in this namespace; ``"gelu_tanh"`` is ``gelu(..., approximate="tanh")``.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    ActivationError
-        If `activation` is something else.
-    DtypeError
-        If `input` is not floating point, or `bias` has another dtype.
-    ShapeError
-        If `input` has no dimension, or `bias` is not of shape (C,).
-    DeviceError
-        If they are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> x, bias = lucid.tensor([[1.0, 2.0], [-3.0, 4.0]]), lucid.tensor([0.5, -3.0])
     >>> lucid.nn.functional.bias_activation(x, bias, "relu")

@@ -1,4 +1,4 @@
-"""Dropout."""
+"""Dropout; what holds for all elementwise ops says `lucid.ops.base.declaration`."""
 
 from __future__ import annotations
 
@@ -9,37 +9,40 @@ from lucid.autograd.recording.views import change_in_place
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.random import draws as draw
-from lucid.cuda.launchers import random as kernels
+from lucid.cuda.launch import random as kernels
 from lucid.errors import DtypeError
 from lucid.ops.base.blocks import in_blocks, keep_where
-from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.creation.generators import drawn, stream_for
 from lucid.ops.creation.random import ProbabilityError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
 
-def _dropout_into(xp: Any, out: Array, mask: Array, x: Array, *, scale: float) -> None:
+def _dropout_into(xp: ModuleType, out: Array, mask: Array, x: Array, *, scale: float) -> None:
     keep_where(xp, out, x, mask)
     xp.multiply(out, scale, out=out)
 
 
 @primitive
-def _dropout(xp: Any, x: Array, mask: Array, *, scale: float) -> Array:
+def _dropout(xp: ModuleType, x: Array, mask: Array, *, scale: float) -> Array:
     """Return ``x * scale`` where `mask` holds, and 0 elsewhere."""
     return in_blocks(xp, _dropout_into, 0, mask, x, scale=scale)
 
 
 @_dropout.vjp("x")
-def _dropout_vjp(m: Any, grad: Any, mask: Any, scale: Any) -> Any:
+def _dropout_vjp(m: Namespace, grad: Array, mask: Array, scale: float) -> Any:
     return m.dropout(grad, mask, scale=scale)
 
 
 @primitive
-def _drawn_dropout(xp: Any, x: Array, *, keep: float, seed: int, offset: int) -> Array:
+def _drawn_dropout(xp: ModuleType, x: Array, *, keep: float, seed: int, offset: int) -> Array:
     """Return `_dropout` of the mask that begins at `offset` in the stream of `seed`.
 
     It is drawn again wherever it is needed: on a CUDA device that costs less than to keep it.
@@ -50,7 +53,7 @@ def _drawn_dropout(xp: Any, x: Array, *, keep: float, seed: int, offset: int) ->
 
 
 @_drawn_dropout.vjp("x")
-def _drawn_dropout_vjp(m: Any, grad: Any, keep: Any, seed: Any, offset: Any) -> Any:
+def _drawn_dropout_vjp(m: Namespace, grad: Array, keep: float, seed: int, offset: int) -> Any:
     return m.drawn_dropout(grad, keep=keep, seed=seed, offset=offset)
 
 
@@ -66,39 +69,13 @@ def _scale(keep: float) -> float:
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Return `input` with each element 0 with probability `p`, and divided by ``1 - p`` otherwise.
 
-    Parameters
-    ----------
-    input : Tensor
-        Floating-point, of any shape.
-    p : float, 0 to 1
-        The probability of 0.
-    training : bool
-        Without it `input` itself is returned.
-    inplace : bool
-        Whether `input` is changed and returned.
+    Without `training`, `input` itself is returned; with `inplace` it is changed and returned. It is real and
+    floating-point. What is dropped is drawn from the default generator of the device: the same on every device for the
+    same seed. A `p` that is not between 0 and 1 raises a ProbabilityError. (Srivastava, Hinton, Krizhevsky, Sutskever,
+    Salakhutdinov, 2014.)
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`. Which elements are dropped is drawn from the default generator of its
-        device: the same ones on every device for the same seed.
-
-    Raises
-    ------
-    ProbabilityError
-        If `p` is not between 0 and 1.
-    DtypeError
-        If `input` is not of a real floating-point type.
-
-    References
-    ----------
-    Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, Dropout, 2014.
-
-    Examples
-    --------
     >>> import lucid
-    >>> y = lucid.nn.functional.dropout(lucid.ones(1000), p=0.5)
-    >>> sorted(set(y.tolist()))
+    >>> sorted(set(lucid.nn.functional.dropout(lucid.ones(1000), p=0.5).tolist()))
     [0.0, 2.0]
     """
     training = as_bool(training, "training")

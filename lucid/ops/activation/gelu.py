@@ -11,6 +11,9 @@ from lucid.ops.base.declaration import FLOATING, Slope, declare, elementwise
 from lucid.ops.elementwise.normal_tail import tail_into
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -24,7 +27,7 @@ class ApproximationError(LucidError, RuntimeError, ValueError):
     """An approximation is unknown."""
 
 
-def gelu_into(xp: Any, out: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
+def gelu_into(xp: ModuleType, out: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
     """Write gelu to `out`."""
     # max(x, 0) - |x| * Q(|x|) with the upper tail Q: no difference of nearly equal numbers far below zero. There it is
     # -0 less the product, so that what underflows keeps its sign; of equal operands NumPy gives the second.
@@ -34,7 +37,7 @@ def gelu_into(xp: Any, out: Array, x: Array, density: Array, size: Array, spare:
     xp.subtract(out, size, out=out)
 
 
-def gelu_grad_into(xp: Any, out: Array, g: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
+def gelu_grad_into(xp: ModuleType, out: Array, g: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
     """Write `g` times the slope of gelu to `out`."""
     # 1/2 + sign(x) * (1/2 - Q(|x|) + |x| * density(x))
     tail_into(xp, out, density, size, x, spare)
@@ -47,14 +50,14 @@ def gelu_grad_into(xp: Any, out: Array, g: Array, x: Array, density: Array, size
     xp.multiply(out, g, out=out)
 
 
-def gelu_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+def gelu_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     """Return ``grad * g`` times the second derivative of gelu."""
     square = m.square(x)
     bend = m.mul(m.exp(m.mul(square, -0.5)), m.mul(m.sub(2, square), PEAK))
     return m.mul(m.mul(grad, g), bend)
 
 
-def _gate_into(xp: Any, out: Array, x: Array) -> None:
+def _gate_into(xp: ModuleType, out: Array, x: Array) -> None:
     """Write ``(1 + tanh(u)) / 2 = 1 / (1 + exp(-2 * u))``, with the cubic u, to `out`: no digits lost below zero."""
     xp.square(x, out=out)
     xp.multiply(out, -2 * RISE * CUBIC, out=out)
@@ -65,13 +68,13 @@ def _gate_into(xp: Any, out: Array, x: Array) -> None:
     xp.reciprocal(out, out=out)
 
 
-def gelu_tanh_into(xp: Any, out: Array, x: Array) -> None:
+def gelu_tanh_into(xp: ModuleType, out: Array, x: Array) -> None:
     """Write gelu by tanh to `out`."""
     _gate_into(xp, out, x)
     xp.multiply(out, x, out=out)
 
 
-def gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array, rest: Array) -> None:
+def gelu_tanh_grad_into(xp: ModuleType, out: Array, g: Array, x: Array, gate: Array, rest: Array) -> None:
     """Write `g` times the slope of gelu by tanh to `out`."""
     # s * (1 + x * (1 - s) * 2 * u') with the gate s and u' = RISE * (1 + 3 * CUBIC * x**2)
     _gate_into(xp, gate, x)
@@ -86,7 +89,7 @@ def gelu_tanh_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array, re
     xp.multiply(out, g, out=out)
 
 
-def gelu_tanh_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+def gelu_tanh_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     """Return ``grad * g`` times the second derivative of gelu by tanh."""
     # t' * (u' + x * u'' / 2 - x * t * u'**2) with t = tanh(u), t' = 1 - t**2
     square = m.square(x)

@@ -12,11 +12,14 @@ from lucid.ops.activation.sigmoid import sigmoid_into
 from lucid.ops.base.declaration import FLOATING, Slope, elementwise
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
 
-def _gate_into(xp: Any, out: Array, x: Array, rest: Array, power: Array) -> None:
+def _gate_into(xp: ModuleType, out: Array, x: Array, rest: Array, power: Array) -> None:
     """Write ``tanh(softplus(x))`` to `out` and one minus it to `rest`, both without cancellation.
 
     With w = exp(-abs(x)) they are as 1 + 2w to 2w^2 where x is positive, and as 2w + w^2 to 2 elsewhere.
@@ -37,12 +40,12 @@ def _gate_into(xp: Any, out: Array, x: Array, rest: Array, power: Array) -> None
     xp.divide(rest, power, out=rest)
 
 
-def _mish_into(xp: Any, out: Array, x: Array, rest: Array, power: Array) -> None:
+def _mish_into(xp: ModuleType, out: Array, x: Array, rest: Array, power: Array) -> None:
     _gate_into(xp, out, x, rest, power)
     xp.multiply(out, x, out=out)
 
 
-def _mish_grad_into(xp: Any, out: Array, g: Array, x: Array, rest: Array, slope: Array) -> None:
+def _mish_grad_into(xp: ModuleType, out: Array, g: Array, x: Array, rest: Array, slope: Array) -> None:
     # t + x * s * (1 - t) * (1 + t), t the gate and s the sigmoid
     _gate_into(xp, out, x, rest, slope)
     sigmoid_into(xp, slope, x)
@@ -54,7 +57,7 @@ def _mish_grad_into(xp: Any, out: Array, g: Array, x: Array, rest: Array, slope:
     xp.multiply(out, g, out=out)
 
 
-def _mish_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+def _mish_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     # (1 - t * t) * s * (2 + x * (1 - s - 2 * t * s))
     slope = m.sigmoid(x)
     gate = m.tanh(m.softplus(x, beta=1.0, threshold=20.0))

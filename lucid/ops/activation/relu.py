@@ -13,11 +13,14 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.cuda.launch.elementwise import NUMBERS
 from lucid.ops.base.blocks import drop_where, keep_where
 from lucid.ops.base.declaration import FLOATING, Slope, elementwise, flat
-from lucid.ops.base.elementwise import refuse, tensor_operand
+from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.selection import CLAMP
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -27,24 +30,18 @@ HALF = np.dtype(np.float16)
 NUMBER = ("bc", "convert to a number type, or apply it to the parts")
 
 
-def floating(name: str, x: Any) -> Any:
-    """Return `x` as a floating-point tensor.
-
-    Raises
-    ------
-    DtypeError
-        If it is of another dtype.
-    """
+def floating(name: str, x: Tensor) -> Tensor:
+    """Return `x` as a floating-point tensor; a DtypeError if it is of another dtype."""
     refuse(name, "biuc", x, instead="convert to a floating-point dtype first")
     return tensor_operand(x)
 
 
-def _relu(xp: Any, x: Array) -> Array:
+def _relu(xp: ModuleType, x: Array) -> Array:
     # of equal operands NumPy gives the second, in float16 the first: -0 stays -0
     return xp.maximum(x, 0) if x.dtype is HALF else xp.maximum(0, x)
 
 
-def relu_grad_into(xp: Any, out: Array, grad: Array, result: Array) -> None:
+def relu_grad_into(xp: ModuleType, out: Array, grad: Array, result: Array) -> None:
     """Write `grad` to `out` where `result`, or what it is the relu of, is above zero, and zero elsewhere."""
     drop_where(xp, out, grad, xp.less_equal(result, 0))
 
@@ -60,7 +57,7 @@ def relu(input: Tensor) -> Tensor:
     return GRAPH.relu(input)
 
 
-def _leaky_relu_into(xp: Any, out: Array, x: Array, *, slope: float) -> None:
+def _leaky_relu_into(xp: ModuleType, out: Array, x: Array, *, slope: float) -> None:
     if slope > 1:
         xp.multiply(x, slope, out=out)
         xp.minimum(x, out, out=out)
@@ -71,11 +68,11 @@ def _leaky_relu_into(xp: Any, out: Array, x: Array, *, slope: float) -> None:
     xp.maximum(x, out, out=out)
 
 
-def _leaky_relu_grad_into(xp: Any, out: Array, grad: Array, x: Array, above: Array, *, slope: float) -> None:
-    claim = xp.greater(x, 0)
-    drop_where(xp, out, grad, claim)
+def _leaky_relu_grad_into(xp: ModuleType, out: Array, grad: Array, x: Array, above: Array, *, slope: float) -> None:
+    mask = xp.greater(x, 0)
+    drop_where(xp, out, grad, mask)
     xp.multiply(out, slope, out=out)
-    keep_where(xp, above, grad, claim)
+    keep_where(xp, above, grad, mask)
     xp.add(out, above, out=out)
 
 
@@ -84,6 +81,7 @@ def _leaky_relu_grad_into(xp: Any, out: Array, grad: Array, x: Array, above: Arr
     "activation.LeakyRelu",
     Slope("LeakyReluGrad", _leaky_relu_grad_into, flat),
     refused=FLOATING,
+    saved_as={"slope": "negative_slope"},
 )
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """Return ``max(input, 0) + negative_slope * min(input, 0)``, elementwise, of a floating-point tensor.
@@ -97,7 +95,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     return GRAPH.leaky_relu(input, slope=float(as_number(negative_slope, "negative_slope")))
 
 
-def _expm1_below_into(xp: Any, out: Array, x: Array, spare: Array) -> None:
+def _expm1_below_into(xp: ModuleType, out: Array, x: Array, spare: Array) -> None:
     """Write ``exp(min(x, 0)) - 1`` to `out`."""
     xp.minimum(0, x, out=out)
     if out.dtype == np.float64:
@@ -111,26 +109,28 @@ def _expm1_below_into(xp: Any, out: Array, x: Array, spare: Array) -> None:
     xp.multiply(out, 2, out=out)
 
 
-def _elu_into(xp: Any, out: Array, x: Array, spare: Array, *, alpha: float) -> None:
+def _elu_into(xp: ModuleType, out: Array, x: Array, spare: Array, *, alpha: float) -> None:
     _expm1_below_into(xp, out, x, spare)
     xp.multiply(out, alpha, out=out)
     xp.maximum(0, x, out=spare)
     xp.add(out, spare, out=out)
 
 
-def _elu_grad_into(xp: Any, out: Array, grad: Array, x: Array, below: Array, slope: Array, *, alpha: float) -> None:
-    claim = xp.less_equal(x, 0)
-    drop_where(xp, out, grad, claim)
+def _elu_grad_into(
+    xp: ModuleType, out: Array, grad: Array, x: Array, below: Array, slope: Array, *, alpha: float
+) -> None:
+    mask = xp.less_equal(x, 0)
+    drop_where(xp, out, grad, mask)
     xp.minimum(x, 0, out=slope)
     xp.exp(slope, out=slope)
     xp.multiply(slope, alpha, out=slope)
-    keep_where(xp, below, grad, claim)
+    keep_where(xp, below, grad, mask)
     xp.multiply(below, slope, out=below)
-    keep_where(xp, slope, below, claim)
+    keep_where(xp, slope, below, mask)
     xp.add(out, slope, out=out)
 
 
-def _elu_grad_x(m: Any, grad: Any, g: Any, x: Any, alpha: float) -> Any:
+def _elu_grad_x(m: Namespace, grad: Array, g: Array, x: Array, alpha: float) -> Any:
     return m.where(m.le(x, 0), m.mul(m.mul(grad, g), m.mul(m.exp(x), alpha)), 0)
 
 
@@ -147,9 +147,9 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     return GRAPH.elu(input, alpha=float(as_number(alpha, "alpha")))
 
 
-def _hardtanh(xp: Any, x: Array, *, low: float, high: float) -> Array:
+def _hardtanh(xp: ModuleType, x: Array, *, low: float, high: float) -> Array:
     kind = x.dtype.type
-    # the bounds in the place in which -0 beats a bound of 0, as in relu
+    # the bounds in the order in which -0 beats a bound of 0, as in relu
     if x.dtype is HALF:
         return xp.minimum(xp.maximum(x, kind(low)), kind(high))
     return xp.minimum(kind(high), xp.maximum(kind(low), x))
@@ -159,7 +159,7 @@ def _hardtanh_cuda(x: Array, *, low: float, high: float) -> Any:
     return CLAMP(x, low, high) if x.dtype.kind in "fV" else CLAMP(x, int(low), int(high))
 
 
-def _hardtanh_grad_into(xp: Any, out: Array, grad: Array, x: Array, *, low: float, high: float) -> None:
+def _hardtanh_grad_into(xp: ModuleType, out: Array, grad: Array, x: Array, *, low: float, high: float) -> None:
     drop_where(xp, out, grad, xp.less_equal(x, low) | xp.greater_equal(x, high))
 
 
@@ -169,6 +169,7 @@ def _hardtanh_grad_into(xp: Any, out: Array, grad: Array, x: Array, *, low: floa
     Slope("activation.HardtanhGrad", _hardtanh_grad_into, flat),
     refused=NUMBER,
     dtypes=NUMBERS,
+    saved_as={"low": "min_val", "high": "max_val"},
 )
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Return ``min(max(input, min_val), max_val)``, elementwise, of a real tensor but no bools.

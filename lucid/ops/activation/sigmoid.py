@@ -14,11 +14,14 @@ from lucid.ops.base.declaration import FLOATING, Slope, elementwise
 from lucid.ops.base.scalars import as_number
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
 
-def sigmoid_into(xp: Any, out: Array, x: Array) -> None:
+def sigmoid_into(xp: ModuleType, out: Array, x: Array) -> None:
     """Write ``1 / (1 + exp(-x))`` to `out`, which may be `x`."""
     xp.negative(x, out=out)
     xp.exp(out, out=out)
@@ -26,7 +29,7 @@ def sigmoid_into(xp: Any, out: Array, x: Array) -> None:
     xp.reciprocal(out, out=out)
 
 
-def sigmoid_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
+def sigmoid_grad_into(xp: ModuleType, out: Array, g: Array, result: Array) -> None:
     """Write `g` times the slope of sigmoid to `out`, from what sigmoid gave."""
     xp.subtract(1, result, out=out)
     xp.multiply(out, result, out=out)
@@ -52,7 +55,7 @@ def sigmoid(input: Tensor) -> Tensor:
     return GRAPH.sigmoid(input)
 
 
-def tanh_grad_into(xp: Any, out: Array, g: Array, result: Array) -> None:
+def tanh_grad_into(xp: ModuleType, out: Array, g: Array, result: Array) -> None:
     """Write `g` times the slope of tanh to `out`, which may be `result`: what tanh gave."""
     xp.square(result, out=out)
     xp.subtract(1, out, out=out)
@@ -74,13 +77,13 @@ def tanh(input: Tensor) -> Tensor:
     return GRAPH.tanh(input)
 
 
-def silu_into(xp: Any, out: Array, x: Array) -> None:
+def silu_into(xp: ModuleType, out: Array, x: Array) -> None:
     """Write silu to `out`."""
     sigmoid_into(xp, out, x)
     xp.multiply(out, x, out=out)
 
 
-def silu_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array) -> None:
+def silu_grad_into(xp: ModuleType, out: Array, g: Array, x: Array, gate: Array) -> None:
     """Write `g` times the slope of silu to `out`."""
     # s * (1 + x * (1 - s))
     sigmoid_into(xp, gate, x)
@@ -91,7 +94,7 @@ def silu_grad_into(xp: Any, out: Array, g: Array, x: Array, gate: Array) -> None
     xp.multiply(out, g, out=out)
 
 
-def silu_grad_x(m: Any, grad: Any, g: Any, x: Any) -> Any:
+def silu_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     """Return ``grad * g`` times the second derivative of silu."""
     # s'(x) * (2 + x * (1 - 2 * s))
     gate = m.sigmoid(x)
@@ -110,7 +113,7 @@ def silu(input: Tensor) -> Tensor:
     return GRAPH.silu(input)
 
 
-def _log1p_exp_into(xp: Any, out: Array, x: Array, small: Array, sum: Array) -> None:
+def _log1p_exp_into(xp: ModuleType, out: Array, x: Array, small: Array, sum: Array) -> None:
     """Write ``log(1 + exp(-|x|))`` to `out`."""
     xp.abs(x, out=small)
     xp.negative(small, out=small)
@@ -125,7 +128,7 @@ def _log1p_exp_into(xp: Any, out: Array, x: Array, small: Array, sum: Array) -> 
 
 
 def _softplus_into(
-    xp: Any, out: Array, x: Array, scaled: Array, small: Array, sum: Array, *, beta: float, threshold: float
+    xp: ModuleType, out: Array, x: Array, scaled: Array, small: Array, sum: Array, *, beta: float, threshold: float
 ) -> None:
     xp.multiply(x, beta, out=scaled)
     _log1p_exp_into(xp, out, scaled, small, sum)
@@ -136,7 +139,7 @@ def _softplus_into(
 
 
 def _softplus_grad_into(
-    xp: Any, out: Array, g: Array, x: Array, scaled: Array, *, beta: float, threshold: float
+    xp: ModuleType, out: Array, g: Array, x: Array, scaled: Array, *, beta: float, threshold: float
 ) -> None:
     xp.multiply(x, beta, out=scaled)
     sigmoid_into(xp, out, scaled)
@@ -144,7 +147,7 @@ def _softplus_grad_into(
     xp.copyto(out, g, where=xp.greater(scaled, threshold))
 
 
-def _softplus_grad_x(m: Any, grad: Any, g: Any, x: Any, beta: float, threshold: float) -> Any:
+def _softplus_grad_x(m: Namespace, grad: Array, g: Array, x: Array, beta: float, threshold: float) -> Any:
     scaled = m.mul(x, beta)
     bend = m.sigmoid_grad(m.mul(m.mul(grad, g), beta), m.sigmoid(scaled))
     return m.where(m.gt(scaled, threshold), 0, bend)
@@ -169,13 +172,13 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return GRAPH.softplus(input, beta=float(factor), threshold=float(limit))
 
 
-def _logsigmoid_into(xp: Any, out: Array, x: Array, small: Array, sum: Array) -> None:
+def _logsigmoid_into(xp: ModuleType, out: Array, x: Array, small: Array, sum: Array) -> None:
     _log1p_exp_into(xp, out, x, small, sum)
     xp.minimum(x, 0, out=small)
     xp.subtract(small, out, out=out)
 
 
-def _logsigmoid_grad_into(xp: Any, out: Array, g: Array, x: Array) -> None:
+def _logsigmoid_grad_into(xp: ModuleType, out: Array, g: Array, x: Array) -> None:
     xp.negative(x, out=out)
     sigmoid_into(xp, out, out)
     xp.multiply(out, g, out=out)

@@ -10,15 +10,16 @@ from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.backend.arrays import Array, Ints
 
 # Elements of a block: small enough that a handful of float32 blocks lie in a second-level cache of 512 KiB, large
 # enough that the cost of a call is a tenth of its work.
 BLOCK = 1 << 14
 
 
-def in_blocks(xp: Any, kernel: Callable[..., None], scratch: int, *arrays: Array, **settings: Any) -> Array:
+def in_blocks(xp: ModuleType, kernel: Callable[..., None], scratch: int, *arrays: Array, **settings: Any) -> Array:
     """Return what an elementwise kernel makes of arrays, in the shape and dtype of the last.
 
     Parameters
@@ -62,7 +63,7 @@ def in_blocks(xp: Any, kernel: Callable[..., None], scratch: int, *arrays: Array
     return out
 
 
-def rounded_once(function: Callable[..., Array], xp: Any, *operands: Any, **settings: Any) -> Array:
+def rounded_once(function: Callable[..., Array], xp: ModuleType, *operands: Any, **settings: Any) -> Array:
     """Return an elementwise function of arrays of one dtype and numbers; half types in float32, as kernels do.
 
     One of the first two operands is an array.
@@ -86,20 +87,20 @@ def _flat(array: Array) -> Array:
     return np.ascontiguousarray(array).reshape(-1)
 
 
-def keep_where(xp: Any, out: Array, values: Array, claim: Array) -> None:
-    """Write `values` to `out` where `claim` holds, and zero elsewhere, whatever the values are there."""
-    _masked(xp, out, values, claim, xp.negative, ())
+def keep_where(xp: ModuleType, out: Array, values: Array, mask: Array) -> None:
+    """Write `values` to `out` where `mask` holds, and zero elsewhere, whatever the values are there."""
+    _masked(xp, out, values, mask, xp.negative, ())
 
 
-def drop_where(xp: Any, out: Array, values: Array, claim: Array) -> None:
-    """Write zero to `out` where `claim` holds, and `values` elsewhere."""
-    _masked(xp, out, values, claim, xp.subtract, (1,))
+def drop_where(xp: ModuleType, out: Array, values: Array, mask: Array) -> None:
+    """Write zero to `out` where `mask` holds, and `values` elsewhere."""
+    _masked(xp, out, values, mask, xp.subtract, (1,))
 
 
-def _masked(xp: Any, out: Array, values: Array, claim: Array, to_mask: Any, operands: tuple[int, ...]) -> None:
+def _masked(xp: ModuleType, out: Array, values: Array, mask: Array, to_bits: Any, operands: Ints) -> None:
     # Bits, and not a product with 0 and 1, which makes NaN of infinities; nor a choice, which costs NumPy a branch for
-    # each element: a tenth of the time where the claim is random.
+    # each element: a tenth of the time where the mask is random.
     bits = np.int32 if out.itemsize == 4 else np.int64
-    mask = out.view(bits)
-    to_mask(claim.view(np.int8), *operands, out=mask, dtype=bits)
-    xp.bitwise_and(mask, values.view(bits), out=mask)
+    ones = out.view(bits)
+    to_bits(mask.view(np.int8), *operands, out=ones, dtype=bits)
+    xp.bitwise_and(ones, values.view(bits), out=ones)

@@ -12,7 +12,10 @@ from lucid.cuda.launch.reduction import sum_over
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
 
 
 def broadcast_axes(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
@@ -21,7 +24,7 @@ def broadcast_axes(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int
     return (*range(extra), *(extra + i for i, size in enumerate(wanted) if size == 1 and shape[extra + i] != 1))
 
 
-def sum_to_array(xp: Any, x: Array, shape: tuple[int, ...]) -> Array:
+def sum_to_array(xp: ModuleType, x: Array, shape: Ints) -> Array:
     """Return `x` summed to `shape`, half types accumulated in float32."""
     if x.shape == shape:
         return x
@@ -34,7 +37,7 @@ def _sum_to_cpu(x: Array, *, shape: tuple[int, ...] | None) -> Array:
 
 
 @primitive(cpu=_sum_to_cpu)
-def sum_to(xp: Any, x: Array, *, shape: tuple[int, ...] | None) -> Array:
+def sum_to(xp: ModuleType, x: Array, *, shape: tuple[int, ...] | None) -> Array:
     """Return `x` summed over the axes along which `shape` was broadcast to it; `x` itself if there are none.
 
     None stands for the shape of an operand that was not broadcast.
@@ -51,7 +54,7 @@ def _sum_to_cuda(x: Any, *, shape: tuple[int, ...] | None) -> Any:
 
 
 @sum_to.vjp
-def sum_to_vjp(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
+def sum_to_vjp(m: Namespace, grad: Array, x_shape: Ints) -> Any:
     """Return the gradient, the same for each summed element."""
     return m.expand(grad, shape=x_shape)
 
@@ -70,25 +73,25 @@ def _expand_cpu(x: Array, *, shape: tuple[int, ...]) -> Array:
 
 
 @primitive(view=True, cpu=_expand_cpu)
-def expand(xp: Any, x: Array, *, shape: tuple[int, ...]) -> Array:
+def expand(xp: ModuleType, x: Array, *, shape: Ints) -> Array:
     """Return a view of `x` broadcast to `shape`."""
     return xp.broadcast_to(x, shape)
 
 
 @expand.vjp
-def expand_vjp(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
+def expand_vjp(m: Namespace, grad: Array, x_shape: Ints) -> Any:
     """Return the sum over the copies."""
     return m.sum_to(grad, shape=x_shape)
 
 
 @primitive
-def zeros_like(xp: Any, x: Array) -> Array:
+def zeros_like(xp: ModuleType, x: Array) -> Array:
     """Return zeros of the shape, dtype and device of `x`."""
     return xp.zeros(x.shape, x.dtype)
 
 
 @primitive
-def clone(xp: Any, x: Array) -> Array:
+def clone(xp: ModuleType, x: Array) -> Array:
     """Return a copy of `x` in memory of its own."""
     return xp.array(x, order="C")
 
@@ -99,7 +102,7 @@ def _clone_cuda(x: Array) -> Any:
 
 
 @clone.vjp
-def clone_vjp(m: Any, grad: Any) -> Any:
+def clone_vjp(m: Namespace, grad: Array) -> Any:
     """Return the gradient unchanged."""
     return grad
 
@@ -109,19 +112,19 @@ def _conj_cpu(x: Array) -> Array:
 
 
 @primitive(cpu=_conj_cpu, holomorphic=False)
-def conj(xp: Any, x: Array) -> Array:
+def conj(xp: ModuleType, x: Array) -> Array:
     """Return the complex conjugate of `x`; `x` itself if it is real."""
     return xp.conjugate(x) if x.dtype.kind == "c" else x
 
 
 @conj.vjp
-def conj_vjp(m: Any, grad: Any) -> Any:
+def conj_vjp(m: Namespace, grad: Array) -> Any:
     """Return the conjugate of the gradient."""
     return m.conj(grad)
 
 
 @primitive
-def add_into(xp: Any, into: Array, x: Array) -> Array:
+def add_into(xp: ModuleType, into: Array, x: Array) -> Array:
     """Add `x` to `into` in place; only for arrays that the engine owns."""
     into += x
     return into
@@ -136,7 +139,7 @@ def _add_into_cuda(into: Array, x: Array) -> Any:
 
 
 @primitive
-def copy_into(xp: Any, into: Array, x: Array) -> Array:
+def copy_into(xp: ModuleType, into: Array, x: Array) -> Array:
     """Write `x` to `into`, in its dtype."""
     into[...] = x
     return into

@@ -28,10 +28,14 @@ from lucid.autograd.recording.plan import Rule
 from lucid.autograd.recording.primitive import Primitive
 from lucid.cuda.launch.elementwise import FLOATS, Elementwise
 from lucid.ops.base.blocks import in_blocks
-from lucid.ops.base.elementwise import of_one, of_two, summed
+from lucid.ops.base.operands import of_one, of_two, summed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array
 
     # Spelled out by the number of parameters, so that a checker of types knows those of a lambda.
     Formula: TypeAlias = (
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
         | Callable[[Any, Any, Any, Any, Any, Any], Any]
     )
 
-__all__ = ["FLOATING", "REAL", "Fused", "Slope", "declare", "elementwise", "flat"]
+__all__ = ["FLOATING", "REAL", "Fused", "Slope", "adjoint", "declare", "elementwise", "flat", "fused"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -54,7 +58,7 @@ FLOATING = ("biuc", "convert to a floating-point dtype first")
 _kernel = functools.cache(Elementwise)
 
 
-def flat(m: Any, grad: Any) -> Any:
+def flat(m: Namespace, grad: Array) -> Any:
     """Return the derivative of what is the same all over a piece: zero."""
     return m.zeros_like(grad)
 
@@ -86,7 +90,7 @@ class Fused:
         code = self.rule.__code__
         parameters = code.co_varnames[2 : code.co_argcount]
         arrays = [name for name in parameters if not name.endswith("_shape")]
-        run: Any = _kernel(*_place(stem, self.functor), "T" * (1 + len(arrays)))
+        run: Any = _kernel(*_file_and_name(stem, self.functor), "T" * (1 + len(arrays)))
         if len(arrays) < len(parameters):
             run = summed(run, exchanged=self.exchanged)
         op.vjp(operand, cuda=run)(self.rule)
@@ -117,29 +121,47 @@ class Slope:
         """Make the primitive, and the rule of `op` that calls it."""
         name, settings = f"{op.name}_grad", op.settings
         kept = self.into.__code__.co_varnames[3]
-        slope = _primitive(name, self.into, ".".join(_place(stem, self.functor)), ("g", kept))
+        slope = fused(name, self.into, ".".join(_file_and_name(stem, self.functor)), ("g", kept))
+        adjoint(slope)
 
-        def rule(m: Any, grad: Any, x: Any) -> Any:
+        def rule(m: Namespace, grad: Array, x: Array) -> Any:
             return getattr(m, name)(grad, x)
 
-        def rule_with_settings(m: Any, grad: Any, x: Any, *values: Any) -> Any:
-            return getattr(m, name)(grad, x, **dict(zip(settings, values, strict=True)))
-
-        function = rule_with_settings if settings else rule
-        slope.attach(Rule(function, ("g",), arguments=(kept, *settings)))
         slope.vjp(kept)(self.rule)
+        function = _calling(name, 1, settings) if settings else rule
         op.attach(Rule(function, (operand,), arguments=("out" if kept == "result" else operand, *settings)))
+
+
+def adjoint(op: Primitive, back: str = "") -> None:
+    """Attach the derivative of an op that is linear in its first input: `back` of the gradient instead of it.
+
+    This primitive, by default the op itself, takes the op's other inputs and its settings too.
+    """
+    others = op.inputs[1:]
+    rule = _calling(back or op.name, len(others), op.settings)
+    op.attach(Rule(rule, op.inputs[:1], arguments=(*others, *op.settings)))
+
+
+def _calling(name: str, count: int, settings: tuple[str, ...]) -> Callable[..., Any]:
+    """Return the rule that calls a primitive with the gradient, `count` arrays and settings."""
+
+    def rule(m: Namespace, grad: Array, *arguments: Any) -> Any:
+        # the keyword `strict` would cost as much as the slices
+        return getattr(m, name)(grad, *arguments[:count], **dict(zip(settings, arguments[count:])))  # noqa: B905
+
+    return rule
 
 
 def elementwise(
     forward: Callable[..., Any],
     kernel: str | Callable[..., Any],
-    *rules: Formula | Fused | Slope,
+    *rules: Formula | Fused | Slope | None,
     refused: tuple[str, str] | None = None,
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
     holomorphic: bool = True,
     caller: Callable[[Primitive], Any] | None = None,
+    saved_as: Mapping[str, str] | None = None,
 ) -> Callable[[F], F]:
     """Declare the elementwise op that the decorated function stands for, under the name of that function.
 
@@ -148,20 +170,21 @@ def elementwise(
     Parameters
     ----------
     forward : callable
-        One of three: a ufunc that CuPy has too; ``forward(xp, x)`` or ``forward(xp, a, b)`` of whole arrays; or
-        ``forward(xp, out, x, *temporaries)``, which writes to `out` by ufuncs, in blocks that stay in the cache.
+        One of three: a ufunc that CuPy has too; ``forward(xp, x)`` or ``forward(xp, a, b)`` of whole arrays, or of
+        more, by any names, which the function promotes itself; or ``forward(xp, out, x, *temporaries)``, which writes
+        to `out` by ufuncs, in blocks that stay in the cache.
         Keyword-only parameters are settings of the op.
     kernel : str or callable
         ``"file.Functor"``: the file in `kernels` and the struct there, which takes the operands and the settings. Or
         what launches something else, as for `Primitive.cuda`.
     *rules : callable, Fused or Slope
         The derivatives of the operands in turn. A callable is as for `Primitive.vjp`: its parameters say what is saved.
-        No rules for what has no gradient.
+        None for an operand without a gradient, no rules if none has one.
     refused : (str, str), optional
         Kinds of dtypes that the op is not defined on, and what to do instead; as for `refuse`.
     dtypes, out
         Of the kernel, as for `Elementwise`. Where it takes floating-point dtypes alone, integers become such a dtype.
-    holomorphic
+    holomorphic, saved_as
         As for `Primitive`.
     caller : callable, optional
         What gives the op its caller, where it is neither `of_one` nor `of_two`.
@@ -178,6 +201,7 @@ def elementwise(
             out=out,
             holomorphic=holomorphic,
             caller=caller,
+            saved_as=saved_as,
         )
         return function
 
@@ -188,34 +212,34 @@ def declare(
     name: str,
     forward: Callable[..., Any],
     kernel: str | Callable[..., Any],
-    *rules: Formula | Fused | Slope,
+    *rules: Formula | Fused | Slope | None,
     refused: tuple[str, str] | None = None,
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
     holomorphic: bool = True,
     caller: Callable[[Primitive], Any] | None = None,
+    saved_as: Mapping[str, str] | None = None,
 ) -> None:
     """Declare an op by its name, as `elementwise` does: for one of several behind one public function."""
     if isinstance(forward, np.ufunc):
-        count = forward.nin
+        inputs = ("x",) if forward.nin == 1 else ("a", "b")
     else:
-        count = 1 if _in_blocks(forward) else forward.__code__.co_argcount - 1
-    inputs = ("x",) if count == 1 else ("a", "b")
-    op = _primitive(name, forward, kernel, inputs, dtypes=dtypes, out=out, holomorphic=holomorphic)
+        inputs = ("x",) if _in_blocks(forward) else forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
+    op = fused(name, forward, kernel, inputs, dtypes=dtypes, out=out, holomorphic=holomorphic, saved_as=saved_as)
     stem = kernel.partition(".")[0] if isinstance(kernel, str) else ""
     for operand, rule in zip(op.inputs, rules, strict=bool(rules)):
         if isinstance(rule, Fused | Slope):
             rule.attach(op, operand, stem)
-        else:
+        elif rule is not None:
             op.vjp(operand)(rule)
     # the caller looks at the rules, so they come first
     if caller is not None:
         caller(op)
-    else:
-        (of_one if count == 1 else of_two)(op, at_least_float=dtypes is FLOATS, refused=refused)
+    elif len(inputs) <= 2:
+        (of_one if len(inputs) == 1 else of_two)(op, at_least_float=dtypes is FLOATS, refused=refused)
 
 
-def _place(stem: str, functor: str) -> list[str]:
+def _file_and_name(stem: str, functor: str) -> list[str]:
     """Return file and name of a functor, which may say its file."""
     return functor.split(".") if "." in functor else [stem, functor]
 
@@ -224,7 +248,7 @@ def _in_blocks(forward: Callable[..., Any]) -> bool:
     return forward.__code__.co_varnames[1] == "out"
 
 
-def _primitive(
+def fused(
     name: str,
     forward: Callable[..., Any],
     kernel: str | Callable[..., Any],
@@ -233,25 +257,37 @@ def _primitive(
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
     holomorphic: bool = True,
+    saved_as: Mapping[str, str] | None = None,
 ) -> Primitive:
-    """Return the primitive with its kernel; rules and caller are still to come."""
+    """Return the primitive of an elementwise function and its kernel, both as for `elementwise`.
+
+    Rules and caller are still to come; without a caller it takes operands of one shape and dtype.
+    """
     settings: tuple[str, ...] = ()
     cpu = None
     if isinstance(forward, np.ufunc):
         cpu, called = forward, forward.__name__
 
-        def reference(xp: Any, *arrays: Any) -> Any:
+        def reference(xp: ModuleType, *arrays: Any) -> Any:
             return getattr(xp, called)(*arrays)
     else:
         code = forward.__code__
         settings = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         scratch = code.co_argcount - 2 - len(inputs)
 
-        def blocks(xp: Any, *arrays: Any, **given: Any) -> Any:
+        def blocks(xp: ModuleType, *arrays: Any, **given: Any) -> Any:
             return in_blocks(xp, forward, scratch, *arrays, **given)
 
         reference = blocks if _in_blocks(forward) else forward
-    op = Primitive(reference, cpu=cpu, name=name, inputs=inputs, settings=settings, holomorphic=holomorphic)
+    op = Primitive(
+        reference,
+        cpu=cpu,
+        name=name,
+        inputs=inputs,
+        settings=settings,
+        holomorphic=holomorphic,
+        saved_as=saved_as,
+    )
     if callable(kernel):
         op.cuda(kernel)
         return op

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.base.scalars import as_int
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Sizes: TypeAlias = "int | Sequence[int]"
+"""One number, or one for each dimension."""
+
+Dims: TypeAlias = "Sizes | None"
+"""The dimensions that are reduced; None for all."""
 
 
 def dim_in(dim: Any, ndim: int) -> int:
@@ -41,7 +50,7 @@ def dims_in(dims: Any, ndim: int) -> tuple[int, ...]:
     named: tuple[Any, ...] = tuple(cast("Any", dims)) if isinstance(dims, tuple | list) else (dims,)
     found = tuple([dim_in(d, ndim) for d in named])
     if len(set(found)) < len(found):
-        twice = next(dim for place, dim in enumerate(found) if dim in found[:place])
+        twice = next(dim for k, dim in enumerate(found) if dim in found[:k])
         raise ShapeError(f"dim {twice} appears multiple times in the list of dims {list(named)}")
     return found
 
@@ -62,6 +71,11 @@ def sizes_in(sizes: tuple[Any, ...]) -> tuple[int, ...]:
         return tuple([as_int(size, "size") for size in sizes])
 
 
+def along(dim: int, part: Any) -> tuple[Any, ...]:
+    """Return the key ``array[key]`` of a `part` of one dimension, with all of the others."""
+    return (*(slice(None),) * dim, part, ...)
+
+
 def tensors_in(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return tensors that were written as ``f(a, b)`` or ``f((a, b))``."""
     if len(tensors) == 1 and isinstance(tensors[0], tuple | list):
@@ -78,15 +92,15 @@ def shape_for(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
         If the number of elements does not fit, or -1 stands twice or for anything.
     """
     known, free = 1, -1
-    for place, size in enumerate(sizes):
+    for position, size in enumerate(sizes):
         if size >= 0:
             known *= size
         elif size != -1:
-            raise ShapeError(f"invalid shape dimension {size} at index {place} of shape {list(sizes)}")
+            raise ShapeError(f"invalid shape dimension {size} at index {position} of shape {list(sizes)}")
         elif free >= 0:
             raise ShapeError(f"only one dimension can be inferred, got shape {list(sizes)}")
         else:
-            free = place
+            free = position
     if free < 0:
         if known == count:
             return sizes

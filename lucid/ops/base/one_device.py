@@ -22,16 +22,16 @@ def on_one_device(function: F) -> F:
     A tensor that stands for a number, as its parameter's annotation says, may be anywhere.
     """
     numbers = {name for name, kind in function.__annotations__.items() if str(kind).split(" ")[0] in {"int", "float"}}
-    places = {place for place, name in enumerate(function.__code__.co_varnames) if name in numbers}
+    positions = {k for k, name in enumerate(function.__code__.co_varnames) if name in numbers}
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        tensors = [arg for place, arg in enumerate(args) if isinstance(arg, TensorBase) and place not in places]
+        tensors = [arg for k, arg in enumerate(args) if isinstance(arg, TensorBase) and k not in positions]
         tensors += [arg for name, arg in kwargs.items() if isinstance(arg, TensorBase) and name not in numbers]
         if not tensors:
             return function(*args, **kwargs)
-        place = device_of(tensors[0].array)
-        if any(device_of(tensor.array) is not place for tensor in tensors[1:]):
+        device = device_of(tensors[0].array)
+        if any(device_of(tensor.array) is not device for tensor in tensors[1:]):
             got = "; ".join(describe(tensor) for tensor in tensors)
             raise DeviceError(
                 f"{function.__name__.strip('_')}: expected all tensors on the same device, got {got}; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +16,18 @@ from lucid.backend.dtype import dtype as dtype_class
 from lucid.cuda.launch.elementwise import converted
 from lucid.errors import ArgumentError, DtypeError
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+
 
 class OperandTypeError(ArgumentError, DtypeError):
     """An operand is neither a tensor, nor an array, nor a number."""
 
 
 @primitive
-def cast(xp: Any, x: Array, *, dtype: Any) -> Array:
+def cast(xp: ModuleType, x: Array, *, dtype: Any) -> Array:
     """Return `x` in another dtype."""
     return astype(x, dtype, copy=True)
 
@@ -33,7 +38,7 @@ def _cast_cuda(x: Array, *, dtype: Any) -> Any:
 
 
 @cast.vjp
-def cast_vjp(m: Any, grad: Any, x_dtype: Any) -> Any:
+def cast_vjp(m: Namespace, grad: Array, x_dtype: Any) -> Any:
     """Return the gradient in the dtype of the input."""
     return m.cast(grad, dtype=x_dtype)
 
@@ -140,7 +145,7 @@ def accumulation_dtype(dtype: Any) -> Any:
     return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
 
 
-def in_float32(rule: Any, m: Any, arrays: tuple[Any, ...], *settings: Any) -> Any:
+def in_float32(rule: Any, m: Namespace, arrays: tuple[Any, ...], *settings: Any) -> Any:
     """Return what a rule of differentiation gives for arrays of a half type, with all of it rounded once."""
     wide, own = np.dtype(np.float32), as_dtype(arrays[0].dtype).numpy
     return m.cast(rule(m, *[m.cast(x, dtype=wide) for x in arrays], *settings), dtype=own)
@@ -149,8 +154,3 @@ def in_float32(rule: Any, m: Any, arrays: tuple[Any, ...], *settings: Any) -> An
 def tensor_dtype(x: Any) -> dtype_class:
     """Return lucid's dtype of a tensor."""
     return dtype_of(array_of(x))
-
-
-def requested_dtype(dtype: Any) -> Any:
-    """Return the NumPy dtype of what a user wrote for `dtype`."""
-    return as_dtype(dtype).numpy

@@ -91,4 +91,4 @@ def no_number(value: Any, wanted: str, argument: str) -> ArgumentError:
 
 def is_single(value: Any) -> bool:
     """Whether a setting is one number, and not one for each dimension; arrays of no dimension have no length."""
-    return not (hasattr(value, "__len__") and getattr(value, "ndim", 1))
+    return not (hasattr(value, "__len__") and getattr(value, "ndim", 1)) or isinstance(value, str)

@@ -1,4 +1,7 @@
-"""How elements lie in memory: strides and offsets counted in elements, and views that are given by them."""
+"""How elements lie in memory: strides and offsets counted in elements, and views that are given by them.
+
+What holds for these, as for all views, says `lucid.ops.shape`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ from lucid.ops.index.accumulation import sums_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import ModuleType
 
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -56,8 +61,8 @@ def dense(array: Array) -> bool:
     return not overlapping(array) and span(array.shape, strides_of(array)) == array.size
 
 
-def places(xp: Any, grid: Grid) -> Array:
-    """Return for each element of a grid its place in memory."""
+def offsets(xp: ModuleType, grid: Grid) -> Array:
+    """Return for each element of a grid its offset in memory."""
     size, stride, offset = grid
     out = xp.full((1,) * len(size), offset, dtype=xp.int64)
     for dim, (count, step) in enumerate(zip(size, stride, strict=True)):
@@ -67,7 +72,7 @@ def places(xp: Any, grid: Grid) -> Array:
 
 
 @primitive(view=True)
-def _as_strided(xp: Any, x: Array, *, taken: Grid, lies: Grid) -> Array:
+def _as_strided(xp: ModuleType, x: Array, *, taken: Grid, lies: Grid) -> Array:
     size, stride, offset = taken
     item = x.dtype.itemsize
     view = xp.lib.stride_tricks.as_strided
@@ -76,48 +81,29 @@ def _as_strided(xp: Any, x: Array, *, taken: Grid, lies: Grid) -> Array:
 
 
 @_as_strided.vjp
-def _as_strided_vjp(m: Any, grad: Any, taken: Grid, lies: Grid) -> Any:
+def _as_strided_vjp(m: Namespace, grad: Array, taken: Grid, lies: Grid) -> Any:
     return m.moved_on_grid(grad, source=taken, target=lies)
 
 
 @primitive
-def _moved_on_grid(xp: Any, x: Array, *, source: Grid, target: Grid) -> Array:
+def _moved_on_grid(xp: ModuleType, x: Array, *, source: Grid, target: Grid) -> Array:
     length = max(span(*source[:2]) + source[2], span(*target[:2]) + target[2])
-    return sums_at(xp, (length,), (0,), (places(xp, source),), x).take(places(xp, target))
+    return sums_at(xp, (length,), (0,), (offsets(xp, source),), x).take(offsets(xp, target))
 
 
 @_moved_on_grid.vjp
-def _moved_on_grid_vjp(m: Any, grad: Any, source: Grid, target: Grid) -> Any:
+def _moved_on_grid_vjp(m: Namespace, grad: Array, source: Grid, target: Grid) -> Any:
     return m.moved_on_grid(grad, source=target, target=source)
 
 
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """Return a view of elements of the memory of `input`: element (i, j, ...) lies at offset + i * stride[0] + ...
 
-    Parameters
-    ----------
-    input : Tensor
-        What the view is taken of. If it is a view itself, the new one stays between its first and last element.
-    size : tuple of int
-        The shape of the view.
-    stride : tuple of int
-        How many elements lie from one index to the next, along every dimension.
-    storage_offset : int, optional
-        How many elements of the base's memory lie before the first one; by default as many as for `input`.
+    `size` is its shape, `stride` how many elements lie from one index to the next, `storage_offset` how many of the
+    base lie before the first one, by default as many as for `input`. A view that would leave the memory of `input`, and
+    an input whose elements share memory or whose base has gaps, raise a ShapeError. Elements of the view may share
+    memory: their gradients are added, and it cannot be changed in place.
 
-    Returns
-    -------
-    Tensor
-        A view, whose elements may share memory: then their gradients are added, and it cannot be changed in place.
-
-    Raises
-    ------
-    ShapeError
-        If `size` and `stride` do not fit each other, one of them or the offset is negative, the view would leave the
-        memory of `input`, or elements of `input` share memory or those of its base leave gaps.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1, 2, 3], [4, 5, 6]])
     >>> x.as_strided((2, 2), (1, 3), 1)

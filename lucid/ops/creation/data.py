@@ -1,4 +1,4 @@
-"""Tensors made of data: numbers, lists, arrays."""
+"""Tensors made of data: numbers, lists, arrays. What holds for all that are made says `lucid.ops.creation`."""
 
 from __future__ import annotations
 
@@ -16,18 +16,14 @@ from lucid.ops.base.core import clone
 from lucid.ops.base.scalars import as_bool
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.backend.arrays import Array, Number
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 
 def leaf(array: Array, requires_grad: bool, *, pin_memory: bool = False) -> Any:
-    """Return a tensor around `array` at the beginning of the graph.
-
-    Raises
-    ------
-    DtypeError
-        If it is to require grad and holds no floating-point or complex numbers.
-    """
+    """Return a tensor around `array` at the beginning of the graph."""
     if requires_grad and check_bool(requires_grad, "requires_grad") and array.dtype.kind not in "fcV":
         raise DtypeError(
             f"only Tensors of floating point and complex dtype can require gradients, got {dtype_of(array).name}"
@@ -39,15 +35,7 @@ def leaf(array: Array, requires_grad: bool, *, pin_memory: bool = False) -> Any:
 
 
 def pinned(array: Array) -> Array:
-    """Return a copy of a NumPy array in page-locked memory, from which a CUDA device copies without waiting.
-
-    Raises
-    ------
-    DeviceError
-        If the array is on a CUDA device.
-    CudaUnavailableError
-        If there is no CUDA device.
-    """
+    """Return a copy of a NumPy array in page-locked memory, from which a CUDA device copies without waiting."""
     if gpu.is_gpu_array(array):
         raise DeviceError("pin_memory: expected a tensor on the CPU, got one on a CUDA device")
     memory = gpu.cupy().cuda.alloc_pinned_memory(max(array.nbytes, 1))
@@ -62,72 +50,32 @@ def plain(data: Any) -> Any:
 
 
 def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    data: Any,
+    *,
+    dtype: Dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
-    """Return a new tensor with a copy of the elements of `data`, at the beginning of the graph.
+    """Return a new tensor with a copy of `data`: a number, an array, a tensor, or nested lists of these.
 
-    Parameters
-    ----------
-    data : number, array, Tensor, or nested list or tuple of numbers
-        Sequences nest evenly; a tensor in one is the number that it holds, and its gradient is left behind.
-    dtype : dtype, optional
-        If None: that of an array or tensor; for Python numbers bool, int64, the default dtype, or its complex type.
-    device : device, optional
-        If None: that of an array or tensor on CUDA, else the default device.
-    requires_grad : bool
-        Whether operations on the tensor are recorded.
-    pin_memory : bool
-        Whether to put it into page-locked memory; for the CPU only.
+    Sequences nest evenly, or a ShapeError is raised; a tensor in one is the number that it holds. No graph comes along.
+    None as `dtype` is that of an array or tensor, and of Python's numbers bool, int64, the default dtype or its complex
+    type; None as `device` that of an array or tensor on CUDA, else the default one.
 
-    Returns
-    -------
-    Tensor
-        On memory of its own.
-
-    Raises
-    ------
-    DtypeError
-        If `data` holds something else than numbers, a number that does not fit the dtype, or an integer tensor is to
-        require grad.
-    ShapeError
-        If the sequences do not nest evenly.
-    DeviceError
-        If there is no such device.
-
-    Examples
-    --------
     >>> import lucid
-    >>> lucid.tensor([[1.0, 2.0], [3.0, 4.0]])
-    tensor([[1., 2.],
-            [3., 4.]])
-    >>> lucid.tensor([1, 2], dtype=lucid.float64)
-    tensor([1., 2.], dtype=lucid.float64)
+    >>> lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), lucid.tensor([1, 2], dtype=lucid.float64)
+    (tensor([[1., 2.],
+            [3., 4.]]), tensor([1., 2.], dtype=lucid.float64))
     """
     return leaf(arrays.asarray(plain(data), dtype, device, copy=True), requires_grad, pin_memory=pin_memory)
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: Dtype | None = None, device: Device = None) -> Tensor:
     """Return `data` as a tensor: itself if it is one, on the memory of an array where dtype and device allow it.
 
-    Parameters
-    ----------
-    data : number, array, Tensor, or nested list or tuple of numbers
-        Of a tensor the graph is kept.
-    dtype, device : optional
-        As for :func:`tensor`.
+    `data`, `dtype` and `device` are as for `tensor`; a tensor stays in its graph.
 
-    Returns
-    -------
-    Tensor
-        On the memory of `data` if nothing had to be converted.
-
-    Raises
-    ------
-    DtypeError, ShapeError, DeviceError
-        As for :func:`tensor`.
-
-    Examples
-    --------
     >>> import lucid, numpy
     >>> array = numpy.zeros(2)
     >>> x = lucid.as_tensor(array)
@@ -143,35 +91,18 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any,
+    *,
+    dtype: Dtype | None = None,
+    device: Device = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    """Return `obj` as a tensor, copied or not as asked for.
+    """Return `obj` as a tensor, as `as_tensor` does, copied or not as asked for.
 
-    Parameters
-    ----------
-    obj : number, array, Tensor, or nested list or tuple of numbers
-        What it is made of.
-    dtype, device : optional
-        As for :func:`tensor`.
-    copy : bool, optional
-        True: always copied. False: never. None: copied where dtype or device do not fit.
-    requires_grad : bool
-        Whether operations on the result are recorded. A tensor that requires grad stays in its graph.
+    With `copy` True it always is, with False never: a ValueError where it has to be. A tensor that requires grad stays
+    in its graph.
 
-    Returns
-    -------
-    Tensor
-        Of the elements of `obj`.
-
-    Raises
-    ------
-    ValueError
-        If `copy` is False and a copy is needed.
-    DtypeError, ShapeError, DeviceError
-        As for :func:`tensor`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.asarray([1, 2])
     tensor([1, 2])
@@ -191,26 +122,11 @@ def asarray(
     return made
 
 
-def from_numpy(ndarray: Any) -> Tensor:
-    """Return a tensor on the memory of a NumPy array.
+def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
+    """Return a tensor on the memory of a NumPy array `ndarray`: changes of one are seen in the other.
 
-    Parameters
-    ----------
-    ndarray : numpy.ndarray
-        Changes of one are seen in the other.
+    Anything else raises a DtypeError.
 
-    Returns
-    -------
-    Tensor
-        On the CPU.
-
-    Raises
-    ------
-    DtypeError
-        If it is no NumPy array, or of a dtype that lucid does not hold.
-
-    Examples
-    --------
     >>> import lucid, numpy
     >>> lucid.from_numpy(numpy.arange(3))
     tensor([0, 1, 2])
@@ -220,32 +136,11 @@ def from_numpy(ndarray: Any) -> Tensor:
     return wrap(arrays.asarray(ndarray, device="cpu"))
 
 
-def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return a tensor of no dimension.
+def scalar_tensor(
+    s: Number | Tensor, *, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a tensor of no dimension that holds the number `s`.
 
-    Parameters
-    ----------
-    s : number
-        Its value.
-    dtype : dtype, optional
-        The default dtype if None.
-    device : device, optional
-        The default device if None.
-    requires_grad : bool
-        Whether operations on the tensor are recorded.
-
-    Returns
-    -------
-    Tensor
-        Of shape ().
-
-    Raises
-    ------
-    DtypeError, DeviceError
-        As for :func:`tensor`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.scalar_tensor(2)
     tensor(2.)

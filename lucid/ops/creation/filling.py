@@ -1,4 +1,4 @@
-"""Tensors of given values: zeros, ones, ranges."""
+"""Tensors of given values: zeros, ones, any other. What holds for all that are made says `lucid.ops.creation`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from lucid.ops.base.scalars import as_number
 from lucid.ops.creation.data import leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from lucid.backend.arrays import Number
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 
-def on_device(make: Callable[[Any], Any], device: Any, requires_grad: bool, *, pin_memory: bool = False) -> Any:
+def on_device(make: Callable[[Any], Any], device: Device, requires_grad: bool, *, pin_memory: bool = False) -> Any:
     """Return the tensor that ``make(numpy or cupy)`` gives on a device."""
     where = as_device(device)
     if where.type == "cpu":
@@ -43,45 +46,20 @@ def shape_of(sizes: tuple[Any, ...], name: str) -> tuple[int, ...]:
     return shape
 
 
-def dtype_for(dtype: Any) -> Any:
+def dtype_for(dtype: Dtype | None) -> Any:
     """Return NumPy's dtype of what is asked for; the default dtype for None."""
     return (get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
 
 
 def zeros(
-    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    *size: int | Sequence[int],
+    dtype: Dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return zeros.
 
-    Parameters
-    ----------
-    *size : int, or one tuple of int
-        The shape.
-    dtype : dtype, optional
-        The default dtype if None.
-    device : device, optional
-        The default device if None.
-    requires_grad : bool
-        Whether operations on the tensor are recorded.
-    pin_memory : bool
-        Whether to put it into page-locked memory; for the CPU only.
-
-    Returns
-    -------
-    Tensor
-        Of shape `size`.
-
-    Raises
-    ------
-    ShapeError
-        If a size is negative.
-    DtypeError
-        If an integer tensor is to require grad.
-    DeviceError
-        If there is no such device.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.zeros(2, 3)
     tensor([[0., 0., 0.],
@@ -92,29 +70,14 @@ def zeros(
 
 
 def ones(
-    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    *size: int | Sequence[int],
+    dtype: Dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return ones.
 
-    Parameters
-    ----------
-    *size : int, or one tuple of int
-        The shape.
-    dtype, device, requires_grad, pin_memory : optional
-        As for :func:`zeros`.
-
-    Returns
-    -------
-    Tensor
-        Of shape `size`.
-
-    Raises
-    ------
-    ShapeError, DtypeError, DeviceError
-        As for :func:`zeros`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.ones(2, dtype=lucid.int64)
     tensor([1, 1])
@@ -124,29 +87,14 @@ def ones(
 
 
 def empty(
-    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    *size: int | Sequence[int],
+    dtype: Dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor whose memory holds whatever was there before.
 
-    Parameters
-    ----------
-    *size : int, or one tuple of int
-        The shape.
-    dtype, device, requires_grad, pin_memory : optional
-        As for :func:`zeros`.
-
-    Returns
-    -------
-    Tensor
-        Of shape `size`.
-
-    Raises
-    ------
-    ShapeError, DtypeError, DeviceError
-        As for :func:`zeros`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.empty(2, 3).shape
     (2, 3)
@@ -156,40 +104,19 @@ def empty(
 
 
 def full(
-    size: Any,
-    fill_value: Any,
+    size: int | Sequence[int],
+    fill_value: Number | Tensor,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    device: Device = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return a tensor whose elements are all `fill_value`.
+    """Return a tensor of one `size`, an int or a tuple, whose elements are all `fill_value`.
 
-    Parameters
-    ----------
-    size : int or tuple of int
-        The shape.
-    fill_value : number
-        The value.
-    dtype : dtype, optional
-        If None, bool for a bool, int64 for an int, the default dtype for a float, its complex type for a complex
-        number.
-    device, requires_grad, pin_memory : optional
-        As for :func:`zeros`.
+    None as `dtype` is bool for a bool, int64 for an int, the default dtype for a float, its complex type for a complex
+    number.
 
-    Returns
-    -------
-    Tensor
-        Of shape `size`.
-
-    Raises
-    ------
-    ShapeError, DtypeError, DeviceError
-        As for :func:`zeros`; or if the value does not fit the dtype.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.full((2,), 3.5)
     tensor([3.5000, 3.5000])
@@ -208,30 +135,11 @@ def plain_number(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    input: Tensor, *, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """Return zeros of the shape of `input`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    dtype, device : optional
-        Those of `input` if None.
-    requires_grad : bool
-        Whether operations on the tensor are recorded.
-
-    Returns
-    -------
-    Tensor
-        At the beginning of the graph.
-
-    Raises
-    ------
-    DtypeError, DeviceError
-        As for :func:`zeros`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.zeros_like(lucid.tensor([1, 2]))
     tensor([0, 0])
@@ -239,7 +147,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     return zeros(array_of(input).shape, requires_grad=requires_grad, **like(input, dtype, device))
 
 
-def like(input: Any, dtype: Any, device: Any) -> dict[str, Any]:
+def like(input: Tensor, dtype: Dtype | None, device: Device) -> dict[str, Any]:
     """Return dtype and device, those of `input` where they are None."""
     return {
         "dtype": tensor_dtype(input) if dtype is None else dtype,
@@ -247,28 +155,11 @@ def like(input: Any, dtype: Any, device: Any) -> dict[str, Any]:
     }
 
 
-def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """Return ones of the shape of `input`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    dtype, device, requires_grad : optional
-        As for :func:`zeros_like`.
-
-    Returns
-    -------
-    Tensor
-        At the beginning of the graph.
-
-    Raises
-    ------
-    DtypeError, DeviceError
-        As for :func:`zeros`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.ones_like(lucid.tensor([1.0, 2.0]))
     tensor([1., 1.])
@@ -276,28 +167,11 @@ def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_
     return ones(array_of(input).shape, requires_grad=requires_grad, **like(input, dtype, device))
 
 
-def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    input: Tensor, *, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """Return a tensor of the shape of `input` whose memory holds whatever was there before.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    dtype, device, requires_grad : optional
-        As for :func:`zeros_like`.
-
-    Returns
-    -------
-    Tensor
-        At the beginning of the graph.
-
-    Raises
-    ------
-    DtypeError, DeviceError
-        As for :func:`zeros`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.empty_like(lucid.zeros(2, 3)).shape
     (2, 3)
@@ -306,31 +180,15 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
 
 
 def full_like(
-    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Tensor,
+    fill_value: Number | Tensor,
+    *,
+    dtype: Dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return a tensor of the shape of `input` whose elements are all `fill_value`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    fill_value : number
-        The value; it must fit the dtype.
-    dtype, device, requires_grad : optional
-        As for :func:`zeros_like`.
-
-    Returns
-    -------
-    Tensor
-        At the beginning of the graph.
-
-    Raises
-    ------
-    DtypeError, DeviceError
-        As for :func:`full`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.full_like(lucid.tensor([1, 2]), 7)
     tensor([7, 7])

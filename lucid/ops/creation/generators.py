@@ -1,4 +1,7 @@
-"""Generators of random numbers, with their state as tensors, and draws from them on a device."""
+"""Generators of random numbers, with their state as tensors, and draws from them on a device.
+
+What holds for all random tensors says `lucid.ops.creation`.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +13,22 @@ from lucid.backend.device import as_device
 from lucid.backend.dtype import dtype_of, uint8
 from lucid.backend.random import generator as state
 from lucid.errors import DeviceError, DtypeError
-from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.creation.filling import on_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.backend.arrays import Array
+    from lucid.backend.device import Device, device
     from lucid.tensor import Tensor
 
 
 class Generator(state.Generator):
     """Stream of random numbers on one device: a seed and how far it has been read.
 
-    Parameters
-    ----------
-    device : device or str
-        ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
-    seed : int, optional
-        Any integer in [-2**63, 2**64); fresh entropy if left out.
+    `device` is ``"cpu"``, ``"cuda"`` or ``"cuda:N"``; `seed` any integer in [-2**63, 2**64), by default fresh entropy.
 
-    Raises
-    ------
-    ValueError
-        If `device` is none of these, or `seed` is out of range.
-    TypeError
-        If `seed` is not an integer.
-
-    Examples
-    --------
     >>> import lucid
     >>> generator = lucid.Generator().manual_seed(7)
     >>> before = generator.get_state()
@@ -50,7 +40,7 @@ class Generator(state.Generator):
 
     __slots__ = ()
 
-    def __init__(self, device: Any = "cpu", seed: int | None = None) -> None:
+    def __init__(self, device: device | str = "cpu", seed: int | None = None) -> None:
         super().__init__(str(device), seed)
 
     def get_state(self) -> Any:
@@ -58,19 +48,11 @@ class Generator(state.Generator):
         return wrap(super().get_state())
 
     def set_state(self, state: Any) -> None:
-        """Continue from a state that `get_state` returned, of this or of any other generator.
-
-        Raises
-        ------
-        TypeError
-            If `state` is not a tensor of uint8.
-        ValueError
-            If it has another shape, or was not written by a generator.
-        """
+        """Continue from a state that `get_state` returned, of this or any other generator; else raise a ValueError."""
         super().set_state(_bytes_of(state))
 
 
-def _bytes_of(value: Any) -> Any:
+def _bytes_of(value: Tensor) -> Any:
     tensor = tensor_operand(value)
     if tensor.array.dtype != uint8.numpy:
         raise DtypeError(f"expected a generator state of dtype uint8, got {dtype_of(tensor.array)}")
@@ -80,25 +62,8 @@ def _bytes_of(value: Any) -> Any:
 def manual_seed(seed: int) -> state.Generator:
     """Return the CPU's default generator, after the default generators of all devices were restarted with `seed`.
 
-    Parameters
-    ----------
-    seed : int
-        In [-2**63, 2**64).
+    `seed` is in [-2**63, 2**64), or a ValueError is raised.
 
-    Returns
-    -------
-    Generator
-        The one that draws on the CPU use when they are given none.
-
-    Raises
-    ------
-    TypeError
-        If `seed` is not an integer.
-    ValueError
-        If it is out of range.
-
-    Examples
-    --------
     >>> import lucid
     >>> _ = lucid.manual_seed(0)
     >>> first = lucid.rand(3)
@@ -110,15 +75,8 @@ def manual_seed(seed: int) -> state.Generator:
 
 
 def seed() -> int:
-    """Return a fresh seed from the operating system, with which all default generators have been restarted.
+    """Return a fresh seed in [0, 2**64) from the system, with which all default generators have been restarted.
 
-    Returns
-    -------
-    int
-        In [0, 2**64).
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.seed() == lucid.initial_seed()
     True
@@ -129,15 +87,8 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """Return the seed with which the CPU's default generator was started.
+    """Return the seed, in [0, 2**64), with which the CPU's default generator was started.
 
-    Returns
-    -------
-    int
-        In [0, 2**64).
-
-    Examples
-    --------
     >>> import lucid
     >>> _ = lucid.manual_seed(3)
     >>> lucid.initial_seed()
@@ -147,15 +98,8 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """Return the state of the CPU's default generator.
+    """Return the state of the CPU's default generator: 24 bytes, a tensor of dtype uint8.
 
-    Returns
-    -------
-    Tensor
-        Of 24 bytes, dtype uint8.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.get_rng_state().dtype
     lucid.uint8
@@ -164,22 +108,8 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Continue the CPU's default generator from a state.
+    """Continue the CPU's default generator from `new_state`, which `get_rng_state` returned; else raise a ValueError.
 
-    Parameters
-    ----------
-    new_state : Tensor
-        What :func:`get_rng_state` returned.
-
-    Raises
-    ------
-    DtypeError
-        If its dtype is not uint8.
-    ValueError
-        If it is no state of a generator.
-
-    Examples
-    --------
     >>> import lucid
     >>> before = lucid.get_rng_state()
     >>> first = lucid.rand(3)
@@ -190,14 +120,8 @@ def set_rng_state(new_state: Tensor) -> None:
     state.set_rng_state(_bytes_of(new_state))
 
 
-def stream_for(name: str, generator: Any, device: Any) -> state.Generator:
-    """Return the generator of a draw on a device: the one that is given, or the device's own.
-
-    Raises
-    ------
-    DeviceError
-        If the one that is given belongs to a device of another kind.
-    """
+def stream_for(name: str, generator: state.Generator | None, device: device) -> state.Generator:
+    """Return the generator of a draw on a device: the one that is given, or the device's own."""
     if generator is None:
         return state.default_generator_for(str(device))
     if not isinstance(generator, state.Generator):
@@ -212,8 +136,8 @@ def stream_for(name: str, generator: Any, device: Any) -> state.Generator:
 def drawn(
     name: str,
     make: Callable[[state.Generator, Any], Array],
-    generator: Any,
-    device: Any,
+    generator: state.Generator | None,
+    device: Device,
     *,
     requires_grad: bool = False,
 ) -> Any:

@@ -1,50 +1,44 @@
-"""Evenly spaced numbers, and the identity matrix."""
+"""Evenly spaced numbers, the identity matrix, indices of a triangle. The rest says `lucid.ops.creation`."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.arrays import astype
-from lucid.backend.dtype import as_dtype, get_default_dtype
+import numpy as np
+
+from lucid.autograd.base import wrap
+from lucid.backend.arrays import asarray, astype
+from lucid.backend.device import as_device
+from lucid.backend.dtype import as_dtype, get_default_dtype, int64
 from lucid.errors import ShapeError
 from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.creation.filling import dtype_for, on_device
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from lucid.backend.arrays import Array, Number
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Number | Tensor,
+    end: Number | Tensor | None = None,
+    step: Number | Tensor = 1,
+    *,
+    dtype: Dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return ``start, start + step, start + 2 * step, ...`` up to but not including `end`.
 
-    Parameters
-    ----------
-    start, end, step : number
-        With one number only, it is the end, and the start is 0.
-    dtype : dtype, optional
-        If None, int64 if all three are integers, else the default dtype.
-    device : device, optional
-        The default device if None.
-    requires_grad : bool
-        Whether operations on the tensor are recorded.
+    With one number only, it is the `end`, and `start` is 0. None as `dtype` is int64 if all are integers, else the
+    default. A `step` that is zero or leads away from the end raises a ShapeError.
 
-    Returns
-    -------
-    Tensor
-        Of shape (ceil((end - start) / step),).
-
-    Raises
-    ------
-    ShapeError
-        If the step is zero or leads away from the end.
-    DtypeError, DeviceError
-        As for :func:`zeros`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.arange(3), lucid.arange(1, 2, 0.25)
     (tensor([0, 1, 2]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
@@ -57,10 +51,10 @@ def arange(
     if (last - first) * by < 0:
         raise ShapeError(f"arange: upper bound and lower bound inconsistent with step sign: {first}, {last}, step {by}")
     whole = all(isinstance(value, int) for value in (first, last, by))
-    chosen = as_dtype(dtype) if dtype is not None else as_dtype("int64") if whole else get_default_dtype()
+    chosen = as_dtype(dtype) if dtype is not None else int64 if whole else get_default_dtype()
     count = max(0, -((first - last) // by) if whole else math.ceil((last - first) / by))
 
-    def make(xp: Any) -> Any:
+    def make(xp: ModuleType) -> Any:
         if whole:
             return astype(xp.arange(first, first + count * by, by, dtype=xp.int64), chosen)
         return astype(first + xp.arange(count, dtype=xp.float64) * by, chosen)
@@ -68,16 +62,16 @@ def arange(
     return on_device(make, device, requires_grad)
 
 
-def evenly(xp: Any, start: float, end: float, steps: int) -> Any:
+def evenly(xp: ModuleType, start: float, end: float, steps: int) -> Any:
     """Return `steps` numbers from `start` to `end` in float64, the second half counted from the end."""
     if steps < 2:
         return xp.full((steps,), start, xp.float64)
     by = (end - start) / (steps - 1)
-    places = xp.arange(steps, dtype=xp.float64)
-    return xp.where(places < steps // 2, start + by * places, end - by * (steps - 1 - places))
+    index = xp.arange(steps, dtype=xp.float64)
+    return xp.where(index < steps // 2, start + by * index, end - by * (steps - 1 - index))
 
 
-def check_steps(steps: Any, name: str) -> int:
+def check_steps(steps: int, name: str) -> int:
     """Return the number of steps."""
     count = as_int(steps, "steps")
     if count < 0:
@@ -86,37 +80,16 @@ def check_steps(steps: Any, name: str) -> int:
 
 
 def linspace(
-    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Number | Tensor,
+    end: Number | Tensor,
+    steps: int,
+    *,
+    dtype: Dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    """Return `steps` evenly spaced numbers from `start` to `end`, both included.
+    """Return `steps` evenly spaced numbers from `start` to `end`, both included; only `start` if `steps` is 1.
 
-    Parameters
-    ----------
-    start, end : number
-        The first and the last.
-    steps : int
-        How many; with 1, only `start`.
-    dtype : dtype, optional
-        The default dtype if None.
-    device : device, optional
-        The default device if None.
-    requires_grad : bool
-        Whether operations on the tensor are recorded.
-
-    Returns
-    -------
-    Tensor
-        Of shape (steps,).
-
-    Raises
-    ------
-    ShapeError
-        If `steps` is negative.
-    DtypeError, DeviceError
-        As for :func:`zeros`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
@@ -128,46 +101,20 @@ def linspace(
 
 
 def logspace(
-    start: Any,
-    end: Any,
+    start: Number | Tensor,
+    end: Number | Tensor,
     steps: int,
     base: float = 10.0,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: Dtype | None = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return `steps` numbers from ``base ** start`` to ``base ** end`` whose logarithms are evenly spaced.
 
-    Parameters
-    ----------
-    start, end : number
-        The first and the last exponent.
-    steps : int
-        How many; with 1, only the first.
-    base : float
-        The base of the powers.
-    dtype : dtype, optional
-        The default dtype if None.
-    device : device, optional
-        The default device if None.
-    requires_grad : bool
-        Whether operations on the tensor are recorded.
+    `start` and `end` are the first and the last exponent, powers of `base`; with one of `steps`, there is only the
+    first.
 
-    Returns
-    -------
-    Tensor
-        Of shape (steps,).
-
-    Raises
-    ------
-    ShapeError
-        If `steps` is negative.
-    DtypeError, DeviceError
-        As for :func:`zeros`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
@@ -178,34 +125,11 @@ def logspace(
     return on_device(lambda xp: astype(base ** evenly(xp, first, last, count), kind), device, requires_grad)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return a matrix with ones on its diagonal and zeros elsewhere.
+def eye(
+    n: int, m: int | None = None, *, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a matrix of `n` rows and `m` columns, `n` if it is None, with ones on its diagonal and zeros elsewhere.
 
-    Parameters
-    ----------
-    n, m : int
-        Rows and columns; as many columns as rows if `m` is None.
-    dtype : dtype, optional
-        The default dtype if None.
-    device : device, optional
-        The default device if None.
-    requires_grad : bool
-        Whether operations on the tensor are recorded.
-
-    Returns
-    -------
-    Tensor
-        Of shape (n, m).
-
-    Raises
-    ------
-    ShapeError
-        If a size is negative.
-    DtypeError, DeviceError
-        As for :func:`zeros`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.eye(2)
     tensor([[1., 0.],
@@ -216,3 +140,38 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
         raise ShapeError(f"eye: expected sizes of zero or more, got {rows} rows and {columns} columns")
     kind = dtype_for(dtype)
     return on_device(lambda xp: xp.eye(rows, columns, dtype=kind), device, requires_grad)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = int64, device: Device = None) -> Tensor:
+    """Return the indices on and below the diagonal `offset` of a matrix of `row` rows and `col` columns, row by row.
+
+    The result has the shape (2, count): rows and columns. Diagonals have numbers as in `tril`.
+
+    >>> import lucid
+    >>> lucid.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return corner_indices(np.tril, row, col, offset, dtype, device)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = int64, device: Device = None) -> Tensor:
+    """Return the indices on and above the diagonal `offset` of a matrix of `row` rows and `col` columns, row by row.
+
+    The result has the shape (2, count): rows and columns. Diagonals have numbers as in `triu`.
+
+    >>> import lucid
+    >>> lucid.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
+    return corner_indices(np.triu, row, col, offset, dtype, device)
+
+
+def corner_indices(corner: Callable[..., Array], row: int, col: int, offset: int, dtype: Dtype, device: Device) -> Any:
+    """Return the indices that `corner`, NumPy's tril or triu, keeps of a matrix."""
+    row, col = as_int(row, "row"), as_int(col, "col")
+    if row < 0 or col < 0:
+        raise ShapeError(f"expected sizes of zero or more, got {row} rows and {col} columns")
+    indices = np.stack(np.nonzero(corner(np.ones((row, col), np.bool_), as_int(offset, "offset"))))
+    return wrap(asarray(indices.astype(as_dtype(dtype).numpy), device=as_device(device)))

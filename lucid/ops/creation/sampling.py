@@ -1,4 +1,4 @@
-"""Random numbers whose distributions are given by tensors."""
+"""Random numbers whose distributions are given by tensors. What holds for all of them says `lucid.ops.creation`."""
 
 from __future__ import annotations
 
@@ -9,51 +9,34 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.backend.arrays import astype
 from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype, dtype_of, get_default_dtype
+from lucid.backend.dtype import dtype_of
 from lucid.backend.random import draws as draw
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import common_shape
-from lucid.ops.base.elementwise import tensor_operand
 from lucid.ops.base.one_device import on_one_device
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.scalars import as_bool, as_int, as_number
 from lucid.ops.creation.filling import shape_of
 from lucid.ops.creation.generators import drawn
-from lucid.ops.creation.random import ProbabilityError
+from lucid.ops.creation.random import ProbabilityError, real_dtype
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
     from lucid.backend.arrays import Array
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
     from lucid.backend.random.generator import Generator
     from lucid.tensor import Tensor
 
 
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """Return 1 with the probability that `input` holds, or with probability `p`, and 0 otherwise.
 
-    Parameters
-    ----------
-    input : Tensor
-        Probabilities, 0 to 1, floating-point; with `p` only its shape, dtype and device count.
-    p : float, optional
-        One probability for all.
-    generator : Generator, optional
-        Gives the numbers; by default the device's own.
+    With `p` only the shape, dtype and device of `input` count. What is not between 0 and 1 raises a ProbabilityError;
+    elements of `input` are looked at on the CPU only.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`; it does not require grad.
-
-    Raises
-    ------
-    ProbabilityError
-        If `p`, or an element of `input` on the CPU, is not between 0 and 1.
-    DtypeError
-        If `input` holds probabilities and is not of a real floating-point type.
-    DeviceError
-        If the generator belongs to another device.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.bernoulli(lucid.tensor([0.0, 1.0]))
     tensor([0., 1.])
@@ -76,55 +59,28 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -
         raise ProbabilityError(f"bernoulli: expected probabilities between 0 and 1, got {array.min()} to {array.max()}")
     fine = np.dtype(np.float64 if array.dtype == np.float64 else np.float32)
 
-    def make(stream: Generator, xp: Any) -> Array:
+    def make(stream: Generator, xp: ModuleType) -> Array:
         return astype(draw.uniform(stream, array.shape, fine, xp=xp) < array.astype(fine, copy=False), wanted)
 
     return drawn("bernoulli", make, generator, device_of(array))
 
 
 def normal(
-    mean: Any = 0.0,
-    std: Any = 1.0,
-    size: Any = None,
+    mean: float | Tensor = 0.0,
+    std: float | Tensor = 1.0,
+    size: int | Sequence[int] | None = None,
     *,
-    generator: Any = None,
-    dtype: Any = None,
-    device: Any = None,
+    generator: Generator | None = None,
+    dtype: Dtype | None = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return random numbers of normal distributions: ``mean + std * z`` with z standard normal.
 
-    Parameters
-    ----------
-    mean, std : float or Tensor
-        Mean and standard deviation, 0 or more; tensors give one for each result and broadcast against each other.
-    size : tuple of int, optional
-        The shape, if both are numbers.
-    generator : Generator, optional
-        Gives the numbers; by default the device's own.
-    dtype, device : optional
-        If both are numbers: the default ones if None.
-    requires_grad : bool
-        Whether operations on the result are recorded. Its own making is not.
+    `mean` and `std` are numbers, of a `size`; or one or both are tensors, which broadcast, and the result has the dtype
+    of the first. A ShapeError says that size is missing, or given beside tensors; a ProbabilityError that `std` is
+    below zero, looked at on the CPU only.
 
-    Returns
-    -------
-    Tensor
-        Of `size`, or of the broadcast shape of the tensors and the dtype of the first of them.
-
-    Raises
-    ------
-    ProbabilityError
-        If a standard deviation, of a tensor on the CPU, is negative.
-    ShapeError
-        If `size` is missing, or given beside tensors; or the shapes cannot be broadcast.
-    DtypeError
-        If the dtype is not a real floating-point type.
-    DeviceError
-        If there is no such device, or the generator belongs to another.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.normal(0.0, 1.0, (2, 3)).shape, lucid.normal(lucid.zeros(4), 0.1).shape
     ((2, 3), (4,))
@@ -135,65 +91,36 @@ def normal(
         raise ShapeError("normal: expected either tensors, whose shape is taken, or numbers and a size")
     if tensors:
         shape = common_shape(*[t.array.shape for t in tensors])
-        wanted, where = dtype_of(tensors[0].array), device_of(tensors[0].array)
+        dtype, where = dtype_of(tensors[0].array), device_of(tensors[0].array)
     else:
         shape = shape_of((size,), "normal")
-        wanted, where = get_default_dtype() if dtype is None else as_dtype(dtype), device
-    if not wanted.is_floating_point:
-        raise DtypeError(f"normal: expected a real floating-point dtype, got {wanted}")
+        where = device
+    wanted = real_dtype("normal", dtype)
     middle: Any = mean.array if isinstance(mean, TensorBase) else mean
     width: Any = std.array if isinstance(std, TensorBase) else std
     on_cpu = not isinstance(std, TensorBase) or type(std.array) is np.ndarray
     if on_cpu and not np.all(np.greater_equal(width, 0)):
         raise ProbabilityError(f"normal: expects std >= 0.0, but found std {std}")
 
-    def make(stream: Generator, xp: Any) -> Array:
+    def make(stream: Generator, xp: ModuleType) -> Array:
         if not tensors:
-            return draw.normal(stream, shape, wanted.numpy, middle, width, xp)
-        return astype(draw.normal(stream, shape, wanted.numpy, xp=xp) * width + middle, wanted)
+            return draw.normal(stream, shape, wanted, middle, width, xp)
+        return astype(draw.normal(stream, shape, wanted, xp=xp) * width + middle, wanted)
 
     return drawn("normal", make, generator, where, requires_grad=requires_grad)
 
 
 @on_one_device
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
-    """Return the places of elements drawn with the probabilities that `input` is proportional to.
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Return `num_samples` indices of each row of `input`, drawn with probabilities proportional to it; int64.
 
-    Parameters
-    ----------
-    input : Tensor, shape (C,) or (N, C)
-        Weights, 0 or more, of which at least one is not 0; floating-point.
-    num_samples : int
-        How many are drawn from each row.
-    replacement : bool
-        Whether an element can be drawn more than once.
-    generator : Generator, optional
-        Gives the numbers; by default the device's own.
+    `input`, of shape (C,) or (N, C), holds weights of 0 or more. Elements that are 0 cannot be drawn, others again only
+    with `replacement`; a ShapeError says that too few are left. Weights are looked at on the CPU only, where a
+    ProbabilityError says that a row has none, or one below zero, infinite or NaN. Without replacement by Efraimidis and
+    Spirakis (2006): the largest of weight / exponential variate.
 
-    Returns
-    -------
-    Tensor, shape (num_samples,) or (N, num_samples)
-        Of dtype int64.
-
-    Raises
-    ------
-    ShapeError
-        If `input` has another number of dimensions, or no elements; `num_samples` is not positive; or more are asked
-        for without replacement than there are elements that are not 0 (on CUDA: than there are elements).
-    ProbabilityError
-        If, on the CPU, a weight is negative, infinite or NaN, or all weights of a row are 0.
-    DtypeError
-        If `input` is not of a real floating-point type.
-    DeviceError
-        If the generator belongs to another device.
-
-    Notes
-    -----
-    Without replacement the places of the largest values of weight / exponential variate are taken (Efraimidis and
-    Spirakis, 2006); with replacement, where uniform numbers fall among the running sums of the weights.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.multinomial(lucid.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
     tensor([1, 1])
@@ -222,12 +149,12 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         )
     weights = array.astype(np.float64).reshape(-1, array.shape[-1])
 
-    def make(stream: Generator, xp: Any) -> Array:
+    def make(stream: Generator, xp: ModuleType) -> Array:
         if replacement:
             sums = xp.cumsum(weights, 1)
-            places = draw.uniform(stream, (len(weights), num_samples), np.float64, xp=xp) * sums[:, -1:]
-            found = [xp.searchsorted(row, at, side="right") for row, at in zip(sums, places, strict=True)]
-            # rounding can put a place on the total itself; the last element that can be drawn is where it is reached
+            drawn = draw.uniform(stream, (len(weights), num_samples), np.float64, xp=xp) * sums[:, -1:]
+            found = [xp.searchsorted(row, at, side="right") for row, at in zip(sums, drawn, strict=True)]
+            # rounding can draw the total itself; the last element that can be drawn is where it is reached
             last = xp.argmax(sums, 1)[:, None]
             indices = xp.minimum(xp.stack(found), last)
         else:

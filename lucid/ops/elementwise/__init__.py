@@ -1,1 +1,1 @@
-"""Ops whose result at a place depends on the operands there, one file a family."""
+"""Ops of which each element depends on the operands' elements at the same index, one file a family."""

@@ -1,25 +1,29 @@
-"""Combinations of three tensors, elementwise: what holds for all elementwise ops says `lucid.ops.base.declaration`.
-
-What is declared there has one operand or two; these primitives are written out.
-"""
+"""Combinations of three tensors, elementwise: what holds for all elementwise ops says `lucid.ops.base.declaration`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launch.elementwise import Elementwise
-from lucid.ops.base import elementwise
+from lucid.autograd.recording.namespace import GRAPH
 from lucid.ops.base.blocks import rounded_once
-from lucid.ops.base.elementwise import as_factor, refuse, summed
+from lucid.ops.base.declaration import Fused, elementwise
+from lucid.ops.base.operands import as_factor, refuse
 from lucid.ops.base.promotion import array_of, number_in, promote
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array, Number
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 
-def _between(xp: Any, start: Array, end: Array, weight: Array) -> Array:
+def _lerp_start(m: Namespace, grad: Array, weight: Array | Number, start_shape: Ints) -> Array:
+    rest = 1 - weight if isinstance(weight, int | float | complex) else m.sub(1, weight)
+    return m.sum_to(m.mul(grad, rest), shape=start_shape)
+
+
+def _between(xp: ModuleType, start: Array, end: Array, weight: Array) -> Array:
     step = end - start
     # from the nearer end, so that weights of 0 and 1 give the ends themselves
     near = start + weight * step
@@ -27,30 +31,20 @@ def _between(xp: Any, start: Array, end: Array, weight: Array) -> Array:
     return xp.where(xp.less(xp.abs(weight), 0.5), near, far)
 
 
-@primitive
-def _lerp(xp: Any, start: Array, end: Array, weight: Array) -> Array:
+def _lerp(xp: ModuleType, start: Array, end: Array, weight: Array) -> Array:
     return rounded_once(_between, xp, start, end, weight)
 
 
-_lerp.cuda(Elementwise("elementwise", "Lerp", "TTT"))
-
-
-@_lerp.vjp("start", cuda=summed(Elementwise("elementwise", "LerpStartGrad", "TT")))
-def _lerp_start(m: Any, grad: Any, weight: Any, start_shape: tuple[int, ...]) -> Any:
-    rest = 1 - weight if isinstance(weight, int | float | complex) else m.sub(1, weight)
-    return m.sum_to(m.mul(grad, rest), shape=start_shape)
-
-
-@_lerp.vjp("end")
-def _lerp_end(m: Any, grad: Any, weight: Any, end_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(m.mul(grad, weight), shape=end_shape)
-
-
-@_lerp.vjp("weight", cuda=summed(Elementwise("elementwise", "LerpWeightGrad", "TTT")))
-def _lerp_weight(m: Any, grad: Any, start: Any, end: Any, weight_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(m.mul(grad, m.sub(end, start)), shape=weight_shape)
-
-
+@elementwise(
+    _lerp,
+    "elementwise.Lerp",
+    Fused("LerpStartGrad", _lerp_start),
+    lambda m, grad, weight, end_shape: m.sum_to(m.mul(grad, weight), shape=end_shape),
+    Fused(
+        "LerpWeightGrad",
+        lambda m, grad, start, end, weight_shape: m.sum_to(m.mul(grad, m.sub(end, start)), shape=weight_shape),
+    ),
+)
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     """Return ``input + weight * (end - input)``, elementwise: weights of 0 and 1 give `input` and `end` themselves.
 
@@ -61,35 +55,16 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     tensor([ 0.2500, 12.5000])
     """
     refuse("lerp", "biu", input, end, instead="convert to a floating-point dtype first")
-    return _lerp(*promote(input, end, weight))
+    return GRAPH.lerp(*promote(input, end, weight))
 
 
-def _sum_and_quotient(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
+def _sum_and_quotient(xp: ModuleType, x: Array, a: Array, b: Array, value: Array) -> Array:
     quotient = xp.divide(a, b)
     return xp.add(x, quotient if type(value) is int and value == 1 else xp.multiply(quotient, value))
 
 
-@primitive
-def _addcdiv(xp: Any, x: Array, a: Array, b: Array, value: Array) -> Array:
+def _addcdiv(xp: ModuleType, x: Array, a: Array, b: Array, value: Array) -> Array:
     return rounded_once(_sum_and_quotient, xp, x, a, b, value)
-
-
-_addcdiv.cuda(Elementwise("division", "Addcdiv", "TTTT"))
-
-
-@_addcdiv.vjp("x")
-def _addcdiv_x(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(grad, shape=x_shape)
-
-
-@_addcdiv.vjp("a", cuda=summed(Elementwise("division", "AddcdivGradA", "TTT")))
-def _addcdiv_a(m: Any, grad: Any, b: Any, value: Any, a_shape: tuple[int, ...]) -> Any:
-    return m.sum_to(m.div(m.mul(grad, value), b), shape=a_shape)
-
-
-@_addcdiv.vjp("b", cuda=summed(Elementwise("division", "AddcdivGradB", "TTTT")))
-def _addcdiv_b(m: Any, grad: Any, a: Any, b: Any, value: Any, b_shape: tuple[int, ...]) -> Any:
-    return m.neg(m.sum_to(m.mul(m.mul(grad, value), m.div(m.div(a, b), b)), shape=b_shape))
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
@@ -103,9 +78,22 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     """
     value, dtype = as_factor("addcmul", "value", value, input, tensor1, tensor2)
     x, a, b = promote(input, tensor1, tensor2)
-    return elementwise.addcmul(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))
+    return GRAPH.addcmul(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))
 
 
+@elementwise(
+    _addcdiv,
+    "division.Addcdiv",
+    lambda m, grad, x_shape: m.sum_to(grad, shape=x_shape),
+    Fused("AddcdivGradA", lambda m, grad, b, value, a_shape: m.sum_to(m.div(m.mul(grad, value), b), shape=a_shape)),
+    Fused(
+        "AddcdivGradB",
+        lambda m, grad, a, b, value, b_shape: m.neg(
+            m.sum_to(m.mul(m.mul(grad, value), m.div(m.div(a, b), b)), shape=b_shape)
+        ),
+    ),
+    None,
+)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """Return ``input + value * tensor1 / tensor2``, elementwise; `value` is a number.
 
@@ -119,4 +107,4 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
         refuse("addcdiv", "biu", tensor1, tensor2, instead="convert one to a floating-point dtype")
     x, a, b = promote(input, tensor1, tensor2, at_least_float=True)
     value, dtype = as_factor("addcdiv", "value", value, x, a, b)
-    return _addcdiv(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))
+    return GRAPH.addcdiv(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))

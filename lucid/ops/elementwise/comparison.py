@@ -15,7 +15,8 @@ from lucid.cuda.launch.elementwise import ALL
 from lucid.ops.base.declaration import Fused, elementwise
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Number
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 ORDERED = ("c", "complex numbers have no order; take real parts or magnitudes")
@@ -87,15 +88,15 @@ def ge(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.ge(input, other)
 
 
-def _share_of(m: Any, grad: Any, smaller: Any, tie: Any) -> Any:
+def _share_of(m: Namespace, grad: Array, smaller: Any, tie: Any) -> Any:
     return m.where(tie, m.mul(grad, 0.5), m.where(smaller, 0, grad))
 
 
-def _maximum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+def _maximum_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
     return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=a_shape)
 
 
-def _maximum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+def _maximum_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
     return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=b_shape)
 
 
@@ -119,11 +120,11 @@ def maximum(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.maximum(input, other)
 
 
-def _minimum_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+def _minimum_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
     return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=a_shape)
 
 
-def _minimum_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+def _minimum_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
     return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=b_shape)
 
 

@@ -12,11 +12,14 @@ from lucid.cuda.launch.elementwise import ALL, NUMBERS
 from lucid.errors import DtypeError
 from lucid.ops.base import core
 from lucid.ops.base.declaration import Fused, elementwise
-from lucid.ops.base.elementwise import of_one, refuse, tensor_operand
+from lucid.ops.base.operands import of_one, refuse, tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
@@ -56,17 +59,17 @@ def sign(input: Tensor) -> Tensor:
     return GRAPH.sgn(input)
 
 
-def _sgn(xp: Any, x: Array) -> Array:
+def _sgn(xp: ModuleType, x: Array) -> Array:
     if x.dtype.kind == "c":
         size = xp.abs(x)
         return xp.where(xp.equal(size, 0), x.dtype.type(0), xp.divide(x, size))
     if x.dtype.kind == "b":
         return xp.array(x)
-    # a difference of claims, by which the sign of NaN is zero
+    # a difference of masks, by which the sign of NaN is zero
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
-def _sgn_vjp(m: Any, grad: Any, x: Any, out: Any) -> Any:
+def _sgn_vjp(m: Namespace, grad: Array, x: Array, out: Array) -> Any:
     if not _is_complex(x):
         return m.zeros_like(grad)
     along = m.mul(m.real(m.mul(grad, m.conj(out))), out)
@@ -86,12 +89,12 @@ def sgn(input: Tensor) -> Tensor:
 
 
 @primitive(view=True, holomorphic=False)
-def _real(xp: Any, x: Array) -> Array:
+def _real(xp: ModuleType, x: Array) -> Array:
     return x.real if x.dtype.kind == "c" else x
 
 
 @_real.vjp
-def _real_vjp(m: Any, grad: Any, x_dtype: Any) -> Any:
+def _real_vjp(m: Namespace, grad: Array, x_dtype: Any) -> Any:
     return m.cast(grad, dtype=x_dtype)
 
 
@@ -107,12 +110,12 @@ def real(input: Tensor) -> Tensor:
 
 
 @primitive(view=True, holomorphic=False)
-def _imag(xp: Any, x: Array) -> Array:
+def _imag(xp: ModuleType, x: Array) -> Array:
     return x.imag
 
 
 @_imag.vjp
-def _imag_vjp(m: Any, grad: Any, x_dtype: Any) -> Any:
+def _imag_vjp(m: Namespace, grad: Array, x_dtype: Any) -> Any:
     return m.mul(m.cast(grad, dtype=x_dtype), 1j)
 
 
@@ -140,14 +143,14 @@ def conj(input: Tensor) -> Tensor:
 
 
 @primitive(holomorphic=False)
-def _angle(xp: Any, x: Array) -> Array:
+def _angle(xp: ModuleType, x: Array) -> Array:
     if x.dtype.kind == "c":
         return xp.arctan2(x.imag, x.real)
     return xp.where(xp.isnan(x), x, xp.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0)))
 
 
 @_angle.vjp
-def _angle_vjp(m: Any, grad: Any, x: Any) -> Any:
+def _angle_vjp(m: Namespace, grad: Array, x: Array) -> Any:
     if not _is_complex(x):
         return m.zeros_like(grad)
     size = m.square(m.abs(x))
@@ -168,7 +171,7 @@ def angle(input: Tensor) -> Tensor:
 
 
 @primitive(holomorphic=False)
-def _complex(xp: Any, real: Array, imag: Array) -> Array:
+def _complex(xp: ModuleType, real: Array, imag: Array) -> Array:
     shape = np.broadcast_shapes(real.shape, imag.shape)
     out = xp.empty(shape, np.complex128 if real.dtype == np.float64 else np.complex64)
     out.real = real
@@ -177,12 +180,12 @@ def _complex(xp: Any, real: Array, imag: Array) -> Array:
 
 
 @_complex.vjp("real")
-def _complex_real(m: Any, grad: Any, real_shape: tuple[int, ...]) -> Any:
+def _complex_real(m: Namespace, grad: Array, real_shape: Ints) -> Any:
     return m.sum_to(m.real(grad), shape=real_shape)
 
 
 @_complex.vjp("imag")
-def _complex_imag(m: Any, grad: Any, imag_shape: tuple[int, ...]) -> Any:
+def _complex_imag(m: Namespace, grad: Array, imag_shape: Ints) -> Any:
     return m.sum_to(m.imag(grad), shape=imag_shape)
 
 

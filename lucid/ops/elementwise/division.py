@@ -13,16 +13,18 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.short_path import binary
 from lucid.cuda.launch.elementwise import NUMBERS
 from lucid.errors import LucidError
 from lucid.ops.base.declaration import Fused, declare, elementwise
-from lucid.ops.base.elementwise import refuse
+from lucid.ops.base.operands import refuse
 from lucid.ops.base.promotion import promote
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array, Number
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 REAL_PARTS = "take the real and imaginary parts first"
@@ -51,18 +53,18 @@ def of_whole_quotient(op: Primitive) -> None:
             raise DivisionByZeroError(f"{op.name}: integer division by zero; convert to a floating-point dtype first")
         return op(a, b)
 
-    op.call = binary(op, general)
+    op.shorten(general)
 
 
-def _no_slope_a(m: Any, grad: Any, a_shape: tuple[int, ...]) -> Any:
+def _no_slope_a(m: Namespace, grad: Array, a_shape: Ints) -> Any:
     return m.zeros_like(m.sum_to(grad, shape=a_shape))
 
 
-def _no_slope_b(m: Any, grad: Any, b_shape: tuple[int, ...]) -> Any:
+def _no_slope_b(m: Namespace, grad: Array, b_shape: Ints) -> Any:
     return m.zeros_like(m.sum_to(grad, shape=b_shape))
 
 
-def _trunc_divide(xp: Any, a: Array, b: Array) -> Array:
+def _trunc_divide(xp: ModuleType, a: Array, b: Array) -> Array:
     if np.result_type(a, b).kind in "biu":
         return xp.floor_divide(xp.subtract(a, xp.fmod(a, b)), b)
     return xp.trunc(xp.divide(a, b))
@@ -79,7 +81,7 @@ declare(
 )
 
 
-def _div_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+def _div_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
     return m.neg(m.sum_to(m.mul(grad, m.div(m.div(a, b), b)), shape=b_shape))
 
 
@@ -129,11 +131,11 @@ def floor_divide(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.floor_divide(input, other)
 
 
-def _keep_a(m: Any, grad: Any, a_shape: tuple[int, ...]) -> Any:
+def _keep_a(m: Namespace, grad: Array, a_shape: Ints) -> Any:
     return m.sum_to(grad, shape=a_shape)
 
 
-def _remainder_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+def _remainder_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
     return m.neg(m.sum_to(m.mul(grad, m.floor_divide(a, b)), shape=b_shape))
 
 
@@ -157,7 +159,7 @@ def remainder(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.remainder(input, other)
 
 
-def _fmod_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+def _fmod_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
     return m.neg(m.sum_to(m.mul(grad, m.trunc_divide(a, b)), shape=b_shape))
 
 

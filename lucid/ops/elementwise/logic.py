@@ -15,7 +15,7 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.cuda.launch.elementwise import ALL, BOOL, INTEGERS
 from lucid.errors import DtypeError
 from lucid.ops.base.declaration import elementwise
-from lucid.ops.base.elementwise import refuse
+from lucid.ops.base.operands import refuse
 from lucid.ops.base.promotion import promote
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
-"""NaN and infinity, elementwise: where they are, and numbers in their place; see `lucid.ops.base.declaration`."""
+"""NaN and infinity, elementwise: where they are, and numbers instead of them; see `lucid.ops.base.declaration`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +11,13 @@ from lucid.backend.limits import finfo
 from lucid.cuda.launch.elementwise import ALL
 from lucid.ops.base.core import clone
 from lucid.ops.base.declaration import Fused, elementwise
-from lucid.ops.base.elementwise import refuse, tensor_operand
+from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 from lucid.ops.base.scalars import as_number
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -53,7 +55,7 @@ def isfinite(input: Tensor) -> Tensor:
     return GRAPH.isfinite(input)
 
 
-def _nan_to_num(xp: Any, x: Array, *, nan: float, posinf: float, neginf: float) -> Array:
+def _nan_to_num(xp: ModuleType, x: Array, *, nan: float, posinf: float, neginf: float) -> Array:
     out = xp.where(xp.isnan(x), x.dtype.type(nan), x)
     out[xp.equal(x, np.inf)] = posinf
     out[xp.equal(x, -np.inf)] = neginf

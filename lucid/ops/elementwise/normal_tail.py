@@ -9,13 +9,15 @@ float64 coefficients are Cody's; the float32 ones are least-maximum fits of the 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lucid.backend.random.inverse_normal import inverse_normal
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from lucid.backend.arrays import Array
 
 # Numerators and denominators, lowest power first.
@@ -60,7 +62,7 @@ _CENTRE_END, _SHOULDER_END = 0.46875, 4.0
 _END, _ERF32_END, _TAIL_END = 28.0, 3.92, 40.0
 
 
-def _horner_into(xp: Any, out: Array, x: Array, coefficients: tuple[float, ...]) -> None:
+def _horner_into(xp: ModuleType, out: Array, x: Array, coefficients: tuple[float, ...]) -> None:
     xp.multiply(x, coefficients[-1], out=out)
     for coefficient in coefficients[-2:0:-1]:
         xp.add(out, coefficient, out=out)
@@ -68,20 +70,20 @@ def _horner_into(xp: Any, out: Array, x: Array, coefficients: tuple[float, ...])
     xp.add(out, coefficients[0], out=out)
 
 
-def _ratio(xp: Any, x: Array, pair: tuple[tuple[float, ...], tuple[float, ...]]) -> Array:
+def _ratio(xp: ModuleType, x: Array, pair: tuple[tuple[float, ...], tuple[float, ...]]) -> Array:
     upper, lower = xp.empty_like(x), xp.empty_like(x)
     _horner_into(xp, upper, x, pair[0])
     _horner_into(xp, lower, x, pair[1])
     return xp.divide(upper, lower, out=upper)
 
 
-def _erf_centre(xp: Any, x: Array) -> Array:
+def _erf_centre(xp: ModuleType, x: Array) -> Array:
     """Return erf(x) for |x| <= 0.46875; beyond, something finite."""
     x = xp.clip(x, -_CENTRE_END, _CENTRE_END)
     return x * _ratio(xp, x * x, _CENTRE)
 
 
-def _erfc_beyond(xp: Any, x: Array) -> Array:
+def _erfc_beyond(xp: ModuleType, x: Array) -> Array:
     """Return erfc(x) for x >= 0.46875; below, its value there."""
     x = xp.clip(x, _CENTRE_END, _END)
     shoulder = _ratio(xp, xp.minimum(x, _SHOULDER_END), _SHOULDER)
@@ -93,18 +95,18 @@ def _erfc_beyond(xp: Any, x: Array) -> Array:
     return scale * xp.where(x <= _SHOULDER_END, shoulder, far)
 
 
-def _erf64(xp: Any, x: Array) -> Array:
+def _erf64(xp: ModuleType, x: Array) -> Array:
     size = xp.abs(x)
     return xp.where(size <= _CENTRE_END, _erf_centre(xp, x), xp.copysign(1 - _erfc_beyond(xp, size), x))
 
 
-def _erfc64(xp: Any, x: Array) -> Array:
+def _erfc64(xp: ModuleType, x: Array) -> Array:
     size = xp.abs(x)
     beyond = _erfc_beyond(xp, size)
     return xp.where(size <= _CENTRE_END, 1 - _erf_centre(xp, x), xp.where(x < 0, 2 - beyond, beyond))
 
 
-def erf_into(xp: Any, out: Array, x: Array, inside: Array, square: Array, lower: Array) -> None:
+def erf_into(xp: ModuleType, out: Array, x: Array, inside: Array, square: Array, lower: Array) -> None:
     """Write erf(x) to `out`: to four units in the last place in float64, to six in float32."""
     if out.dtype == np.float64:
         out[...] = _erf64(xp, x)
@@ -118,14 +120,14 @@ def erf_into(xp: Any, out: Array, x: Array, inside: Array, square: Array, lower:
     xp.clip(out, -1, 1, out=out)
 
 
-def erfc_into(xp: Any, out: Array, x: Array) -> None:
+def erfc_into(xp: ModuleType, out: Array, x: Array) -> None:
     """Write 1 - erf(x) to `out`, exact to a few units in the last place also where it is small."""
     out[...] = _erfc64(xp, x.astype(np.float64))
 
 
-def erfinv_into(xp: Any, out: Array, y: Array) -> None:
+def erfinv_into(xp: ModuleType, out: Array, y: Array) -> None:
     """Write the x for which erf(x) is y to `out`."""
-    # in one dimension: of arrays without dimensions ufuncs make scalars, and the tails are found by their places
+    # in one dimension: of arrays without dimensions ufuncs make scalars, and the tails are found by their indices
     y = y.astype(np.float64).reshape(-1)
     size = xp.minimum(xp.abs(y), 1 - 2.0**-53)
     x = inverse_normal(xp, size / 2) * math.sqrt(0.5)
@@ -137,7 +139,7 @@ def erfinv_into(xp: Any, out: Array, y: Array) -> None:
     out[...] = xp.copysign(x, y).reshape(out.shape)
 
 
-def tail_into(xp: Any, out: Array, density: Array, size: Array, x: Array, spare: Array) -> None:
+def tail_into(xp: ModuleType, out: Array, density: Array, size: Array, x: Array, spare: Array) -> None:
     """Write what the normal distribution has above ``|x|`` to `out`.
 
     Also ``exp(-x**2 / 2)`` to `density` and ``|x|``, at most 40, to `size`.

@@ -10,16 +10,18 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.short_path import binary
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.errors import LucidError
 from lucid.ops.base.declaration import Fused, elementwise
-from lucid.ops.base.elementwise import is_bool, refuse, summed
+from lucid.ops.base.operands import is_bool, refuse, summed
 from lucid.ops.base.promotion import promote
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array, Number
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 
@@ -27,7 +29,7 @@ class NegativePowerError(LucidError, RuntimeError, ValueError):
     """An integer was raised to a negative power, which is no integer."""
 
 
-def _power_on(xp: Any, a: Any, b: Any) -> Array:
+def _power_on(xp: ModuleType, a: Array, b: Array) -> Array:
     if isinstance(b, int | float):
         # the library's pow costs ten times a product
         if b == 2:
@@ -61,7 +63,7 @@ def is_repeated_half(a: Array, b: Array) -> bool:
     return bool((b == 0.5).any()) if b.ndim else b.item() == 0.5
 
 
-def _integer_power(xp: Any, a: Any, b: Array) -> Array:
+def _integer_power(xp: ModuleType, a: Array, b: Array) -> Array:
     """Return integers to the power of integers of any sign: fractions become zero."""
     power = xp.power(a, xp.maximum(b, 0))
     if xp is np and not (b < 0).any():
@@ -86,7 +88,7 @@ def _pow_a_cuda(grad: Array, a: Array, b: Any, a_shape: tuple[int, ...]) -> Any:
     return summed(kernel)(grad, a, b, a_shape)
 
 
-def _pow_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+def _pow_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
     if not isinstance(b, int | float | complex):
         slope = m.where(m.eq(b, 0), 0, m.mul(b, m.pow(a, m.sub(b, 1))))
     elif b == 0:
@@ -98,7 +100,7 @@ def _pow_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
     return m.sum_to(m.mul(grad, slope), shape=a_shape)
 
 
-def _pow_b(m: Any, grad: Any, a: Any, b: Any, out: Any, b_shape: tuple[int, ...]) -> Any:
+def _pow_b(m: Namespace, grad: Array, a: Array, b: Array, out: Array, b_shape: Ints) -> Any:
     if not isinstance(a, int | float | complex):
         slope = m.where(m.logical_and(m.eq(a, 0), m.ge(m.real(b), 0)), 0, m.mul(out, m.log(a)))
     elif a == 0:
@@ -121,10 +123,17 @@ def _of_powers(op: Primitive) -> None:
             )
         return op(*promote(a, b))
 
-    op.call = binary(op, general)
+    op.shorten(general)
 
 
-@elementwise(_power_on, _pow_cuda, Fused(_pow_a_cuda, _pow_a), Fused("power.PowGradB", _pow_b), caller=_of_powers)
+@elementwise(
+    _power_on,
+    _pow_cuda,
+    Fused(_pow_a_cuda, _pow_a),
+    Fused("power.PowGradB", _pow_b),
+    caller=_of_powers,
+    saved_as={"b": "exponent"},
+)
 def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     """Return `input` to the power of `exponent`, elementwise; one of the two is a tensor.
 
@@ -167,7 +176,7 @@ def sqrt(input: Tensor) -> Tensor:
     return GRAPH.sqrt(input)
 
 
-def _rsqrt(xp: Any, x: Array) -> Array:
+def _rsqrt(xp: ModuleType, x: Array) -> Array:
     root = xp.sqrt(x)
     return np.divide(1, root, out=root) if xp is np and root.shape else xp.reciprocal(root)
 

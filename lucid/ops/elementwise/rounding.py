@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.short_path import unary
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.errors import DtypeError
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.core import clone
 from lucid.ops.base.declaration import FLOATING, elementwise, flat
-from lucid.ops.base.elementwise import refuse, tensor_operand
+from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 from lucid.ops.base.scalars import as_int
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from lucid.autograd.recording.primitive import Primitive
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
@@ -36,7 +37,7 @@ def of_fractions(op: Primitive) -> None:
         operand = tensor_operand(x)
         return op(operand) if operand.array.dtype.kind in "fV" else clone(operand)
 
-    op.call = unary(op, general)
+    op.shorten(general)
 
 
 @elementwise(np.floor, "rounding.Floor", flat, caller=of_fractions)
@@ -72,13 +73,13 @@ def trunc(input: Tensor) -> Tensor:
     return GRAPH.trunc(input)
 
 
-def _to_decimals(xp: Any, x: Array, *, decimals: int) -> Array:
+def _to_decimals(xp: ModuleType, x: Array, *, decimals: int) -> Array:
     # powers of ten with a positive exponent are exact
     ten = x.dtype.type(10.0 ** abs(decimals))
     return xp.rint(x * ten) / ten if decimals > 0 else xp.rint(x / ten) * ten
 
 
-def _round(xp: Any, x: Array, *, decimals: int) -> Array:
+def _round(xp: ModuleType, x: Array, *, decimals: int) -> Array:
     return xp.rint(x) if decimals == 0 else rounded_once(_to_decimals, xp, x, decimals=decimals)
 
 
@@ -115,7 +116,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     return clone(x)
 
 
-def _frac(xp: Any, x: Array) -> Array:
+def _frac(xp: ModuleType, x: Array) -> Array:
     return xp.subtract(x, xp.trunc(x))
 
 

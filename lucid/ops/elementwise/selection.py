@@ -18,11 +18,14 @@ from lucid.backend.dtype import bfloat16, result_type
 from lucid.cuda.launch.elementwise import ALL, Elementwise
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.base.blocks import drop_where, in_blocks, keep_where
-from lucid.ops.base.elementwise import refuse, summed, tensor_operand
+from lucid.ops.base.operands import refuse, summed, tensor_operand
 from lucid.ops.base.promotion import cast_to, promote, tensor_dtype
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array, Number
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 
@@ -52,16 +55,16 @@ def _fits(x: Any, condition: Array) -> bool:
     return bool(hasattr(x, "dtype") and x.dtype.kind == "f" and x.itemsize > 2 and x.shape == condition.shape)
 
 
-def _kept_into(xp: Any, out: Array, condition: Array, a: Array) -> None:
+def _kept_into(xp: ModuleType, out: Array, condition: Array, a: Array) -> None:
     keep_where(xp, out, a, condition)
 
 
-def _dropped_into(xp: Any, out: Array, condition: Array, b: Array) -> None:
+def _dropped_into(xp: ModuleType, out: Array, condition: Array, b: Array) -> None:
     drop_where(xp, out, b, condition)
 
 
 @primitive(cpu=_where_cpu)
-def _where(xp: Any, condition: Array, a: Array, b: Array) -> Array:
+def _where(xp: ModuleType, condition: Array, a: Array, b: Array) -> Array:
     return xp.where(condition, _typed(a, b), _typed(b, a))
 
 
@@ -70,12 +73,12 @@ _where.cuda(WHERE)
 
 
 @_where.vjp("a")
-def _where_a(m: Any, grad: Any, condition: Any, a_shape: tuple[int, ...]) -> Any:
+def _where_a(m: Namespace, grad: Array, condition: Any, a_shape: Ints) -> Any:
     return m.sum_to(m.where(condition, grad, 0), shape=a_shape)
 
 
 @_where.vjp("b")
-def _where_b(m: Any, grad: Any, condition: Any, b_shape: tuple[int, ...]) -> Any:
+def _where_b(m: Namespace, grad: Array, condition: Any, b_shape: Ints) -> Any:
     return m.sum_to(m.where(condition, 0, grad), shape=b_shape)
 
 
@@ -98,8 +101,8 @@ def where(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> 
     return cast_to(_where(mask, a, b), result_type(a, b))
 
 
-@primitive
-def _clamp(xp: Any, x: Array, low: Any, high: Any) -> Array:
+@primitive(saved_as={"low": "min", "high": "max"})
+def _clamp(xp: ModuleType, x: Array, low: Array, high: Array) -> Array:
     # the upper bound last: it wins where the bounds are the wrong way round
     out = x if low is None else xp.maximum(x, _typed(low, x))
     return out if high is None else xp.minimum(out, _typed(high, x))
@@ -130,7 +133,7 @@ def _clamp_high_cuda(grad: Array, x: Array, low: Any, high: Any, high_shape: tup
 
 
 @_clamp.vjp("x", cuda=_clamp_x_cuda)
-def _clamp_x(m: Any, grad: Any, x: Any, low: Any, high: Any, x_shape: tuple[int, ...]) -> Any:
+def _clamp_x(m: Namespace, grad: Array, x: Array, low: Array, high: Array, x_shape: Ints) -> Any:
     inside = [m.ge(x, low)] if low is not None else []
     inside += [m.le(x, high)] if high is not None else []
     kept = inside[0] if len(inside) == 1 else m.logical_and(*inside)
@@ -138,14 +141,14 @@ def _clamp_x(m: Any, grad: Any, x: Any, low: Any, high: Any, x_shape: tuple[int,
 
 
 @_clamp.vjp("low", cuda=_clamp_low_cuda)
-def _clamp_low(m: Any, grad: Any, x: Any, low: Any, high: Any, low_shape: tuple[int, ...]) -> Any:
+def _clamp_low(m: Namespace, grad: Array, x: Array, low: Array, high: Array, low_shape: Ints) -> Any:
     below = m.lt(x, low)
     below = below if high is None else m.logical_and(below, m.lt(low, high))
     return m.sum_to(m.where(below, grad, 0), shape=low_shape)
 
 
 @_clamp.vjp("high", cuda=_clamp_high_cuda)
-def _clamp_high(m: Any, grad: Any, x: Any, low: Any, high: Any, high_shape: tuple[int, ...]) -> Any:
+def _clamp_high(m: Namespace, grad: Array, x: Array, low: Array, high: Array, high_shape: Ints) -> Any:
     above = m.gt(x, high)
     above = above if low is None else m.logical_or(above, m.gt(low, high))
     return m.sum_to(m.where(above, grad, 0), shape=high_shape)

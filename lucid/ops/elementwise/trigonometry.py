@@ -1,4 +1,4 @@
-"""Trigonometric functions and their inverses, elementwise.
+"""Trigonometric and hyperbolic functions and their inverses, elementwise.
 
 What holds for them all says `lucid.ops.base.declaration`.
 """
@@ -13,7 +13,8 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.ops.base.declaration import REAL, Fused, elementwise
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Number
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 
@@ -91,17 +92,17 @@ def atan(input: Tensor) -> Tensor:
     return GRAPH.atan(input)
 
 
-def _over_square(m: Any, x: Any, a: Any, b: Any) -> Any:
+def _over_square(m: Namespace, x: Array, a: Array, b: Array) -> Any:
     """Return ``x / (a**2 + b**2)``, zero at the origin, where the angle jumps."""
     size = m.add(m.square(a), m.square(b))
     return m.where(m.eq(size, 0), 0, m.div(x, size))
 
 
-def _atan2_a(m: Any, grad: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
+def _atan2_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
     return m.sum_to(m.mul(grad, _over_square(m, b, a, b)), shape=a_shape)
 
 
-def _atan2_b(m: Any, grad: Any, a: Any, b: Any, b_shape: tuple[int, ...]) -> Any:
+def _atan2_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
     return m.neg(m.sum_to(m.mul(grad, _over_square(m, a, a, b)), shape=b_shape))
 
 
@@ -118,3 +119,72 @@ def atan2(input: Tensor, other: Tensor | Number) -> Tensor:
     tensor([ 0.7854, -2.3562])
     """
     return GRAPH.atan2(input, other)
+
+
+# ---- hyperbolic ----
+
+
+@elementwise(np.sinh, "hyperbolic.Sinh", Fused("SinhGrad", lambda m, grad, x: m.mul(grad, m.cosh(x))))
+def sinh(input: Tensor) -> Tensor:
+    """Return the hyperbolic sine, elementwise.
+
+    >>> import lucid
+    >>> lucid.sinh(lucid.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.1752])
+    """
+    return GRAPH.sinh(input)
+
+
+@elementwise(np.cosh, "hyperbolic.Cosh", Fused("CoshGrad", lambda m, grad, x: m.mul(grad, m.sinh(x))))
+def cosh(input: Tensor) -> Tensor:
+    """Return the hyperbolic cosine, elementwise.
+
+    >>> import lucid
+    >>> lucid.cosh(lucid.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.5431])
+    """
+    return GRAPH.cosh(input)
+
+
+@elementwise(
+    np.arcsinh,
+    "hyperbolic.Asinh",
+    Fused("AsinhGrad", lambda m, grad, x: m.div(grad, m.sqrt(m.add(m.square(x), 1.0)))),
+)
+def asinh(input: Tensor) -> Tensor:
+    """Return the inverse of the hyperbolic sine, elementwise.
+
+    >>> import lucid
+    >>> lucid.asinh(lucid.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8814])
+    """
+    return GRAPH.asinh(input)
+
+
+def _acosh_vjp(m: Namespace, grad: Array, x: Array) -> Any:
+    size = x if getattr(x, "array", x).dtype.kind == "c" else m.abs(x)
+    return m.div(m.div(grad, m.sqrt(m.sub(size, 1.0))), m.sqrt(m.add(size, 1.0)))
+
+
+@elementwise(np.arccosh, "hyperbolic.Acosh", Fused("AcoshGrad", _acosh_vjp))
+def acosh(input: Tensor) -> Tensor:
+    """Return the non-negative inverse of the hyperbolic cosine, elementwise; NaN below 1.
+
+    >>> import lucid
+    >>> lucid.acosh(lucid.tensor([1.0, 2.0]))
+    tensor([0.0000, 1.3170])
+    """
+    return GRAPH.acosh(input)
+
+
+@elementwise(
+    np.arctanh, "hyperbolic.Atanh", Fused("AtanhGrad", lambda m, grad, x: m.div(grad, m.sub(1.0, m.square(x))))
+)
+def atanh(input: Tensor) -> Tensor:
+    """Return the inverse of the hyperbolic tangent, elementwise; NaN outside of [-1, 1].
+
+    >>> import lucid
+    >>> lucid.atanh(lucid.tensor([0.0, 0.5]))
+    tensor([0.0000, 0.5493])
+    """
+    return GRAPH.atanh(input)

@@ -1,4 +1,4 @@
-"""Adding rows to an array at places that repeat: the backward of everything that picks elements by index."""
+"""Accumulation of rows at indices that repeat: the backward of everything that selects elements by index."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.backend.arrays import Array, Ints
 
 # Below this many elements sorting costs more than ufunc.at.
 FEW_ELEMENTS = 2048
-# How many repetitions of one place are added one by one; longer runs are summed first.
+# How many repetitions of one row are added one by one; longer runs are summed first.
 ROUNDS = 8
 
 
 def key_of(ndim: int, dims: tuple[int, ...], indices: Sequence[Array]) -> tuple[Any, ...]:
-    """Return the key ``array[key]`` that picks at `indices` along `dims` and takes all of the other dimensions."""
+    """Return the key ``array[key]`` that selects at `indices` along `dims` and takes all of the other dimensions."""
     key: list[Any] = [slice(None)] * ndim
     for dim, index in zip(dims, indices, strict=True):
         key[dim] = index
     return tuple(key)
 
 
-def picked_shape(shape: tuple[int, ...], dims: tuple[int, ...], count: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of what indices of the common shape `count` pick along `dims`.
+def selected_shape(shape: tuple[int, ...], dims: tuple[int, ...], count: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of what indices of the common shape `count` select along `dims`.
 
-    Indices of neighbouring dimensions leave their shape in the place of these, others in front.
+    Indices of neighbouring dimensions leave their shape instead of these, others in front.
     """
     rest = [size for dim, size in enumerate(shape) if dim not in dims]
     first = dims[0] if neighbours(dims) else 0
@@ -43,21 +44,12 @@ def neighbours(dims: tuple[int, ...]) -> bool:
     return dims[-1] - dims[0] == len(dims) - 1
 
 
-def add_at(xp: Any, out: Array, dims: tuple[int, ...], indices: Sequence[Array], values: Array) -> None:
-    """Add `values` to ``out[key]`` in place, every repetition of a place counted; on the CPU always in the same order.
+def add_at(xp: ModuleType, out: Array, dims: Ints, indices: Sequence[Array], values: Array) -> None:
+    """Add `values` to ``out[key]`` in place, every repetition of an index counted; on the CPU always in the same order.
 
-    Parameters
-    ----------
-    xp : module
-        NumPy or CuPy. CuPy's sum uses atomics, so there the last bits may change from run to run.
-    out : Array
-        Of a dtype in which sums may be accumulated.
-    dims : tuple of int
-        The indexed dimensions, ascending.
-    indices : sequence of Array
-        Integers, one array for each of `dims`; they broadcast against each other.
-    values : Array
-        Of the shape that ``out[key]`` has, or one that broadcasts to it.
+    `dims` are the indexed dimensions, ascending; `indices` integers, one array for each of them, that broadcast against
+    each other; `values` broadcast to ``out[key]``. CuPy's sum uses atomics, so there the last bits may change from run
+    to run.
     """
     common = np.broadcast_shapes(*[i.shape for i in indices])
     if xp is not np:
@@ -74,7 +66,7 @@ def add_at(xp: Any, out: Array, dims: tuple[int, ...], indices: Sequence[Array],
         else:
             xp.add.at(out, key, values)
         return
-    values = np.broadcast_to(values, picked_shape(out.shape, dims, common))
+    values = np.broadcast_to(values, selected_shape(out.shape, dims, common))
     if not values.size:
         return
     rows = math.prod(common)
@@ -84,36 +76,36 @@ def add_at(xp: Any, out: Array, dims: tuple[int, ...], indices: Sequence[Array],
     rest = [dim for dim in range(out.ndim) if dim not in dims]
     flat: list[Array] = []
     known: Array
-    place: Array = np.zeros((), np.int64)
+    number: Array = np.zeros((), np.int64)
     for dim, index in zip(dims, indices, strict=True):
         size = out.shape[dim]
         known = index.astype(np.int64)
         known[known < 0] += size
-        place = place * size + known
+        number = number * size + known
         flat.append(np.broadcast_to(known, common).reshape(-1))
-    place = np.broadcast_to(place, common).reshape(-1)
+    number = np.broadcast_to(number, common).reshape(-1)
     if not rest and out.flags.c_contiguous:
-        # one number for each place: NumPy's loop for a single index of one dimension is fast
-        np.add.at(out.reshape(-1), place, values.reshape(-1).astype(out.dtype, copy=False))
+        # one number for each element: NumPy's loop for a single index of one dimension is fast
+        np.add.at(out.reshape(-1), number, values.reshape(-1).astype(out.dtype, copy=False))
         return
     first = dims[0] if neighbours(dims) else 0
     spots = range(first, first + len(common))
     others = [axis for axis in range(values.ndim) if axis not in spots]
     values = values.transpose(*spots, *others).reshape(rows, *[out.shape[dim] for dim in rest])
-    add_rows(out.transpose(*dims, *rest), flat, place, values)
+    add_rows(out.transpose(*dims, *rest), flat, number, values)
 
 
-def add_rows(out: Array, indices: Sequence[Array], place: Array, values: Array) -> None:
+def add_rows(out: Array, indices: Sequence[Array], number: Array, values: Array) -> None:
     """Add row k of `values` to ``out[indices[0][k], indices[1][k], ...]`` for each k, in the order of k.
 
-    `place` numbers the rows of `out` that the indices name. The rows of one place are brought together by a stable
-    sort; then the first of every place are added, the second of every place and so on, and long runs by one reduction.
+    `number` numbers the rows of `out` that the indices name. What goes to one row is brought together by a stable sort;
+    then the first of every row are added, the second of every row and so on, and long runs by one reduction.
     """
     last: tuple[int, ...] = out.shape[: len(indices)]
     narrow = np.uint16 if math.prod(last) <= np.iinfo(np.uint16).max else np.int64
     # NumPy sorts 16 bits by radix, many times faster
-    order = np.argsort(place.astype(narrow, copy=False), kind="stable")
-    ordered = place[order]
+    order = np.argsort(number.astype(narrow, copy=False), kind="stable")
+    ordered = number[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     lengths = np.diff(np.append(starts, len(ordered)))
     for turn in range(ROUNDS):
@@ -131,7 +123,7 @@ def add_rows(out: Array, indices: Sequence[Array], place: Array, values: Array) 
     out[tuple([i[rows[begins]] for i in indices])] += total
 
 
-def sums_at(xp: Any, shape: tuple[int, ...], dims: tuple[int, ...], indices: Sequence[Array], values: Array) -> Array:
+def sums_at(xp: ModuleType, shape: Ints, dims: Ints, indices: Sequence[Array], values: Array) -> Array:
     """Return zeros of `shape` to which `values` were added at `indices`, half types accumulated in float32."""
     wide = accumulation_dtype(values.dtype)
     out = xp.zeros(shape, wide)

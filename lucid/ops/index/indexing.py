@@ -1,9 +1,12 @@
-"""``x[index]`` and ``x[index] = value``: basic indices give views, tensors and masks pick copies."""
+"""``x[index]`` and ``x[index] = value``: basic indices give views, tensors and masks select copies.
+
+What holds for all of it says `lucid.ops.index`. An index below zero counts from the end here.
+"""
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -17,21 +20,27 @@ from lucid.ops.base.promotion import array_of, cast_to, tensor_dtype
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.index.accumulation import neighbours
 from lucid.ops.index.masked_select import masked_fill, masked_select
-from lucid.ops.index.select import check_indices, fitted, pick, put, view_at
+from lucid.ops.index.select import check_indices, fitted, put, select_elements, view_at
 from lucid.ops.shape.axes import permute
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from collections.abc import Sequence
+    from types import EllipsisType
+
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
+
+Index: TypeAlias = "int | slice | EllipsisType | Tensor | Array | Sequence[Any] | None"
+"""What indexes one dimension, several or none; a tuple of these indexes in turn."""
 
 # What ends a slice as it is; anything else is made an integer first.
 PLAIN = frozenset((int, type(None)))
 
 
 class Key(NamedTuple):
-    """What ``[index]`` asks for: first a view, then elements picked from it.
+    """What ``[index]`` asks for: first a view, then elements selected from it.
 
     Attributes
     ----------
@@ -53,29 +62,23 @@ class Key(NamedTuple):
     mask: Any = None
     order: tuple[int, ...] = ()
 
-    def view_of(self, input: Any) -> Any:
-        """Return the view of `input`; itself if it is all of it and only picked from."""
+    def view_of(self, input: Tensor) -> Any:
+        """Return the view of `input`; itself if it is all of it and elements are selected from it."""
         if (self.dims or self.mask is not None) and all(part is ... or part == slice(None) for part in self.basic):
             view = input
         else:
             view = view_at(input, index=self.basic)
         return permute(view, *self.order, *range(len(self.order), view.array.ndim)) if self.order else view
 
+    def indexed(self) -> tuple[Ints, tuple[Any, ...]]:
+        """Return the indexed dimensions of the view and an index of integers for each, also where a mask selects."""
+        if self.mask is None:
+            return self.dims, self.indices
+        return tuple(range(self.mask.array.ndim)), tuple(true_indices(self.mask.array))
 
-def parse(index: Any, input: Any) -> Key:
-    """Return what ``input[index]`` asks for.
 
-    Raises
-    ------
-    IndexOutOfRangeError
-        If an index lies outside of its dimension, or there are more than dimensions.
-    ShapeError
-        If a mask does not have the shape of what it masks.
-    DtypeError
-        If an index is not of a kind that indexes.
-    ValueError
-        If a slice has a step of zero or below.
-    """
+def parse(index: Index, input: Tensor) -> Key:
+    """Return what ``input[index]`` asks for; what asks for nothing that is there is refused."""
     array: Array = input.array
     shape = array.shape
     if type(index) is int and shape:
@@ -112,9 +115,9 @@ def parse(index: Any, input: Any) -> Key:
             basic += [slice(None)] * rest
             dim, rest = dim + rest, -1
         else:
-            parts = places_of(item, dim, shape)
-            place = len(basic) - dropped
-            dims += range(place, place + len(parts))
+            parts = indices_of(item, dim, shape)
+            first = len(basic) - dropped
+            dims += range(first, first + len(parts))
             indices += parts
             # a single bool indexes a new dimension of size one: it takes all or nothing
             new = item.array.dtype.kind == "b" and not item.array.ndim
@@ -126,27 +129,27 @@ def parse(index: Any, input: Any) -> Key:
 def beside(basic: tuple[Any, ...], dims: tuple[int, ...], indices: tuple[Any, ...]) -> Key:
     """Return the key, with indices of no dimensions moved beside the others where these alone are neighbours.
 
-    Such an index is on a CUDA device, where it is not read, and picks as the others do; but like the integer that it is
-    on the CPU it must not send their common shape to the front.
+    Such an index is on a CUDA device, where it is not read, and selects as the others do; but like the integer that it
+    is on the CPU it must not send their common shape to the front.
     """
     if len(dims) < 2 or neighbours(dims):
         return Key(basic, dims, indices)
-    single = [place for place, index in enumerate(indices) if not index.array.ndim]
-    others = [place for place, index in enumerate(indices) if index.array.ndim]
+    single = [k for k, index in enumerate(indices) if not index.array.ndim]
+    others = [k for k, index in enumerate(indices) if index.array.ndim]
     if not single or not others:
         return Key(basic, dims, indices)
-    dropped = [dims[place] for place in single]
+    dropped = [dims[k] for k in single]
     rest = [dim for dim in range(sum(type(part) is not int for part in basic[:-1])) if dim not in dropped]
-    places = tuple([rest.index(dims[place]) for place in others])
-    if not neighbours(places):
+    positions = tuple([rest.index(dims[k]) for k in others])
+    if not neighbours(positions):
         return Key(basic, dims, indices)
-    first = places[0]
+    first = positions[0]
     order = (*rest[:first], *dropped, *rest[first:])
-    picks = tuple([indices[place] for place in (*single, *others)])
-    return Key(basic, tuple(range(first, first + len(picks))), picks, order=order)
+    moved = tuple([indices[k] for k in (*single, *others)])
+    return Key(basic, tuple(range(first, first + len(moved))), moved, order=order)
 
 
-def places_of(item: Any, dim: int, shape: tuple[int, ...]) -> list[Any]:
+def indices_of(item: Tensor, dim: int, shape: tuple[int, ...]) -> list[Any]:
     """Return a tensor that indexes from `dim` on as tensors of integers, one for each dimension."""
     array: Array = item.array
     if array.dtype.kind != "b":
@@ -156,10 +159,10 @@ def places_of(item: Any, dim: int, shape: tuple[int, ...]) -> list[Any]:
             f"The shape of the mask {list(array.shape)} at index {dim} does not match the shape of the indexed tensor "
             f"{list(shape)} there"
         )
-    return true_places(array if array.ndim else array.reshape(1))
+    return true_indices(array if array.ndim else array.reshape(1))
 
 
-def true_places(mask: Array) -> list[Any]:
+def true_indices(mask: Array) -> list[Any]:
     """Return where a mask of one or more dimensions is true: a tensor of integers for each of them."""
     with on(mask):
         return [wrap(part) for part in namespace(mask).nonzero(mask)]
@@ -219,75 +222,34 @@ def element(index: int, dim: int, shape: tuple[int, ...]) -> int:
     return index + size if index < 0 else index
 
 
-def getitem(input: Tensor, index: Any) -> Tensor:
-    """Return ``input[index]``: a view for integers, slices, None and Ellipsis, a copy where tensors or masks pick.
+def getitem(input: Tensor, index: Index) -> Tensor:
+    """Return ``input[index]``: a view for integers, slices, None and Ellipsis, a copy where tensors or masks select.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    index : int, slice, None, Ellipsis, Tensor, array, list, or a tuple of these
-        Integers and slices are applied first, and tensors of one integer are integers; but on CUDA, where these are
-        not read, they pick a copy. Indices of integers broadcast against each other; their common shape stands in the
-        place of the dimensions that they index if these are neighbours, else in front. A mask of bools stands for the
-        indices of its true elements.
+    `index` is one of these, an array, a list, or a tuple of such. Integers and slices are applied first, and tensors of
+    one integer are integers, but on CUDA, where they select. Other indices broadcast against each other; their common
+    shape replaces the dimensions that they index if these are neighbours, else in front. A mask stands
+    for the indices of its true elements. A slice with a step of zero or below raises a ValueError.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If an index lies outside of its dimension (on CUDA only in debug mode), or there are too many.
-    ShapeError
-        If a mask does not have the shape of what it masks, or indices do not broadcast.
-    DtypeError
-        If something indexes that is neither integer nor bool.
-    ValueError
-        If a slice has a step of zero or below.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1, 2, 3], [4, 5, 6]])
-    >>> x[0, ::2]
-    tensor([1, 3])
-    >>> x[:, [2, 0]]
-    tensor([[3, 1],
-            [6, 4]])
-    >>> x[x > 4]
-    tensor([5, 6])
+    >>> x[0, ::2], x[:, [2, 0]], x[x > 4]
+    (tensor([1, 3]), tensor([[3, 1],
+            [6, 4]]), tensor([5, 6]))
     """
     key = parse(index, input)
     view = key.view_of(input)
     if key.mask is not None:
         return masked_select(view, key.mask)
-    return pick(view, key.dims, key.indices) if key.dims else view
+    return select_elements(view, key.dims, key.indices) if key.dims else view
 
 
-def setitem(target: Tensor, index: Any, value: Any) -> None:
+def setitem(target: Tensor, index: Index, value: Array | Tensor | Number | Sequence[Any]) -> None:
     """Write ``target[index] = value`` in place; gradients flow to `value` there, and to the old values elsewhere.
 
-    Parameters
-    ----------
-    target : Tensor
-        What is changed; tensors on the same memory change with it.
-    index : int, slice, None, Ellipsis, Tensor, array, list, or a tuple of these
-        As for :func:`getitem`. If a place is named more than once, one of the values stays.
-    value : Tensor, array, number or nested list
-        Broadcast to the shape of ``target[index]`` and cast to its dtype.
+    `index` is as for `getitem`. `value`, a tensor, an array, a number or nested lists, is broadcast to the shape of
+    ``target[index]`` and cast to its dtype. A leaf that requires grad raises an InplaceError while gradients are
+    recorded.
 
-    Raises
-    ------
-    IndexOutOfRangeError, ShapeError, DtypeError, ValueError
-        As for :func:`getitem`, or if the value does not fit. Nothing is changed then.
-    InplaceError
-        If the target may not be changed: a leaf that requires grad while gradients are recorded.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.zeros(2, 3)
     >>> x[:, 1] = 5
@@ -301,10 +263,7 @@ def setitem(target: Tensor, index: Any, value: Any) -> None:
     if key.mask is not None and not new.array.ndim:
         change_in_place(view, masked_fill(view, key.mask, new))
         return
-    dims, indices = key.dims, key.indices
-    if key.mask is not None:
-        mask = key.mask.array
-        dims, indices = tuple(range(mask.ndim)), tuple(true_places(mask))
+    dims, indices = key.indexed()
     if not dims:
         change_in_place(view, fitted(new, view.array.shape))
         return
@@ -312,7 +271,7 @@ def setitem(target: Tensor, index: Any, value: Any) -> None:
     change_in_place(view, put(view, fitted(new, shape), *indices, dims=dims, accumulate=False))
 
 
-def as_value(value: Any, target: Any) -> Any:
+def as_value(value: Array | Tensor | Number | Sequence[Any], target: Tensor) -> Any:
     """Return what is assigned as a tensor of the dtype of `target`; all but tensors is made on its device."""
     dtype = tensor_dtype(target)
     if isinstance(value, TensorBase):
@@ -322,32 +281,12 @@ def as_value(value: Any, target: Any) -> Any:
     return wrap(asarray(value, dtype, device_of(target.array)))
 
 
-def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-    """Return a copy of `input` with `values` written, or added, at `indices`.
+def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
+    """Return a copy of `input` with `values` written, or with `accumulate` added, at `indices`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    indices : tuple of Tensor
-        One for each of the first dimensions, of integers, or masks of bools; they broadcast against each other.
-    values : Tensor
-        Of the dtype of `input`, broadcast to the shape of ``input[indices]``.
-    accumulate : bool
-        Whether to add to what is there, each repetition of a place counted.
+    These are a tuple of tensors, one for each of the first dimensions, of integers or bools, that broadcast against
+    each other; `values` broadcast to the shape of ``input[indices]``.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    IndexOutOfRangeError, ShapeError, DtypeError
-        As for :func:`getitem`; or if the values do not fit, or an index is no tensor.
-
-    Examples
-    --------
     >>> import lucid
     >>> at = (lucid.tensor([0, 0]),)
     >>> lucid.index_put(lucid.zeros(2), at, lucid.tensor([1.0, 2.0]), accumulate=True)
@@ -357,18 +296,15 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     array: Array = array_of(input)
     if not isinstance(indices, tuple | list):
         raise unfit(indices, "a tuple of tensors", "indices")
-    places = [as_index(index, array) for index in cast("tuple[Any, ...]", indices)]
-    if not places or any(place is None or place is ... or type(place) is slice for place in places):
+    items = [as_index(index, array) for index in cast("tuple[Any, ...]", indices)]
+    if not items or any(item is None or item is ... or type(item) is slice for item in items):
         raise DtypeError(f"index_put: expected one or more tensors as indices, got {indices!r}; use x[index] = value")
-    # one place is written as a list of one, because x[place] takes it for a view
-    lists = [wrap(asarray([p], "int64", device_of(array))) if type(p) is int else p for p in places]
+    # an integer is written as a list of one, because x[integer] takes it for a view
+    lists = [wrap(asarray([p], "int64", device_of(array))) if type(p) is int else p for p in items]
     key = parse(tuple(lists), input)
-    dims, picks = key.dims, key.indices
-    if key.mask is not None:
-        mask = key.mask.array
-        dims, picks = tuple(range(mask.ndim)), tuple(true_places(mask))
+    dims, tensors = key.indexed()
     new, view = as_value(values, input), key.view_of(input)
-    shape = check_indices(view.array.shape, dims, picks)
-    out = put(view, fitted(new, shape), *picks, dims=dims, accumulate=accumulate)
+    shape = check_indices(view.array.shape, dims, tensors)
+    out = put(view, fitted(new, shape), *tensors, dims=dims, accumulate=accumulate)
     # a single bool has added a dimension
     return out if out.array.shape == array.shape else reshape(out, array.shape)

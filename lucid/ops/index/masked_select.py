@@ -1,4 +1,4 @@
-"""Elements chosen by a mask of bools."""
+"""Elements chosen by a mask of bools. What holds for all of it says `lucid.ops.index`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
 from lucid.backend.dtype import dtype_of
-from lucid.cuda.launchers import copying
+from lucid.cuda.launch import copying
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import expand
 from lucid.ops.base.dims import common_shape
@@ -20,22 +20,25 @@ from lucid.ops.index.select import view_at
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 
 @primitive
-def _masked_select(xp: Any, x: Array, mask: Array) -> Array:
+def _masked_select(xp: ModuleType, x: Array, mask: Array) -> Array:
     return x[mask]
 
 
 @_masked_select.vjp("x")
-def _masked_select_x(m: Any, grad: Any, mask: Any) -> Any:
+def _masked_select_x(m: Namespace, grad: Array, mask: Array) -> Any:
     return m.masked_put(grad, mask)
 
 
 @primitive
-def _masked_put(xp: Any, values: Array, mask: Array) -> Array:
+def _masked_put(xp: ModuleType, values: Array, mask: Array) -> Array:
     out = xp.zeros(mask.shape, values.dtype)
     out[mask] = values
     return out
@@ -44,35 +47,25 @@ def _masked_put(xp: Any, values: Array, mask: Array) -> Array:
 _masked_put.cuda(copying.masked_put)
 
 
-@_masked_put.vjp("values")
-def _masked_put_values(m: Any, grad: Any, mask: Any) -> Any:
-    return m.masked_select(grad, mask)
-
-
 @primitive
-def _masked_fill(xp: Any, x: Array, mask: Array, value: Array) -> Array:
+def _masked_fill(xp: ModuleType, x: Array, mask: Array, value: Array) -> Array:
     out = xp.array(x, order="C")
     xp.copyto(out, value, "unsafe", where=mask)
     return out
 
 
 @_masked_fill.cuda
-def _masked_fill_cuda(x: Array, mask: Array, value: Any) -> Any:
+def _masked_fill_cuda(x: Array, mask: Array, value: Array | Number) -> Any:
     return WHERE(mask, value, x)
 
 
-@_masked_fill.vjp("x")
-def _masked_fill_x(m: Any, grad: Any, mask: Any) -> Any:
-    return m.masked_fill(grad, mask, 0.0)
-
-
 @_masked_fill.vjp("value")
-def _masked_fill_value(m: Any, grad: Any, mask: Any, value_shape: tuple[int, ...]) -> Any:
+def _masked_fill_value(m: Namespace, grad: Array, mask: Array, value_shape: Ints) -> Any:
     return m.sum_to(m.masked_keep(grad, mask), shape=value_shape)
 
 
 @primitive
-def _masked_scatter(xp: Any, x: Array, mask: Array, values: Array) -> Array:
+def _masked_scatter(xp: ModuleType, x: Array, mask: Array, values: Array) -> Array:
     out = xp.array(x, order="C")
     out[mask] = values
     return out
@@ -81,18 +74,20 @@ def _masked_scatter(xp: Any, x: Array, mask: Array, values: Array) -> Array:
 _masked_scatter.cuda(copying.masked_scatter)
 
 
+@_masked_fill.vjp("x")
 @_masked_scatter.vjp("x")
-def _masked_scatter_x(m: Any, grad: Any, mask: Any) -> Any:
+def _outside(m: Namespace, grad: Array, mask: Array) -> Any:
     return m.masked_fill(grad, mask, 0.0)
 
 
+@_masked_put.vjp("values")
 @_masked_scatter.vjp("values")
-def _masked_scatter_values(m: Any, grad: Any, mask: Any) -> Any:
+def _inside(m: Namespace, grad: Array, mask: Array) -> Any:
     return m.masked_select(grad, mask)
 
 
 @primitive
-def _masked_keep(xp: Any, x: Array, mask: Array) -> Array:
+def _masked_keep(xp: ModuleType, x: Array, mask: Array) -> Array:
     out = xp.zeros(x.shape, x.dtype)
     xp.copyto(out, x, where=mask)
     return out
@@ -104,11 +99,11 @@ def _masked_keep_cuda(x: Array, mask: Array) -> Any:
 
 
 @_masked_keep.vjp("x")
-def _masked_keep_x(m: Any, grad: Any, mask: Any) -> Any:
+def _masked_keep_x(m: Namespace, grad: Array, mask: Array) -> Any:
     return m.masked_keep(grad, mask)
 
 
-def check_bool(mask: Any, name: str) -> None:
+def check_bool(mask: Tensor, name: str) -> None:
     """Raise unless `mask` is a tensor of bools."""
     if array_of(mask).dtype.kind != "b":
         raise DtypeError(
@@ -116,7 +111,7 @@ def check_bool(mask: Any, name: str) -> None:
         )
 
 
-def covering(input: Any, mask: Any) -> Any:
+def covering(input: Tensor, mask: Tensor) -> Any:
     """Return a tensor expanded so far that its mask broadcasts to it."""
     have, other = array_of(input).shape, array_of(mask).shape
     if have == other:
@@ -125,39 +120,18 @@ def covering(input: Any, mask: Any) -> Any:
     return input if have == shape else expand(input, shape=shape)
 
 
-def together(input: Any, mask: Any) -> tuple[Any, Any]:
+def together(input: Tensor, mask: Tensor) -> tuple[Any, Any]:
     """Return a tensor and its mask broadcast to one shape."""
     whole = covering(input, mask)
     shape = whole.array.shape
     return whole, mask if mask.array.shape == shape else expand(mask, shape=shape)
 
 
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Return a copy of `input` with `value` where `mask` is true.
+def masked_fill(input: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor:
+    """Return a copy of `input` with `value`, a number or a tensor of no dimension, where `mask` is true.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    mask : Tensor
-        Of bools; the two broadcast against each other.
-    value : number or Tensor
-        A number, or a tensor of no dimension; cast to the dtype of `input`.
+    It is cast to the dtype of `input`, or a DtypeError says that it does not fit.
 
-    Returns
-    -------
-    Tensor
-        Of the common shape and the dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If the mask does not hold bools, or the value does not fit the dtype.
-    ShapeError
-        If the shapes do not broadcast, or the value has dimensions.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([1.0, -2.0])
     >>> lucid.masked_fill(x, lucid.tensor([False, True]), 0)
@@ -182,27 +156,6 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements of `input` where `mask` is true, in one dimension.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    mask : Tensor
-        Of bools; the two broadcast against each other. On CUDA the call waits for the device to count them.
-
-    Returns
-    -------
-    Tensor
-        Of shape (number of true elements,) and the dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If the mask does not hold bools.
-    ShapeError
-        If the shapes do not broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([1, 2, 3])
     >>> lucid.masked_select(x, lucid.tensor([True, False, True]))
@@ -214,32 +167,10 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @on_one_device
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Return a copy of `input` where the places at which `mask` is true hold the elements of `source`, in order.
+    """Return a copy of `input` where the elements at which `mask` is true are those of `source`, in order.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    mask : Tensor
-        Of bools; the two broadcast against each other.
-    source : Tensor
-        Of the dtype of `input`, with at least as many elements as the mask has true ones. On CUDA the call waits for
-        the device to count these.
+    It has at least as many elements as the mask has true ones, for whose count the call waits on CUDA.
 
-    Returns
-    -------
-    Tensor
-        Of the common shape and the dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If the mask does not hold bools, or the dtypes differ.
-    ShapeError
-        If the shapes do not broadcast, or `source` has too few elements.
-
-    Examples
-    --------
     >>> import lucid
     >>> mask = lucid.tensor([True, False, True])
     >>> lucid.masked_scatter(lucid.zeros(3), mask, lucid.tensor([1.0, 2.0]))
@@ -261,23 +192,11 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @on_one_device
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Return where `input` is not zero.
+    """Return where `input` is not zero: the indices in each row, in order, of shape (count, dimensions); int64.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape. On CUDA the call waits for the device to count the elements.
-    as_tuple : bool
-        Whether to return one tensor for each dimension, which together index `input`.
+    With `as_tuple` one tensor of shape (count,) for each dimension, which together index `input`. On CUDA the call
+    waits for the count.
 
-    Returns
-    -------
-    Tensor, or tuple of Tensor
-        int64, of shape (count, dimensions): the indices in each row, in order; or one tensor of shape (count,) for each
-        dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nonzero(lucid.tensor([[0, 1], [2, 0]]))
     tensor([[0, 1],
@@ -294,20 +213,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def argwhere(input: Tensor) -> Tensor:
-    """Return the indices of the elements of `input` that are not zero, one in each row.
+    """Return the indices of the elements of `input` that are not zero, one in each row; the same as `nonzero`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape. On CUDA the call waits for the device to count the elements.
-
-    Returns
-    -------
-    Tensor
-        int64, of shape (count, dimensions).
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.argwhere(lucid.tensor([0, 3, 4]))
     tensor([[1],

@@ -1,4 +1,7 @@
-"""Scaled dot-product attention, with the weights computed block by block and never kept."""
+"""Scaled dot-product attention, with the weights computed block by block and never kept.
+
+What holds for it as for all layers says `lucid.ops.layers`.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,20 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
 from lucid.backend.random.draws import bernoulli, default_generator_for
-from lucid.cuda.launchers import attention as on_cuda
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.promotion import accumulation_dtype, array_of
 from lucid.ops.base.scalars import as_bool, as_number
+from lucid.ops.layers import attention_cuda as on_cuda
 from lucid.ops.linalg.matrices import broadcast_to_shape, product, same_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 # Weights of one block of heads, in bytes: on the CPU what stays in the cache, on a GPU what is worth a launch.
@@ -32,7 +37,7 @@ CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20
 LARGE = 32
 
 
-def blocks(xp: Any, q: Array, k: Array, itemsize: int) -> Iterator[tuple[int, ...]]:
+def blocks(xp: ModuleType, q: Array, k: Array, itemsize: int) -> Iterator[tuple[int, ...]]:
     """Yield indices of leading dimensions, as few as leave weights that fit a block."""
     lead = q.shape[:-2]
     limit = CPU_BLOCK if xp is np else CUDA_BLOCK
@@ -42,12 +47,14 @@ def blocks(xp: Any, q: Array, k: Array, itemsize: int) -> Iterator[tuple[int, ..
     return np.ndindex(*lead[:depth])
 
 
-def spread_over(xp: Any, x: Array | None, q: Array, k: Array) -> Array | None:
+def broadcast_mask(xp: ModuleType, x: Array | None, q: Array, k: Array) -> Array | None:
     """Return a mask as a view of the shape of the weights."""
     return None if x is None else xp.broadcast_to(x, (*q.shape[:-1], k.shape[-2]))
 
 
-def with_causal(xp: Any, bias: Array | None, q: Array, k: Array, dtype: Any, *, causal: bool) -> Array | None:
+def with_causal(
+    xp: ModuleType, bias: Array | None, q: Array, k: Array, dtype: np.dtype[Any], *, causal: bool
+) -> Array | None:
     """Return the mask, with minus infinity where a query would look at a later key."""
     if not causal:
         return bias
@@ -56,7 +63,9 @@ def with_causal(xp: Any, bias: Array | None, q: Array, k: Array, dtype: Any, *, 
     return later if bias is None else bias + later
 
 
-def scores(xp: Any, q: Array, k: Array, bias: Array | None, block: tuple[int, ...], scale: float, dtype: Any) -> Array:
+def scores(
+    xp: ModuleType, q: Array, k: Array, bias: Array | None, block: Ints, scale: float, dtype: np.dtype[Any]
+) -> Array:
     """Return the scaled and masked products of the queries and keys of a block."""
     s = product(xp, q[block].astype(dtype) * dtype.type(scale), k[block].astype(dtype, copy=False).swapaxes(-1, -2))
     if bias is not None:
@@ -70,7 +79,7 @@ def moderate(x: Array) -> bool:
 
 
 def weights_of(
-    xp: Any, q: Array, k: Array, bias: Array | None, block: tuple[int, ...], scale: float, dtype: Any
+    xp: ModuleType, q: Array, k: Array, bias: Array | None, block: Ints, scale: float, dtype: np.dtype[Any]
 ) -> tuple[Array, Array]:
     """Return the softmax of the scaled and masked products of a block, and the logarithms of its denominators."""
     s = scores(xp, q, k, bias, block, scale, dtype)
@@ -86,7 +95,7 @@ def weights_of(
 
 @primitive(outputs=("out", "total"))
 def attention(
-    xp: Any,
+    xp: ModuleType,
     q: Array,
     k: Array,
     v: Array,
@@ -106,8 +115,8 @@ def attention(
         return xp.zeros((*q.shape[:-1], v.shape[-1]), q.dtype), xp.zeros(q.shape[:-1], dtype)
     out = xp.empty((*q.shape[:-1], v.shape[-1]), q.dtype)
     total = xp.empty(q.shape[:-1], dtype)
-    bias = spread_over(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
-    keep = spread_over(xp, keep, q, k)
+    bias = broadcast_mask(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
+    keep = broadcast_mask(xp, keep, q, k)
     for block in blocks(xp, q, k, dtype.itemsize):
         s, total[block] = weights_of(xp, q, k, bias, block, scale, dtype)
         if keep is not None:
@@ -122,19 +131,19 @@ attention.cuda(on_cuda.attention)
 
 @attention.vjp("q", "k", "v", "bias")
 def attention_vjp(
-    m: Any,
-    grad: Any,
-    q: Any,
-    k: Any,
-    v: Any,
-    bias: Any,
-    keep: Any,
-    out: Any,
-    total: Any,
-    scale: Any,
-    drop: Any,
-    causal: Any,
-    needs: Any,
+    m: Namespace,
+    grad: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    bias: Array,
+    keep: Array | None,
+    out: Array,
+    total: Array,
+    scale: float,
+    drop: float,
+    causal: bool,
+    needs: tuple[bool, ...],
 ) -> Any:
     """Return the gradients of queries, keys, values and mask."""
     return m.attention_grad(
@@ -144,7 +153,7 @@ def attention_vjp(
 
 @primitive(outputs=("q_grad", "k_grad", "v_grad", "bias_grad"), differentiable=(0, 1, 2, 3))
 def attention_grad(
-    xp: Any,
+    xp: ModuleType,
     g: Array,
     q: Array,
     k: Array,
@@ -165,18 +174,18 @@ def attention_grad(
     k_grad = xp.empty(k.shape, k.dtype) if needs[1] else None
     v_grad = xp.empty(v.shape, v.dtype) if needs[2] else None
     bias_grad = xp.zeros(bias.shape, dtype) if needs[3] and bias is not None else None
-    spread = spread_over(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
-    keep = spread_over(xp, keep, q, k)
+    bias_mask = broadcast_mask(xp, with_causal(xp, bias, q, k, dtype, causal=causal), q, k)
+    keep = broadcast_mask(xp, keep, q, k)
     factor = dtype.type(scale)
     for block in blocks(xp, q, k, dtype.itemsize):
         # a large `total` has few digits behind the point, and so has a rounded `out`, of which a difference is taken
         exact = xp is np and out.dtype == dtype and moderate(total[block]) and moderate(out[block])
         if exact:
-            weights = scores(xp, q, k, spread, block, scale, dtype)
+            weights = scores(xp, q, k, bias_mask, block, scale, dtype)
             weights -= total[block][..., None]
             xp.exp(weights, out=weights)
         else:
-            weights, _ = weights_of(xp, q, k, spread, block, scale, dtype)
+            weights, _ = weights_of(xp, q, k, bias_mask, block, scale, dtype)
         g_block = g[block].astype(dtype, copy=False)
         kept = None if keep is None else keep[block] * dtype.type(1 / (1 - drop))
         if v_grad is not None:
@@ -207,19 +216,19 @@ attention_grad.cuda(on_cuda.attention_grad)
 
 @on_one_device
 def attention_grad_recorded(
-    g: Any,
-    q: Any,
-    k: Any,
-    v: Any,
-    bias: Any,
-    keep: Any,
-    _out: Any,
-    total: Any,
+    g: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    bias: Tensor | None,
+    keep: Tensor | None,
+    _out: Tensor,
+    total: Tensor,
     *,
     scale: float,
     drop: float,
     causal: bool,
-    needs: Any,
+    needs: tuple[bool, ...],
 ) -> tuple[Any, ...]:
     """Return what :func:`attention_grad` does, recorded op by op, so that it can be differentiated again."""
     m = GRAPH
@@ -266,48 +275,14 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return ``softmax(scale * query @ key.T + mask) @ value``.
+    """Return ``softmax(scale * query @ key.T + mask) @ value``, with weights that take no memory.
 
-    The weights are computed block by block and again in backward, so that they take no memory. The weights of a query
-    that may look at nothing are zero.
+    `query`, `key` and `value` have the shapes (..., queries, features), (..., keys, features) and (..., keys, out), one
+    floating-point dtype, and broadcast in front. `attn_mask`, broadcastable to (..., queries, keys), is True where a
+    query may look, or is added to the scores; `is_causal` masks keys behind the query. Who may look at nothing has
+    weights of zero. `dropout_p`, below 1, drops weights, always. `scale` is ``1 / sqrt(features)`` if None.
+    `enable_gqa` lets key and value have fewer heads (dimension -3), each for several neighbours.
 
-    Parameters
-    ----------
-    query : Tensor, shape (..., queries, features)
-        The queries.
-    key : Tensor, shape (..., keys, features)
-        The keys.
-    value : Tensor, shape (..., keys, out features)
-        The values. All three are of one floating-point dtype; their leading dimensions are broadcast.
-    attn_mask : Tensor, broadcastable to (..., queries, keys), optional
-        bool: True where a query may look at a key. Of the dtype of `query`: what is added to the scores.
-    dropout_p : float
-        The probability with which each weight is zeroed, the others are divided by ``1 - dropout_p``; in [0, 1).
-        Applied always: pass 0 in evaluation.
-    is_causal : bool
-        Whether query i may look at the keys 0 to i only; not together with `attn_mask`.
-    scale : float, optional
-        ``1 / sqrt(features)`` if None.
-    enable_gqa : bool
-        Whether `key` and `value` may have fewer heads (dimension -3) than `query`, each for several consecutive heads
-        of the queries.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., queries, out features) and the dtype of `query`.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not fit, both a mask and `is_causal` are given, or `dropout_p` is no probability below 1.
-    DtypeError
-        If the dtypes differ or are not floating point.
-    DeviceError
-        If the operands are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> lucid.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)[0]
@@ -347,14 +322,8 @@ def scaled_dot_product_attention(
     return attention(query, key, value, bias, keep, **settings)[0]
 
 
-def fitted(name: str, *tensors: Any) -> tuple[Any, ...]:
-    """Return queries, keys and values with their leading dimensions broadcast.
-
-    Raises
-    ------
-    ShapeError
-        If their shapes do not fit.
-    """
+def fitted(name: str, *tensors: Tensor) -> tuple[Any, ...]:
+    """Return queries, keys and values with their leading dimensions broadcast; a ShapeError if they do not fit."""
     q, k, v = shapes = [tensor.array.shape for tensor in tensors]
     if min(len(q), len(k), len(v)) < 2 or q[-1] != k[-1] or k[-2] != v[-2]:
         raise ShapeError(
@@ -370,13 +339,10 @@ def fitted(name: str, *tensors: Any) -> tuple[Any, ...]:
     )
 
 
-def repeated_heads(name: str, x: Any, q: tuple[int, ...]) -> Any:
+def repeated_heads(name: str, x: Tensor, q: tuple[int, ...]) -> Any:
     """Return keys or values with each head repeated for the heads of the queries that share it.
 
-    Raises
-    ------
-    ShapeError
-        If the number of heads does not divide that of the queries.
+    A number of heads that does not divide that of the queries raises a ShapeError.
     """
     shape = x.array.shape
     if len(shape) < 3 or len(q) < 3 or not shape[-3] or q[-3] % shape[-3]:

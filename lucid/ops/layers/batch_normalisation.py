@@ -1,4 +1,9 @@
-"""Normalisation of each channel over a batch or over one instance, with running statistics."""
+"""Normalisation of each channel over a batch or over one instance, with running statistics.
+
+What holds for all normalisation says `lucid.ops.layers.normalisation`. Running statistics, one number for each channel,
+move in place by ``running = (1 - momentum) * running + momentum * batch``, the variance divided by ``n - 1``. Means of
+single values raise a ShapeError.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +19,24 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.autograd.recording.views import change_in_place, check_change
 from lucid.backend import gpu
 from lucid.backend.arrays import astype
-from lucid.cuda.launchers import batch_normalisation as kernels
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.scalars import as_bool, as_number
+from lucid.ops.layers import batch_normalisation_cuda as kernels
 from lucid.ops.layers.normalisation import channels_of, check_affine, real_operand
 from lucid.ops.layers.normalisation_primitives import normalise
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
 @primitive
 def _rescale(
-    xp: Any,
+    xp: ModuleType,
     x: Array,
     mean: Array,
     variance: Array,
@@ -36,7 +44,7 @@ def _rescale(
     bias: Array | None,
     *,
     eps: float,
-    broadcast: tuple[int, ...],
+    broadcast: Ints,
 ) -> Array:
     """Return ``(x - mean) / sqrt(variance + eps) * weight + bias`` with given mean and variance."""
     work = accumulation_dtype(x.dtype)
@@ -52,19 +60,19 @@ def _rescale(
 _rescale.cuda(kernels.rescale)
 
 
-def _rescale_factor(m: Any, variance: Any, weight: Any, eps: float, broadcast: tuple[int, ...]) -> Any:
+def _rescale_factor(m: Namespace, variance: Array, weight: Array, eps: float, broadcast: Ints) -> Any:
     scale = m.pow(m.add(variance, eps), -0.5)
     return m.reshape(scale if weight is None else m.mul(scale, weight), shape=broadcast)
 
 
 @_rescale.vjp("x", cuda=kernels.rescale_grad)
-def _rescale_x(m: Any, grad: Any, variance: Any, weight: Any, eps: Any, broadcast: Any) -> Any:
+def _rescale_x(m: Namespace, grad: Array, variance: Array, weight: Array, eps: float, broadcast: Ints) -> Any:
     return m.mul(grad, _rescale_factor(m, variance, weight, eps, broadcast))
 
 
 @_rescale.vjp("weight", cuda=kernels.rescale_weight_grad)
 def _rescale_weight(
-    m: Any, grad: Any, x: Any, mean: Any, variance: Any, weight_shape: Any, eps: Any, broadcast: Any
+    m: Namespace, grad: Array, x: Array, mean: Array, variance: Array, weight_shape: Ints, eps: float, broadcast: Ints
 ) -> Any:
     centred = m.sub(x, m.reshape(mean, shape=broadcast))
     total = m.sum_to(m.mul(grad, centred), shape=broadcast)
@@ -72,11 +80,11 @@ def _rescale_weight(
 
 
 @_rescale.vjp("bias")
-def _rescale_bias(m: Any, grad: Any, bias_shape: Any, broadcast: Any) -> Any:
+def _rescale_bias(m: Namespace, grad: Array, bias_shape: Ints, broadcast: Ints) -> Any:
     return m.reshape(m.sum_to(grad, shape=broadcast), shape=bias_shape)
 
 
-def _follow(running: Any, value: Array, momentum: float) -> None:
+def _follow(running: Tensor, value: Array, momentum: float) -> None:
     """Move a running statistic towards `value` in place; no graph sees it but its version counter does."""
     old = running.array
     work = accumulation_dtype(old.dtype)
@@ -85,7 +93,9 @@ def _follow(running: Any, value: Array, momentum: float) -> None:
         change_in_place(running, wrap(astype(moved, old.dtype)))
 
 
-def _track(running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float) -> None:
+def _track(
+    running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, variance: Tensor, count: int, momentum: float
+) -> None:
     """Update running statistics with those of a batch, averaged over instances; the variance is made unbiased."""
     correction = count / max(count - 1, 1)
     if type(mean.array) is not np.ndarray and _follow_by_kernel(
@@ -101,7 +111,12 @@ def _track(running_mean: Any, running_var: Any, mean: Any, variance: Any, count:
 
 
 def _follow_by_kernel(
-    running_mean: Any, running_var: Any, mean: Any, variance: Any, momentum: float, correction: float
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    momentum: float,
+    correction: float,
 ) -> bool:
     """Move both statistics in one launch; False where there is no kernel for them."""
     targets = [running for running in (running_mean, running_var) if running is not None]
@@ -131,44 +146,11 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Return ``(x - mean) / sqrt(var + eps) * weight + bias`` with mean and variance for each channel.
+    """Return `input` normalised by mean and variance of each channel (Ioffe and Szegedy, 2015).
 
-    Parameters
-    ----------
-    input : Tensor, shape (N, C, *)
-        Real floating-point.
-    running_mean, running_var : Tensor or None, shape (C,)
-        In training moved in place by ``running = (1 - momentum) * running + momentum * batch``, the variance divided
-        by ``n - 1``; otherwise used in place of the batch's.
-    weight, bias : Tensor, optional, shape (C,)
-        Scale and offset of each channel; of the dtype of `input`, or float32 for half types.
-    training : bool
-        Whether mean and variance are those of the batch.
-    momentum : float
-        The weight of the batch in the running statistics.
-    eps : float
-        Added to the variance, which is divided by n.
+    In `training` they are those of the batch, and `running_mean` and `running_var`, or None, follow them with the
+    weight `momentum`; else these two are taken instead, and missing ones raise a ShapeError.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`. Half types are computed in float32.
-
-    Raises
-    ------
-    ShapeError
-        If there is a single value for each channel in training, or a shape does not fit.
-    ValueError
-        If running statistics are missing outside of training.
-    DtypeError
-        If a dtype does not fit.
-
-    References
-    ----------
-    Ioffe and Szegedy, Batch Normalization, 2015.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.batch_norm(lucid.tensor([[1.0, 0.0], [3.0, 4.0]]), None, None, training=True)
     tensor([[-1.0000, -1.0000],
@@ -205,41 +187,11 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Return ``(x - mean) / sqrt(var + eps) * weight + bias`` with mean and variance for each sample and channel.
+    """Return `input` normalised by mean and variance of each sample and channel (Ulyanov, Vedaldi and Lempitsky, 2016).
 
-    Parameters
-    ----------
-    input : Tensor, shape (N, C, *)
-        Real floating-point, of at least three dimensions.
-    running_mean, running_var : Tensor or None, shape (C,)
-        Moved in place towards the mean over the samples if `use_input_stats`; otherwise used in place of them.
-    weight, bias : Tensor, optional, shape (C,)
-        Scale and offset of each channel; of the dtype of `input`, or float32 for half types.
-    use_input_stats : bool
-        Whether mean and variance are those of the input.
-    momentum : float
-        The weight of the input in the running statistics.
-    eps : float
-        Added to the variance, which is divided by n.
+    With `use_input_stats` they are those of `input`, and `running_mean` and `running_var`, or None, follow their means
+    over the samples with the weight `momentum`; else these two are taken instead.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`. Half types are computed in float32.
-
-    Raises
-    ------
-    ShapeError
-        If there is a single value for each sample and channel, or a shape does not fit.
-    DtypeError
-        If a dtype does not fit.
-
-    References
-    ----------
-    Ulyanov, Vedaldi and Lempitsky, Instance Normalization, 2016.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.instance_norm(lucid.tensor([[[1.0, 3.0], [0.0, 4.0]]]))
     tensor([[[-1.0000,  1.0000],

@@ -1,39 +1,46 @@
-"""Convolutions and transposed convolutions over one and two dimensions."""
+"""Convolutions and transposed convolutions over one and two dimensions, and what holds for them all.
+
+- `input` has the shape (batch, channels, *sizes), or the same without batch, and so has the result. `weight` has the
+  shape (out channels, channels / groups, *kernel), transposed (channels, out channels / groups, *kernel). `bias`, one
+  number for each output channel, is added. All have one dtype, but not bool.
+- `stride` is the distance between windows, `dilation` that between the elements of a window, `padding` how many zeros
+  surround the input: one number, or one for each dimension. Padding may be "valid", which is none, or "same", as many
+  as keep the size, one more at the end where their number is odd: that needs stride 1.
+- `groups` divides the channels; each group of output channels sees its group of input channels.
+- A size becomes ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
+- The transposed convolution is the derivative of the convolution of the same settings with respect to its input: each
+  element adds a scaled kernel to its window. `padding`, a number or one for each dimension, is cut off the result;
+  `output_padding`, less than stride or dilation, is added at its end. A size becomes
+  ``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
+- Sums of half types are taken in float32 and rounded once. What does not fit raises a ShapeError, also where nothing of
+  the result would be left; dtypes that differ a DtypeError, devices a DeviceError.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from lucid.errors import ShapeError
-from lucid.ops.base.elementwise import add
 from lucid.ops.base.scalars import as_int
+from lucid.ops.elementwise.arithmetic import add
 from lucid.ops.layers.convolution_primitives import convolution, convolution_input_grad
-from lucid.ops.layers.windows import sizes_for
+from lucid.ops.layers.windows import check_dimensions, sizes_for
 from lucid.ops.linalg.matrices import same_dtype
 from lucid.ops.shape.reshape import reshape, squeeze, unsqueeze
 
 if TYPE_CHECKING:
+    from lucid.ops.base.dims import Sizes
     from lucid.tensor import Tensor
 
 
-def checked(name: str, count: int, input: Any, weight: Any, bias: Any, groups: Any, *, transposed: bool) -> int:
-    """Return `groups` as an int, and refuse operands of a convolution over `count` dimensions that do not fit.
-
-    Raises
-    ------
-    ShapeError
-        With what was expected and what was got.
-    DtypeError
-        If the dtypes differ or are bool.
-    """
+def checked(
+    name: str, count: int, input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, *, transposed: bool
+) -> int:
+    """Return `groups` as an int, and refuse operands of a convolution over `count` dimensions that do not fit."""
     same_dtype(name, input, weight, bias)
     groups = as_int(groups, "groups")
     x, w = input.array.shape, weight.array.shape
-    if len(x) not in {count + 1, count + 2}:
-        raise ShapeError(
-            f"{name}: expected input of {count + 2} dimensions (batch, channels, ...), or {count + 1} without a batch, "
-            f"got shape {x}"
-        )
+    check_dimensions(name, x, count)
     if len(w) != count + 2:
         raise ShapeError(f"{name}: expected weight of {count + 2} dimensions, got shape {w}")
     if groups < 1 or w[0] % groups:
@@ -53,7 +60,15 @@ def checked(name: str, count: int, input: Any, weight: Any, bias: Any, groups: A
 
 
 def convolve(
-    name: str, count: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    name: str,
+    count: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sizes,
+    padding: str | Sizes,
+    dilation: Sizes,
+    groups: int,
 ) -> Any:
     """Return the convolution over the last `count` dimensions; see :func:`conv2d`."""
     groups = checked(name, count, input, weight, bias, groups, transposed=False)
@@ -89,39 +104,13 @@ def conv1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Sizes = 1,
+    padding: str | Sizes = 0,
+    dilation: Sizes = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Return the cross-correlation of sequences with kernels; :func:`conv2d` with one dimension.
+    """Return the cross-correlation of sequences, shape (batch, channels, length), with kernels; see `conv2d`.
 
-    Parameters
-    ----------
-    input : Tensor, shape (batch, channels, length) or (channels, length)
-        The sequences.
-    weight : Tensor, shape (out channels, channels / groups, kernel)
-        The kernels.
-    bias : Tensor, shape (out channels,), optional
-        What is added to each output channel.
-    stride, padding, dilation, groups
-        As for :func:`conv2d`.
-
-    Returns
-    -------
-    Tensor
-        Of shape (batch, out channels, (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1), without
-        batch if `input` has none.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes or settings do not fit.
-    DtypeError
-        If the dtypes differ or are bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 2.0, 4.0, 8.0]])
     >>> lucid.nn.functional.conv1d(x, lucid.tensor([[[-1.0, 1.0]]]))
@@ -134,51 +123,15 @@ def conv2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Sizes = 1,
+    padding: str | Sizes = 0,
+    dilation: Sizes = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Return the cross-correlation of images with kernels.
+    """Return the cross-correlation of images, shape (batch, channels, height, width), with kernels.
 
-    ``out[n, o, y, x] = bias[o] + sum_cij weight[o, c, i, j] * input[n, c, stride * y + dilation * i - padding, ...]``,
-    where elements outside of the image are zero. Sums of half types are taken in float32 and rounded once.
+    ``out[n, o, y, x] = bias[o] + sum_cij weight[o, c, i, j] * input[n, c, stride * y + dilation * i - padding, ...]``
 
-    Parameters
-    ----------
-    input : Tensor, shape (batch, channels, height, width) or (channels, height, width)
-        The images.
-    weight : Tensor, shape (out channels, channels / groups, kernel height, kernel width)
-        The kernels. All operands are of the same dtype.
-    bias : Tensor, shape (out channels,), optional
-        What is added to each output channel.
-    stride : int or tuple of int
-        The distance between windows, in elements.
-    padding : int, tuple of int, "valid" or "same"
-        How many zeros surround the image; "valid" means none, "same" as many as keep the size (one more at the end than
-        at the beginning if their number is odd), which needs stride 1.
-    dilation : int or tuple of int
-        The distance between the elements of a window.
-    groups : int
-        Into how many groups the channels are divided; each group of output channels sees its group of input channels.
-
-    Returns
-    -------
-    Tensor
-        Of shape (batch, out channels, out height, out width), without batch if `input` has none, where
-        ``out = (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes or settings do not fit, or the kernel is larger than the padded image.
-    DtypeError
-        If the dtypes differ or are bool.
-    DeviceError
-        If the operands are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.ones(1, 3, 3)
     >>> lucid.nn.functional.conv2d(x, lucid.ones(1, 1, 3, 3), padding=1)
@@ -192,14 +145,14 @@ def conv2d(
 def convolve_transposed(
     name: str,
     count: int,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sizes,
+    padding: Sizes,
+    output_padding: Sizes,
     groups: int,
-    dilation: Any,
+    dilation: Sizes,
 ) -> Any:
     """Return the transposed convolution over the last `count` dimensions; see :func:`conv_transpose2d`."""
     groups = checked(name, count, input, weight, bias, groups, transposed=True)
@@ -230,40 +183,14 @@ def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Sizes = 1,
 ) -> Tensor:
-    """Return the transposed convolution of sequences; :func:`conv_transpose2d` with one dimension.
+    """Return the transposed convolution of sequences, shape (batch, channels, length); see `conv_transpose2d`.
 
-    Parameters
-    ----------
-    input : Tensor, shape (batch, channels, length) or (channels, length)
-        The sequences.
-    weight : Tensor, shape (channels, out channels / groups, kernel)
-        The kernels.
-    bias : Tensor, shape (out channels,), optional
-        What is added to each output channel.
-    stride, padding, output_padding, groups, dilation
-        As for :func:`conv_transpose2d`.
-
-    Returns
-    -------
-    Tensor
-        Of shape (batch, out channels, (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding
-        + 1), without batch if `input` has none.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes or settings do not fit.
-    DtypeError
-        If the dtypes differ or are bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 2.0]])
     >>> lucid.nn.functional.conv_transpose1d(x, lucid.tensor([[[1.0, -1.0]]]), stride=2)
@@ -278,52 +205,14 @@ def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Sizes = 1,
 ) -> Tensor:
     """Return the transposed convolution of images: each element of `input` adds a scaled kernel to its window.
 
-    It is the derivative of :func:`conv2d` with respect to its input, with the same settings.
-
-    Parameters
-    ----------
-    input : Tensor, shape (batch, channels, height, width) or (channels, height, width)
-        The images.
-    weight : Tensor, shape (channels, out channels / groups, kernel height, kernel width)
-        The kernels. All operands are of the same dtype.
-    bias : Tensor, shape (out channels,), optional
-        What is added to each output channel.
-    stride : int or tuple of int
-        The distance between windows, in elements of the result.
-    padding : int or tuple of int
-        How many elements are cut off each side of the result.
-    output_padding : int or tuple of int
-        How many elements are added at the end of the result; smaller than `stride` or `dilation`.
-    groups : int
-        Into how many groups the channels are divided.
-    dilation : int or tuple of int
-        The distance between the elements of a window.
-
-    Returns
-    -------
-    Tensor
-        Of shape (batch, out channels, out height, out width), without batch if `input` has none, where
-        ``out = (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes or settings do not fit, or nothing of the result would be left.
-    DtypeError
-        If the dtypes differ or are bool.
-    DeviceError
-        If the operands are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[[1.0, 2.0]]])
     >>> lucid.nn.functional.conv_transpose2d(x, lucid.ones(1, 1, 2, 2), stride=2)

@@ -13,23 +13,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launchers import convolution as on_cuda
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.layers.windows import Axis, axes_of, places, taps, window_count
+from lucid.ops.layers import convolution_cuda as on_cuda
+from lucid.ops.layers.windows import Axis, axes_of, taps, window_count, window_size
 from lucid.ops.linalg.matrices import product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
 
 # Columns of one block of images, in bytes: on the CPU what stays in the cache, on a GPU what is worth a launch.
 CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20
 
 
-def blocks(xp: Any, count: int, channels: int, axes: tuple[Axis, ...], itemsize: int) -> Iterator[slice]:
+def blocks(xp: ModuleType, count: int, channels: int, axes: tuple[Axis, ...], itemsize: int) -> Iterator[slice]:
     """Yield the images in blocks, as slices of the batch."""
-    each = channels * places(axes) * math.prod(window_count(axes)) * itemsize
+    each = channels * window_size(axes) * math.prod(window_count(axes)) * itemsize
     size = max(1, (CPU_BLOCK if xp is np else CUDA_BLOCK) // max(1, each))
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
@@ -40,41 +42,43 @@ def is_pointwise(axes: tuple[Axis, ...]) -> bool:
     return all(axis.kernel == axis.stride == 1 and not axis.before and axis.size == axis.out for axis in axes)
 
 
-def columns_of(xp: Any, x: Array, axes: tuple[Axis, ...], groups: int, dtype: Any) -> Iterator[tuple[slice, Array]]:
-    """Yield for each block of images the columns of its windows, of shape (groups, channels * places, windows).
+def columns_of(
+    xp: ModuleType, x: Array, axes: tuple[Axis, ...], groups: int, dtype: Any
+) -> Iterator[tuple[slice, Array]]:
+    """Yield for each block of images the columns of its windows, of shape (groups, channels * positions, windows).
 
     The buffer is used again for the next block. What lies in the padding is zero from the start and never written.
     """
     buffer: Any = None
-    met = tuple(taps(axes))
+    all_taps = tuple(taps(axes))
     for images in blocks(xp, x.shape[0], x.shape[1], axes, dtype.itemsize):
         count = images.stop - images.start
         if buffer is None or buffer.shape[1 + len(axes)] != count:
             kernel = tuple([axis.kernel for axis in axes])
             buffer = xp.zeros((x.shape[1], *kernel, count, *window_count(axes)), dtype)
         source = x[images].swapaxes(0, 1)
-        for tap in met:
-            buffer[(slice(None), *tap.place, slice(None), *tap.windows)] = source[(..., *tap.elements)]
-        yield images, buffer.reshape(groups, x.shape[1] // groups * places(axes), -1)
+        for tap in all_taps:
+            buffer[(slice(None), *tap.position, slice(None), *tap.windows)] = source[(..., *tap.elements)]
+        yield images, buffer.reshape(groups, x.shape[1] // groups * window_size(axes), -1)
 
 
-def rows_of(x: Array, groups: int, dtype: Any) -> Array:
+def rows_of(x: Array, groups: int, dtype: np.dtype[Any]) -> Array:
     """Return images of shape (count, channels, ...) as (groups, channels, count * pixels)."""
     rows = x.swapaxes(0, 1).reshape(groups, x.shape[1] // groups, -1)
     return rows.astype(dtype, copy=False)
 
 
-@primitive
+@primitive(saved_as={"x": "input", "before": "padding"})
 def convolution(
-    xp: Any,
+    xp: ModuleType,
     x: Array,
     weight: Array,
     bias: Array | None,
     *,
-    out: Any,
-    stride: Any,
-    before: Any,
-    dilation: Any,
+    out: Array,
+    stride: Ints,
+    before: Ints,
+    dilation: Ints,
     groups: int,
 ) -> Array:
     """Return the cross-correlation of images with kernels, `before` zeros before each first element."""
@@ -104,7 +108,7 @@ convolution.cuda(on_cuda.forward)
 
 @convolution.vjp("x")
 def _convolution_x(
-    m: Any, grad: Any, weight: Any, x_shape: tuple[int, ...], stride: Any, before: Any, dilation: Any, groups: int
+    m: Namespace, grad: Array, weight: Array, x_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
 ) -> Any:
     return m.convolution_input_grad(
         grad, weight, size=x_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups
@@ -113,7 +117,7 @@ def _convolution_x(
 
 @convolution.vjp("weight")
 def _convolution_weight(
-    m: Any, grad: Any, x: Any, weight_shape: tuple[int, ...], stride: Any, before: Any, dilation: Any, groups: int
+    m: Namespace, grad: Array, x: Array, weight_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
 ) -> Any:
     return m.convolution_weight_grad(
         grad, x, kernel=weight_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups
@@ -121,7 +125,7 @@ def _convolution_weight(
 
 
 @convolution.vjp("bias")
-def _convolution_bias(m: Any, grad: Any) -> Any:
+def _convolution_bias(m: Namespace, grad: Array) -> Any:
     channels = grad.shape[1]
     total = m.sum_to(grad, shape=(1, channels, *[1] * (len(grad.shape) - 2)))
     return m.reshape(total, shape=(channels,))
@@ -129,7 +133,7 @@ def _convolution_bias(m: Any, grad: Any) -> Any:
 
 @primitive
 def convolution_input_grad(
-    xp: Any, g: Array, weight: Array, *, size: Any, stride: Any, before: Any, dilation: Any, groups: int
+    xp: ModuleType, g: Array, weight: Array, *, size: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
 ) -> Array:
     """Return images of `size`: each element of `g` spread over its window: the transposed convolution."""
     axes = axes_of(size, g.shape[2:], weight.shape[2:], stride, before, dilation)
@@ -140,13 +144,13 @@ def convolution_input_grad(
         pixels = g.reshape(count, groups, g.shape[1] // groups, math.prod(size)).astype(dtype, copy=False)
         return product(xp, kernels, pixels).reshape(count, channels, *size).astype(g.dtype, copy=False)
     result = xp.zeros((count, channels, *size), dtype)
-    met = tuple(taps(axes))
+    all_taps = tuple(taps(axes))
     for images in blocks(xp, count, channels, axes, dtype.itemsize):
         columns = product(xp, kernels, rows_of(g[images], groups, dtype))
         columns = columns.reshape(channels, *weight.shape[2:], -1, *g.shape[2:])
         target = result[images].swapaxes(0, 1)
-        for tap in met:
-            target[(..., *tap.elements)] += columns[(slice(None), *tap.place, slice(None), *tap.windows)]
+        for tap in all_taps:
+            target[(..., *tap.elements)] += columns[(slice(None), *tap.position, slice(None), *tap.windows)]
     return result.astype(g.dtype, copy=False)
 
 
@@ -155,7 +159,7 @@ convolution_input_grad.cuda(on_cuda.input_grad)
 
 @convolution_input_grad.vjp("g")
 def _convolution_input_grad_g(
-    m: Any, grad: Any, weight: Any, g_shape: tuple[int, ...], stride: Any, before: Any, dilation: Any, groups: int
+    m: Namespace, grad: Array, weight: Array, g_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
 ) -> Any:
     return m.convolution(
         grad, weight, None, out=g_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups
@@ -164,7 +168,7 @@ def _convolution_input_grad_g(
 
 @convolution_input_grad.vjp("weight")
 def _convolution_input_grad_weight(
-    m: Any, grad: Any, g: Any, weight_shape: tuple[int, ...], stride: Any, before: Any, dilation: Any, groups: int
+    m: Namespace, grad: Array, g: Array, weight_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
 ) -> Any:
     return m.convolution_weight_grad(
         g, grad, kernel=weight_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups
@@ -173,9 +177,9 @@ def _convolution_input_grad_weight(
 
 @primitive
 def convolution_weight_grad(
-    xp: Any, g: Array, x: Array, *, kernel: Any, stride: Any, before: Any, dilation: Any, groups: int
+    xp: ModuleType, g: Array, x: Array, *, kernel: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
 ) -> Array:
-    """Return for each place of the `kernel` the products of `g` and the elements met there, summed over all windows."""
+    """Return for each position in the `kernel` the products of `g` and the elements there, summed over all windows."""
     axes = axes_of(x.shape[2:], g.shape[2:], kernel, stride, before, dilation)
     dtype = accumulation_dtype(g.dtype)
     result = xp.zeros((g.shape[1], x.shape[1] // groups, *kernel), dtype)
@@ -190,14 +194,14 @@ convolution_weight_grad.cuda(on_cuda.weight_grad)
 
 @convolution_weight_grad.vjp("g")
 def _convolution_weight_grad_g(
-    m: Any, grad: Any, x: Any, g_shape: tuple[int, ...], stride: Any, before: Any, dilation: Any, groups: int
+    m: Namespace, grad: Array, x: Array, g_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
 ) -> Any:
     return m.convolution(x, grad, None, out=g_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups)
 
 
 @convolution_weight_grad.vjp("x")
 def _convolution_weight_grad_x(
-    m: Any, grad: Any, g: Any, x_shape: tuple[int, ...], stride: Any, before: Any, dilation: Any, groups: int
+    m: Namespace, grad: Array, g: Array, x_shape: Ints, stride: Ints, before: Ints, dilation: Ints, groups: int
 ) -> Any:
     return m.convolution_input_grad(
         g, grad, size=x_shape[2:], stride=stride, before=before, dilation=dilation, groups=groups

@@ -1,4 +1,7 @@
-"""Rows of a table by their numbers, and the sums of gradients that come back to them."""
+"""Rows of a table by their numbers, and the sums of gradients that come back to them.
+
+What holds for it as for all layers says `lucid.ops.layers`.
+"""
 
 from __future__ import annotations
 
@@ -9,65 +12,74 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
 from lucid.backend.dtype import dtype_of
-from lucid.cuda.launchers import select as kernels
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
-from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.scalars import as_bool, as_int, as_number
+from lucid.ops.index import select_cuda as kernels
 from lucid.ops.index.accumulation import sums_at
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    import numpy as np
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
-@primitive
-def _embedding(xp: Any, weight: Array, index: Array, *, padding: int | None, by_frequency: bool) -> Array:
+@primitive(saved_as={"index": "indices"})
+def _embedding(xp: ModuleType, weight: Array, index: Array, *, padding: int | None, by_frequency: bool) -> Array:
     """Return the rows of `weight` that `index` names."""
     return xp.take(weight, index, 0)
 
 
 @_embedding.vjp("weight")
-def _embedding_vjp(m: Any, grad: Any, index: Any, weight_shape: Any, padding: Any, by_frequency: Any) -> Any:
+def _embedding_vjp(
+    m: Namespace, grad: Array, index: Array, weight_shape: Ints, padding: int | None, by_frequency: bool
+) -> Any:
     return m.embedding_grad(grad, index, rows=weight_shape[0], padding=padding, by_frequency=by_frequency)
 
 
 @primitive
-def _embedding_grad(xp: Any, grad: Array, index: Array, *, rows: int, padding: int | None, by_frequency: bool) -> Array:
+def _embedding_grad(
+    xp: ModuleType, grad: Array, index: Array, *, rows: int, padding: int | None, by_frequency: bool
+) -> Array:
     """Return for each row of the table the sum of the gradients of its uses, each times its share."""
     columns = grad.shape[-1]
     if padding is not None or by_frequency:
-        grad = grad * _shares(xp, index, rows, padding, by_frequency, accumulation_dtype(grad.dtype))
+        work = accumulation_dtype(grad.dtype)
+        grad = grad * _embedding_shares.reference(
+            xp, index, rows=rows, padding=padding, by_frequency=by_frequency, dtype=work
+        )
     return sums_at(xp, (rows, columns), (0,), [index.reshape(-1)], grad.reshape(index.size, columns))
 
 
 @_embedding_grad.vjp("grad")
 def _embedding_grad_vjp(
-    m: Any, upper: Any, index: Any, grad_dtype: Any, rows: Any, padding: Any, by_frequency: Any
+    m: Namespace,
+    upper: Array,
+    index: Array,
+    grad_dtype: np.dtype[Any],
+    rows: int,
+    padding: int | None,
+    by_frequency: bool,
 ) -> Any:
-    picked = m.embedding(upper, index, padding=padding, by_frequency=by_frequency)
+    selected = m.embedding(upper, index, padding=padding, by_frequency=by_frequency)
     if padding is None and not by_frequency:
-        return picked
+        return selected
     return m.mul(
-        picked, m.embedding_shares(index, rows=rows, padding=padding, by_frequency=by_frequency, dtype=grad_dtype)
+        selected, m.embedding_shares(index, rows=rows, padding=padding, by_frequency=by_frequency, dtype=grad_dtype)
     )
 
 
 @primitive
 def _embedding_shares(
-    xp: Any, index: Array, *, rows: int, padding: int | None, by_frequency: bool, dtype: Any
+    xp: ModuleType, index: Array, *, rows: int, padding: int | None, by_frequency: bool, dtype: np.dtype[Any]
 ) -> Array:
     """Return what the gradient of each use counts for."""
-    return _shares(xp, index, rows, padding, by_frequency, dtype)
-
-
-_embedding.cuda(kernels.embedding)
-_embedding_grad.cuda(kernels.embedding_grad)
-_embedding_shares.cuda(kernels.embedding_shares)
-
-
-def _shares(xp: Any, index: Any, rows: int, padding: int | None, by_frequency: bool, dtype: Any) -> Any:
     if by_frequency:
         shares = (1 / xp.bincount(index.reshape(-1), minlength=rows)[index]).astype(dtype)
     else:
@@ -77,7 +89,12 @@ def _shares(xp: Any, index: Any, rows: int, padding: int | None, by_frequency: b
     return shares[..., None]
 
 
-def _shorten(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
+_embedding.cuda(kernels.embedding)
+_embedding_grad.cuda(kernels.embedding_grad)
+_embedding_shares.cuda(kernels.embedding_shares)
+
+
+def _shorten(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
     """Shorten the rows in use that are longer than `max_norm`, in place; no graph sees it but the version does."""
     array = weight.array
     xp = namespace(array)
@@ -104,47 +121,16 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Return the rows of `weight` that the integers of `input` name.
+    """Return the rows of the matrix `weight` that the integers of `input` name, shape (*input, columns).
 
-    Parameters
-    ----------
-    input : Tensor, shape (*)
-        Integers from 0 to the number of rows, exclusive.
-    weight : Tensor, shape (rows, columns)
-        The table.
-    padding_idx : int, optional
-        A row that gets no gradient; negative numbers count from the end.
-    max_norm : float, optional
-        Rows in use that are longer are shortened to this norm first, in place and unseen by the graph.
-    norm_type : float
-        The order of that norm.
-    scale_grad_by_freq : bool
-        Whether the gradient of a row is divided by how often `input` names it.
-    sparse : bool
-        Accepted for PyTorch's sake; gradients are dense.
+    The row `padding_idx`, negative from the end, gets no gradient. Rows in use whose norm of order `norm_type` is above
+    `max_norm` are shortened to it first, in place and unseen by the graph. `scale_grad_by_freq` divides the gradient of
+    a row by how often `input` names it; `sparse` changes nothing. On CUDA gradients add up in a fixed order only under
+    `use_deterministic_algorithms`, and a number that names no row raises an IndexOutOfRangeError in debug mode alone.
 
-    Returns
-    -------
-    Tensor, shape (*, columns)
-        Of the dtype of `weight`. Its gradient adds up the uses of a row, on CUDA in a fixed order only under
-        :func:`lucid.use_deterministic_algorithms`.
-
-    Raises
-    ------
-    DtypeError
-        If `input` does not hold integers.
-    ShapeError
-        If `weight` is no matrix.
-    IndexOutOfRangeError
-        If an integer, on CUDA only in debug mode, or `padding_idx` names no row.
-
-    Examples
-    --------
     >>> import lucid
-    >>> table = lucid.tensor([[0.0, 1.0], [2.0, 3.0]])
-    >>> lucid.nn.functional.embedding(lucid.tensor([1, 1, 0]), table)
+    >>> lucid.nn.functional.embedding(lucid.tensor([1, 0]), lucid.tensor([[0.0, 1.0], [2.0, 3.0]]))
     tensor([[2., 3.],
-            [2., 3.],
             [0., 1.]])
     """
     scale_grad_by_freq = as_bool(scale_grad_by_freq, "scale_grad_by_freq")

@@ -1,4 +1,12 @@
-"""Normalisation over features and over groups of channels, and the checks of all normalisations."""
+"""Normalisation over features and over groups of channels, and what holds for all normalisation.
+
+- It returns ``(x - mean) / sqrt(var + eps) * weight + bias``, of the shape and dtype of `input`, which is real and
+  floating-point. The variance is the mean square deviation, not corrected; `eps` is added to it.
+- `weight` and `bias`, scale and offset, are one number for each feature or channel; without them there is none. They
+  have the dtype of `input`, or for half types float32: in that these are computed.
+- Features are the elements of the last dimensions, of sizes `normalized_shape`; channels are dimension 1 of at least 2.
+- A shape that does not fit raises a ShapeError, a dtype a DtypeError.
+"""
 
 from __future__ import annotations
 
@@ -9,40 +17,27 @@ from lucid.backend.dtype import dtype_of, float32
 from lucid.backend.limits import finfo
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import sizes_in
-from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, array_of
 from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.layers.normalisation_primitives import normalise
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
+    from lucid.ops.base.dims import Sizes
     from lucid.tensor import Tensor
 
 
-def real_operand(name: str, input: Any) -> Any:
-    """Return the tensor that is normalised.
-
-    Raises
-    ------
-    DtypeError
-        If it is not of a real floating-point type.
-    """
+def real_operand(name: str, input: Tensor) -> Any:
+    """Return the tensor that is normalised; a DtypeError if it is not of a real floating-point type."""
     x = tensor_operand(input)
     if not dtype_of(x.array).is_floating_point:
         raise DtypeError(f"{name}: expected a real floating-point tensor, got {dtype_of(x.array)}")
     return x
 
 
-def check_affine(name: str, x: Any, shape: tuple[int, ...], why: str, **parameters: Any) -> None:
-    """Refuse weights and biases of another shape or dtype than fits.
-
-    Raises
-    ------
-    ShapeError
-        If one does not have `shape`.
-    DtypeError
-        If one has neither the dtype of the input nor, for half types, float32.
-    """
+def check_affine(name: str, x: Tensor, shape: tuple[int, ...], why: str, **parameters: Tensor | None) -> None:
+    """Refuse weights and biases of another shape, or neither of the dtype of the input nor, for half types, float32."""
     for role, parameter in parameters.items():
         if parameter is None:
             continue
@@ -55,14 +50,8 @@ def check_affine(name: str, x: Any, shape: tuple[int, ...], why: str, **paramete
             raise DtypeError(f"{name}: expected {role} of the dtype of the input, {wanted}, got {own}")
 
 
-def _features(name: str, x: Any, normalized_shape: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return `normalized_shape` as a tuple and the dimensions that it stands for.
-
-    Raises
-    ------
-    ShapeError
-        If the input does not end in it.
-    """
+def _features(name: str, x: Tensor, normalized_shape: Sizes) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return `normalized_shape` as a tuple and the dimensions that it stands for; a ShapeError if there are none."""
     features = sizes_in((normalized_shape,))
     shape = x.array.shape
     if not features or len(features) > len(shape) or shape[len(shape) - len(features) :] != features:
@@ -75,42 +64,13 @@ def _features(name: str, x: Any, normalized_shape: Any) -> tuple[tuple[int, ...]
 
 def layer_norm(
     input: Tensor,
-    normalized_shape: Any,
+    normalized_shape: Sizes,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Return ``(x - mean) / sqrt(var + eps) * weight + bias`` with mean and variance over the last dimensions.
+    """Return `input` normalised by mean and variance over its last dimensions (Ba, Kiros and Hinton, 2016).
 
-    Parameters
-    ----------
-    input : Tensor, shape (*, *normalized_shape)
-        Real floating-point.
-    normalized_shape : int or tuple of int
-        The sizes of the dimensions that are normalised together.
-    weight, bias : Tensor, optional, shape normalized_shape
-        Scale and offset of each feature; of the dtype of `input`, or float32 for half types.
-    eps : float
-        Added to the variance, which is the mean square deviation (not corrected).
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`. Half types are computed in float32.
-
-    Raises
-    ------
-    ShapeError
-        If `input` does not end in `normalized_shape`, or weight or bias does not have it.
-    DtypeError
-        If a dtype does not fit.
-
-    References
-    ----------
-    Ba, Kiros and Hinton, Layer Normalization, 2016.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.layer_norm(lucid.tensor([[1.0, 3.0], [0.0, 4.0]]), 2)
     tensor([[-1.0000,  1.0000],
@@ -123,39 +83,11 @@ def layer_norm(
     return normalise(x, weight, bias, dim=dim, eps=eps, center=True, broadcast=features)[0]
 
 
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """Return ``x / sqrt(mean(x**2) + eps) * weight`` with the mean over the last dimensions.
+def rms_norm(input: Tensor, normalized_shape: Sizes, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """Return ``x / sqrt(mean(x**2) + eps) * weight``, the mean over the last dimensions (Zhang and Sennrich, 2019).
 
-    Parameters
-    ----------
-    input : Tensor, shape (*, *normalized_shape)
-        Real floating-point.
-    normalized_shape : int or tuple of int
-        The sizes of the dimensions that are normalised together.
-    weight : Tensor, optional, shape normalized_shape
-        Scale of each feature; of the dtype of `input`, or float32 for half types.
-    eps : float, optional
-        Added to the mean square; by default the distance from 1 to the next larger number of the dtype that is computed
-        in, which is float32 for half types.
+    `eps` is by default the distance from 1 to the next larger number of the dtype that is computed in.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`. Half types are computed in float32.
-
-    Raises
-    ------
-    ShapeError
-        If `input` does not end in `normalized_shape`, or `weight` does not have it.
-    DtypeError
-        If a dtype does not fit.
-
-    References
-    ----------
-    Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.rms_norm(lucid.tensor([[3.0, 4.0]]), 2)
     tensor([[0.8485, 1.1314]])
@@ -167,13 +99,10 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     return normalise(x, weight, None, dim=dim, eps=added, center=False, broadcast=features)[0]
 
 
-def channels_of(name: str, x: Any, parameters: dict[str, Any]) -> tuple[int, tuple[int, ...]]:
+def channels_of(name: str, x: Tensor, parameters: dict[str, Tensor | None]) -> tuple[int, tuple[int, ...]]:
     """Return the number of channels, and the shape in which values for each of them meet the input.
 
-    Raises
-    ------
-    ShapeError
-        If the input has fewer than two dimensions, or a running statistic another number of elements.
+    An input of fewer than two dimensions, or a running statistic of another size, raises a ShapeError.
     """
     shape = x.array.shape
     if len(shape) < 2:
@@ -194,37 +123,10 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Return ``(x - mean) / sqrt(var + eps) * weight + bias`` with mean and variance for each sample and group.
+    """Return `input` normalised by mean and variance of each sample and group of channels (Wu and He, 2018).
 
-    Parameters
-    ----------
-    input : Tensor, shape (N, C, *)
-        Real floating-point.
-    num_groups : int
-        Into how many groups of neighbours the C channels are split.
-    weight, bias : Tensor, optional, shape (C,)
-        Scale and offset of each channel; of the dtype of `input`, or float32 for half types.
-    eps : float
-        Added to the variance, which is divided by n.
+    The channels are split into `num_groups` groups of neighbours, of one size.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`. Half types are computed in float32.
-
-    Raises
-    ------
-    ShapeError
-        If C is not divisible by `num_groups`, or a shape does not fit.
-    DtypeError
-        If a dtype does not fit.
-
-    References
-    ----------
-    Wu and He, Group Normalization, 2018.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.group_norm(lucid.tensor([[1.0, 3.0, 0.0, 4.0]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])

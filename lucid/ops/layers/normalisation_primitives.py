@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launchers import normalisation as kernels
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import row_blocks
+from lucid.ops.layers import normalisation_cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
 
 
 # Rows that are added up one after the other.
 MANY_ROWS = 32
 
 
-def _trailing(x: Any, dim: tuple[int, ...]) -> int:
+def _trailing(x: Array, dim: tuple[int, ...]) -> int:
     """Return the first dimension from which on all are in `dim`."""
     first = x.ndim
     while first and first - 1 in dim:
@@ -30,7 +33,7 @@ def _trailing(x: Any, dim: tuple[int, ...]) -> int:
     return first
 
 
-def _total(xp: Any, x: Any, dim: tuple[int, ...]) -> Any:
+def _total(xp: ModuleType, x: Array, dim: Ints) -> Any:
     """Return the sum over `dim`, kept with size 1: over what lies together in memory first, which is fastest."""
     first = _trailing(x, dim)
     if xp is np and dim == (0,) and len(x) > MANY_ROWS:
@@ -45,7 +48,7 @@ def _total(xp: Any, x: Any, dim: tuple[int, ...]) -> Any:
     return xp.sum(x, dim, keepdims=True)
 
 
-def _inner(xp: Any, x: Any, y: Any, dim: tuple[int, ...]) -> Any:
+def _inner(xp: ModuleType, x: Array, y: Array, dim: Ints) -> Any:
     """Return the sum of ``x * y`` over `dim`, kept with size 1."""
     first = _trailing(x, dim)
     if xp is np and first < x.ndim and x.flags.c_contiguous and y.flags.c_contiguous:
@@ -57,7 +60,7 @@ def _inner(xp: Any, x: Any, y: Any, dim: tuple[int, ...]) -> Any:
 
 
 def _forward(
-    xp: Any, out: Any, x: Any, weight: Any, bias: Any, dim: tuple[int, ...], eps: float, center: bool
+    xp: ModuleType, out: Array, x: Array, weight: Array, bias: Array, dim: Ints, eps: float, center: bool
 ) -> tuple[Any, Any]:
     """Write the result for `x` into `out` and return mean and variance."""
     count = count_of(x.shape, dim)
@@ -76,8 +79,8 @@ def _forward(
 
 
 def _backward(
-    xp: Any, out: Any, known: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any,
-    dim: tuple[int, ...], eps: float, center: bool, broadcast: tuple[int, ...], wants: tuple[bool, ...],
+    xp: ModuleType, out: Array, known: Array, grad: Array, x: Array, weight: Array, mean: Array, variance: Array,
+    dim: Ints, eps: float, center: bool, broadcast: Ints, wants: tuple[bool, ...],
 ) -> tuple[Any, Any]:  # fmt: skip
     """Write the gradient of `x` into `out` and return those of weight and bias, zeros where they are not wanted.
 
@@ -118,12 +121,12 @@ def _collapsed(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
     return shape, dim, broadcast
 
 
-def _shaped(xp: Any, x: Any, work: Any, shape: tuple[int, ...]) -> Any:
+def _shaped(xp: ModuleType, x: Array, work: np.dtype[Any], shape: Ints) -> Any:
     return None if x is None else x.reshape(shape).astype(work, copy=False)
 
 
 def _normalise_on(
-    xp: Any, x: Any, weight: Any, bias: Any, dim: tuple[int, ...], eps: float, center: bool, broadcast: tuple[int, ...]
+    xp: ModuleType, x: Array, weight: Array, bias: Array, dim: Ints, eps: float, center: bool, broadcast: Ints
 ) -> tuple[Any, Any, Any]:
     shape, axes, affine = _collapsed(x.shape, dim, broadcast)
     work = accumulation_dtype(x.dtype)
@@ -150,22 +153,22 @@ def _normalise_on(
 
 
 def _normalise_cpu(
-    x: Array, weight: Array | None, bias: Array | None, *, dim: Any, eps: Any, center: Any, broadcast: Any
+    x: Array, weight: Array | None, bias: Array | None, *, dim: Ints, eps: float, center: bool, broadcast: Ints
 ) -> tuple[Array, Array, Array]:
     return _normalise_on(np, x, weight, bias, dim, eps, center, broadcast)
 
 
-@primitive(outputs=("out", "mean", "variance"), cpu=_normalise_cpu)
+@primitive(outputs=("out", "mean", "variance"), cpu=_normalise_cpu, saved_as={"x": "input"})
 def normalise(
-    xp: Any,
+    xp: ModuleType,
     x: Array,
     weight: Array | None,
     bias: Array | None,
     *,
-    dim: tuple[int, ...],
+    dim: Ints,
     eps: float,
     center: bool,
-    broadcast: tuple[int, ...],
+    broadcast: Ints,
 ) -> tuple[Array, Array, Array]:
     """Return ``(x - mean) / sqrt(variance + eps) * weight + bias`` with mean and variance over `dim`, and these two.
 
@@ -180,8 +183,8 @@ normalise.cuda(kernels.normalise)
 
 @normalise.vjp
 def _normalise_vjp(
-    m: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any, weight_shape: Any, bias_shape: Any,
-    dim: Any, eps: Any, center: Any, broadcast: Any, needs: Any,
+    m: Namespace, grad: Array, x: Array, weight: Array, mean: Array, variance: Array, weight_shape: Ints,
+    bias_shape: Ints, dim: Ints, eps: float, center: bool, broadcast: Ints, needs: tuple[bool, ...],
 ) -> Any:  # fmt: skip
     grads = m.normalise_grad(
         grad[0], x, weight, mean, variance, dim=dim, eps=eps, center=center, broadcast=broadcast, wants=needs
@@ -196,8 +199,8 @@ def _normalise_vjp(
 
 
 def _normalise_grad_on(
-    xp: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any, dim: tuple[int, ...], eps: float, center: bool,
-    broadcast: tuple[int, ...], wants: tuple[bool, ...],
+    xp: ModuleType, grad: Array, x: Array, weight: Array, mean: Array, variance: Array, dim: Ints, eps: float,
+    center: bool, broadcast: Ints, wants: tuple[bool, ...],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     shape, axes, affine = _collapsed(x.shape, dim, broadcast)
     work = accumulation_dtype(x.dtype)
@@ -237,25 +240,25 @@ def _normalise_grad_on(
 
 
 def _normalise_grad_cpu(
-    grad: Array, x: Array, weight: Array | None, mean: Array, variance: Array, *, dim: Any, eps: Any, center: Any,
-    broadcast: Any, wants: Any,
+    grad: Array, x: Array, weight: Array | None, mean: Array, variance: Array, *, dim: Ints, eps: float, center: bool,
+    broadcast: Ints, wants: tuple[bool, ...],
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     return _normalise_grad_on(np, grad, x, weight, mean, variance, dim, eps, center, broadcast, wants)
 
 
 @primitive(outputs=("to_x", "to_weight", "to_bias"), differentiable=(0, 1, 2), cpu=_normalise_grad_cpu)
 def normalise_grad(
-    xp: Any,
+    xp: ModuleType,
     grad: Array,
     x: Array,
     weight: Array | None,
     mean: Array,
     variance: Array,
     *,
-    dim: tuple[int, ...],
+    dim: Ints,
     eps: float,
     center: bool,
-    broadcast: tuple[int, ...],
+    broadcast: Ints,
     wants: tuple[bool, ...],
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of `normalise`, whose mean and variance are given: those of x, weight and bias.
@@ -271,8 +274,8 @@ normalise_grad.cuda(kernels.normalise_grad)
 
 @normalise_grad.vjp("grad", "x", "weight")
 def _normalise_grad_vjp(
-    m: Any, upper: Any, grad: Any, x: Any, weight: Any, mean: Any, variance: Any, weight_shape: Any,
-    dim: Any, eps: Any, center: Any, broadcast: Any, needs: Any,
+    m: Namespace, upper: Array, grad: Array, x: Array, weight: Array, mean: Array, variance: Array, weight_shape: Ints,
+    dim: Ints, eps: float, center: bool, broadcast: Ints, needs: tuple[bool, ...],
 ) -> Any:  # fmt: skip
     to_x, to_weight, to_bias = upper
     settings: dict[str, Any] = {"dim": dim, "eps": eps, "center": center, "broadcast": broadcast}
@@ -290,9 +293,9 @@ def _normalise_grad_vjp(
     scale = None if weight is None else m.reshape(weight, shape=broadcast)
     sums: list[Any] = [None, None, None]
 
-    def add(place: int, value: Any) -> None:
-        if needs[place]:
-            sums[place] = value if sums[place] is None else m.add(sums[place], value)
+    def add(operand: int, value: Any) -> None:
+        if needs[operand]:
+            sums[operand] = value if sums[operand] is None else m.add(sums[operand], value)
 
     if to_x is not None:
         h = grad if scale is None else m.mul(grad, scale)

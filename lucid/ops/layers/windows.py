@@ -1,6 +1,6 @@
-"""Sliding windows: which elements of the input meet which places of a window, for convolutions and pooling.
+"""Sliding windows: which elements of the input lie at which positions of a window, for convolutions and pooling.
 
-Nothing is padded in memory: places of a window that fall into the padding are left out.
+Nothing is padded in memory: positions of a window that fall into the padding are left out.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from lucid.ops.base.scalars import as_int, is_single
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lucid.backend.arrays import Ints
+    from lucid.ops.base.dims import Sizes
+
 
 class Axis(NamedTuple):
     """The windows along one dimension.
@@ -24,7 +27,8 @@ class Axis(NamedTuple):
     size, out : int
         Elements of the input, and windows.
     kernel, stride, before, dilation : int
-        Places of a window, the distance between windows, padding before the first element, the distance between places.
+        Positions of a window, the distance between windows, padding before the first element, and the distance between
+        positions.
     """
 
     size: int
@@ -36,43 +40,43 @@ class Axis(NamedTuple):
 
 
 class Tap(NamedTuple):
-    """One place of the window, over all windows in which it falls on an element.
+    """One position in the window, over all windows in which it falls on an element.
 
     Attributes
     ----------
-    place : tuple of int
-        The place, an index for each dimension.
+    position : tuple of int
+        An index for each dimension.
     windows, elements : tuple of slice
-        The windows and, in the same order, the elements that they meet there.
+        The windows and, in the same order, the elements that they have there.
     """
 
-    place: tuple[int, ...]
+    position: tuple[int, ...]
     windows: tuple[slice, ...]
     elements: tuple[slice, ...]
 
 
-def axes_of(size: Any, out: Any, kernel: Any, stride: Any, before: Any, dilation: Any) -> tuple[Axis, ...]:
+def axes_of(size: Ints, out: Ints, kernel: Ints, stride: Ints, before: Ints, dilation: Ints) -> tuple[Axis, ...]:
     """Return the windows along each dimension, from one tuple for each property."""
     return tuple([Axis(*each) for each in zip(size, out, kernel, stride, before, dilation, strict=True)])
 
 
-def along(axis: Axis) -> Iterator[tuple[int, slice, slice]]:
-    """Yield each place of the window along one dimension with its windows and elements, where there are any."""
-    for place in range(axis.kernel):
-        offset = place * axis.dilation - axis.before
+def taps_along(axis: Axis) -> Iterator[tuple[int, slice, slice]]:
+    """Yield each position in the window along one dimension with its windows and elements, where there are any."""
+    for position in range(axis.kernel):
+        offset = position * axis.dilation - axis.before
         first = max(0, -(offset // axis.stride))
         end = min(axis.out, (axis.size - 1 - offset) // axis.stride + 1)
         if first < end:
             begin = first * axis.stride + offset
             last = (end - 1) * axis.stride + offset
-            yield place, slice(first, end), slice(begin, last + 1, axis.stride)
+            yield position, slice(first, end), slice(begin, last + 1, axis.stride)
 
 
 def taps(axes: tuple[Axis, ...]) -> Iterator[Tap]:
-    """Yield each place of the window, the last dimension fastest."""
-    for combination in product(*[tuple(along(axis)) for axis in axes]):
+    """Yield each position in the window, the last dimension fastest."""
+    for combination in product(*[tuple(taps_along(axis)) for axis in axes]):
         yield Tap(
-            tuple([place for place, _, _ in combination]),
+            tuple([position for position, _, _ in combination]),
             tuple([windows for _, windows, _ in combination]),
             tuple([elements for _, _, elements in combination]),
         )
@@ -83,8 +87,8 @@ def window_count(axes: tuple[Axis, ...]) -> tuple[int, ...]:
     return tuple([axis.out for axis in axes])
 
 
-def places(axes: tuple[Axis, ...]) -> int:
-    """Return how many places a window has."""
+def window_size(axes: tuple[Axis, ...]) -> int:
+    """Return how many positions a window has."""
     return math.prod(axis.kernel for axis in axes)
 
 
@@ -96,26 +100,19 @@ def elements_in(axis: Axis, *, padded: bool) -> tuple[int, ...]:
     return tuple([min(begin + axis.kernel, axis.size) - max(begin, 0) for begin in begins])
 
 
-def sizes_for(name: str, argument: str, value: Any, count: int, *, least: int) -> tuple[int, ...]:
-    """Return one integer for each dimension.
+def check_dimensions(name: str, shape: Ints, count: int) -> None:
+    """Refuse an input that has not `count` dimensions behind its channels, with a batch or without."""
+    if len(shape) not in {count + 1, count + 2}:
+        raise ShapeError(
+            f"{name}: expected input of {count + 2} dimensions (batch, channels, ...), or {count + 1} without a batch, "
+            f"got shape {shape}"
+        )
 
-    Parameters
-    ----------
-    name, argument : str
-        The op and its argument, for the message.
-    value : int or sequence of int
-        One for all dimensions, or one for each.
-    count : int
-        How many dimensions there are.
-    least : int
-        The smallest allowed value.
 
-    Raises
-    ------
-    ShapeError
-        If there are too many or too few, or one is too small.
-    ArgumentError
-        If one is no integer.
+def sizes_for(name: str, argument: str, value: Sizes, count: int, *, least: int) -> tuple[int, ...]:
+    """Return a setting of the op `name` as one integer, at least `least`, for each of `count` dimensions.
+
+    Too many, too few, and what is too small raise a ShapeError.
     """
     entries: Any = (value,) if is_single(value) else value
     given = [as_int(entry, argument) for entry in entries]

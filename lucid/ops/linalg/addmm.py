@@ -1,11 +1,11 @@
-"""Matrix products that are scaled and added to something, in one op."""
+"""Matrix products that are scaled and added to something, in one op. The rest says `lucid.ops.linalg`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launch import blas
+from lucid.cuda.libraries import blas
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.scalars import as_number
@@ -19,12 +19,15 @@ from lucid.ops.linalg.matrices import (
 )
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
-@primitive
-def _addmm(xp: Any, x: Array, a: Array, b: Array, *, beta: Any, alpha: Any) -> Array:
+@primitive(saved_as={"a": "mat1", "b": "mat2"})
+def _addmm(xp: ModuleType, x: Array, a: Array, b: Array, *, beta: float, alpha: float) -> Array:
     wide = accumulation_dtype(a.dtype)
     out = product(xp, a.astype(wide, copy=False), b.astype(wide, copy=False))
     if alpha != 1:
@@ -35,53 +38,31 @@ def _addmm(xp: Any, x: Array, a: Array, b: Array, *, beta: Any, alpha: Any) -> A
 
 
 @_addmm.cuda
-def _addmm_cuda(x: Array, a: Array, b: Array, *, beta: Any, alpha: Any) -> Any:
+def _addmm_cuda(x: Array, a: Array, b: Array, *, beta: float, alpha: float) -> Any:
     return blas.added_product(x, a, b, alpha=alpha, beta=beta)
 
 
 @_addmm.vjp("x")
-def _addmm_x(m: Any, grad: Any, x_shape: tuple[int, ...], beta: Any) -> Any:
+def _addmm_x(m: Namespace, grad: Array, x_shape: Ints, beta: float) -> Any:
     return m.mul(m.sum_to(grad, shape=x_shape), beta)
 
 
 @_addmm.vjp("a")
-def _addmm_a(m: Any, grad: Any, b: Any, alpha: Any) -> Any:
+def _addmm_a(m: Namespace, grad: Array, b: Array, alpha: float) -> Any:
     return m.mul(m.matmul(grad, m.swap_last(b)), alpha)
 
 
 @_addmm.vjp("b")
-def _addmm_b(m: Any, grad: Any, a: Any, alpha: Any) -> Any:
+def _addmm_b(m: Namespace, grad: Array, a: Array, alpha: float) -> Any:
     return m.mul(m.matmul(m.swap_last(a), grad), alpha)
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """Return ``beta * input + alpha * (mat1 @ mat2)``.
+    """Return ``beta * input + alpha * (mat1 @ mat2)``, of matrices `mat1` of shape (n, k) and `mat2` of shape (k, m).
 
-    Parameters
-    ----------
-    input : Tensor, broadcastable to (n, m)
-        What is added; ignored, NaN and infinity included, if `beta` is 0.
-    mat1 : Tensor, shape (n, k)
-        The left matrix.
-    mat2 : Tensor, shape (k, m)
-        The right matrix; all three are of the same dtype.
-    beta, alpha : number
-        The factors.
+    `input` broadcasts to (n, m); if `beta` is 0, it is ignored, NaN and infinity included. `alpha` and `beta` are
+    integers where the operands are, or a DtypeError is raised.
 
-    Returns
-    -------
-    Tensor
-        Of shape (n, m).
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not fit.
-    DtypeError
-        If the dtypes differ or are bool, or a factor is a fraction and the operands are integers.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.addmm(lucid.tensor([1.0]), lucid.tensor([[1.0, 2.0]]), lucid.tensor([[3.0], [4.0]]), beta=10)
     tensor([[21.]])
@@ -91,33 +72,10 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """Return ``beta * input + alpha * (batch1 @ batch2)`` for stacks of matrices.
+    """Return ``beta * input + alpha * (batch1 @ batch2)``: `addmm` of as many matrices in `batch1` as in `batch2`.
 
-    Parameters
-    ----------
-    input : Tensor, broadcastable to (b, n, m)
-        What is added; ignored, NaN and infinity included, if `beta` is 0.
-    batch1 : Tensor, shape (b, n, k)
-        The left matrices.
-    batch2 : Tensor, shape (b, k, m)
-        The right matrices; all three are of the same dtype.
-    beta, alpha : number
-        The factors.
+    `input`, `beta` and `alpha` are as there.
 
-    Returns
-    -------
-    Tensor
-        Of shape (b, n, m).
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not fit.
-    DtypeError
-        If the dtypes differ or are bool, or a factor is a fraction and the operands are integers.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.baddbmm(lucid.ones(2, 1, 1), lucid.ones(2, 1, 3), lucid.ones(2, 3, 1), alpha=2).shape
     (2, 1, 1)
@@ -127,7 +85,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
     return added_product("baddbmm", input, batch1, batch2, beta, alpha)
 
 
-def added_product(name: str, input: Any, a: Any, b: Any, beta: float, alpha: float) -> Any:
+def added_product(name: str, input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Any:
     """Return ``beta * input + alpha * (a @ b)`` of operands that have the right number of dimensions."""
     beta, alpha = as_number(beta, "beta"), as_number(alpha, "alpha")
     same_dtype(name, input, a, b)

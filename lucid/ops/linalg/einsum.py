@@ -1,19 +1,19 @@
-"""Sums of products over named dimensions, taken two operands at a time."""
+"""Sums of products over named dimensions, taken two operands at a time. The rest says `lucid.ops.linalg`."""
 
 from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import dims_in, viewable
-from lucid.ops.base.elementwise import mul
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int, is_single
+from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.linalg.matrices import product, same_dtype
 from lucid.ops.reduction.sums import sum as sum_over
 from lucid.ops.shape.axes import permute
@@ -22,7 +22,9 @@ from lucid.ops.shape.reshape import squeeze
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from types import ModuleType
 
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -54,7 +56,7 @@ def aligned(x: Array, labels: Labels, out: Labels) -> Array:
 
 
 @primitive
-def contract(xp: Any, a: Array, b: Array, *, a_labels: Labels, b_labels: Labels, out_labels: Labels) -> Array:
+def contract(xp: ModuleType, a: Array, b: Array, *, a_labels: Labels, b_labels: Labels, out_labels: Labels) -> Array:
     """Return the products of `a` and `b` summed over the labels that both have and the result does not.
 
     No operand has a label twice, and each label is in two at least of `a`, `b` and the result.
@@ -72,37 +74,37 @@ def contract(xp: Any, a: Array, b: Array, *, a_labels: Labels, b_labels: Labels,
 
 
 @contract.vjp("a")
-def contract_a(m: Any, grad: Any, b: Any, a_labels: Labels, b_labels: Labels, out_labels: Labels) -> Any:
+def contract_a(m: Namespace, grad: Array, b: Array, a_labels: Labels, b_labels: Labels, out_labels: Labels) -> Any:
     """Return the gradient contracted with the other operand."""
     return m.contract(grad, b, a_labels=out_labels, b_labels=b_labels, out_labels=a_labels)
 
 
 @contract.vjp("b")
-def contract_b(m: Any, grad: Any, a: Any, a_labels: Labels, b_labels: Labels, out_labels: Labels) -> Any:
+def contract_b(m: Namespace, grad: Array, a: Array, a_labels: Labels, b_labels: Labels, out_labels: Labels) -> Any:
     """Return the gradient contracted with the other operand."""
     return m.contract(grad, a, a_labels=out_labels, b_labels=a_labels, out_labels=b_labels)
 
 
-def reduced(x: Any, labels: Labels, keep: set[int]) -> tuple[Any, Labels]:
+def reduced(x: Tensor, labels: Labels, keep: set[int]) -> tuple[Any, Labels]:
     """Return `x` summed over the labels that are not to be kept, and the labels that are left."""
-    dims = [place for place, label in enumerate(labels) if label not in keep]
+    dims = [dim for dim, label in enumerate(labels) if label not in keep]
     if not dims:
         return x, labels
     return sum_over(x, dims), tuple([label for label in labels if label in keep])
 
 
-def simplified(x: Any, labels: Labels, size: dict[int, int]) -> tuple[Any, Labels]:
+def simplified(x: Tensor, labels: Labels, size: dict[int, int]) -> tuple[Any, Labels]:
     """Return `x` with each label once, repeated ones as diagonals, and without those that it only broadcasts."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
             x = diagonal(x, 0, first, second)
-            labels = (*[each for place, each in enumerate(labels) if place not in {first, second}], label)
-    flat = [place for place, label in enumerate(labels) if x.array.shape[place] == 1 != size[label]]
+            labels = (*[each for dim, each in enumerate(labels) if dim not in {first, second}], label)
+    flat = [dim for dim, label in enumerate(labels) if x.array.shape[dim] == 1 != size[label]]
     if not flat:
         return x, labels
-    return squeeze(x, tuple(flat)), tuple([label for place, label in enumerate(labels) if place not in flat])
+    return squeeze(x, tuple(flat)), tuple([label for dim, label in enumerate(labels) if dim not in flat])
 
 
 def contraction_path(terms: list[Labels], out: Labels, size: dict[int, int]) -> Collection[tuple[int, ...]]:
@@ -111,34 +113,28 @@ def contraction_path(terms: list[Labels], out: Labels, size: dict[int, int]) -> 
         return [tuple(range(len(terms)))]
     import opt_einsum  # noqa: PLC0415  the search for an order is needed for three operands and more only
 
-    symbols = {label: opt_einsum.get_symbol(place) for place, label in enumerate(size)}
+    symbols = {label: opt_einsum.get_symbol(k) for k, label in enumerate(size)}
     words = ["".join(symbols[label] for label in labels) for labels in [*terms, out]]
     shapes = [tuple([size[label] for label in labels]) for labels in terms]
     return opt_einsum.contract_path(",".join(words[:-1]) + "->" + words[-1], *shapes, shapes=True)[0]
 
 
 def contracted(tensors: list[Any], terms: list[Labels], out: Labels) -> Any:
-    """Return the sum of products of tensors whose dimensions have labels.
-
-    Raises
-    ------
-    ShapeError
-        If the sizes of a label differ and are not 1.
-    """
+    """Return the sum of products of tensors whose dimensions have labels; a label of two sizes is refused."""
     size: dict[int, int] = {}
-    for place, (x, labels) in enumerate(zip(tensors, terms, strict=True)):
+    for operand, (x, labels) in enumerate(zip(tensors, terms, strict=True)):
         for label, n in zip(labels, x.array.shape, strict=True):
             if size.setdefault(label, n) == 1:
                 size[label] = n
             elif n not in {1, size[label]} or (n == 1 and labels.count(label) > 1):
                 raise ShapeError(
                     f"einsum: expected size {size[label]} of {named(label)}, as in an operand before, got size {n} "
-                    f"in operand {place} of shape {x.array.shape}"
+                    f"in operand {operand} of shape {x.array.shape}"
                 )
     left = [simplified(x, labels, size) for x, labels in zip(tensors, terms, strict=True)]
     for step in contraction_path([labels for _, labels in left], out, size):
-        chosen = [left[place] for place in step]
-        left = [each for place, each in enumerate(left) if place not in step]
+        chosen = [left[k] for k in step]
+        left = [each for k, each in enumerate(left) if k not in step]
         needed = {*out, *[label for _, labels in left for label in labels]}
         while len(chosen) > 1:
             (a, a_labels), (b, b_labels) = chosen.pop(0), chosen.pop(0)
@@ -159,18 +155,12 @@ def named(label: int) -> str:
     return f"{chr(label)!r}" if label > 0 else f"dimension {label} of the ellipsis"
 
 
-def labels_of(term: Sequence[Any], ndim: int, place: int) -> Labels:
-    """Return the labels of an operand of `ndim` dimensions from its letters, of which one may be the ellipsis.
-
-    Raises
-    ------
-    ShapeError
-        If their number does not fit.
-    """
+def labels_of(term: Sequence[Any], ndim: int, operand: int) -> Labels:
+    """Return the labels of an operand of `ndim` dimensions from its letters, of which one may be the ellipsis."""
     count = len(term) - (... in term)
     if (count > ndim) if ... in term else (count != ndim):
         words = "".join("..." if each is ... else chr(each) for each in term)
-        raise ShapeError(f"einsum: operand {place} has {ndim} dimensions, its subscripts {words!r} name {count}")
+        raise ShapeError(f"einsum: operand {operand} has {ndim} dimensions, its subscripts {words!r} name {count}")
     return with_ellipsis(term, ndim - count)
 
 
@@ -180,13 +170,7 @@ def with_ellipsis(term: Sequence[Any], count: int) -> Labels:
 
 
 def letters(term: str) -> list[Any]:
-    """Return the letters of a term as codes, and its ellipsis as such.
-
-    Raises
-    ------
-    ShapeError
-        If there is anything else, or more than one ellipsis.
-    """
+    """Return the letters of a term as codes, and its ellipsis as such."""
     before, dots, after = term.replace(" ", "").partition("...")
     for letter in before + after:
         if not (letter.isascii() and letter.isalpha()):
@@ -201,22 +185,16 @@ def from_sublists(arguments: tuple[Any, ...]) -> tuple[list[Any], list[list[Any]
     pairs, out = (arguments, None) if len(arguments) % 2 == 0 else (arguments[:-1], arguments[-1])
 
     def codes(sublist: Sequence[Any]) -> list[Any]:
-        places = [each if each is ... else operator.index(each) for each in sublist]
-        if any(each is not ... and not 0 <= each < 52 for each in places):
+        numbers = [each if each is ... else operator.index(each) for each in sublist]
+        if any(each is not ... and not 0 <= each < 52 for each in numbers):
             raise ShapeError(f"einsum: expected numbers from 0 to 51 and at most one ellipsis, got {list(sublist)}")
-        return [each if each is ... else ord("A") + each + (6 if each > 25 else 0) for each in places]
+        return [each if each is ... else ord("A") + each + (6 if each > 25 else 0) for each in numbers]
 
     return list(pairs[::2]), [codes(sublist) for sublist in pairs[1::2]], None if out is None else codes(out)
 
 
 def result_labels(wanted: list[Any] | None, terms: list[Labels]) -> Labels:
-    """Return the labels of the result: those wanted, or else the ellipsis and the letters that occur once, sorted.
-
-    Raises
-    ------
-    ShapeError
-        If one is wanted twice or is in no operand.
-    """
+    """Return the labels of the result: those wanted, or else the ellipsis and the letters that occur once, sorted."""
     known = [label for labels in terms for label in labels]
     count = -min([0, *known])
     if wanted is None:
@@ -234,40 +212,16 @@ def result_labels(wanted: list[Any] | None, terms: list[Labels]) -> Labels:
 def einsum(*args: Any) -> Tensor:
     """Return the sum of products that an equation describes, ``out[i, k] = sum_j a[i, j] * b[j, k]`` for "ij,jk->ik".
 
-    Each letter names a dimension; what has the same letter runs together, what is not in the result is summed over.
-    With three operands and more, the cheapest order is looked for.
+    `args` are the equation and its operands. A letter names a dimension, ``...`` those without a name; what has the
+    same letter runs together, broadcast from size 1, twice in a term along its diagonal; what is not in the result is
+    summed. Without ``->`` that has the ellipsis, then the letters that occur once, sorted. Or operands and lists of
+    numbers from 0 to 51 in turn, and a list for the result. Of more than two operands, the cheapest order is looked
+    for.
 
-    Parameters
-    ----------
-    *args : str, then Tensor, ...
-        The equation, then its operands, also as one list. Terms are separated by commas; ``...`` stands for the
-        dimensions that are not named, which broadcast; a letter twice in a term takes the diagonal; dimensions of
-        size 1 broadcast. Without ``->`` the result has the dimensions of the ellipsis, then the letters that occur
-        once, in the order of their codes. Instead of an equation: operands and lists of numbers from 0 to 51 in turn,
-        and for the result a list more.
-        The operands are of one dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape that the equation says; a view if there is one operand of which nothing is summed.
-
-    Raises
-    ------
-    ShapeError
-        If the equation is malformed, or the shapes do not fit it or each other.
-    DtypeError
-        If the dtypes differ or are bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 2.0], [3.0, 4.0]])
-    >>> lucid.einsum("ij,kj->ik", x, x)
-    tensor([[ 5., 11.],
-            [11., 25.]])
-    >>> lucid.einsum("ii", x)
-    tensor(5.)
+    >>> lucid.einsum("ij,j->i", x, lucid.tensor([1.0, 1.0])), lucid.einsum("ii", x)
+    (tensor([3., 7.]), tensor(5.))
     """
     if args and isinstance(args[0], str):
         listed: Any = args[1] if len(args) == 2 and not isinstance(args[1], TensorBase) else args[1:]
@@ -283,37 +237,18 @@ def einsum(*args: Any) -> Tensor:
         raise ShapeError(f"einsum: expected one tensor for each of {len(written)} terms, got ({got})")
     if len(tensors) > 1:
         same_dtype("einsum", *tensors)
-    terms = [labels_of(term, x.array.ndim, place) for place, (term, x) in enumerate(zip(written, tensors, strict=True))]
+    terms = [
+        labels_of(term, x.array.ndim, operand) for operand, (term, x) in enumerate(zip(written, tensors, strict=True))
+    ]
     return contracted(tensors, terms, result_labels(wanted, terms))
 
 
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """Return the products of two tensors summed over pairs of dimensions.
+def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> Tensor:
+    """Return the products of `a` and `b` summed over pairs of dimensions: the others of `a`, then the others of `b`.
 
-    Parameters
-    ----------
-    a, b : Tensor
-        Of one dtype.
-    dims : int, or pair of list of int
-        How many of the last dimensions of `a` to sum with as many of the first of `b`; or which of `a` with which of
-        `b`, in order.
+    `dims` is how many of the last of `a` go with as many of the first of `b`; or which of `a` and which of `b`, in
+    order.
 
-    Returns
-    -------
-    Tensor
-        With the other dimensions of `a`, then the other dimensions of `b`.
-
-    Raises
-    ------
-    ShapeError
-        If the numbers of the dimensions to sum over differ, or their sizes and none is 1.
-    IndexOutOfRangeError
-        If there is no such dimension.
-    DtypeError
-        If the dtypes differ or are bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.tensordot(lucid.ones(2, 3, 4), lucid.ones(3, 4, 5)).shape
     (2, 5)
@@ -323,7 +258,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     same_dtype("tensordot", a, b)
     x, y = a.array.shape, b.array.shape
     if not is_single(dims):
-        first, second = dims_in(dims[0], len(x)), dims_in(dims[1], len(y))
+        pair = cast("Sequence[Sequence[int]]", dims)
+        first, second = dims_in(pair[0], len(x)), dims_in(pair[1], len(y))
     else:
         count = as_int(dims, "dims")
         if not 0 <= count <= min(len(x), len(y)):
@@ -351,27 +287,10 @@ def summed_where(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Return the products summed over the last dimension of both.
+    """Return the products summed over the last dimension of both: the others of `input`, then the others of `other`.
 
-    Parameters
-    ----------
-    input, other : Tensor
-        Of one dtype, with last dimensions of the same size; a tensor without dimensions multiplies.
+    A tensor of no dimension multiplies.
 
-    Returns
-    -------
-    Tensor
-        With the other dimensions of `input`, then those of `other`.
-
-    Raises
-    ------
-    ShapeError
-        If the last sizes differ.
-    DtypeError
-        If the dtypes differ or are bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.inner(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0, 4.0]))
     tensor(11.)

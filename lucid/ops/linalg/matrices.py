@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.cuda.launch import blas
+from lucid.cuda.libraries import blas
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import array_of, as_operand, only_tensors, tensor_dtype
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
 
 
 def readable(x: Array) -> Array:
@@ -29,7 +32,7 @@ def readable(x: Array) -> Array:
     return np.ascontiguousarray(x)
 
 
-def product(xp: Any, a: Array, b: Array) -> Array:
+def product(xp: ModuleType, a: Array, b: Array) -> Array:
     """Return the matrix product of raw arrays by the rules of ``numpy.matmul``; half types are summed in float32."""
     return product_cpu(a, b) if xp is np else blas.matmul(a, b)
 
@@ -51,31 +54,20 @@ def product_cpu(a: Array, b: Array) -> Array:
     return out
 
 
-def same_dtype(name: str, *tensors: Any) -> None:
-    """Refuse operands of several dtypes, and bools.
-
-    Raises
-    ------
-    DtypeError
-        With the dtypes, in order; with the type of an operand that is no tensor.
-    """
-    only_tensors(tensors[0], *(t for t in tensors[1:] if t is not None))
-    dtype = tensors[0].array.dtype
-    if any(t is not None and t.array.dtype != dtype for t in tensors):
-        got = ", ".join(str(tensor_dtype(t)) for t in tensors if t is not None)
+def same_dtype(name: str, first: Tensor, *others: Tensor | None) -> None:
+    """Refuse operands of several dtypes, and bools; None among the others is passed over."""
+    tensors = [first, *(t for t in others if t is not None)]
+    only_tensors(*tensors)
+    dtype = first.array.dtype
+    if any(t.array.dtype != dtype for t in tensors):
+        got = ", ".join(map(str, map(tensor_dtype, tensors)))
         raise DtypeError(f"{name}: expected operands of one dtype, got {got}; convert them with .to(dtype)")
     if dtype.kind == "b":
         raise DtypeError(f"{name}: not defined for bool; convert the operands with .to(dtype)")
 
 
 def same_inner(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    """Refuse shapes that cannot be multiplied as matrices, batch dimensions apart.
-
-    Raises
-    ------
-    ShapeError
-        With both shapes, and with a guess if a transposed operand would fit.
-    """
+    """Refuse shapes that cannot be multiplied as matrices, batch dimensions apart; guess at a transposed operand."""
     if not a or not b:
         raise ShapeError(
             f"{name}: expected operands of at least 1 dimension, got shapes {a} and {b}; multiply by a scalar with *"
@@ -87,13 +79,7 @@ def same_inner(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 def of_dimensions(name: str, *expected: tuple[str, Any, int]) -> None:
-    """Refuse tensors that do not have the expected number of dimensions.
-
-    Raises
-    ------
-    ShapeError
-        With the name of the argument, and what was expected and got.
-    """
+    """Refuse tensors that do not have the expected number of dimensions, by the name of the argument."""
     for argument, tensor, ndim in expected:
         if array_of(tensor).ndim != ndim:
             raise ShapeError(
@@ -103,13 +89,7 @@ def of_dimensions(name: str, *expected: tuple[str, Any, int]) -> None:
 
 
 def tensors_of(name: str, *operands: Any) -> tuple[Any, ...]:
-    """Return the operands of a product as tensors; numbers are refused.
-
-    Raises
-    ------
-    ShapeError
-        If one of them is a number.
-    """
+    """Return the operands of a product as tensors; numbers are refused."""
     for operand in operands:
         if isinstance(operand, bool | int | float | complex):
             raise ShapeError(f"{name}: expected tensors of at least 1 dimension, got the number {operand!r}")
@@ -117,13 +97,7 @@ def tensors_of(name: str, *operands: Any) -> tuple[Any, ...]:
 
 
 def broadcastable(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    """Refuse stacks of matrices whose leading dimensions cannot be broadcast.
-
-    Raises
-    ------
-    ShapeError
-        With both shapes.
-    """
+    """Refuse stacks of matrices whose leading dimensions cannot be broadcast."""
     try:
         np.broadcast_shapes(a[:-2], b[:-2])
     except ValueError:
@@ -132,14 +106,8 @@ def broadcastable(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
         ) from None
 
 
-def stacks_of_one_length(name: str, a: Any, b: Any) -> None:
-    """Refuse two stacks of matrices of different length.
-
-    Raises
-    ------
-    ShapeError
-        With both shapes.
-    """
+def stacks_of_one_length(name: str, a: Tensor, b: Tensor) -> None:
+    """Refuse two stacks of matrices of different length."""
     if a.array.shape[0] != b.array.shape[0]:
         raise ShapeError(
             f"{name}: expected stacks of as many matrices, got shapes {a.array.shape} and {b.array.shape}; "
@@ -148,13 +116,7 @@ def stacks_of_one_length(name: str, a: Any, b: Any) -> None:
 
 
 def broadcast_to_shape(name: str, argument: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
-    """Refuse an operand that cannot be broadcast to the shape of the result.
-
-    Raises
-    ------
-    ShapeError
-        With both shapes.
-    """
+    """Refuse an operand that cannot be broadcast to the shape of the result."""
     if shape == wanted[len(wanted) - len(shape) :]:
         return
     extra = len(wanted) - len(shape)

@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matrix products. What holds for all of them says `lucid.ops.linalg`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
-from lucid.autograd.recording.short_path import binary
-from lucid.cuda.launch import blas
+from lucid.cuda.libraries import blas
 from lucid.errors import ShapeError
-from lucid.ops.base.elementwise import add, mul
 from lucid.ops.base.promotion import accumulation_dtype, only_tensors
+from lucid.ops.elementwise.arithmetic import add, mul
 from lucid.ops.linalg.matrices import (
     broadcast_to_shape,
     broadcastable,
@@ -26,27 +25,30 @@ from lucid.ops.linalg.matrices import (
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
 @primitive(view=True)
-def _swap_last(xp: Any, x: Array) -> Array:
+def _swap_last(xp: ModuleType, x: Array) -> Array:
     return x.swapaxes(-1, -2)
 
 
 @_swap_last.vjp
-def _swap_last_vjp(m: Any, grad: Any) -> Any:
+def _swap_last_vjp(m: Namespace, grad: Array) -> Any:
     return m.swap_last(grad)
 
 
-@primitive(cpu=product_cpu)
-def _matmul(xp: Any, a: Array, b: Array) -> Array:
+@primitive(cpu=product_cpu, saved_as={"b": "mat2"})
+def _matmul(xp: ModuleType, a: Array, b: Array) -> Array:
     return product(xp, a, b)
 
 
 @_matmul.vjp("a")
-def _matmul_a(m: Any, grad: Any, b: Any, a_shape: tuple[int, ...] | None) -> Any:
+def _matmul_a(m: Namespace, grad: Array, b: Array, a_shape: tuple[int, ...] | None) -> Any:
     shape = b.shape if a_shape is None else a_shape  # None stands for the shape of the other operand
     if len(b.shape) == 1:
         return m.mul(grad if len(shape) == 1 else m.reshape(grad, shape=(*grad.shape, 1)), b)
@@ -58,7 +60,7 @@ def _matmul_a(m: Any, grad: Any, b: Any, a_shape: tuple[int, ...] | None) -> Any
 
 
 @_matmul.vjp("b")
-def _matmul_b(m: Any, grad: Any, a: Any, b_shape: tuple[int, ...] | None) -> Any:
+def _matmul_b(m: Namespace, grad: Array, a: Array, b_shape: tuple[int, ...] | None) -> Any:
     shape = a.shape if b_shape is None else b_shape
     if len(a.shape) == 1:
         if len(shape) == 1:
@@ -75,11 +77,11 @@ def _matmul_b(m: Any, grad: Any, a: Any, b_shape: tuple[int, ...] | None) -> Any
     return m.matmul(m.swap_last(a), m.reshape(grad, shape=(rows, grad.shape[-1])))
 
 
-_matmul.call = binary(_matmul, _matmul)
+_matmul.shorten(_matmul)
 
 
-@primitive
-def _linear(xp: Any, bias: Array | None, x: Array, weight: Array) -> Array:
+@primitive(saved_as={"x": "input"})
+def _linear(xp: ModuleType, bias: Array | None, x: Array, weight: Array) -> Array:
     # the bias first, so that the hooks of a layer's parameters fire in PyTorch's order
     wide = accumulation_dtype(x.dtype)
     out = product(xp, x.astype(wide, copy=False), weight.T.astype(wide, copy=False))
@@ -94,19 +96,19 @@ def _linear_cuda(bias: Array | None, x: Array, weight: Array) -> Any:
 
 
 @_linear.vjp("x")
-def _linear_x(m: Any, grad: Any, weight: Any) -> Any:
+def _linear_x(m: Namespace, grad: Array, weight: Array) -> Any:
     return m.matmul(grad, weight)
 
 
 @_linear.vjp("weight")
-def _linear_weight(m: Any, grad: Any, x: Any, weight_shape: tuple[int, ...]) -> Any:
+def _linear_weight(m: Namespace, grad: Array, x: Array, weight_shape: Ints) -> Any:
     rows = math.prod(x.shape[:-1])
     grad = m.reshape(grad, shape=(rows, weight_shape[0]))
     return m.matmul(m.swap_last(grad), m.reshape(x, shape=(rows, weight_shape[1])))
 
 
 @_linear.vjp("bias")
-def _linear_bias(m: Any, grad: Any, bias_shape: tuple[int, ...]) -> Any:
+def _linear_bias(m: Namespace, grad: Array, bias_shape: Ints) -> Any:
     return m.sum_to(grad, shape=bias_shape)
 
 
@@ -114,31 +116,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Return the matrix product ``input @ other``, ``out[..., i, j] = sum_k input[..., i, k] * other[..., k, j]``.
 
     A tensor of one dimension stands for a row on the left and a column on the right, and its dimension is left out of
-    the result. Products of half types are summed in float32 and rounded once.
+    the result. The dimensions before the last two broadcast.
 
-    Parameters
-    ----------
-    input : Tensor, shape (..., n, k) or (k,)
-        The left operand.
-    other : Tensor, shape (..., k, m) or (k,)
-        The right operand, of the same dtype; the leading dimensions of both are broadcast.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., n, m), without n if `input` and without m if `other` has one dimension.
-
-    Raises
-    ------
-    ShapeError
-        If an operand has no dimension, the inner sizes differ, or the leading dimensions cannot be broadcast.
-    DtypeError
-        If the dtypes differ or are bool.
-    DeviceError
-        If the operands are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> a = lucid.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> lucid.matmul(a, lucid.tensor([1.0, -1.0]))
@@ -158,29 +137,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Return the product of two matrices, without broadcasting.
+    """Return the product of two matrices, `input` of shape (n, k) and `mat2` of shape (k, m).
 
-    Parameters
-    ----------
-    input : Tensor, shape (n, k)
-        The left matrix.
-    mat2 : Tensor, shape (k, m)
-        The right matrix, of the same dtype.
-
-    Returns
-    -------
-    Tensor
-        Of shape (n, m).
-
-    Raises
-    ------
-    ShapeError
-        If an operand is no matrix, or the inner sizes differ.
-    DtypeError
-        If the dtypes differ or are bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.mm(lucid.tensor([[1.0, 2.0]]), lucid.tensor([[3.0], [4.0]]))
     tensor([[11.]])
@@ -190,29 +148,8 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Return the products of two stacks of matrices, one by one, without broadcasting.
+    """Return the products of two stacks of matrices: `input` of shape (b, n, k) and `mat2` of shape (b, k, m).
 
-    Parameters
-    ----------
-    input : Tensor, shape (b, n, k)
-        The left matrices.
-    mat2 : Tensor, shape (b, k, m)
-        The right matrices, of the same dtype.
-
-    Returns
-    -------
-    Tensor
-        Of shape (b, n, m).
-
-    Raises
-    ------
-    ShapeError
-        If an operand is no stack of matrices, the stacks are of different length, or the inner sizes differ.
-    DtypeError
-        If the dtypes differ or are bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.bmm(lucid.ones(5, 2, 3), lucid.ones(5, 3, 4)).shape
     (5, 2, 4)
@@ -223,29 +160,8 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """Return the product of a matrix and a vector.
+    """Return the product of a matrix `input` of shape (n, k) and a vector `vec` of shape (k,).
 
-    Parameters
-    ----------
-    input : Tensor, shape (n, k)
-        The matrix.
-    vec : Tensor, shape (k,)
-        The vector, of the same dtype.
-
-    Returns
-    -------
-    Tensor
-        Of shape (n,).
-
-    Raises
-    ------
-    ShapeError
-        If the operands are no matrix and vector, or the inner sizes differ.
-    DtypeError
-        If the dtypes differ or are bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.mv(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), lucid.tensor([1.0, 1.0]))
     tensor([3., 7.])
@@ -257,25 +173,8 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Return the dot product of two vectors, ``sum_k input[k] * tensor[k]``, without conjugation.
 
-    Parameters
-    ----------
-    input, tensor : Tensor, shape (k,)
-        Of the same dtype.
+    `input` and `tensor` have one dimension, of one size.
 
-    Returns
-    -------
-    Tensor
-        Of shape ().
-
-    Raises
-    ------
-    ShapeError
-        If an operand is no vector, or their sizes differ.
-    DtypeError
-        If the dtypes differ or are bool.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.dot(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0, 4.0]))
     tensor(11.)
@@ -287,25 +186,8 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Return the products of all pairs of elements of two vectors, ``out[i, j] = input[i] * vec2[j]``.
 
-    Parameters
-    ----------
-    input : Tensor, shape (n,)
-        Gives the rows.
-    vec2 : Tensor, shape (m,)
-        Gives the columns.
+    The dtypes of `input` and `vec2` are promoted.
 
-    Returns
-    -------
-    Tensor
-        Of shape (n, m) and the promoted dtype.
-
-    Raises
-    ------
-    ShapeError
-        If an operand is no vector.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.outer(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0, 4.0]))
     tensor([[3., 4.],
@@ -318,33 +200,9 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return ``input @ weight.T + bias``, ``out[..., o] = sum_i input[..., i] * weight[o, i] + bias[o]``.
 
-    Sums of half types are taken in float32 and rounded once, after the bias is added.
+    `weight` has the shape (out, in), or (in,) for one output, whose dimension is left out then. `bias` has the shape
+    (out,); half types are rounded after it is added.
 
-    Parameters
-    ----------
-    input : Tensor, shape (..., in)
-        The inputs, with any number of leading dimensions.
-    weight : Tensor, shape (out, in) or (in,)
-        One row for each output; with one dimension there is one output, and the last dimension is left out.
-    bias : Tensor, shape (out,), optional
-        What is added to each output. All operands are of the same dtype.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., out).
-
-    Raises
-    ------
-    ShapeError
-        If the sizes do not fit, or `weight` has no or more than two dimensions.
-    DtypeError
-        If the dtypes differ or are bool.
-    DeviceError
-        If the operands are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> weight = lucid.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> lucid.nn.functional.linear(lucid.tensor([1.0, 1.0]), weight, lucid.tensor([0.5, -0.5]))

@@ -1,4 +1,8 @@
-"""Cross entropy straight from logits."""
+"""Cross entropy straight from logits; what holds for all losses says `lucid.ops.loss`.
+
+With classes it is one op, which keeps the logits and two numbers for each row. Its gradient is ``softmax(input)``, less
+1 at the target, times weight and upstream gradient.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,24 @@ import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import dtype_of
-from lucid.cuda.launchers import cross_entropy as kernels
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
-from lucid.ops.base.elementwise import add, mul, neg, tensor_operand
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
 from lucid.ops.base.rows import row_blocks
 from lucid.ops.base.scalars import as_int, as_number
-from lucid.ops.loss.likelihood import as_rows, check_classes, check_weight, row_factors, weights_of
+from lucid.ops.elementwise.arithmetic import add, mul, neg
+from lucid.ops.loss import cross_entropy_cuda as kernels
+from lucid.ops.loss.likelihood import as_rows, check_classes, check_weight, of_shape, row_factors, weights_of
 from lucid.ops.loss.regression import check_reduction, floating, reduced
 from lucid.ops.reduction.sums import sum
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
@@ -29,7 +37,7 @@ class SmoothingError(ShapeError):
     """A share of the probability lies outside of 0 to 1."""
 
 
-def _peak_and_mass(xp: Any, x: Any, work: Any) -> tuple[Any, Any]:
+def _peak_and_mass(xp: ModuleType, x: Array, work: np.dtype[Any]) -> tuple[Any, Any]:
     """Return each row's largest element and the sum of the exponentials of the distances from it."""
     if xp is not np or not x.size:
         rows = x.astype(work, copy=False)
@@ -49,7 +57,7 @@ def _peak_and_mass(xp: Any, x: Any, work: Any) -> tuple[Any, Any]:
 
 @primitive(outputs=("loss", "peak", "mass", "total"))
 def _cross_entropy(
-    xp: Any,
+    xp: ModuleType,
     x: Array,
     target: Array,
     weight: Array | None,
@@ -87,8 +95,8 @@ _cross_entropy.cuda(kernels.cross_entropy)
 
 @_cross_entropy.vjp("x")
 def _cross_entropy_vjp(
-    m: Any, grad: Any, x: Any, target: Any, weight: Any, peak: Any, mass: Any, total: Any,
-    ignore_index: Any, label_smoothing: Any, reduction: Any,
+    m: Namespace, grad: Array, x: Array, target: Array, weight: Array, peak: Array, mass: Array, total: Array,
+    ignore_index: int, label_smoothing: float, reduction: str,
 ) -> Any:  # fmt: skip
     return m.cross_entropy_grad(
         grad[0], x, target, weight, peak, mass, total,
@@ -98,7 +106,7 @@ def _cross_entropy_vjp(
 
 @primitive
 def _cross_entropy_grad(
-    xp: Any,
+    xp: ModuleType,
     grad: Array,
     x: Array,
     target: Array,
@@ -140,8 +148,8 @@ _cross_entropy_grad.cuda(kernels.cross_entropy_grad)
 
 @_cross_entropy_grad.vjp("grad")
 def _cross_entropy_grad_vjp(
-    m: Any, upper: Any, x: Any, target: Any, weight: Any, peak: Any, mass: Any, total: Any, grad_shape: Any,
-    ignore_index: Any, label_smoothing: Any, reduction: Any,
+    m: Namespace, upper: Array, x: Array, target: Array, weight: Array, peak: Array, mass: Array, total: Array,
+    grad_shape: Ints, ignore_index: int, label_smoothing: float, reduction: str,
 ) -> Any:  # fmt: skip
     slope = m.cross_entropy_grad(
         1.0, x, target, weight, peak, mass, total,
@@ -153,8 +161,8 @@ def _cross_entropy_grad_vjp(
 
 @_cross_entropy_grad.vjp("x")
 def _cross_entropy_grad_vjp_x(
-    m: Any, upper: Any, grad: Any, x: Any, target: Any, weight: Any, total: Any,
-    ignore_index: Any, label_smoothing: Any, reduction: Any,
+    m: Namespace, upper: Array, grad: Array, x: Array, target: Array, weight: Array, total: Array,
+    ignore_index: int, label_smoothing: float, reduction: str,
 ) -> Any:  # fmt: skip
     factor = m.cross_entropy_factor(
         target, weight, total,
@@ -166,7 +174,7 @@ def _cross_entropy_grad_vjp_x(
 
 @primitive
 def _cross_entropy_factor(
-    xp: Any,
+    xp: ModuleType,
     target: Array,
     weight: Array | None,
     total: Array,
@@ -188,52 +196,12 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Return ``-weight[target] * log(softmax(input)[target])``, or the same averaged over target probabilities.
+    """Return ``-weight[target] * log(softmax(input)[target])`` of logits, or averaged over target probabilities.
 
-    Parameters
-    ----------
-    input : Tensor, shape (C,), (N, C) or (N, C, d1, ...)
-        Logits: any real numbers.
-    target : Tensor, shape (), (N,) or (N, d1, ...); or that of `input`
-        Classes, integers from 0 to C - 1 or `ignore_index`. Of the shape of `input` and floating-point: probabilities
-        of the classes, for which the loss is ``-sum(weight * target * log(softmax(input)))``.
-    weight : Tensor, optional, shape (C,)
-        Weight of each class; of the dtype of `input`.
-    ignore_index : int
-        Targets of this value count for nothing; not for probabilities.
-    reduction : ``"none"``, ``"mean"`` or ``"sum"``
-        The mean is the sum of the losses divided by the sum of the weights of their targets (for probabilities, by the
-        number of losses), NaN if no target counts.
-    label_smoothing : float, 0 to 1
-        Which share of the target is spread evenly over all classes.
+    A `target` of the shape of `input` holds the probabilities of the classes, and the mean divides by the number of
+    losses. `label_smoothing`, 0 to 1, or a SmoothingError is raised, is the share of the target that is spread over all
+    classes.
 
-    Returns
-    -------
-    Tensor
-        0-dim, or of the shape of a target of classes without reduction; of the dtype of `input`. Half types are
-        computed in float32.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not fit.
-    DtypeError
-        If `target` holds neither integers nor, in the shape of `input`, floating-point numbers; or `weight` has another
-        dtype than `input`.
-    IndexOutOfRangeError
-        If a target on the CPU, or in debug mode on a GPU, is no class.
-    ReductionError
-        If `reduction` is something else.
-    SmoothingError
-        If `label_smoothing` is not between 0 and 1.
-
-    Notes
-    -----
-    With classes this is one op, which keeps the logits and two numbers for each row. Its gradient is
-    ``softmax(input)``, less 1 at the target, times weight and upstream gradient.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.cross_entropy(lucid.tensor([[0.0, 0.0], [0.0, 0.0]]), lucid.tensor([0, 1]))
     tensor(0.6931)
@@ -251,10 +219,12 @@ def cross_entropy(
     loss = _cross_entropy(
         rows, flat, weight, ignore_index=ignore_index, label_smoothing=float(label_smoothing), reduction=reduction
     )[0]
-    return reshape(loss, losses) if reduction == "none" and len(losses) != 1 else loss
+    return of_shape(loss, losses, reduction)
 
 
-def _with_probabilities(x: Any, target: Any, weight: Any, reduction: str, label_smoothing: float) -> Any:
+def _with_probabilities(
+    x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
+) -> Any:
     """Return the cross entropy with probabilities of the classes."""
     if not dtype_of(target.array).is_floating_point:
         raise DtypeError(

@@ -1,4 +1,7 @@
-"""The negative log-likelihood of classes, and what all losses of classes check and weigh."""
+"""The negative log-likelihood of classes, and what all losses of classes check and weigh.
+
+What holds for all losses says `lucid.ops.loss`.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import dtype_of
-from lucid.cuda.launchers import cross_entropy as kernels
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
-from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, array_of
 from lucid.ops.base.scalars import as_int
+from lucid.ops.loss import cross_entropy_cuda as kernels
 from lucid.ops.loss.regression import check_reduction, floating
 from lucid.ops.shape.axes import movedim
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    import numpy as np
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
-def weights_of(xp: Any, target: Any, weight: Any, ignore_index: int, work: Any) -> tuple[Any, Any, Any]:
+def weights_of(
+    xp: ModuleType, target: Array, weight: Array, ignore_index: int, work: np.dtype[Any]
+) -> tuple[Any, Any, Any]:
     """Return which rows count, a class to read for every row, and the weight of each row."""
     valid = target != ignore_index
     known = xp.where(valid, target, 0)
@@ -33,10 +43,10 @@ def weights_of(xp: Any, target: Any, weight: Any, ignore_index: int, work: Any) 
 
 
 def row_factors(
-    xp: Any,
-    target: Any,
-    weight: Any,
-    total: Any,
+    xp: ModuleType,
+    target: Array,
+    weight: Array,
+    total: Array,
     classes: int,
     ignore_index: int,
     smoothing: float,
@@ -59,7 +69,7 @@ def row_factors(
 
 @primitive(outputs=("loss", "total"))
 def _nll_loss(
-    xp: Any, x: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
+    xp: ModuleType, x: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str
 ) -> tuple[Array, Array]:
     """Return the loss of log-probabilities (N, C) and classes (N), and the sum of the weights of the rows."""
     work = accumulation_dtype(x.dtype)
@@ -77,7 +87,14 @@ _nll_loss.cuda(kernels.nll_loss)
 
 @_nll_loss.vjp("x")
 def _nll_loss_vjp(
-    m: Any, grad: Any, x_shape: Any, target: Any, weight: Any, total: Any, ignore_index: Any, reduction: Any
+    m: Namespace,
+    grad: Array,
+    x_shape: Ints,
+    target: Array,
+    weight: Array,
+    total: Array,
+    ignore_index: int,
+    reduction: str,
 ) -> Any:
     return m.nll_loss_grad(
         grad[0], target, weight, total, classes=x_shape[1], ignore_index=ignore_index, reduction=reduction
@@ -86,7 +103,7 @@ def _nll_loss_vjp(
 
 @primitive
 def _nll_loss_grad(
-    xp: Any,
+    xp: ModuleType,
     grad: Array,
     target: Array,
     weight: Array | None,
@@ -96,7 +113,7 @@ def _nll_loss_grad(
     ignore_index: int,
     reduction: str,
 ) -> Array:
-    """Return the gradient of `nll_loss`: minus the weight of each row in the place of its class."""
+    """Return the gradient of `nll_loss`: minus the weight of each row at the index of its class."""
     known, hard, _, _ = row_factors(xp, target, weight, total, classes, ignore_index, 0.0, reduction)
     out = xp.zeros((len(target), classes), grad.dtype)
     out[xp.arange(len(target)), known] = -hard * grad
@@ -108,7 +125,14 @@ _nll_loss_grad.cuda(kernels.nll_loss_grad)
 
 @_nll_loss_grad.vjp("grad")
 def _nll_loss_grad_vjp(
-    m: Any, upper: Any, target: Any, weight: Any, total: Any, grad_shape: Any, ignore_index: Any, reduction: Any
+    m: Namespace,
+    upper: Array,
+    target: Array,
+    weight: Array,
+    total: Array,
+    grad_shape: Ints,
+    ignore_index: int,
+    reduction: str,
 ) -> Any:
     # the loss is linear, and so is its gradient: without the division by the total it is the loss of the upper one
     loss = m.nll_loss(
@@ -117,16 +141,8 @@ def _nll_loss_grad_vjp(
     return m.div(loss, total) if reduction == "mean" else loss
 
 
-def check_weight(name: str, input: Any, weight: Any, classes: int) -> None:
-    """Refuse weights that do not fit the classes.
-
-    Raises
-    ------
-    ShapeError
-        If there is not one for each class.
-    DtypeError
-        If they have another dtype than the input.
-    """
+def check_weight(name: str, input: Tensor, weight: Tensor | None, classes: int) -> None:
+    """Refuse weights that are not one for each class, of the dtype of the input."""
     if weight is None:
         return
     if array_of(weight).shape != (classes,):
@@ -140,17 +156,10 @@ def check_weight(name: str, input: Any, weight: Any, classes: int) -> None:
         )
 
 
-def as_rows(name: str, input: Any, target: Any, weight: Any) -> tuple[Any, Any, tuple[int, ...]]:
+def as_rows(name: str, input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Any, Any, tuple[int, ...]]:
     """Return logits as (N, C), classes as (N), and the shape of the losses.
 
-    Raises
-    ------
-    ShapeError
-        If the shapes do not fit each other.
-    DtypeError
-        If the target does not hold integers, or the weight has another dtype than the input.
-    IndexOutOfRangeError
-        If a target on the CPU, or in debug mode on a GPU, is no class; see `check_classes`.
+    Shapes that do not fit raise a ShapeError, a target that holds no integers a DtypeError.
     """
     shape, wanted = input.array.shape, target.array.shape
     if not shape:
@@ -171,14 +180,13 @@ def as_rows(name: str, input: Any, target: Any, weight: Any) -> tuple[Any, Any, 
     return rows, target if target.array.ndim == 1 else reshape(target, -1), losses
 
 
-def check_classes(target: Any, classes: int, ignore_index: int) -> None:
-    """Refuse targets that are no classes; on a GPU, which waits for the answer, in debug mode only.
+def of_shape(loss: Tensor, losses: Ints, reduction: str) -> Tensor:
+    """Return the losses of rows in the shape of the target, and a mean or a sum as it is."""
+    return reshape(loss, losses) if reduction == "none" and len(losses) != 1 else loss
 
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is one.
-    """
+
+def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
+    """Refuse targets that are no classes; on a GPU, which waits for the answer, in debug mode only."""
     array = target.array
     if not looked_at(array) or (array.min() >= 0 and array.max() < classes):
         return
@@ -198,37 +206,6 @@ def nll_loss(
 ) -> Tensor:
     """Return the negative log-likelihood ``-weight[target] * input[target]`` of log-probabilities.
 
-    Parameters
-    ----------
-    input : Tensor, shape (C,), (N, C) or (N, C, d1, ...)
-        Logarithms of probabilities.
-    target : Tensor, shape (), (N,) or (N, d1, ...)
-        Classes, integers from 0 to C - 1 or `ignore_index`.
-    weight : Tensor, optional, shape (C,)
-        Weight of each class; of the dtype of `input`.
-    ignore_index : int
-        Targets of this value count for nothing.
-    reduction : ``"none"``, ``"mean"`` or ``"sum"``
-        The mean is the sum of the losses divided by the sum of their weights, NaN if no target counts.
-
-    Returns
-    -------
-    Tensor
-        0-dim, or of the shape of `target` without reduction; of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not fit.
-    DtypeError
-        If `target` holds no integers, or `weight` has another dtype than `input`.
-    IndexOutOfRangeError
-        If a target on the CPU, or in debug mode on a GPU, is no class.
-    ReductionError
-        If `reduction` is something else.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.nll_loss(lucid.tensor([[-1.0, -2.0], [-3.0, -4.0]]), lucid.tensor([0, 1]))
     tensor(2.5000)
@@ -238,5 +215,4 @@ def nll_loss(
     rows, flat, losses = as_rows("nll_loss", x, classes, weight)
     ignore_index = as_int(ignore_index, "ignore_index")
     check_classes(flat, rows.array.shape[1], ignore_index)
-    loss = _nll_loss(rows, flat, weight, ignore_index=ignore_index, reduction=reduction)[0]
-    return reshape(loss, losses) if reduction == "none" and len(losses) != 1 else loss
+    return of_shape(_nll_loss(rows, flat, weight, ignore_index=ignore_index, reduction=reduction)[0], losses, reduction)

@@ -1,4 +1,7 @@
-"""Losses of probabilities: binary cross entropy and the Kullback-Leibler divergence."""
+"""Losses of probabilities: binary cross entropy and the Kullback-Leibler divergence.
+
+What holds for all losses says `lucid.ops.loss`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.switches import looked_at
 from lucid.errors import ShapeError
 from lucid.ops.base.blocks import in_blocks
-from lucid.ops.base.elementwise import mul, tensor_operand
+from lucid.ops.base.declaration import fused
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import promote
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.elementwise.division import div
@@ -18,6 +22,9 @@ from lucid.ops.reduction.sums import sum
 from lucid.ops.shape.broadcasting import expand
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -26,7 +33,7 @@ LOWEST_LOG = -100.0
 LEAST_SPREAD = 1e-12
 
 
-def _binary_into(xp: Any, out: Array, x: Array, t: Array, other: Array) -> None:
+def _binary_into(xp: ModuleType, out: Array, x: Array, t: Array, other: Array) -> None:
     xp.log1p(xp.negative(x, out=out), out=out)
     xp.maximum(out, LOWEST_LOG, out=out)
     xp.log(x, out=other)
@@ -37,59 +44,27 @@ def _binary_into(xp: Any, out: Array, x: Array, t: Array, other: Array) -> None:
     xp.subtract(other, out, out=out)
 
 
-@primitive
-def _binary_cross_entropy(xp: Any, x: Array, t: Array) -> Array:
-    return in_blocks(xp, _binary_into, 1, x, t)
-
-
-_binary_cross_entropy.cuda(Elementwise("loss", "BinaryCrossEntropy", "TT"))
+_binary_cross_entropy = fused("binary_cross_entropy", _binary_into, "loss.BinaryCrossEntropy", ("x", "t"))
 
 
 @_binary_cross_entropy.vjp("x", cuda=Elementwise("loss", "BinaryCrossEntropyGradX", "TTT"))
-def _binary_cross_entropy_x(m: Any, grad: Any, x: Any, t: Any) -> Any:
+def _binary_cross_entropy_x(m: Namespace, grad: Array, x: Array, t: Array) -> Any:
     spread = m.maximum(m.mul(m.sub(1.0, x), x), LEAST_SPREAD)
     return m.div(m.mul(grad, m.sub(x, t)), spread)
 
 
 @_binary_cross_entropy.vjp("t", cuda=Elementwise("loss", "BinaryCrossEntropyGradT", "TT"))
-def _binary_cross_entropy_t(m: Any, grad: Any, x: Any) -> Any:
+def _binary_cross_entropy_t(m: Namespace, grad: Array, x: Array) -> Any:
     return m.mul(grad, m.sub(m.log1p(m.neg(x)), m.log(x)))
 
 
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """Return ``-(target * log(input) + (1 - target) * log(1 - input))``, by default its mean.
+    """Return ``-(target * log(input) + (1 - target) * log(1 - input))``; the logarithms count as -100 at least.
 
-    Parameters
-    ----------
-    input : Tensor
-        Probabilities, 0 to 1. Their logarithms count as -100 at least.
-    target : Tensor
-        Probabilities of the truth, mostly 0 and 1; of the shape of `input`.
-    weight : Tensor, optional
-        Factor of each loss; broadcasts against them.
-    reduction : ``"none"``, ``"mean"`` or ``"sum"``
-        What is done with the losses of the elements.
+    What is not between 0 and 1 raises a LossSettingError, on a GPU in debug mode only.
 
-    Returns
-    -------
-    Tensor
-        0-dim, or of the shape of `input` without reduction.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes differ.
-    LossSettingError
-        If a probability of `input` or `target` on the CPU, or in debug mode on a GPU, is not between 0 and 1.
-    DtypeError
-        If `input` is not of a real floating-point type.
-    ReductionError
-        If `reduction` is something else.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.binary_cross_entropy(lucid.tensor([0.5, 0.5]), lucid.tensor([0.0, 1.0]))
     tensor(0.6931)
@@ -98,18 +73,11 @@ def binary_cross_entropy(
     x, t = _same_shape("binary_cross_entropy", input, target)
     check_probabilities(x.array, "input", "; for logits use binary_cross_entropy_with_logits")
     check_probabilities(t.array, "target", "")
-    losses = _binary_cross_entropy(x, t)
-    return reduced(losses if weight is None else mul(losses, weight), reduction)
+    return reduced(_binary_cross_entropy(x, t), reduction, weight)
 
 
 def check_probabilities(array: Array, which: str, advice: str) -> None:
-    """Refuse what is not between 0 and 1; on a GPU, which waits for the answer, in debug mode only.
-
-    Raises
-    ------
-    LossSettingError
-        If an element is not.
-    """
+    """Refuse what is not between 0 and 1; on a GPU, which waits for the answer, in debug mode only."""
     if looked_at(array) and not (array.min() >= 0 and array.max() <= 1):
         raise LossSettingError(
             f"binary_cross_entropy: all elements of {which} should be between 0 and 1, got {array.min()} to "
@@ -117,14 +85,8 @@ def check_probabilities(array: Array, which: str, advice: str) -> None:
         )
 
 
-def _same_shape(name: str, input: Any, target: Any) -> tuple[Any, Any]:
-    """Return prediction and target in one dtype.
-
-    Raises
-    ------
-    ShapeError
-        If their shapes differ.
-    """
+def _same_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return prediction and target in one dtype; a ShapeError if their shapes differ."""
     x, t = promote(floating(name, input), tensor_operand(target), at_least_float=True)
     if x.array.shape != t.array.shape:
         raise ShapeError(
@@ -133,7 +95,7 @@ def _same_shape(name: str, input: Any, target: Any) -> tuple[Any, Any]:
     return x, t
 
 
-def _softplus_of_minus(xp: Any, out: Array, x: Array, other: Array) -> None:
+def _softplus_of_minus(xp: ModuleType, out: Array, x: Array, other: Array) -> None:
     """Write ``log(1 + exp(-x))`` to `out`."""
     xp.absolute(x, out=out)
     xp.negative(out, out=out)
@@ -143,7 +105,7 @@ def _softplus_of_minus(xp: Any, out: Array, x: Array, other: Array) -> None:
     xp.subtract(out, other, out=out)
 
 
-def _logits_into(xp: Any, out: Array, t: Array, x: Array, other: Array) -> None:
+def _logits_into(xp: ModuleType, out: Array, t: Array, x: Array, other: Array) -> None:
     # (1 - t) * x + log(1 + exp(-x))
     _softplus_of_minus(xp, out, x, other)
     xp.subtract(1, t, out=other)
@@ -151,7 +113,7 @@ def _logits_into(xp: Any, out: Array, t: Array, x: Array, other: Array) -> None:
     xp.add(out, other, out=out)
 
 
-def _weighed_logits_into(xp: Any, out: Array, positive: Array, t: Array, x: Array, other: Array) -> None:
+def _weighed_logits_into(xp: ModuleType, out: Array, positive: Array, t: Array, x: Array, other: Array) -> None:
     # (1 - t) * x + (1 + (positive - 1) * t) * log(1 + exp(-x))
     _softplus_of_minus(xp, out, x, other)
     xp.subtract(positive, 1, out=other)
@@ -164,7 +126,7 @@ def _weighed_logits_into(xp: Any, out: Array, positive: Array, t: Array, x: Arra
 
 
 @primitive
-def _logits_cross_entropy(xp: Any, x: Array, t: Array, positive: Array | None) -> Array:
+def _logits_cross_entropy(xp: ModuleType, x: Array, t: Array, positive: Array | None) -> Array:
     if positive is None:
         return in_blocks(xp, _logits_into, 1, t, x)
     return in_blocks(xp, _weighed_logits_into, 1, positive, t, x)
@@ -193,7 +155,7 @@ _LOGITS_GRAD_T = _with_or_without(
 
 
 @_logits_cross_entropy.vjp("x", cuda=_LOGITS_GRAD_X)
-def _logits_cross_entropy_x(m: Any, grad: Any, x: Any, t: Any, positive: Any) -> Any:
+def _logits_cross_entropy_x(m: Namespace, grad: Array, x: Array, t: Array, positive: Array | None) -> Any:
     chance = m.sigmoid(x)
     if positive is None:
         return m.mul(grad, m.sub(chance, t))
@@ -202,14 +164,14 @@ def _logits_cross_entropy_x(m: Any, grad: Any, x: Any, t: Any, positive: Any) ->
 
 
 @_logits_cross_entropy.vjp("t", cuda=_LOGITS_GRAD_T)
-def _logits_cross_entropy_t(m: Any, grad: Any, x: Any, positive: Any) -> Any:
+def _logits_cross_entropy_t(m: Namespace, grad: Array, x: Array, positive: Array | None) -> Any:
     if positive is None:
         return m.neg(m.mul(grad, x))
     return m.mul(grad, m.sub(m.logsigmoid(m.neg(x)), m.mul(positive, m.logsigmoid(x))))
 
 
 @_logits_cross_entropy.vjp("positive", cuda=Elementwise("loss", "WeighedCrossEntropyGradPositive", "TTT"))
-def _logits_cross_entropy_positive(m: Any, grad: Any, x: Any, t: Any) -> Any:
+def _logits_cross_entropy_positive(m: Namespace, grad: Array, x: Array, t: Array) -> Any:
     return m.neg(m.mul(grad, m.mul(t, m.logsigmoid(x))))
 
 
@@ -220,37 +182,10 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the binary cross entropy of ``sigmoid(input)``, without its overflow, by default its mean.
+    """Return the binary cross entropy of ``sigmoid(input)``, of any real numbers, without its overflow.
 
-    Parameters
-    ----------
-    input : Tensor
-        Logits: any real numbers.
-    target : Tensor
-        Probabilities of the truth, mostly 0 and 1; of the shape of `input`.
-    weight : Tensor, optional
-        Factor of each loss; broadcasts against them.
-    reduction : ``"none"``, ``"mean"`` or ``"sum"``
-        What is done with the losses of the elements.
-    pos_weight : Tensor, optional
-        Factor of the part with ``target``, so of positive examples; broadcasts against `target`.
+    `pos_weight` is the factor of the part with ``target``, so of positive examples; it broadcasts against `target`.
 
-    Returns
-    -------
-    Tensor
-        0-dim, or of the shape of `input` without reduction.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes differ.
-    DtypeError
-        If `input` is not of a real floating-point type.
-    ReductionError
-        If `reduction` is something else.
-
-    Examples
-    --------
     >>> import lucid
     >>> F = lucid.nn.functional
     >>> F.binary_cross_entropy_with_logits(lucid.tensor([0.0, 2.0]), lucid.tensor([1.0, 1.0]), reduction="none")
@@ -260,11 +195,10 @@ def binary_cross_entropy_with_logits(
     x, t = _same_shape("binary_cross_entropy_with_logits", input, target)
     if pos_weight is not None:
         pos_weight = expand(promote(pos_weight, x)[0], x.array.shape)
-    losses = _logits_cross_entropy(x, t, pos_weight)
-    return reduced(losses if weight is None else mul(losses, weight), reduction)
+    return reduced(_logits_cross_entropy(x, t, pos_weight), reduction, weight)
 
 
-def _divergence_into(xp: Any, out: Array, x: Array, t: Array, *, log_target: bool) -> None:
+def _divergence_into(xp: ModuleType, out: Array, x: Array, t: Array, *, log_target: bool) -> None:
     if log_target:
         # exp(t) * (t - x)
         xp.subtract(t, x, out=out)
@@ -276,77 +210,44 @@ def _divergence_into(xp: Any, out: Array, x: Array, t: Array, *, log_target: boo
     xp.multiply(out, t, out=out)
 
 
-@primitive
-def _divergence(xp: Any, x: Array, t: Array, *, log_target: bool) -> Array:
-    return in_blocks(xp, _divergence_into, 0, x, t, log_target=log_target)
-
-
 _DIVERGENCE = Elementwise("loss", "Divergence", "TT"), Elementwise("loss", "LogDivergence", "TT")
 _DIVERGENCE_X = Elementwise("loss", "DivergenceGradX", "TT"), Elementwise("loss", "LogDivergenceGradX", "TT")
 _DIVERGENCE_T = Elementwise("loss", "DivergenceGradT", "TTT"), Elementwise("loss", "LogDivergenceGradT", "TTT")
 
 
-@_divergence.cuda
-def _divergence_cuda(x: Any, t: Any, *, log_target: bool) -> Any:
+def _divergence_cuda(x: Array, t: Array, *, log_target: bool) -> Any:
     return _DIVERGENCE[log_target](x, t)
 
 
-def _divergence_x_cuda(grad: Any, t: Any, log_target: bool) -> Any:
+_divergence = fused("divergence", _divergence_into, _divergence_cuda, ("x", "t"))
+
+
+def _divergence_x_cuda(grad: Array, t: Array, log_target: bool) -> Any:
     return _DIVERGENCE_X[log_target](grad, t)
 
 
-def _divergence_t_cuda(grad: Any, x: Any, t: Any, log_target: bool) -> Any:
+def _divergence_t_cuda(grad: Array, x: Array, t: Array, log_target: bool) -> Any:
     return _DIVERGENCE_T[log_target](grad, x, t)
 
 
 @_divergence.vjp("x", cuda=_divergence_x_cuda)
-def _divergence_x(m: Any, grad: Any, t: Any, log_target: Any) -> Any:
+def _divergence_x(m: Namespace, grad: Array, t: Array, log_target: bool) -> Any:
     return m.neg(m.mul(grad, m.exp(t) if log_target else t))
 
 
 @_divergence.vjp("t", cuda=_divergence_t_cuda)
-def _divergence_t(m: Any, grad: Any, x: Any, t: Any, log_target: Any) -> Any:
+def _divergence_t(m: Namespace, grad: Array, x: Array, t: Array, log_target: bool) -> Any:
     if log_target:
         return m.mul(grad, m.mul(m.exp(t), m.add(m.sub(t, x), 1.0)))
     return m.mul(grad, m.add(m.sub(m.log(t), x), 1.0))
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """Return the Kullback-Leibler divergence ``target * (log(target) - input)``, elementwise, by default its mean.
+    """Return the Kullback-Leibler divergence ``target * (log(target) - input)`` of log-probabilities `input`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Logarithms of probabilities.
-    target : Tensor
-        Probabilities of the truth, or their logarithms; of the shape of `input`.
-    reduction : ``"none"``, ``"batchmean"``, ``"mean"`` or ``"sum"``
-        ``"batchmean"`` is the sum divided by the size of the first dimension: the divergence as it is defined, for
-        each sample. ``"mean"`` divides by the number of elements.
-    log_target : bool
-        Whether `target` holds logarithms.
+    With `log_target` the target holds logarithms too. The `reduction` ``"batchmean"`` divides the sum by the size of
+    the first dimension, as the divergence is defined, where ``"mean"`` divides by the number of elements.
 
-    Returns
-    -------
-    Tensor
-        0-dim, or of the shape of `input` without reduction.
-
-    Raises
-    ------
-    ReductionError
-        If `reduction` is something else.
-    DtypeError
-        If `input` is not of a real floating-point type.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Warns
-    -----
-    UserWarning
-        If the shapes differ and are broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> even = lucid.tensor([[0.5, 0.5]])
     >>> lucid.nn.functional.kl_div(lucid.log(even), lucid.tensor([[1.0, 0.0]]), reduction="batchmean")

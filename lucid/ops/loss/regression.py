@@ -1,22 +1,28 @@
-"""Losses of predicted and true numbers, elementwise, and their reductions."""
+"""Losses of predicted and true numbers, elementwise, and the reductions of all losses.
+
+What holds for all losses says `lucid.ops.loss`.
+"""
 
 from __future__ import annotations
 
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import dtype_of
-from lucid.cuda.launch.elementwise import Elementwise
 from lucid.errors import DtypeError, LucidError
-from lucid.ops.base.blocks import in_blocks
-from lucid.ops.base.elementwise import mul, tensor_operand
+from lucid.ops.base.declaration import adjoint, fused
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import promote
 from lucid.ops.base.scalars import as_number
+from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.reduction.sums import mean, sum
 from lucid.ops.shape.broadcasting import broadcast_tensors
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.autograd.recording.primitive import Primitive
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -30,39 +36,29 @@ class LossSettingError(LucidError, RuntimeError, ValueError):
 
 
 def check_reduction(name: str, reduction: str) -> None:
-    """Refuse a reduction that does not exist.
-
-    Raises
-    ------
-    ReductionError
-        If it is none of the three.
-    """
+    """Refuse a reduction that does not exist."""
     if reduction not in {"none", "mean", "sum"}:
         raise ReductionError(
             f"{name}: {reduction!r} is not a valid value for reduction: expected 'none', 'mean' or 'sum'"
         )
 
 
-def reduced(losses: Any, reduction: str) -> Any:
-    """Return the losses themselves, their mean or their sum."""
+def reduced(losses: Tensor, reduction: str, weight: Tensor | None = None) -> Tensor:
+    """Return the losses, times their weights, themselves, their mean or their sum."""
+    if weight is not None:
+        losses = mul(losses, weight)
     return losses if reduction == "none" else mean(losses) if reduction == "mean" else sum(losses)
 
 
-def floating(name: str, input: Any) -> Any:
-    """Return the tensor of predictions.
-
-    Raises
-    ------
-    DtypeError
-        If it is not of a real floating-point type.
-    """
+def floating(name: str, input: Tensor) -> Tensor:
+    """Return the tensor of predictions; a DtypeError if it is not of a real floating-point type."""
     x = tensor_operand(input)
     if not dtype_of(x.array).is_floating_point:
         raise DtypeError(f"{name}: expected a real floating-point input, got {dtype_of(x.array)}; convert it first")
     return x
 
 
-def paired(name: str, input: Any, target: Any) -> tuple[Any, Any]:
+def paired(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return prediction and target in one dtype and shape; warns where their sizes differ, as PyTorch does."""
     x, y = promote(floating(name, input), tensor_operand(target), at_least_float=True)
     if x.array.shape == y.array.shape:
@@ -76,52 +72,45 @@ def paired(name: str, input: Any, target: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def _squared_into(xp: Any, out: Array, a: Array, b: Array) -> None:
+def _squared_into(xp: ModuleType, out: Array, a: Array, b: Array) -> None:
     xp.subtract(a, b, out=out)
     xp.multiply(out, out, out=out)
 
 
-@primitive
-def _squared_difference(xp: Any, a: Array, b: Array) -> Array:
-    return in_blocks(xp, _squared_into, 0, a, b)
+_squared_difference = fused(
+    "squared_difference", _squared_into, "loss.SquaredDifference", ("a", "b"), saved_as={"b": "target"}
+)
 
 
-_squared_difference.cuda(Elementwise("loss", "SquaredDifference", "TT"))
-
-
-@_squared_difference.vjp
-def _squared_difference_vjp(m: Any, grad: Any, a: Any, b: Any, needs: Any) -> Any:
-    back = m.squared_difference_grad(grad, a, b)
+def _to_both(m: Namespace, back: Array, needs: tuple[bool, bool]) -> tuple[Any, Any]:
+    """Return the gradients of both operands of a difference, given that of the first."""
     return back if needs[0] else None, m.neg(back) if needs[1] else None
 
 
-def _squared_grad_into(xp: Any, out: Array, grad: Array, a: Array, b: Array) -> None:
+@_squared_difference.vjp
+def _squared_difference_vjp(m: Namespace, grad: Array, a: Array, b: Array, needs: tuple[bool, bool]) -> Any:
+    return _to_both(m, m.squared_difference_grad(grad, a, b), needs)
+
+
+def _squared_grad_into(xp: ModuleType, out: Array, grad: Array, a: Array, b: Array) -> None:
     xp.subtract(a, b, out=out)
     xp.multiply(out, grad, out=out)
     xp.multiply(out, 2, out=out)
 
 
-@primitive
-def _squared_difference_grad(xp: Any, grad: Array, a: Array, b: Array) -> Array:
-    """Return ``2 * grad * (a - b)``."""
-    return in_blocks(xp, _squared_grad_into, 0, grad, a, b)
-
-
-_squared_difference_grad.cuda(Elementwise("loss", "SquaredDifferenceGrad", "TTT"))
-
-
-@_squared_difference_grad.vjp("grad")
-def _squared_difference_grad_vjp(m: Any, upper: Any, a: Any, b: Any) -> Any:
-    return m.squared_difference_grad(upper, a, b)
+_squared_difference_grad = fused(
+    "squared_difference_grad", _squared_grad_into, "loss.SquaredDifferenceGrad", ("grad", "a", "b")
+)
+adjoint(_squared_difference_grad)
 
 
 @_squared_difference_grad.vjp("a", "b")
-def _squared_difference_grad_vjp_ab(m: Any, upper: Any, grad: Any, needs: Any) -> Any:
-    back = m.mul(m.mul(upper, grad), 2.0)
-    return back if needs[0] else None, m.neg(back) if needs[1] else None
+def _squared_difference_bend(m: Namespace, upper: Array, grad: Array, needs: tuple[bool, bool]) -> Any:
+    return _to_both(m, m.mul(m.mul(upper, grad), 2.0), needs)
 
 
-def _smooth_into(xp: Any, out: Array, a: Array, b: Array, small: Array, *, beta: float) -> None:
+def _smooth_into(xp: ModuleType, out: Array, a: Array, b: Array, small: Array, *, beta: float) -> None:
+    """Write ``|a - b| - beta / 2``, below beta ``(a - b)**2 / (2 * beta)``, to `out`."""
     xp.subtract(a, b, out=out)
     xp.absolute(out, out=out)
     if beta:
@@ -133,29 +122,16 @@ def _smooth_into(xp: Any, out: Array, a: Array, b: Array, small: Array, *, beta:
         xp.multiply(out, small, out=out)
 
 
-@primitive
-def _smooth_difference(xp: Any, a: Array, b: Array, *, beta: float) -> Array:
-    """Return ``|a - b| - beta / 2``, below beta ``(a - b)**2 / (2 * beta)``."""
-    return in_blocks(xp, _smooth_into, 1, a, b, beta=beta)
-
-
-_SMOOTH = Elementwise("loss", "SmoothDifference", "TTS")
-_SMOOTH_GRAD = Elementwise("loss", "SmoothDifferenceGrad", "TTTS")
-_SMOOTH_BEND = Elementwise("loss", "SmoothDifferenceBend", "TTS")
-
-
-@_smooth_difference.cuda
-def _smooth_difference_cuda(a: Any, b: Any, *, beta: float) -> Any:
-    return _SMOOTH(a, b, beta)
+_smooth_difference = fused("smooth_difference", _smooth_into, "loss.SmoothDifference", ("a", "b"))
 
 
 @_smooth_difference.vjp
-def _smooth_difference_vjp(m: Any, grad: Any, a: Any, b: Any, beta: Any, needs: Any) -> Any:
-    back = m.smooth_difference_grad(grad, a, b, beta=beta)
-    return back if needs[0] else None, m.neg(back) if needs[1] else None
+def _smooth_difference_vjp(m: Namespace, grad: Array, a: Array, b: Array, beta: float, needs: tuple[bool, bool]) -> Any:
+    return _to_both(m, m.smooth_difference_grad(grad, a, b, beta=beta), needs)
 
 
-def _smooth_grad_into(xp: Any, out: Array, grad: Array, a: Array, b: Array, *, beta: float) -> None:
+def _smooth_grad_into(xp: ModuleType, out: Array, grad: Array, a: Array, b: Array, *, beta: float) -> None:
+    """Write ``grad * (a - b) / beta``, with the quotient held between -1 and 1, to `out`."""
     xp.subtract(a, b, out=out)
     if beta:
         xp.divide(out, beta, out=out)
@@ -167,79 +143,38 @@ def _smooth_grad_into(xp: Any, out: Array, grad: Array, a: Array, b: Array, *, b
     xp.multiply(out, grad, out=out)
 
 
-@primitive
-def _smooth_difference_grad(xp: Any, grad: Array, a: Array, b: Array, *, beta: float) -> Array:
-    """Return ``grad * (a - b) / beta``, with the quotient held between -1 and 1."""
-    return in_blocks(xp, _smooth_grad_into, 0, grad, a, b, beta=beta)
-
-
-@_smooth_difference_grad.cuda
-def _smooth_difference_grad_cuda(grad: Any, a: Any, b: Any, *, beta: float) -> Any:
-    return _SMOOTH_GRAD(grad, a, b, beta)
-
-
-@_smooth_difference_grad.vjp("grad")
-def _smooth_difference_grad_vjp(m: Any, upper: Any, a: Any, b: Any, beta: Any) -> Any:
-    return m.smooth_difference_grad(upper, a, b, beta=beta)
+_smooth_difference_grad = fused(
+    "smooth_difference_grad", _smooth_grad_into, "loss.SmoothDifferenceGrad", ("grad", "a", "b")
+)
+adjoint(_smooth_difference_grad)
 
 
 @_smooth_difference_grad.vjp("a", "b")
-def _smooth_difference_grad_vjp_ab(m: Any, upper: Any, grad: Any, a: Any, b: Any, beta: Any, needs: Any) -> Any:
-    back = m.mul(m.mul(upper, grad), m.smooth_difference_bend(a, b, beta=beta))
-    return back if needs[0] else None, m.neg(back) if needs[1] else None
+def _smooth_difference_grad_vjp(
+    m: Namespace, upper: Array, grad: Array, a: Array, b: Array, beta: float, needs: tuple[bool, bool]
+) -> Any:
+    return _to_both(m, m.mul(m.mul(upper, grad), m.smooth_difference_bend(a, b, beta=beta)), needs)
 
 
-@primitive
-def _smooth_difference_bend(xp: Any, a: Array, b: Array, *, beta: float) -> Array:
+def _smooth_bend(xp: ModuleType, a: Array, b: Array, *, beta: float) -> Array:
     """Return the second derivative, ``1 / beta`` below beta and 0 from there on."""
     return (xp.abs(a - b) < beta) * a.dtype.type(1 / beta if beta else 0)
 
 
-@_smooth_difference_bend.cuda
-def _smooth_difference_bend_cuda(a: Any, b: Any, *, beta: float) -> Any:
-    return _SMOOTH_BEND(a, b, beta)
+fused("smooth_difference_bend", _smooth_bend, "loss.SmoothDifferenceBend", ("a", "b"))
 
 
-def _losses(name: str, op: Any, input: Any, target: Any, weight: Any, reduction: str, **settings: Any) -> Any:
+def _losses(
+    name: str, op: Primitive, input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, **settings: float
+) -> Tensor:
     """Return the losses of an op of prediction and target, weighed and reduced."""
     check_reduction(name, reduction)
-    losses = op(*paired(name, input, target), **settings)
-    return reduced(losses if weight is None else mul(losses, weight), reduction)
+    return reduced(op(*paired(name, input, target), **settings), reduction, weight)
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Return the squared error ``(input - target)**2``, by default its mean.
+    """Return the squared error ``(input - target)**2``.
 
-    Parameters
-    ----------
-    input, target : Tensor
-        Prediction and truth, of one shape.
-    reduction : ``"none"``, ``"mean"`` or ``"sum"``
-        What is done with the losses of the elements.
-    weight : Tensor, optional
-        Factor of each loss; broadcasts against them.
-
-    Returns
-    -------
-    Tensor
-        0-dim, or of the shape of `input` without reduction.
-
-    Raises
-    ------
-    ReductionError
-        If `reduction` is something else.
-    DtypeError
-        If `input` is not of a real floating-point type.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Warns
-    -----
-    UserWarning
-        If the shapes differ and are broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.mse_loss(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 4.0]))
     tensor(2.)
@@ -248,38 +183,8 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Return the absolute error ``|input - target|``, by default its mean.
+    """Return the absolute error ``|input - target|``.
 
-    Parameters
-    ----------
-    input, target : Tensor
-        Prediction and truth, of one shape.
-    reduction : ``"none"``, ``"mean"`` or ``"sum"``
-        What is done with the losses of the elements.
-    weight : Tensor, optional
-        Factor of each loss; broadcasts against them.
-
-    Returns
-    -------
-    Tensor
-        0-dim, or of the shape of `input` without reduction.
-
-    Raises
-    ------
-    ReductionError
-        If `reduction` is something else.
-    DtypeError
-        If `input` is not of a real floating-point type.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Warns
-    -----
-    UserWarning
-        If the shapes differ and are broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.l1_loss(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 4.0]))
     tensor(1.)
@@ -290,38 +195,8 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Return ``|d| - beta / 2`` with ``d = input - target``, and ``d**2 / (2 * beta)`` where ``|d| < beta``.
 
-    Parameters
-    ----------
-    input, target : Tensor
-        Prediction and truth, of one shape.
-    reduction : ``"none"``, ``"mean"`` or ``"sum"``
-        What is done with the losses of the elements.
-    beta : float, 0 or more
-        Where the square gives way to the absolute value; 0 gives :func:`l1_loss`.
+    With a `beta` of 0 that is `l1_loss`; below 0 a LossSettingError is raised.
 
-    Returns
-    -------
-    Tensor
-        0-dim, or of the shape of `input` without reduction.
-
-    Raises
-    ------
-    ReductionError
-        If `reduction` is something else.
-    LossSettingError
-        If `beta` is negative.
-    DtypeError
-        If `input` is not of a real floating-point type.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Warns
-    -----
-    UserWarning
-        If the shapes differ and are broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.smooth_l1_loss(lucid.tensor([0.5, 3.0]), lucid.tensor([0.0, 0.0]), reduction="none")
     tensor([0.1250, 2.5000])
@@ -337,40 +212,8 @@ def huber_loss(
 ) -> Tensor:
     """Return ``delta * (|d| - delta / 2)`` with ``d = input - target``, and ``d**2 / 2`` where ``|d| < delta``.
 
-    Parameters
-    ----------
-    input, target : Tensor
-        Prediction and truth, of one shape.
-    reduction : ``"none"``, ``"mean"`` or ``"sum"``
-        What is done with the losses of the elements.
-    delta : float, positive
-        Where the square gives way to the absolute value.
-    weight : Tensor, optional
-        Factor of each loss; broadcasts against them.
+    A `delta` that is not positive raises a LossSettingError.
 
-    Returns
-    -------
-    Tensor
-        0-dim, or of the shape of `input` without reduction.
-
-    Raises
-    ------
-    ReductionError
-        If `reduction` is something else.
-    LossSettingError
-        If `delta` is not positive.
-    DtypeError
-        If `input` is not of a real floating-point type.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Warns
-    -----
-    UserWarning
-        If the shapes differ and are broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.huber_loss(lucid.tensor([0.5, 3.0]), lucid.tensor([0.0, 0.0]), reduction="none")
     tensor([0.1250, 2.5000])

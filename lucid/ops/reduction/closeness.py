@@ -1,4 +1,8 @@
-"""Whether tensors are equal, exactly or up to a tolerance."""
+"""Whether tensors are equal, exactly or up to a tolerance.
+
+What holds for all elementwise ops says `lucid.ops.base.declaration`; here dtypes that differ raise a DtypeError, except
+in `equal`, which promotes them.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,21 @@ import numpy as np
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import ALL, Elementwise
 from lucid.errors import DtypeError, LucidError
-from lucid.ops.base.elementwise import tensor_operand
 from lucid.ops.base.one_device import on_one_device
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.elementwise.comparison import eq
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
 
 @primitive
-def _isclose(xp: Any, a: Array, b: Array, *, rtol: float, atol: float, equal_nan: bool) -> Array:
+def _isclose(xp: ModuleType, a: Array, b: Array, *, rtol: float, atol: float, equal_nan: bool) -> Array:
     close = xp.equal(a, b)
     if a.dtype.kind in "biu":
         a, b = a.astype(np.float64), b.astype(np.float64)
@@ -46,31 +52,8 @@ def _isclose_cuda(a: Array, b: Array, *, rtol: float, atol: float, equal_nan: bo
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return where ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close.
 
-    Parameters
-    ----------
-    input, other : Tensor
-        Of one dtype; they broadcast against each other.
-    rtol, atol : float
-        Relative and absolute tolerance, not negative.
-    equal_nan : bool
-        Whether two NaNs are close.
+    With `equal_nan` two NaNs are close. A tolerance, `rtol` or `atol`, below zero raises a ToleranceError.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape, bool.
-
-    Raises
-    ------
-    DtypeError
-        If the dtypes differ.
-    ToleranceError
-        If a tolerance is negative.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.isclose(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 2.1]))
     tensor([ True, False])
@@ -92,34 +75,10 @@ class ToleranceError(LucidError, RuntimeError, ValueError):
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Return whether ``|input - other| <= atol + rtol * |other|`` holds for all elements.
+    """Return whether all elements are close, as a bool, for which it waits for the device.
 
-    Waits for the device.
+    `rtol`, `atol` and `equal_nan` are as for `isclose`.
 
-    Parameters
-    ----------
-    input, other : Tensor
-        Of one dtype; they broadcast against each other.
-    rtol, atol : float
-        Relative and absolute tolerance, not negative.
-    equal_nan : bool
-        Whether two NaNs are close.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    DtypeError
-        If the dtypes differ.
-    ToleranceError
-        If a tolerance is negative.
-    ShapeError
-        If the shapes cannot be broadcast.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.allclose(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 2.0 + 1e-7]))
     True
@@ -129,26 +88,8 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 @on_one_device
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Return whether two tensors have the same shape and the same elements.
+    """Return whether two tensors have the same shape and elements, as a bool, for which it waits for the device.
 
-    Waits for the device.
-
-    Parameters
-    ----------
-    input, other : Tensor
-        Compared in their promoted dtype.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on different devices.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.equal(lucid.tensor([1, 2]), lucid.tensor([1, 2]))
     True

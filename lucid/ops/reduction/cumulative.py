@@ -1,4 +1,8 @@
-"""Running sums and products along a dimension, and products over it."""
+"""Running sums and products along a dimension, and products over it.
+
+What holds for all reductions says `lucid.ops.reduction.sums`. Here `dim` is one dimension, running results keep the
+shape, and those of integers and bools are int64. Gradients of products are right with zeros too.
+"""
 
 from __future__ import annotations
 
@@ -11,46 +15,44 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of, int64
 from lucid.cuda.launch.reduction import PRODUCT, reduced_as
-from lucid.cuda.launchers import cumulative as kernels
-from lucid.ops.base.dims import dim_in
-from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.dims import along, dim_in
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
 from lucid.ops.base.scalars import as_bool
+from lucid.ops.reduction import cumulative_cuda as kernels
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
+    from lucid.backend.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 
-def along(ndim: int, dim: int, part: slice) -> tuple[slice, ...]:
-    """Return the index that takes `part` of dimension `dim` and all of the others."""
-    return (*(slice(None),) * dim, part, *(slice(None),) * (ndim - dim - 1))
-
-
 @primitive
-def _shift(xp: Any, x: Array, *, dim: int, by: int, fill: float) -> Array:
-    """Return `x` moved by one place up (1) or down (-1) along `dim`, with `fill` in the free place."""
+def _shift(xp: ModuleType, x: Array, *, dim: int, by: int, fill: float) -> Array:
+    """Return `x` moved by one up (1) or down (-1) along `dim`, with `fill` in the gap."""
     moved = xp.empty(x.shape, x.dtype)
     inner, edge = (slice(1, None), slice(0, 1)) if by > 0 else (slice(None, -1), slice(-1, None))
     source = slice(None, -1) if by > 0 else slice(1, None)
-    moved[along(x.ndim, dim, inner)] = x[along(x.ndim, dim, source)]
-    moved[along(x.ndim, dim, edge)] = fill
+    moved[along(dim, inner)] = x[along(dim, source)]
+    moved[along(dim, edge)] = fill
     return moved
 
 
-@_shift.cuda
-def _shift_cuda(x: Any, *, dim: int, by: int, fill: float) -> Any:
-    return kernels.shift(x, dim, by, fill)
+_shift.cuda(kernels.shift)
 
 
 @_shift.vjp
-def _shift_vjp(m: Any, grad: Any, dim: Any, by: Any) -> Any:
+def _shift_vjp(m: Namespace, grad: Array, dim: int, by: int) -> Any:
     return m.shift(grad, dim=dim, by=-by, fill=0.0)
 
 
 @primitive
-def _recurrence(xp: Any, x: Array, factor: Array, *, dim: int, reverse: bool) -> Array:
+def _recurrence(xp: ModuleType, x: Array, factor: Array, *, dim: int, reverse: bool) -> Array:
     """Return s with ``s[k] = x[k] + factor[k] * s[k - 1]`` along `dim`, or ``s[k + 1]`` in reverse."""
     # Twice as many terms in each round (Hillis and Steele): whole arrays on either device, and no division, so that
     # zeros among the factors do no harm.
@@ -60,7 +62,7 @@ def _recurrence(xp: Any, x: Array, factor: Array, *, dim: int, reverse: bool) ->
     while step < size:
         late, early = slice(step, None), slice(None, -step)
         here, there = (early, late) if reverse else (late, early)
-        here, there = along(x.ndim, dim, here), along(x.ndim, dim, there)
+        here, there = along(dim, here), along(dim, there)
         total[here] += product[here] * total[there]
         # the right-hand side is a new array, so that overlap of the two parts does not matter
         product[here] = product[here] * product[there]
@@ -69,45 +71,49 @@ def _recurrence(xp: Any, x: Array, factor: Array, *, dim: int, reverse: bool) ->
 
 
 @_recurrence.cuda
-def _recurrence_cuda(x: Any, factor: Any, *, dim: int, reverse: bool) -> Any:
+def _recurrence_cuda(x: Array, factor: Array, *, dim: int, reverse: bool) -> Any:
     return kernels.RECURRENCE(x, dim, reverse, x.dtype, factor)
 
 
 @_recurrence.vjp
-def _recurrence_vjp(m: Any, grad: Any, factor: Any, out: Any, dim: Any, reverse: Any, needs: Any) -> Any:
+def _recurrence_vjp(m: Namespace, grad: Array, factor: Array, out: Array, dim: int, reverse: bool, needs: Any) -> Any:
     by = 1 if reverse else -1
     back = m.recurrence(grad, m.shift(factor, dim=dim, by=by, fill=0.0), dim=dim, reverse=not reverse)
     return back, m.mul(back, m.shift(out, dim=dim, by=-by, fill=0.0)) if needs[1] else None
 
 
-def _accumulated(xp: Any, accumulate: Any, x: Any, dim: int, reverse: bool, dtype: Any) -> Any:
+def _accumulated(
+    xp: ModuleType, accumulate: Callable[..., Array], x: Array, dim: int, reverse: bool, dtype: np.dtype[Any]
+) -> Any:
     work = accumulation_dtype(dtype)
     if not x.ndim:
         return astype(x, dtype, copy=True)
     if not reverse:
         return astype(accumulate(x, axis=dim, dtype=work), dtype)
-    backwards = along(x.ndim, dim, slice(None, None, -1))
+    backwards = along(dim, slice(None, None, -1))
     return xp.ascontiguousarray(astype(accumulate(x[backwards], axis=dim, dtype=work)[backwards], dtype))
 
 
 @primitive
-def _cumsum(xp: Any, x: Array, *, dim: int, reverse: bool, dtype: Any) -> Array:
+def _cumsum(xp: ModuleType, x: Array, *, dim: int, reverse: bool, dtype: np.dtype[Any]) -> Array:
     return _accumulated(xp, xp.cumsum, x, dim, reverse, dtype)
 
 
 @_cumsum.cuda
-def _cumsum_cuda(x: Any, *, dim: int, reverse: bool, dtype: Any) -> Any:
+def _cumsum_cuda(x: Array, *, dim: int, reverse: bool, dtype: np.dtype[Any]) -> Any:
     return kernels.SUM(x, dim, reverse, dtype)
 
 
 @_cumsum.vjp
-def _cumsum_vjp(m: Any, grad: Any, x_dtype: Any, dim: Any, reverse: Any, dtype: Any) -> Any:
+def _cumsum_vjp(
+    m: Namespace, grad: Array, x_dtype: np.dtype[Any], dim: int, reverse: bool, dtype: np.dtype[Any]
+) -> Any:
     back = m.cumsum(grad, dim=dim, reverse=not reverse, dtype=dtype)
     return back if dtype == x_dtype else m.cast(back, dtype=x_dtype)
 
 
 @primitive
-def _cumprod(xp: Any, x: Array, *, dim: int, reverse: bool) -> Array:
+def _cumprod(xp: ModuleType, x: Array, *, dim: int, reverse: bool) -> Array:
     if x.dtype != np.float32:
         return _accumulated(xp, xp.cumprod, x, dim, reverse, x.dtype)
     # later elements may bring back what has left the range: 1e-30, 1e-60, 1e-30
@@ -116,12 +122,12 @@ def _cumprod(xp: Any, x: Array, *, dim: int, reverse: bool) -> Array:
 
 
 @_cumprod.cuda
-def _cumprod_cuda(x: Any, *, dim: int, reverse: bool) -> Any:
+def _cumprod_cuda(x: Array, *, dim: int, reverse: bool) -> Any:
     return kernels.PRODUCT(x, dim, reverse, x.dtype)
 
 
 @_cumprod.vjp
-def _cumprod_vjp(m: Any, grad: Any, x: Any, x_dtype: Any, dim: Any, reverse: Any) -> Any:
+def _cumprod_vjp(m: Namespace, grad: Array, x: Array, x_dtype: np.dtype[Any], dim: int, reverse: bool) -> Any:
     if not x.shape:
         return grad
     x, grad = widened(m, x_dtype, x, grad)
@@ -133,30 +139,30 @@ def _cumprod_vjp(m: Any, grad: Any, x: Any, x_dtype: Any, dim: Any, reverse: Any
     return narrowed(m, x_dtype, m.mul(before, behind))
 
 
-def widened(m: Any, dtype: Any, *arrays: Any) -> tuple[Any, ...]:
+def widened(m: Namespace, dtype: np.dtype[Any], *arrays: Array) -> tuple[Any, ...]:
     """Return arrays of `dtype` as float64 if that is float32: what products of parts leave its range."""
     return tuple([m.cast(x, dtype=np.dtype(np.float64)) for x in arrays]) if dtype == np.float32 else arrays
 
 
-def narrowed(m: Any, dtype: Any, x: Any) -> Any:
+def narrowed(m: Namespace, dtype: np.dtype[Any], x: Array) -> Any:
     """Return what was computed of `widened` arrays in their dtype."""
     return m.cast(x, dtype=dtype) if dtype == np.float32 else x
 
 
 @primitive
-def _prod(xp: Any, x: Array, *, dim: int, keepdim: bool) -> Array:
+def _prod(xp: ModuleType, x: Array, *, dim: int, keepdim: bool) -> Array:
     if not x.ndim:
         return x.copy()
     return astype(xp.prod(x, axis=dim, dtype=accumulation_dtype(x.dtype), keepdims=keepdim), x.dtype)
 
 
 @_prod.cuda
-def _prod_cuda(x: Any, *, dim: int, keepdim: bool) -> Any:
+def _prod_cuda(x: Array, *, dim: int, keepdim: bool) -> Any:
     return reduced_as(PRODUCT, x, (dim,) if x.ndim else (), keepdim, x.dtype)
 
 
 @_prod.vjp
-def _prod_vjp(m: Any, grad: Any, x: Any, x_dtype: Any, dim: Any, keepdim: Any) -> Any:
+def _prod_vjp(m: Namespace, grad: Array, x: Array, x_dtype: np.dtype[Any], dim: int, keepdim: bool) -> Any:
     if not x.shape:
         return grad
     if not keepdim:
@@ -168,7 +174,7 @@ def _prod_vjp(m: Any, grad: Any, x: Any, x_dtype: Any, dim: Any, keepdim: Any) -
     return narrowed(m, x_dtype, m.mul(grad, m.mul(before, behind)))
 
 
-def _accumulating(input: Any, dtype: Any) -> tuple[Any, Any]:
+def _accumulating(input: Tensor, dtype: Dtype | None) -> tuple[Tensor, Dtype]:
     """Return the tensor and the dtype of its running sum or product."""
     x = tensor_operand(input)
     if dtype is not None:
@@ -178,30 +184,9 @@ def _accumulating(input: Any, dtype: Any) -> tuple[Any, Any]:
     return x, own if own.category > 1 else int64
 
 
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def cumsum(input: Tensor, dim: int, *, dtype: Dtype | None = None) -> Tensor:
     """Return the running sums along `dim`, ``y[i] = x[0] + ... + x[i]``.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    dim : int
-        The dimension to sum along.
-    dtype : dtype, optional
-        Of the result, and of `input` before it is summed.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`; int64 for integers and bools.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.cumsum(lucid.tensor([1.0, 2.0, 3.0]), 0)
     tensor([1., 3., 6.])
@@ -210,30 +195,9 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return _cumsum(x, dim=dim_in(dim, x.array.ndim), reverse=False, dtype=wanted.numpy)
 
 
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def cumprod(input: Tensor, dim: int, *, dtype: Dtype | None = None) -> Tensor:
     """Return the running products along `dim`, ``y[i] = x[0] * ... * x[i]``.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    dim : int
-        The dimension to multiply along.
-    dtype : dtype, optional
-        Of the result, and of `input` before it is multiplied.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`; int64 for integers and bools. The gradient is right with zeros too.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.cumprod(lucid.tensor([1.0, 2.0, 3.0]), 0)
     tensor([1., 2., 6.])
@@ -242,32 +206,9 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return _cumprod(cast_to(x, wanted), dim=dim_in(dim, x.array.ndim), reverse=False)
 
 
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Tensor:
     """Return the product of all elements, or of those along `dim`; 1 where there are none.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    dim : int or None
-        The dimension to multiply along; None for all.
-    keepdim : bool
-        Whether that dimension stays, with size 1; with ``dim=None`` all stay.
-    dtype : dtype, optional
-        Of the result, and of `input` before it is multiplied.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`, int64 for integers and bools. The gradient is right with zeros too.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.prod(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), 0)
     tensor([3., 8.])

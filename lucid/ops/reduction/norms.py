@@ -1,4 +1,8 @@
-"""Lengths of vectors, logarithms of sums of exponentials, and what is made of lengths."""
+"""Lengths of vectors, logarithms of sums of exponentials, and what is made of lengths.
+
+What holds for all reductions says `lucid.ops.reduction.sums`. Norms are those of floating-point vectors: an integer,
+bool or complex dtype raises a DtypeError.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +14,25 @@ from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.reduction import Reduction, total_bytes
-from lucid.cuda.launchers.extremes import SHARE_OF_LARGEST, SHARE_OF_SMALLEST
 from lucid.errors import DtypeError, LucidError
-from lucid.ops.base.elementwise import mul, tensor_operand
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, in_float32, promote
 from lucid.ops.base.scalars import as_bool, as_number
+from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.elementwise.division import div
 from lucid.ops.elementwise.selection import clamp
 from lucid.ops.reduction.extremes import check_ordered
-from lucid.ops.reduction.sums import axis_of, float_dtype_of, kept_shape, reduced_dims, spread, sum, unreduced
+from lucid.ops.reduction.extremes_cuda import SHARE_OF_LARGEST, SHARE_OF_SMALLEST
+from lucid.ops.reduction.sums import axis_of, expanded, float_dtype_of, kept_shape, reduced_dims, sum, unreduced
 from lucid.ops.shape.broadcasting import broadcast_tensors
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
+    from lucid.backend.dtype import dtype as Dtype
+    from lucid.ops.base.dims import Dims, Sizes
     from lucid.tensor import Tensor
 
 
@@ -31,7 +41,7 @@ class OrderError(LucidError, RuntimeError, ValueError):
 
 
 @primitive
-def _reciprocal_or_zero(xp: Any, x: Array) -> Array:
+def _reciprocal_or_zero(xp: ModuleType, x: Array) -> Array:
     """Return ``1 / x``, and 0 where `x` is 0."""
     return xp.where(x == 0, x, xp.reciprocal(x))
 
@@ -40,11 +50,11 @@ _reciprocal_or_zero.cuda(Elementwise("spread", "ReciprocalOrZero"))
 
 
 @_reciprocal_or_zero.vjp
-def _reciprocal_or_zero_vjp(m: Any, grad: Any, out: Any) -> Any:
+def _reciprocal_or_zero_vjp(m: Namespace, grad: Array, out: Array) -> Any:
     return m.neg(m.mul(grad, m.mul(out, out)))
 
 
-def _logsumexp_of(xp: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _logsumexp_of(xp: ModuleType, x: Array, dim: Ints, keepdim: bool) -> Any:
     axis = axis_of(x, dim)
     if not x.size:
         return xp.log(xp.sum(x, axis, accumulation_dtype(x.dtype), None, keepdim))
@@ -58,7 +68,7 @@ def _logsumexp_of(xp: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
 
 
 @primitive
-def _logsumexp(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+def _logsumexp(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
     return astype(_logsumexp_of(xp, x, dim, keepdim), x.dtype)
 
 
@@ -66,52 +76,29 @@ LOG_SUM_EXP = Reduction("norms", "LogSumExp", lambda dtype: 2 * total_bytes(dtyp
 
 
 @_logsumexp.cuda
-def _logsumexp_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _logsumexp_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
     return LOG_SUM_EXP(x, dim, keepdim, x.dtype)
 
 
 _LOG_SUM_EXP_GRAD = Elementwise("spread", "LogSumExpGrad", "TTT")
 
 
-def _logsumexp_grad(grad: Any, x: Any, out: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _logsumexp_grad(grad: Array, x: Array, out: Array, dim: Ints, keepdim: bool) -> Any:
     kept = kept_shape(x.shape, dim)
     return _LOG_SUM_EXP_GRAD(grad.reshape(kept), x, out.reshape(kept))
 
 
 @_logsumexp.vjp("x", cuda=_logsumexp_grad)
-def _logsumexp_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, keepdim: Any) -> Any:
+def _logsumexp_vjp(m: Namespace, grad: Array, x: Array, out: Array, dim: Ints, keepdim: bool) -> Any:
     weights = m.exp(m.sub(x, unreduced(m, out, x.shape, dim, keepdim=keepdim)))
     return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), weights)
 
 
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    """Return ``log(sum(exp(x)))`` along `dim`, without overflow.
+def logsumexp(input: Tensor, dim: Sizes, keepdim: bool = False) -> Tensor:
+    """Return ``log(sum(exp(x)))`` along `dim`, without overflow; minus infinity where there is no element.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any real dtype; integers become the default floating-point dtype.
-    dim : int or tuple of int
-        The dimensions to sum over.
-    keepdim : bool
-        Whether these dimensions stay, with size 1.
+    Defined on real numbers; integers become the default floating-point dtype.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`; minus infinity where there is no element. Half types are computed in float32.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If a dimension is named twice.
-    DtypeError
-        If `input` is complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.logsumexp(lucid.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
@@ -122,7 +109,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     return _logsumexp(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
 
 
-def _norm_of(xp: Any, x: Any, p: float, axis: Any, keepdim: bool) -> Any:
+def _norm_of(xp: ModuleType, x: Array, p: float, axis: Ints | None, keepdim: bool) -> Any:
     work = accumulation_dtype(x.dtype)
     if p == 2:
         if axis is None and not keepdim and x.flags.c_contiguous:
@@ -140,7 +127,7 @@ def _norm_of(xp: Any, x: Any, p: float, axis: Any, keepdim: bool) -> Any:
 
 
 @primitive
-def _norm(xp: Any, x: Array, *, p: float, dim: tuple[int, ...], keepdim: bool) -> Array:
+def _norm(xp: ModuleType, x: Array, *, p: float, dim: Ints, keepdim: bool) -> Array:
     return astype(_norm_of(xp, x, p, axis_of(x, dim), keepdim), x.dtype)
 
 
@@ -152,7 +139,7 @@ ORDERS = {0.0: 0, 1.0: 1, 2.0: 2}
 
 
 @_norm.cuda
-def _norm_cuda(x: Any, *, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _norm_cuda(x: Array, *, p: float, dim: Ints, keepdim: bool) -> Any:
     if math.isinf(p):
         return (LARGEST_SIZE if p > 0 else SMALLEST_SIZE)(x, dim, keepdim, x.dtype)
     return NORM(x, dim, keepdim, x.dtype, p, ORDERS.get(p, 3))
@@ -168,7 +155,7 @@ SIZES = 1
 WITHOUT_DIVISION = {0.0, 1.0, math.inf, -math.inf}
 
 
-def _norm_grad(grad: Any, x: Any, out: Any, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _norm_grad(grad: Array, x: Array, out: Array, p: float, dim: Ints, keepdim: bool) -> Any:
     kept = kept_shape(x.shape, dim)
     grad, out = grad.reshape(kept), out.reshape(kept)
     if p == 2:
@@ -182,7 +169,7 @@ def _norm_grad(grad: Any, x: Any, out: Any, p: float, dim: tuple[int, ...], keep
 
 
 @_norm.vjp("x", cuda=_norm_grad)
-def _norm_vjp(m: Any, grad: Any, x: Any, out: Any, p: Any, dim: Any, keepdim: Any) -> Any:
+def _norm_vjp(m: Namespace, grad: Array, x: Array, out: Array, p: float, dim: Ints, keepdim: bool) -> Any:
     if x.dtype.itemsize == 2 and p not in WITHOUT_DIVISION:
         # the reciprocal of a small norm is beyond float16
         return in_float32(_norm_vjp, m, (grad, x, out), p, dim, keepdim)
@@ -196,7 +183,7 @@ def _norm_vjp(m: Any, grad: Any, x: Any, out: Any, p: Any, dim: Any, keepdim: An
         return m.zeros_like(x)
     sign = m.sgn(x)
     if p == 1:
-        return m.mul(spread(m, grad, x.shape, dim, keepdim=keepdim), sign)
+        return m.mul(expanded(m, grad, x.shape, dim, keepdim=keepdim), sign)
     if math.isinf(p):
         return m.mul(m.mul(back(grad), sign), m.share(m.abs(x), back(out), dim=dim))
     # x / |x| * (|x| / norm) ** (p - 1), and 0 where x is 0: there the power of a p below 1 is infinite
@@ -205,42 +192,14 @@ def _norm_vjp(m: Any, grad: Any, x: Any, out: Any, p: Any, dim: Any, keepdim: An
     return m.mul(m.mul(back(grad), sign), slope)
 
 
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+def norm(
+    input: Tensor, p: float | str = "fro", dim: Dims = None, keepdim: bool = False, dtype: Dtype | None = None
+) -> Tensor:
     """Return the norm ``sum(|x| ** p) ** (1 / p)`` of all elements, or of those along `dim`, as one vector.
 
-    Parameters
-    ----------
-    input : Tensor
-        Real floating-point, of any shape.
-    p : float or ``"fro"``
-        The order: ``"fro"`` means 2; infinity gives the largest, minus infinity the smallest absolute value, 0 the
-        number of elements that are not zero.
-    dim : int, tuple of int or None
-        The dimensions to reduce; None, and an empty tuple, for all.
-    keepdim : bool
-        Whether these dimensions stay, with size 1.
-    dtype : dtype, optional
-        Of the result, and of `input` before it is reduced.
+    The order `p` is a number, or ``"fro"`` for 2; anything else raises an OrderError. Infinity gives the largest, minus
+    infinity the smallest absolute value, 0 the number of elements that are not zero. The gradient of a norm of 0 is 0.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`; where a norm of order 2 is 0, its gradient is 0. Half types are accumulated in
-        float32.
-
-    Raises
-    ------
-    DtypeError
-        If the dtype is an integer type, bool or complex.
-    OrderError
-        If `p` is neither a number nor ``"fro"``.
-    IndexOutOfRangeError
-        If there is no such dimension, or no element along it for an infinite order.
-    ShapeError
-        If a dimension is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.tensor([[3.0, -4.0], [0.0, 0.0]])
     >>> lucid.norm(x), lucid.norm(x, 1, dim=1), lucid.norm(x, float("inf"))
@@ -250,46 +209,23 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         p = 2
     elif isinstance(p, str | bool | None):
         raise OrderError(f"norm: expected p to be a number or 'fro', got {p!r}")
-    p = as_number(p, "p")
+    order = float(as_number(p, "p"))
     x = tensor_operand(input)
     if float_dtype_of(x, "norm", dtype).is_complex:
         raise DtypeError("norm: complex tensors are not supported; take their abs() first")
     if dtype is not None:
         x = cast_to(x, as_dtype(dtype))
     dims = reduced_dims(dim, x.array.ndim)
-    if math.isinf(p):
+    if math.isinf(order):
         check_ordered(x, "norm", dims)
-    return _norm(x, p=float(p), dim=dims, keepdim=as_bool(keepdim, "keepdim"))
+    return _norm(x, p=order, dim=dims, keepdim=as_bool(keepdim, "keepdim"))
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """Return `input` divided by its norm along `dim`, ``x / max(norm(x), eps)``.
+def normalize(input: Tensor, p: float = 2.0, dim: Sizes = 1, eps: float = 1e-12) -> Tensor:
+    """Return `input` divided by its norm of order `p` along `dim`, ``x / max(norm(x), eps)``.
 
-    Parameters
-    ----------
-    input : Tensor
-        Real floating-point, of any shape.
-    p : float
-        The order of the norm.
-    dim : int or tuple of int
-        The dimensions along which the vectors lie.
-    eps : float
-        What is divided by at least.
+    `eps` is what is divided by at least.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    DtypeError
-        If the dtype is an integer type, bool or complex.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.nn.functional.normalize(lucid.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
@@ -298,33 +234,11 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """Return the cosine of the angle between vectors, ``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))``.
+    """Return the cosine of the angle between vectors along `dim`, ``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))``.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor
-        Real floating-point; they broadcast against each other.
-    dim : int
-        The dimension along which the vectors lie.
-    eps : float
-        What the lengths count as at least.
+    `x1` and `x2` broadcast against each other; their lengths count as `eps` at least. It is computed in float32
+    for half types.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape without `dim`. Half types are computed in float32.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes cannot be broadcast.
-    DtypeError
-        If the dtype is an integer type, bool or complex.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.cosine_similarity(lucid.tensor([[1.0, 0.0]]), lucid.tensor([[1.0, 1.0]]))
     tensor([0.7071])

@@ -1,4 +1,10 @@
-"""Order: sorting, the largest elements, distinct elements, places in sorted rows."""
+"""Order: sorting, the largest elements, distinct elements, indices in sorted rows; and what holds for all of it.
+
+- `input` holds real numbers, and a NaN counts as larger than any. Complex numbers raise a DtypeError.
+- Elements are ordered along one dimension, `dim`, in ascending order, or with `descending` from the largest on. Equal
+  elements keep their order, and results are in order: `stable` and `sorted` are accepted for PyTorch's sake.
+- Indices and counts are int64. A dimension that is not there raises an IndexOutOfRangeError.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +17,16 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
 from lucid.backend.device import device_of
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
-from lucid.ops.base.dims import dim_in
+from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.promotion import accumulation_dtype, array_of, tensor_dtype
 from lucid.ops.base.scalars import as_bool, as_int
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 
@@ -25,14 +34,14 @@ class sort_result(NamedTuple):
     """Sorted values and where they came from."""
 
     values: Any
-    indices: Any
+    indices: Array
 
 
 class topk_result(NamedTuple):
     """The largest or smallest values and where they came from."""
 
     values: Any
-    indices: Any
+    indices: Array
 
 
 def comparable(x: Array) -> Array:
@@ -42,18 +51,18 @@ def comparable(x: Array) -> Array:
     return x.astype(accumulation_dtype(x.dtype), copy=False)
 
 
-def order_of(xp: Any, x: Array, dim: int, *, descending: bool) -> Array:
+def order_of(xp: ModuleType, x: Array, dim: int, *, descending: bool) -> Array:
     """Return the indices that sort `x` along a dimension; equal elements keep their order, NaN counts as largest."""
     if not x.ndim:
         return xp.zeros((), np.int64)
     values = comparable(x)
     if not descending:
         return xp.argsort(values, axis=dim, kind="stable")
-    turned = (*(slice(None),) * dim, slice(None, None, -1))
+    turned = along(dim, slice(None, None, -1))
     return x.shape[dim] - 1 - xp.argsort(values[turned], axis=dim, kind="stable")[turned]
 
 
-def gradient_of_chosen(m: Any, grad: Any, indices: Any, shape: tuple[int, ...], dim: int) -> Any:
+def gradient_of_chosen(m: Namespace, grad: Array, indices: Array, shape: Ints, dim: int) -> Any:
     """Return the gradient of an input of which each chosen element stands once among the outputs."""
     if not shape:  # one element, or none was asked for
         return m.sum_to(grad, shape=())
@@ -61,41 +70,40 @@ def gradient_of_chosen(m: Any, grad: Any, indices: Any, shape: tuple[int, ...], 
 
 
 @primitive(outputs=("values", "indices"))
-def _sort(xp: Any, x: Array, *, dim: int, descending: bool) -> tuple[Array, Array]:
+def _sort(xp: ModuleType, x: Array, *, dim: int, descending: bool) -> tuple[Array, Array]:
     order = order_of(xp, x, dim, descending=descending)
     return xp.take_along_axis(x, order, dim) if x.ndim else x.copy(), order
 
 
 @_sort.vjp
-def _sort_vjp(m: Any, grad: list[Any], indices: Any, x_shape: tuple[int, ...], dim: int) -> Any:
+def _sort_vjp(m: Namespace, grad: list[Array | None], indices: Array, x_shape: Ints, dim: int) -> Any:
     return gradient_of_chosen(m, grad[0], indices, x_shape, dim)
 
 
 @primitive(outputs=("values", "indices"))
-def _topk(xp: Any, x: Array, *, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+def _topk(xp: ModuleType, x: Array, *, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     if not x.ndim:
         return (x.copy(), order_of(xp, x, dim, descending=largest)) if k else (x.reshape(1)[:0], xp.zeros(0, np.int64))
     size = x.shape[dim]
-    ahead = (slice(None),) * dim
     # CuPy's partition believes that the lanes of a warp run in step, which CUDA does not promise
     if k and 4 * k < size and xp is np:
         edge = size - k if largest else k - 1
-        near = (*ahead, slice(edge, None) if largest else slice(k))
-        # ascending places: equal elements stay in order
-        places = xp.sort(xp.argpartition(comparable(x), edge, axis=dim)[near], axis=dim)
-        chosen = xp.take_along_axis(x, places, dim)
-        order = xp.take_along_axis(places, order_of(xp, chosen, dim, descending=largest), dim)
+        near = along(dim, slice(edge, None) if largest else slice(k))
+        # ascending indices: equal elements stay in order
+        indices = xp.sort(xp.argpartition(comparable(x), edge, axis=dim)[near], axis=dim)
+        chosen = xp.take_along_axis(x, indices, dim)
+        order = xp.take_along_axis(indices, order_of(xp, chosen, dim, descending=largest), dim)
     else:
-        order = order_of(xp, x, dim, descending=largest)[(*ahead, slice(k))]
+        order = order_of(xp, x, dim, descending=largest)[along(dim, slice(k))]
     return xp.take_along_axis(x, order, dim), order
 
 
 @_topk.vjp
-def _topk_vjp(m: Any, grad: list[Any], indices: Any, x_shape: tuple[int, ...], dim: int) -> Any:
+def _topk_vjp(m: Namespace, grad: list[Array | None], indices: Array, x_shape: Ints, dim: int) -> Any:
     return gradient_of_chosen(m, grad[0], indices, x_shape, dim)
 
 
-def check_real(input: Any, name: str) -> None:
+def check_real(input: Tensor, name: str) -> None:
     """Raise for complex numbers, which have no order."""
     if array_of(input).dtype.kind == "c":
         raise DtypeError(f"{name}: complex numbers have no order, got {input.array.dtype.name}; sort .abs() or .real")
@@ -104,31 +112,8 @@ def check_real(input: Any, name: str) -> None:
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> sort_result:
     """Return the elements of `input` in order along a dimension, and where they came from.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of real numbers; NaN counts as largest.
-    dim : int
-        The dimension.
-    descending : bool
-        Whether the largest comes first.
-    stable : bool
-        Accepted for compatibility: equal elements always keep their order.
+    The result is a named tuple (values, indices).
 
-    Returns
-    -------
-    sort_result
-        Named tuple of `values`, of the dtype of `input`, and int64 `indices`.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    DtypeError
-        If the elements are complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.sort(lucid.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
@@ -143,31 +128,6 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort `input` along a dimension.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of real numbers; NaN counts as largest.
-    dim : int
-        The dimension.
-    descending : bool
-        Whether the largest comes first.
-    stable : bool
-        Accepted for compatibility: equal elements always keep their order.
-
-    Returns
-    -------
-    Tensor
-        int64, of the shape of `input`.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    DtypeError
-        If the elements are complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.argsort(lucid.tensor([3, 1, 2]), descending=True)
     tensor([0, 2, 1])
@@ -180,35 +140,11 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> topk_result:
-    """Return the `k` largest or smallest elements along a dimension, in order, and where they came from.
+    """Return the `k` largest, or without `largest` smallest, elements along a dimension in order, and their indices.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of real numbers; NaN counts as largest. Of equal elements, any may be chosen.
-    k : int
-        How many.
-    dim : int
-        The dimension.
-    largest : bool
-        Whether the largest or the smallest.
-    sorted : bool
-        Accepted for compatibility: the result is always in order.
+    The result is a named tuple (values, indices). Of equal elements, any may be chosen; where there are fewer than `k`,
+    an IndexOutOfRangeError is raised.
 
-    Returns
-    -------
-    topk_result
-        Named tuple of `values`, of the dtype of `input`, and int64 `indices`.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension, or it has fewer than `k` elements.
-    DtypeError
-        If the elements are complex.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.topk(lucid.tensor([3.0, 1.0, 2.0]), 2).values
     tensor([3., 2.])
@@ -232,34 +168,11 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """Return the distinct elements of `input` in ascending order.
+    """Return the distinct elements of `input`, or slices along `dim`, in ascending order; every NaN is distinct.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape. Every NaN counts as distinct. On CUDA the call waits for the device to count them.
-    sorted : bool
-        Accepted for compatibility: the result is always in order.
-    return_inverse : bool
-        Whether to return also for each element of `input` which of the distinct ones it is.
-    return_counts : bool
-        Whether to return also how often each occurs.
-    dim : int, optional
-        Distinct slices along this dimension, in the place of elements.
+    With `return_inverse` comes for each element of `input` which of them it is, with `return_counts` how often each
+    occurs. On CUDA the call waits for the device to count them.
 
-    Returns
-    -------
-    Tensor, or tuple of Tensor
-        The distinct elements; int64 indices, of the shape of `input`, if `return_inverse`; int64 counts if
-        `return_counts`.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.unique(lucid.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
@@ -283,37 +196,19 @@ def unique(
 
 @on_one_device
 def searchsorted(
-    sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None
+    sorted_sequence: Tensor,
+    input: Tensor | Number,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
 ) -> Tensor:
-    """Return where to insert values so that sorted rows stay sorted.
+    """Return where to insert `input`, a tensor or a number, so that ascending rows stay so, in the shape of `input`.
 
-    Parameters
-    ----------
-    sorted_sequence : Tensor
-        Ascending along the last dimension: one row, or as many as `input` has.
-    input : Tensor or number
-        The values.
-    out_int32 : bool
-        Whether the result is int32 in place of int64.
-    right : bool
-        Whether to insert behind equal elements.
-    side : str, optional
-        ``"left"`` or ``"right"``, the same as `right`.
+    `sorted_sequence` is one row, or as many along its last dimension as `input` has; else a ShapeError is raised.
+    `right`, or the `side` ``"right"`` and not ``"left"``, inserts behind equal elements. With `out_int32` the result is
+    int32.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If there are several rows, not as many as in `input`.
-    ValueError
-        If `side` is something else, or is ``"left"`` with `right`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.searchsorted(lucid.tensor([1, 3, 5]), lucid.tensor([3, 6]))
     tensor([1, 3])
@@ -338,36 +233,19 @@ def searchsorted(
             f"{list(rows.shape)} and {list(values.shape)}"
         )
     out = xp.empty(values.shape, dtype)
-    for place in np.ndindex(*rows.shape[:-1]):
-        out[place] = xp.searchsorted(rows[place], values[place], where)
+    for index in np.ndindex(*rows.shape[:-1]):
+        out[index] = xp.searchsorted(rows[index], values[index], where)
     return wrap(out)
 
 
 @on_one_device
-def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
-    """Return how often each of 0, 1, ... occurs, or the sum of its weights.
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """Return how often each of 0, 1, ... occurs in one dimension of integers, or the sum of its `weights`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Integers of zero or more, in one dimension. On CUDA the call waits for the device to find the largest.
-    weights : Tensor, optional
-        Of the same shape.
-    minlength : int
-        The least length of the result.
+    The result has `minlength` elements at least. Sums are float32 if the weights are, else float64, and have no
+    derivative. Anything but integers of zero or more, in one dimension, and weights of another shape raise a
+    ShapeError. On CUDA the call waits for the device to find the largest.
 
-    Returns
-    -------
-    Tensor
-        int64 counts; with weights float32 sums if they are float32, else float64. Not differentiable.
-
-    Raises
-    ------
-    DtypeError, ShapeError
-        If the input does not hold integers of zero or more in one dimension, or the weights differ in shape.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.bincount(lucid.tensor([0, 2, 2]))
     tensor([1, 0, 2])

@@ -3,8 +3,8 @@
 What holds for all reductions says `lucid.ops.reduction.sums`.
 
 Variance and deviation are defined on floating-point numbers. `correction` is what is taken off the number of elements,
-1 by default: the result is NaN or infinite where nothing is left. `unbiased` says the same as a bool, also in the place
-of `dim`: True is 1, False is 0. Both at once raise a CorrectionError.
+1 by default: the result is NaN or infinite where nothing is left. `unbiased` says the same as a bool, also as `dim`:
+True is 1, False is 0. Both at once raise a CorrectionError.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.primitive import primitive
+from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.backend.arrays import astype
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.reduction import Reduction, sum_over, total_bytes
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.base.dims import dim_in
-from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, in_float32
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.reduction.extremes import ValuesIndices, check_ordered, element_at
@@ -28,7 +28,11 @@ from lucid.ops.reduction.sums import axis_of, count_of, float_dtype_of, mean_vjp
 from lucid.ops.shape.reshape import reshape, unsqueeze
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
+    from lucid.ops.base.dims import Dims
     from lucid.tensor import Tensor
 
 
@@ -36,7 +40,7 @@ class CorrectionError(LucidError, RuntimeError, ValueError):
     """`unbiased` and `correction`, two names of one setting, are both given."""
 
 
-def _freedom(shape: tuple[int, ...], dim: tuple[int, ...], correction: float) -> float:
+def _freedom(shape: Ints, dim: Ints, correction: float) -> float:
     """Return what the sum of squares is divided by."""
     return max(float(count_of(shape, dim) - correction), 0.0)
 
@@ -45,7 +49,7 @@ def _freedom(shape: tuple[int, ...], dim: tuple[int, ...], correction: float) ->
 LEAST_SQUARES = 1e-30
 
 
-def _variance(xp: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+def _variance(xp: ModuleType, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
     """Return the variance; in float64 where the squares leave the range of float32, which their root may not."""
     work = accumulation_dtype(x.dtype)
     axis = axis_of(x, dim)
@@ -56,7 +60,11 @@ def _variance(xp: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim:
     return squares / _freedom(x.shape, dim, correction)
 
 
-def out_of_range(squares: Any) -> bool:
+def _deviation(xp: ModuleType, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
+    return xp.sqrt(_variance(xp, x, dim, correction, keepdim))
+
+
+def out_of_range(squares: Array) -> bool:
     """Whether one of the sums of squares is so small that squares are missing, or infinite."""
     if squares.ndim and squares.size:
         return not (np.minimum.reduce(squares, None) >= LEAST_SQUARES and np.maximum.reduce(squares, None) < np.inf)
@@ -68,14 +76,36 @@ MOMENTS = Reduction("statistics", "Moments", lambda dtype: 8 + 2 * total_bytes(d
 VARIANCE, DEVIATION = range(2)
 
 
-@primitive
-def _var(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
-    return astype(_variance(xp, x, dim, correction, keepdim), x.dtype)
+def _spread(name: str, flavour: int) -> tuple[Primitive, Primitive]:
+    """Return the primitives of the variance or the deviation, alone and with the mean."""
+    spread_of = _deviation if flavour == DEVIATION else _variance
+
+    def alone(xp: ModuleType, x: Array, *, dim: Ints, correction: float, keepdim: bool) -> Array:
+        return astype(spread_of(xp, x, dim, correction, keepdim), x.dtype)
+
+    def alone_cuda(x: Array, *, dim: Ints, correction: float, keepdim: bool) -> Any:
+        return MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), flavour)
+
+    def both(xp: ModuleType, x: Array, *, dim: Ints, correction: float, keepdim: bool) -> tuple[Array, Array]:
+        mean = xp.sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim) / count_of(x.shape, dim)
+        return xp.asarray(spread_of(xp, x, dim, correction, keepdim), x.dtype), xp.asarray(mean, x.dtype)
+
+    def both_cuda(x: Array, *, dim: Ints, correction: float, keepdim: bool) -> Any:
+        out = alone_cuda(x, dim=dim, correction=correction, keepdim=keepdim)
+        mean = sum_over(x, dim, keepdim, x.dtype, float(count_of(x.shape, dim)))
+        return NotImplemented if out is NotImplemented or mean is NotImplemented else (out, mean)
+
+    ops = (
+        Primitive(alone, name=name),
+        Primitive(both, name=f"{name}_mean", outputs=("out", "mean"), differentiable=(0, 1)),
+    )
+    for op, kernel in zip(ops, (alone_cuda, both_cuda), strict=True):
+        op.cuda(kernel)
+    return ops
 
 
-@_var.cuda
-def _var_cuda(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    return MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), VARIANCE)
+_var, _var_mean = _spread("var", VARIANCE)
+_std, _std_mean = _spread("std", DEVIATION)
 
 
 _VARIANCE_GRAD = Elementwise("spread", "VarianceGrad", "TTTS")
@@ -83,18 +113,18 @@ _DEVIATION_GRAD = Elementwise("spread", "DeviationGrad", "TTTT")
 _SCALED = Elementwise("elementwise", "Mul", "TS")
 
 
-def _kept_mean(x: Any, dim: tuple[int, ...]) -> Any:
+def _kept_mean(x: Array, dim: Ints) -> Any:
     return sum_over(x, dim, True, x.dtype, float(count_of(x.shape, dim)))
 
 
-def _var_grad_cuda(grad: Any, x: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+def _var_grad_cuda(grad: Array, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
     freedom, mean = _freedom(x.shape, dim, correction), _kept_mean(x, dim)
     if not freedom or mean is NotImplemented:
         return NotImplemented
     return _VARIANCE_GRAD(grad.reshape(mean.shape), x, mean, 2 / freedom)
 
 
-def _std_grad_cuda(grad: Any, x: Any, out: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+def _std_grad_cuda(grad: Array, x: Array, out: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
     freedom, mean = _freedom(x.shape, dim, correction), _kept_mean(x, dim)
     if not freedom or mean is NotImplemented:
         return NotImplemented
@@ -102,23 +132,13 @@ def _std_grad_cuda(grad: Any, x: Any, out: Any, dim: tuple[int, ...], correction
 
 
 @_var.vjp("x", cuda=_var_grad_cuda)
-def _var_vjp(m: Any, grad: Any, x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+def _var_vjp(m: Namespace, grad: Array, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
     grad = m.div(grad, 0.5 * _freedom(x.shape, dim, correction))
     return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
 
 
-@primitive
-def _std(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
-    return astype(xp.sqrt(_variance(xp, x, dim, correction, keepdim)), x.dtype)
-
-
-@_std.cuda
-def _std_cuda(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    return MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), DEVIATION)
-
-
 @_std.vjp("x", cuda=_std_grad_cuda)
-def _std_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+def _std_vjp(m: Namespace, grad: Array, x: Array, out: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
     if x.dtype.itemsize == 2:
         # the reciprocal of a small deviation is beyond float16
         return in_float32(_std_vjp, m, (grad, x, out), dim, correction, keepdim)
@@ -126,77 +146,52 @@ def _std_vjp(m: Any, grad: Any, x: Any, out: Any, dim: Any, correction: Any, kee
     return m.mul(unreduced(m, grad, x.shape, dim, keepdim=keepdim), m.sub(x, m.mean(x, dim=dim, keepdim=True)))
 
 
-def _with_mean(xp: Any, x: Any, spread_out: Any, dim: tuple[int, ...], keepdim: bool) -> tuple[Array, Array]:
-    """Return a variance or deviation, and the mean, as arrays of the dtype of `x`."""
-    mean = xp.sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim) / count_of(x.shape, dim)
-    return xp.asarray(spread_out, x.dtype), xp.asarray(mean, x.dtype)
-
-
-@primitive(outputs=("out", "mean"), differentiable=(0, 1))
-def _var_mean(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Array, Array]:
-    return _with_mean(xp, x, _variance(xp, x, dim, correction, keepdim), dim, keepdim)
-
-
-@primitive(outputs=("out", "mean"), differentiable=(0, 1))
-def _std_mean(xp: Any, x: Array, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Array, Array]:
-    return _with_mean(xp, x, xp.sqrt(_variance(xp, x, dim, correction, keepdim)), dim, keepdim)
-
-
-def _both_cuda(flavour: int) -> Any:
-    def both(x: Any, *, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-        spread_out = MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), flavour)
-        mean = sum_over(x, dim, keepdim, x.dtype, float(count_of(x.shape, dim)))
-        return NotImplemented if spread_out is NotImplemented or mean is NotImplemented else (spread_out, mean)
-
-    return both
-
-
-_var_mean.cuda(_both_cuda(VARIANCE))
-_std_mean.cuda(_both_cuda(DEVIATION))
-
-
-def _added(m: Any, one: Any, other: Any) -> Any:
+def _added(m: Namespace, one: Array | None, other: Array | None) -> Any:
     return other if one is None else one if other is None else m.add(one, other)
 
 
 @_var_mean.vjp("x")
-def _var_mean_vjp(m: Any, grad: list[Any], x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+def _var_mean_vjp(m: Namespace, grad: list[Array | None], x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
     spread_part = None if grad[0] is None else _var_vjp(m, grad[0], x, dim, correction, keepdim)
     return _added(m, spread_part, None if grad[1] is None else mean_vjp(m, grad[1], x.shape, dim, keepdim))
 
 
 @_std_mean.vjp("x")
-def _std_mean_vjp(m: Any, grad: list[Any], x: Any, out: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+def _std_mean_vjp(
+    m: Namespace, grad: list[Array | None], x: Array, out: Array, dim: Ints, correction: float, keepdim: bool
+) -> Any:
     spread_part = None if grad[0] is None else _std_vjp(m, grad[0], x, out, dim, correction, keepdim)
     return _added(m, spread_part, None if grad[1] is None else mean_vjp(m, grad[1], x.shape, dim, keepdim))
 
 
 @primitive
-def _median_place(xp: Any, x: Array, *, dim: int) -> Array:
+def _median_index(xp: ModuleType, x: Array, *, dim: int) -> Array:
     """Return where the lower median along `dim` is; a NaN counts as the median of what it is in."""
     order = order_of(xp, x, dim, descending=False)
-    place = xp.take(order, (x.shape[dim] - 1) // 2, axis=dim)
+    index = xp.take(order, (x.shape[dim] - 1) // 2, axis=dim)
     if x.dtype.kind not in "fV":
-        return place
+        return index
     unknown = xp.isnan(x)
-    return xp.where(xp.any(unknown, dim), xp.argmax(unknown, dim), place)
+    return xp.where(xp.any(unknown, dim), xp.argmax(unknown, dim), index)
 
 
 @primitive
-def _median(xp: Any, x: Array) -> Array:
+def _median(xp: ModuleType, x: Array) -> Array:
     """Return the lower median of all elements; NaN of none, and where one is NaN."""
     flat = x.reshape(-1)
     if not flat.size:
         return xp.full((), np.nan, x.dtype)
-    return flat[(_median_place.reference(xp, flat, dim=0), ...)]
+    return flat[(_median_index.reference(xp, flat, dim=0), ...)]
 
 
 @_median.vjp
-def _median_vjp(m: Any, grad: Any, x: Any, out: Any) -> Any:
+def _median_vjp(m: Namespace, grad: Array, x: Array, out: Array) -> Any:
     return m.mul(grad, m.share(x, out, dim=tuple(range(len(x.shape)))))
 
 
-def _spread_of(op: Any, name: str, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+def _spread_of(
+    op: Primitive, name: str, input: Tensor, dim: Dims, unbiased: bool | None, keepdim: bool, correction: float | None
+) -> Any:
     """Return the variance or the deviation, with the settings in any of PyTorch's forms."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -215,7 +210,7 @@ def _spread_of(op: Any, name: str, input: Any, dim: Any, unbiased: Any, keepdim:
 
 def var(
     input: Tensor,
-    dim: Any = None,
+    dim: Dims = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -235,7 +230,7 @@ def var(
 
 def std(
     input: Tensor,
-    dim: Any = None,
+    dim: Dims = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -254,7 +249,7 @@ def std(
 
 def var_mean(
     input: Tensor,
-    dim: Any = None,
+    dim: Dims = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -273,7 +268,7 @@ def var_mean(
 
 def std_mean(
     input: Tensor,
-    dim: Any = None,
+    dim: Dims = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -309,8 +304,8 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     ndim = x.array.ndim
     axis = dim_in(dim, ndim)
     check_ordered(x, "median", (axis,) if ndim else ())
-    place = _median_place(x if ndim else reshape(x, 1), dim=axis)
-    values = element_at(x, place, dim=axis, keepdim=False)
+    index = _median_index(x if ndim else reshape(x, 1), dim=axis)
+    values = element_at(x, index, dim=axis, keepdim=False)
     if keepdim and ndim:
-        return ValuesIndices(unsqueeze(values, axis), unsqueeze(place, axis))
-    return ValuesIndices(values, place)
+        return ValuesIndices(unsqueeze(values, axis), unsqueeze(index, axis))
+    return ValuesIndices(values, index)

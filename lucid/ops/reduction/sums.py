@@ -25,18 +25,24 @@ from lucid.cuda.launch.kernels import C_TYPES
 from lucid.cuda.launch.reduction import Reduction, sum_over
 from lucid.errors import DtypeError
 from lucid.ops.base.dims import dims_in
-from lucid.ops.base.elementwise import tensor_operand
+from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.elementwise.nonfinite import isnan
 from lucid.ops.elementwise.selection import where
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.autograd.recording.primitive import Primitive
+    from lucid.backend.arrays import Array, Ints
+    from lucid.backend.dtype import dtype as Dtype
+    from lucid.ops.base.dims import Dims
     from lucid.tensor import Tensor
 
 
-def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...]:
+def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     """Return the dimensions that `dim` names, counted from the left; None and an empty tuple name all of them."""
     if dim is None or (isinstance(dim, tuple | list) and not dim):
         return tuple(range(ndim))
@@ -44,39 +50,33 @@ def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     return named if ndim else ()
 
 
-def axis_of(x: Any, dim: tuple[int, ...]) -> Any:
+def axis_of(x: Array, dim: Ints) -> Any:
     """Return `dim` as NumPy's reductions take it fastest: None if it names all dimensions."""
     return None if len(dim) == x.ndim else dim
 
 
-def count_of(shape: tuple[int, ...], dim: tuple[int, ...]) -> int:
+def count_of(shape: Ints, dim: Ints) -> int:
     """Return how many elements go into each result of a reduction."""
     return math.prod([shape[d] for d in dim])
 
 
-def kept_shape(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
+def kept_shape(shape: Ints, dim: Ints) -> tuple[int, ...]:
     """Return `shape` with size 1 in the reduced dimensions."""
     return tuple([1 if d in dim else size for d, size in enumerate(shape)])
 
 
-def unreduced(m: Any, x: Any, shape: tuple[int, ...], dim: tuple[int, ...], *, keepdim: bool) -> Any:
+def unreduced(m: Namespace, x: Array, shape: Ints, dim: Ints, *, keepdim: bool) -> Any:
     """Return the result of a reduction of `shape`, or its gradient, so that it broadcasts against what was reduced."""
     return x if keepdim or len(dim) == len(shape) else m.reshape(x, shape=kept_shape(shape, dim))
 
 
-def spread(m: Any, grad: Any, shape: tuple[int, ...], dim: tuple[int, ...], *, keepdim: bool) -> Any:
+def expanded(m: Namespace, grad: Array, shape: Ints, dim: Ints, *, keepdim: bool) -> Any:
     """Return the gradient of a sum: the same for each element that went into it."""
     return m.expand(unreduced(m, grad, shape, dim, keepdim=keepdim), shape=shape)
 
 
-def float_dtype_of(x: Any, name: str, dtype: Any = None) -> Any:
-    """Return lucid's dtype of an op that only floating-point and complex numbers have.
-
-    Raises
-    ------
-    DtypeError
-        If it is an integer type or bool.
-    """
+def float_dtype_of(x: Tensor, name: str, dtype: Dtype | None = None) -> Any:
+    """Return lucid's dtype of an op of floating-point and complex numbers; a DtypeError for integers and bools."""
     wanted = dtype_of(x.array) if dtype is None else as_dtype(dtype)
     if wanted.category < 2:
         what = "Input dtype" if dtype is None else "Optional dtype"
@@ -87,7 +87,7 @@ def float_dtype_of(x: Any, name: str, dtype: Any = None) -> Any:
     return wanted
 
 
-def of_category(x: Any, dtype: Any) -> Any:
+def of_category(x: Tensor, dtype: Dtype) -> Tensor:
     """Return `x`, cast to `dtype` first where NumPy would refuse to accumulate it there."""
     return cast_to(x, dtype) if dtype_of(x.array).category > dtype.category else x
 
@@ -96,29 +96,29 @@ def of_category(x: Any, dtype: Any) -> Any:
 _add_reduce: Any = np.add.reduce
 
 
-def _sum_cpu(x: Array, *, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
+def _sum_cpu(x: Array, *, dim: Ints, keepdim: bool, dtype: np.dtype[Any]) -> Array:
     total = _add_reduce(x, axis_of(x, dim), accumulation_dtype(dtype), None, keepdim)
     return total if total.dtype == dtype else astype(total, dtype)
 
 
 @primitive(cpu=_sum_cpu)
-def _sum(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
+def _sum(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool, dtype: np.dtype[Any]) -> Array:
     return astype(xp.sum(x, axis_of(x, dim), accumulation_dtype(dtype), None, keepdim), dtype)
 
 
-@_sum.cuda
-def _sum_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    return sum_over(x, dim, keepdim, dtype)
+_sum.cuda(sum_over)
 
 
 @_sum.vjp
-def _sum_vjp(m: Any, grad: Any, x_shape: Any, x_dtype: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
+def _sum_vjp(
+    m: Namespace, grad: Array, x_shape: Ints, x_dtype: np.dtype[Any], dim: Ints, keepdim: bool, dtype: np.dtype[Any]
+) -> Any:
     if dtype != x_dtype:
         grad = m.cast(grad, dtype=x_dtype)
-    return spread(m, grad, x_shape, dim, keepdim=keepdim)
+    return expanded(m, grad, x_shape, dim, keepdim=keepdim)
 
 
-def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Tensor:
     """Return the sum of all elements, or of those along `dim`; 0 where there are none.
 
     Integers and bools are summed in int64.
@@ -136,30 +136,30 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return _sum(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"), dtype=wanted.numpy)
 
 
-def _mean_cpu(x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+def _mean_cpu(x: Array, *, dim: Ints, keepdim: bool) -> Array:
     total = _add_reduce(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim)
     mean = np.divide(total, count_of(x.shape, dim))
     return mean if mean.dtype == x.dtype else astype(mean, x.dtype)
 
 
 @primitive(cpu=_mean_cpu)
-def _mean(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+def _mean(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
     total = xp.sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim)
     return astype(total / count_of(x.shape, dim), x.dtype)
 
 
 @_mean.cuda
-def _mean_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _mean_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
     return sum_over(x, dim, keepdim, x.dtype, float(count_of(x.shape, dim)))
 
 
 @_mean.vjp
-def mean_vjp(m: Any, grad: Any, x_shape: Any, dim: Any, keepdim: Any) -> Any:
+def mean_vjp(m: Namespace, grad: Array, x_shape: Ints, dim: Ints, keepdim: bool) -> Any:
     """Return the gradient of a mean: the same for each element that went into it."""
-    return spread(m, m.div(grad, float(count_of(x_shape, dim))), x_shape, dim, keepdim=keepdim)
+    return expanded(m, m.div(grad, float(count_of(x_shape, dim))), x_shape, dim, keepdim=keepdim)
 
 
-def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Tensor:
     """Return the mean of all elements, or of those along `dim`; NaN where there are none.
 
     Defined on floating-point and complex numbers.
@@ -174,7 +174,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     return _mean(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
 
 
-def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Tensor:
     """Return the sum of all elements, or of those along `dim`, with NaN counted as 0, and its gradient as well.
 
     Defined on real numbers; integers and bools are summed in int64.
@@ -190,12 +190,12 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 
 
 @primitive
-def _any(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+def _any(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
     return xp.any(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
 
 
 @primitive
-def _all(xp: Any, x: Array, *, dim: tuple[int, ...], keepdim: bool) -> Array:
+def _all(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
     return xp.all(x if x.dtype.kind == "b" else x != 0, axis_of(x, dim), None, keepdim)
 
 
@@ -205,22 +205,22 @@ HOW_MANY, IS_ANY, ARE_ALL = range(3)
 
 
 @_any.cuda
-def _any_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _any_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
     return NONZERO(x, dim, keepdim, np.bool_, 0.0, IS_ANY)
 
 
 @_all.cuda
-def _all_cuda(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _all_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
     return NONZERO(x, dim, keepdim, np.bool_, float(count_of(x.shape, dim)), ARE_ALL)
 
 
-def _tested(test: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+def _tested(test: Primitive, input: Tensor, dim: Dims, keepdim: bool) -> Any:
     x = tensor_operand(input)
     found = test(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
     return cast_to(found, uint8) if x.array.dtype == uint8.numpy else found
 
 
-def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return whether one element, or one along `dim`, is not zero; False where there are none.
 
     The result is of bools, of uint8 if `input` is.
@@ -232,7 +232,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _tested(_any, input, dim, keepdim)
 
 
-def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return whether no element, or none along `dim`, is zero; True where there are none.
 
     The result is of bools, of uint8 if `input` is.
@@ -245,16 +245,16 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 
 @primitive
-def _count_nonzero(xp: Any, x: Array, *, dim: tuple[int, ...]) -> Array:
+def _count_nonzero(xp: ModuleType, x: Array, *, dim: Ints) -> Array:
     return xp.sum(x != 0, axis_of(x, dim), np.int64)
 
 
 @_count_nonzero.cuda
-def _count_nonzero_cuda(x: Any, *, dim: tuple[int, ...]) -> Any:
+def _count_nonzero_cuda(x: Array, *, dim: Ints) -> Any:
     return NONZERO(x, dim, False, np.int64, 0.0, HOW_MANY)
 
 
-def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """Return how many elements, or how many along `dim`, are not zero, as int64.
 
     >>> import lucid

@@ -1,12 +1,12 @@
-"""Dimensions in another order or another direction."""
+"""Dimensions in another order or another direction. What holds for all of it says `lucid.ops.shape`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.cuda.launch import copying
 from lucid.cuda.launch.elementwise import converted
-from lucid.cuda.launchers import copying
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import dim_in, dims_in, sizes_in
 from lucid.ops.base.promotion import array_of
@@ -14,20 +14,24 @@ from lucid.ops.base.scalars import as_int, is_single
 from lucid.ops.shape.reshape import clone, reshape
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
 @primitive(view=True)
-def _permute(xp: Any, x: Array, *, dims: tuple[int, ...]) -> Array:
+def _permute(xp: ModuleType, x: Array, *, dims: Ints) -> Array:
     return x.transpose(dims)
 
 
 @_permute.vjp
-def _permute_vjp(m: Any, grad: Any, dims: tuple[int, ...]) -> Any:
+def _permute_vjp(m: Namespace, grad: Array, dims: Ints) -> Any:
     inverse = [0] * len(dims)
-    for place, dim in enumerate(dims):
-        inverse[dim] = place
+    for position, dim in enumerate(dims):
+        inverse[dim] = position
     return m.permute(grad, dims=tuple(inverse))
 
 
@@ -36,7 +40,7 @@ def _reversed(x: Array, dims: tuple[int, ...]) -> Array:
 
 
 @primitive
-def _flip(xp: Any, x: Array, *, dims: tuple[int, ...]) -> Array:
+def _flip(xp: ModuleType, x: Array, *, dims: Ints) -> Array:
     return _reversed(x, dims).copy()
 
 
@@ -46,12 +50,12 @@ def _flip_cuda(x: Array, *, dims: tuple[int, ...]) -> Any:
 
 
 @_flip.vjp
-def _flip_vjp(m: Any, grad: Any, dims: tuple[int, ...]) -> Any:
+def _flip_vjp(m: Namespace, grad: Array, dims: Ints) -> Any:
     return m.flip(grad, dims=dims)
 
 
 @primitive
-def _roll(xp: Any, x: Array, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+def _roll(xp: ModuleType, x: Array, *, shifts: Ints, dims: Ints) -> Array:
     return xp.roll(x, shifts, dims)
 
 
@@ -59,34 +63,13 @@ _roll.cuda(copying.roll)
 
 
 @_roll.vjp
-def _roll_vjp(m: Any, grad: Any, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+def _roll_vjp(m: Namespace, grad: Array, shifts: Ints, dims: Ints) -> Any:
     return m.roll(grad, shifts=tuple([-s for s in shifts]), dims=dims)
 
 
-def permute(input: Tensor, *dims: Any) -> Tensor:
-    """Return a view of `input` with its dimensions in another order.
+def permute(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
+    """Return a view of `input` whose dimensions are `dims` of it, all of them, in that order.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    *dims : int, or one tuple of int
-        For each dimension of the result, which dimension of `input` it is.
-
-    Returns
-    -------
-    Tensor
-        A view.
-
-    Raises
-    ------
-    ShapeError
-        If there are not as many as dimensions, or one is named twice.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.permute(lucid.zeros(2, 3, 4), (2, 0, 1)).shape
     (4, 2, 3)
@@ -99,27 +82,8 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return a view of `input` with two dimensions exchanged.
+    """Return a view of `input` with its dimensions `dim0` and `dim1` exchanged.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    dim0, dim1 : int
-        The dimensions to exchange.
-
-    Returns
-    -------
-    Tensor
-        A view.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.transpose(lucid.tensor([[1, 2], [3, 4]]), 0, 1)
     tensor([[1, 3],
@@ -134,27 +98,8 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Return a view of `input` with two dimensions exchanged; the same as :func:`transpose`.
+    """Return a view of `input` with its dimensions `axis0` and `axis1` exchanged; the same as `transpose`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    axis0, axis1 : int
-        The dimensions to exchange.
-
-    Returns
-    -------
-    Tensor
-        A view.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.swapaxes(lucid.zeros(2, 3, 4), 0, -1).shape
     (4, 3, 2)
@@ -163,25 +108,8 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 
 def t(input: Tensor) -> Tensor:
-    """Return a view of a matrix with rows and columns exchanged.
+    """Return a view of a matrix with rows and columns exchanged; a tensor of fewer dimensions stays as it is.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of at most two dimensions; one of fewer is returned as a view of itself.
-
-    Returns
-    -------
-    Tensor
-        A view.
-
-    Raises
-    ------
-    ShapeError
-        If `input` has more than two dimensions.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.t(lucid.zeros(2, 3)).shape
     (3, 2)
@@ -194,70 +122,28 @@ def t(input: Tensor) -> Tensor:
     return _permute(input, dims=tuple(range(ndim))[::-1])
 
 
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Return a view of `input` with dimensions moved to other places; the rest keep their order.
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """Return a view of `input` with the dimensions `source` at the positions `destination`; the rest keep their order.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    source, destination : int or tuple of int
-        The dimensions and where they go in the result.
-
-    Returns
-    -------
-    Tensor
-        A view.
-
-    Raises
-    ------
-    ShapeError
-        If the two differ in length, or a dimension is named twice.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.movedim(lucid.zeros(2, 3, 4), 0, -1).shape
     (3, 4, 2)
     """
     ndim = array_of(input).ndim
-    taken, places = dims_in(source, ndim), dims_in(destination, ndim)
-    if len(taken) != len(places):
+    taken, positions = dims_in(source, ndim), dims_in(destination, ndim)
+    if len(taken) != len(positions):
         raise ShapeError(
             f"movedim: expected as many destinations as sources, got {len(taken)} sources ({source}) and "
-            f"{len(places)} destinations ({destination})"
+            f"{len(positions)} destinations ({destination})"
         )
     rest = iter([d for d in range(ndim) if d not in taken])
-    goes = dict(zip(places, taken, strict=True))
+    goes = dict(zip(positions, taken, strict=True))
     return _permute(input, dims=tuple([goes[d] if d in goes else next(rest) for d in range(ndim)]))
 
 
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    """Return a copy of `input` with the order of its elements reversed along some dimensions.
+def flip(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
+    """Return a copy of `input` with the order of its elements reversed along `dims`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    *dims : int, or one tuple of int
-        The dimensions to reverse.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If one is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.flip(lucid.tensor([[1, 2], [3, 4]]), 0)
     tensor([[3, 4],
@@ -269,23 +155,6 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 def fliplr(input: Tensor) -> Tensor:
     """Return a copy of `input` with its columns (dimension 1) in reverse order.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of at least two dimensions.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If `input` has fewer than two dimensions.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.fliplr(lucid.tensor([[1, 2], [3, 4]]))
     tensor([[2, 1],
@@ -299,23 +168,6 @@ def fliplr(input: Tensor) -> Tensor:
 def flipud(input: Tensor) -> Tensor:
     """Return a copy of `input` with its rows (dimension 0) in reverse order.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of at least one dimension.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If `input` has no dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.flipud(lucid.tensor([[1, 2], [3, 4]]))
     tensor([[3, 4],
@@ -326,39 +178,18 @@ def flipud(input: Tensor) -> Tensor:
     return _flip(input, dims=(0,))
 
 
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """Return a copy of `input` shifted along dimensions; what leaves at one end enters at the other.
+def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
+    """Return a copy of `input` shifted by `shifts` along `dims`; what leaves at one end enters at the other.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    shifts : int or tuple of int
-        By how many places.
-    dims : int or tuple of int, optional
-        Along which dimensions; if None, the flattened tensor is shifted.
+    Each of the two is an int or a tuple, of equal length. If `dims` is None, the flattened tensor is shifted.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If there are not as many dimensions as shifts.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.roll(lucid.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
     ndim = array_of(input).ndim
     amounts = sizes_in((shifts,))
-    named = (dims,) if dims is not None and is_single(dims) else dims
+    named: Any = (dims,) if dims is not None and is_single(dims) else dims
     if named is None or (not named and len(amounts) == 1):
         if len(amounts) != 1:
             raise ShapeError(f"roll: expected one dimension for each shift, got shifts {amounts} and no dims")
@@ -370,32 +201,9 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return _roll(input, shifts=amounts, dims=axes) if ndim else clone(input)
 
 
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Return a copy of `input` turned by 90 degrees in the plane of two dimensions.
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """Return a copy of `input` turned `k` times by 90 degrees, from the first of the two dimensions `dims` on.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of at least two dimensions.
-    k : int
-        How many quarter turns, from the first dimension towards the second.
-    dims : tuple of int
-        The two dimensions.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If `dims` are not two different dimensions.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.rot90(lucid.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],

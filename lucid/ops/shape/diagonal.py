@@ -1,4 +1,7 @@
-"""Triangles and diagonals of matrices."""
+"""Triangles and diagonals of matrices. What holds for all of it says `lucid.ops.shape`.
+
+A diagonal is named by a number: 0 is the main one, k the k-th above it, -k the k-th below it.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +9,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
-from lucid.backend.arrays import asarray
-from lucid.backend.device import as_device
-from lucid.cuda.launchers import copying
+from lucid.cuda.launch import copying
 from lucid.errors import ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.dims import dim_in
-from lucid.ops.base.promotion import array_of, requested_dtype
+from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
 @primitive
-def _tril(xp: Any, x: Array, *, diagonal: int) -> Array:
+def _tril(xp: ModuleType, x: Array, *, diagonal: int) -> Array:
     return xp.tril(x, diagonal)
 
 
 @_tril.vjp
-def _tril_vjp(m: Any, grad: Any, diagonal: int) -> Any:
+def _tril_vjp(m: Namespace, grad: Array, diagonal: int) -> Any:
     return m.tril(grad, diagonal=diagonal)
 
 
 @primitive
-def _triu(xp: Any, x: Array, *, diagonal: int) -> Array:
+def _triu(xp: ModuleType, x: Array, *, diagonal: int) -> Array:
     return xp.triu(x, diagonal)
 
 
@@ -43,7 +46,7 @@ _triu.cuda(copying.triu)
 
 
 @_triu.vjp
-def _triu_vjp(m: Any, grad: Any, diagonal: int) -> Any:
+def _triu_vjp(m: Namespace, grad: Array, diagonal: int) -> Any:
     return m.triu(grad, diagonal=diagonal)
 
 
@@ -65,55 +68,36 @@ def diagonal_of(x: Array, offset: int, dim1: int, dim2: int) -> Array:
 
 
 @primitive(view=True)
-def _diagonal(xp: Any, x: Array, *, offset: int, dim1: int, dim2: int) -> Array:
+def _diagonal(xp: ModuleType, x: Array, *, offset: int, dim1: int, dim2: int) -> Array:
     return diagonal_of(x, offset, dim1, dim2)
 
 
 @_diagonal.vjp
-def _diagonal_vjp(m: Any, grad: Any, x_shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Any:
+def _diagonal_vjp(m: Namespace, grad: Array, x_shape: Ints, offset: int, dim1: int, dim2: int) -> Any:
     return m.diagonal_put(grad, shape=x_shape, offset=offset, dim1=dim1, dim2=dim2)
 
 
 @primitive
-def _diagonal_put(xp: Any, x: Array, *, shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Array:
+def _diagonal_put(xp: ModuleType, x: Array, *, shape: Ints, offset: int, dim1: int, dim2: int) -> Array:
     out = xp.zeros(shape, x.dtype)
     diagonal_of(out, offset, dim1, dim2)[...] = x
     return out
 
 
 @_diagonal_put.vjp
-def _diagonal_put_vjp(m: Any, grad: Any, offset: int, dim1: int, dim2: int) -> Any:
+def _diagonal_put_vjp(m: Namespace, grad: Array, offset: int, dim1: int, dim2: int) -> Any:
     return m.diagonal(grad, offset=offset, dim1=dim1, dim2=dim2)
 
 
-def check_matrices(input: Any, name: str) -> None:
+def check_matrices(input: Tensor, name: str) -> None:
     """Raise unless `input` has two dimensions or more."""
     if array_of(input).ndim < 2:
         raise ShapeError(f"{name}: expected at least 2 dimensions, got shape {list(input.array.shape)}")
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a copy of matrices with zeros above a diagonal.
+    """Return a copy of the matrices in the last two dimensions of `input`, with zeros above a `diagonal`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (..., rows, columns).
-    diagonal : int
-        0 for the main diagonal, k above it for k > 0, below it for k < 0.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If there are fewer than two dimensions.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.tril(lucid.ones(2, 3))
     tensor([[1., 0., 0.],
@@ -124,27 +108,8 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a copy of matrices with zeros below a diagonal.
+    """Return a copy of the matrices in the last two dimensions of `input`, with zeros below a `diagonal`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (..., rows, columns).
-    diagonal : int
-        0 for the main diagonal, k above it for k > 0, below it for k < 0.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If there are fewer than two dimensions.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.triu(lucid.ones(2, 3), 1)
     tensor([[0., 1., 1.],
@@ -154,109 +119,11 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     return _triu(input, diagonal=as_int(diagonal, "diagonal"))
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = "int64", device: Any = None) -> Tensor:
-    """Return the places of a matrix on and below a diagonal, row by row.
-
-    Parameters
-    ----------
-    row, col : int
-        The size of the matrix.
-    offset : int
-        0 for the main diagonal, k above it for k > 0, below it for k < 0.
-    dtype : dtype
-        Of the result.
-    device : device, optional
-        Where to put it; None for the default device.
-
-    Returns
-    -------
-    Tensor
-        Of shape (2, count): rows and columns.
-
-    Raises
-    ------
-    ShapeError
-        If a size is negative.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> lucid.tril_indices(2, 2)
-    tensor([[0, 1, 1],
-            [0, 0, 1]])
-    """
-    return corner_places(np.tril, row, col, offset, dtype, device)
-
-
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = "int64", device: Any = None) -> Tensor:
-    """Return the places of a matrix on and above a diagonal, row by row.
-
-    Parameters
-    ----------
-    row, col : int
-        The size of the matrix.
-    offset : int
-        0 for the main diagonal, k above it for k > 0, below it for k < 0.
-    dtype : dtype
-        Of the result.
-    device : device, optional
-        Where to put it; None for the default device.
-
-    Returns
-    -------
-    Tensor
-        Of shape (2, count): rows and columns.
-
-    Raises
-    ------
-    ShapeError
-        If a size is negative.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> lucid.triu_indices(2, 2)
-    tensor([[0, 0, 1],
-            [0, 1, 1]])
-    """
-    return corner_places(np.triu, row, col, offset, dtype, device)
-
-
-def corner_places(corner: Any, row: int, col: int, offset: int, dtype: Any, device: Any) -> Any:
-    """Return the places that `corner`, NumPy's tril or triu, keeps of a matrix."""
-    row, col = as_int(row, "row"), as_int(col, "col")
-    if row < 0 or col < 0:
-        raise ShapeError(f"expected sizes of zero or more, got {row} rows and {col} columns")
-    places = np.stack(np.nonzero(corner(np.ones((row, col), np.bool_), as_int(offset, "offset"))))
-    return wrap(asarray(places.astype(requested_dtype(dtype)), device=as_device(device)))
-
-
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """Return a view of the diagonals of `input` with respect to two dimensions.
+    """Return a view of a diagonal, `offset`, of the matrices whose rows `dim1` counts and whose columns `dim2` counts.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of at least two dimensions.
-    offset : int
-        0 for the main diagonal, k above it for k > 0, below it for k < 0.
-    dim1, dim2 : int
-        The dimensions that count rows and columns.
+    It has a new last dimension instead of the two.
 
-    Returns
-    -------
-    Tensor
-        A view without these two dimensions and with a new last one.
-
-    Raises
-    ------
-    ShapeError
-        If both are the same dimension.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.diagonal(lucid.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
@@ -270,31 +137,10 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Return matrices of zeros with the last dimension of `input` on a diagonal.
+    """Return matrices of zeros with the last dimension of `input` on a diagonal, `offset`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of at least one dimension.
-    offset : int
-        0 for the main diagonal, k above it for k > 0, below it for k < 0.
-    dim1, dim2 : int
-        The dimensions of the result that count rows and columns.
+    `dim1` and `dim2` of the result count rows and columns.
 
-    Returns
-    -------
-    Tensor
-        Of one dimension more, the two being of the size of the last plus the offset; of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If both are the same dimension, or `input` has none.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.diag_embed(lucid.tensor([1, 2]))
     tensor([[1, 0],
@@ -314,27 +160,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return the diagonal of a matrix, or a matrix with a vector on its diagonal.
+    """Return a copy of a `diagonal` of a matrix, or a matrix of zeros with a vector on it.
 
-    Parameters
-    ----------
-    input : Tensor
-        A matrix or a vector.
-    diagonal : int
-        0 for the main diagonal, k above it for k > 0, below it for k < 0.
-
-    Returns
-    -------
-    Tensor
-        A copy, of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If `input` is neither.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.diag(lucid.tensor([1, 2]))
     tensor([[1, 0],

@@ -1,27 +1,32 @@
-"""Tensors made larger at their edges."""
+"""Tensors made larger at their edges. What holds for all of it says `lucid.ops.shape`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launchers import copying as kernels
+from lucid.cuda.launch import copying as kernels
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.core import clone
-from lucid.ops.base.dims import sizes_in
+from lucid.ops.base.dims import along, sizes_in
 from lucid.ops.base.promotion import accumulation_dtype, array_of
 from lucid.ops.base.scalars import as_number
 from lucid.ops.index.select import view_at
+from lucid.ops.shape.splitting import spans
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 MODES = ("constant", "reflect", "replicate", "circular")
 
 
 @primitive
-def _pad(xp: Any, x: Array, *, pads: tuple[tuple[int, int], ...], value: Any) -> Array:
+def _pad(xp: ModuleType, x: Array, *, pads: tuple[tuple[int, int], ...], value: Number) -> Array:
     shape = tuple([a + size + b for size, (a, b) in zip(x.shape, pads, strict=True)])
     out = xp.full(shape, value, x.dtype) if value else xp.zeros(shape, x.dtype)
     out[tuple([slice(a, a + size) for size, (a, _) in zip(x.shape, pads, strict=True)])] = x
@@ -29,13 +34,13 @@ def _pad(xp: Any, x: Array, *, pads: tuple[tuple[int, int], ...], value: Any) ->
 
 
 @_pad.vjp
-def _pad_vjp(m: Any, grad: Any, x_shape: tuple[int, ...], pads: tuple[tuple[int, int], ...]) -> Any:
+def _pad_vjp(m: Namespace, grad: Array, x_shape: Ints, pads: tuple[tuple[int, int], ...]) -> Any:
     inside = [slice(a, a + size) for size, (a, _) in zip(x_shape, pads, strict=True)]
     return m.getitem(grad, index=(*inside, ...))
 
 
-def mirrored(xp: Any, size: int, before: int, after: int, mode: str) -> tuple[Array, Array]:
-    """Return which places of a dimension the edges before and behind it repeat."""
+def mirrored(xp: ModuleType, size: int, before: int, after: int, mode: str) -> tuple[Array, Array]:
+    """Return which indices of a dimension the edges before and behind it repeat."""
     head, tail = xp.arange(-before, 0), xp.arange(after)
     if mode == "reflect":
         return -head, size - 2 - tail
@@ -45,32 +50,30 @@ def mirrored(xp: Any, size: int, before: int, after: int, mode: str) -> tuple[Ar
 
 
 @primitive
-def _pad_edges(xp: Any, x: Array, *, dim: int, before: int, after: int, mode: str) -> Array:
+def _pad_edges(xp: ModuleType, x: Array, *, dim: int, before: int, after: int, mode: str) -> Array:
     head, tail = mirrored(xp, x.shape[dim], before, after, mode)
     return x.take(xp.concatenate((head, xp.arange(x.shape[dim]), tail)), axis=dim)
 
 
 @_pad_edges.vjp
-def _pad_edges_vjp(m: Any, grad: Any, dim: int, before: int, after: int, mode: str) -> Any:
+def _pad_edges_vjp(m: Namespace, grad: Array, dim: int, before: int, after: int, mode: str) -> Any:
     return m.pad_edges_grad(grad, dim=dim, before=before, after=after, mode=mode)
 
 
 @primitive
-def _pad_edges_grad(xp: Any, grad: Array, *, dim: int, before: int, after: int, mode: str) -> Array:
-    ahead = (slice(None),) * dim
+def _pad_edges_grad(xp: ModuleType, grad: Array, *, dim: int, before: int, after: int, mode: str) -> Array:
     size = grad.shape[dim] - before - after
-    out = grad[(*ahead, slice(before, before + size))].copy()
-    edges = (grad[(*ahead, slice(before))], grad[(*ahead, slice(before + size, None))])
-    for edge, places in zip(edges, mirrored(xp, size, before, after, mode), strict=True):
+    head, inside, tail = [grad[along(dim, span)] for span in spans((before, size, after))]
+    out = inside.copy()
+    for edge, indices in zip((head, tail), mirrored(xp, size, before, after, mode), strict=True):
         if not edge.shape[dim]:
             continue
         if mode == "replicate":
-            out[(*ahead, places[:1])] += edge.sum(axis=dim, keepdims=True, dtype=accumulation_dtype(edge.dtype)).astype(
-                edge.dtype
-            )
+            total = edge.sum(axis=dim, keepdims=True, dtype=accumulation_dtype(edge.dtype))
+            out[along(dim, indices[:1])] += total.astype(edge.dtype)
         else:
-            # no edge names a place twice
-            out[(*ahead, places)] += edge
+            # no edge names an index twice
+            out[along(dim, indices)] += edge
     return out
 
 
@@ -80,44 +83,19 @@ _pad_edges_grad.cuda(kernels.pad_edges_grad)
 
 
 @_pad_edges_grad.vjp
-def _pad_edges_grad_vjp(m: Any, grad: Any, dim: int, before: int, after: int, mode: str) -> Any:
+def _pad_edges_grad_vjp(m: Namespace, grad: Array, dim: int, before: int, after: int, mode: str) -> Any:
     return m.pad_edges(grad, dim=dim, before=before, after=after, mode=mode)
 
 
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
-    """Return `input` with elements added at the edges of its last dimensions.
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Return a copy of `input` with elements added at the edges of its last dimensions: two numbers in `pad` for each.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    pad : tuple of int
-        How many elements before and behind the last dimension, then before and behind the one before it, and so on.
-        Negative numbers cut elements off, in mode ``"constant"``.
-    mode : str
-        ``"constant"``: `value`. ``"reflect"``: the elements next to the edge in reverse order, without the one at the
-        edge. ``"replicate"``: the element at the edge. ``"circular"``: the elements from the other end.
-    value : number, optional
-        For mode ``"constant"``; 0 if None.
+    The last dimension comes first. In `mode` ``"constant"`` `value` is added, 0 if it is None, and numbers below zero
+    cut off; in ``"reflect"`` the elements next to the edge in reverse order, without the one at the edge; in
+    ``"replicate"`` that one; in ``"circular"`` those from the other end. A ShapeError says that an edge is longer than
+    what is there to be repeated, a ValueError that there is no such mode, or that it takes no value.
 
-    Returns
-    -------
-    Tensor
-        A copy, of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If the numbers do not come in pairs, there are more pairs than dimensions, or an edge is longer than what the
-        mode repeats.
-    ValueError
-        If there is no such mode, or a value is given that it does not use.
-
-    Examples
-    --------
     >>> import lucid
-    >>> lucid.nn.functional.pad(lucid.tensor([1, 2, 3]), (1, 2))
-    tensor([0, 1, 2, 3, 0, 0])
     >>> lucid.nn.functional.pad(lucid.tensor([1, 2, 3]), (2, 1), mode="reflect")
     tensor([3, 2, 1, 2, 3, 2])
     """

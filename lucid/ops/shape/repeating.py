@@ -1,4 +1,7 @@
-"""Elements repeated in memory."""
+"""Elements repeated in memory. What holds for all of it says `lucid.ops.shape`.
+
+Numbers of copies are zero or more, or a ShapeError is raised.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,25 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray, namespace, to_device
 from lucid.backend.device import device_of
-from lucid.cuda.launchers import copying as kernels
+from lucid.cuda.launch import copying as kernels
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import dim_in, sizes_in
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int
-from lucid.ops.index.select import pick_at
+from lucid.ops.index.select import select_at
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
 @primitive
-def _repeat(xp: Any, x: Array, *, repeats: tuple[int, ...]) -> Array:
+def _repeat(xp: ModuleType, x: Array, *, repeats: Ints) -> Array:
     return xp.tile(x, repeats)
 
 
@@ -32,7 +39,7 @@ _repeat.cuda(kernels.repeat)
 
 
 @_repeat.vjp
-def _repeat_vjp(m: Any, grad: Any, x_shape: tuple[int, ...], repeats: tuple[int, ...]) -> Any:
+def _repeat_vjp(m: Namespace, grad: Array, x_shape: Ints, repeats: Ints) -> Any:
     full = (1,) * (len(repeats) - len(x_shape)) + tuple(x_shape)
     copies = tuple([size for pair in zip(repeats, full, strict=True) for size in pair])
     once = tuple([size for old in full for size in (1, old)])
@@ -40,39 +47,20 @@ def _repeat_vjp(m: Any, grad: Any, x_shape: tuple[int, ...], repeats: tuple[int,
 
 
 @primitive
-def _repeat_interleave(xp: Any, x: Array, *, repeats: int, dim: int) -> Array:
+def _repeat_interleave(xp: ModuleType, x: Array, *, repeats: int, dim: int) -> Array:
     return xp.repeat(x, repeats, dim)
 
 
 @_repeat_interleave.vjp
-def _repeat_interleave_vjp(m: Any, grad: Any, x_shape: tuple[int, ...], repeats: int, dim: int) -> Any:
+def _repeat_interleave_vjp(m: Namespace, grad: Array, x_shape: Ints, repeats: int, dim: int) -> Any:
     copies = (*x_shape[: dim + 1], repeats, *x_shape[dim + 1 :])
     once = (*x_shape[: dim + 1], 1, *x_shape[dim + 1 :])
     return m.reshape(m.sum_to(m.reshape(grad, shape=copies), shape=once), shape=tuple(x_shape))
 
 
-def repeat(input: Tensor, *sizes: Any) -> Tensor:
-    """Return copies of `input` side by side along every dimension.
+def repeat(input: Tensor, *sizes: int | Sequence[int]) -> Tensor:
+    """Return copies of `input` side by side, as many along each dimension as `sizes` says, new ones in front.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    *sizes : int, or one tuple of int
-        How many copies along each dimension; there may be more than `input` has, for new dimensions in front.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If there are fewer numbers than dimensions, or one is negative.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.tensor([1, 2]).repeat(2, 2)
     tensor([[1, 2, 1, 2],
@@ -94,28 +82,9 @@ def check_counts(counts: tuple[int, ...], name: str) -> None:
         raise ShapeError(f"{name}: expected numbers of copies of zero or more, got {list(counts)}")
 
 
-def tile(input: Tensor, *dims: Any) -> Tensor:
-    """Return copies of `input` side by side, by numbers for its last dimensions.
+def tile(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
+    """Return copies of `input` side by side, as many along its last dimensions as `dims` says, one along the others.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    *dims : int, or one tuple of int
-        How many copies along each dimension, counted from the last; 1 for those that are left out.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If a number is negative.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.tile(lucid.tensor([[1, 2], [3, 4]]), (2,))
     tensor([[1, 2, 1, 2],
@@ -126,47 +95,27 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     return _repeat(input, repeats=(1,) * (array_of(input).ndim - len(counts)) + counts)
 
 
-def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Tensor:
-    """Return `input` with every element, or every slice along a dimension, repeated on the spot.
+def repeat_interleave(
+    input: Tensor,
+    repeats: int | Sequence[int] | Tensor | None = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+) -> Tensor:
+    """Return a copy of `input` with every slice along `dim`, or every element if it is None, repeated on the spot.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape. If it is the only argument, it holds numbers, and the result is how often to take each place:
-        ``[0] * input[0] + [1] * input[1] + ...``.
-    repeats : int or Tensor
-        How often each is repeated: one number, or one for each slice. On CUDA a tensor makes the call wait for it.
-    dim : int, optional
-        The dimension; if None, the flattened tensor is repeated.
-    output_size : int, optional
-        Accepted for compatibility.
+    `repeats` is one number or one for each, of integers, or a DtypeError is raised; on CUDA a tensor makes the call
+    wait for it. Without it, `input` holds the numbers, and the result is how often to take each index. `output_size` is
+    accepted for compatibility.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If there are not as many numbers as slices, or one is negative.
-    DtypeError
-        If the numbers are not integers.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
-    >>> lucid.repeat_interleave(lucid.tensor([5, 6]), 2)
-    tensor([5, 5, 6, 6])
-    >>> lucid.repeat_interleave(lucid.tensor([5, 6]), lucid.tensor([1, 3]))
-    tensor([5, 6, 6, 6])
+    >>> lucid.repeat_interleave(lucid.tensor([5, 6]), 2), lucid.repeat_interleave(lucid.tensor([1, 3]))
+    (tensor([5, 5, 6, 6]), tensor([0, 1, 1, 1]))
     """
     if output_size is not None:
         as_int(output_size, "output_size")
     if repeats is None:
-        return taken_places(input.array, input.array)
+        return repeated_indices(input.array, input.array)
     x = reshape(input, array_of(input).size) if dim is None or not array_of(input).ndim else input
     axis = dim_in(0 if dim is None else dim, x.array.ndim)
     if isinstance(repeats, TensorBase | list | tuple | np.ndarray):
@@ -179,14 +128,14 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
                     f"repeat_interleave: expected one number for each of the {x.array.shape[axis]} slices along "
                     f"dimension {axis}, got repeats of shape {list(counts.shape)}"
                 )
-            return pick_at(x, taken_places(counts, x.array), dims=(axis,))
+            return select_at(x, repeated_indices(counts, x.array), dims=(axis,))
     count = as_int(repeats, "repeats")
     check_counts((count,), "repeat_interleave")
     return _repeat_interleave(x, repeats=count, dim=axis)
 
 
-def taken_places(counts: Array, like: Array) -> Any:
-    """Return the places 0, 1, ... each as often as `counts` says, on the device of `like`."""
+def repeated_indices(counts: Array, like: Array) -> Any:
+    """Return the indices 0, 1, ... each as often as `counts` says, on the device of `like`."""
     if counts.dtype.kind != "i" or counts.ndim != 1:
         raise DtypeError(
             f"repeat_interleave: expected repeats to be integers in one dimension, got shape {list(counts.shape)}, "
@@ -194,5 +143,5 @@ def taken_places(counts: Array, like: Array) -> Any:
         )
     host: Array = to_device(counts, "cpu")
     check_counts(tuple(host[host < 0].tolist()), "repeat_interleave")
-    places = np.repeat(np.arange(len(host)), host)
-    return wrap(places if namespace(like) is np else asarray(places, device=device_of(like)))
+    indices = np.repeat(np.arange(len(host)), host)
+    return wrap(indices if namespace(like) is np else asarray(indices, device=device_of(like)))

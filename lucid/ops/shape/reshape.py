@@ -1,4 +1,7 @@
-"""The same elements in another shape: views where memory allows it, copies where it does not."""
+"""The same elements in another shape: views where memory allows it, copies where it does not.
+
+What holds for all of it says `lucid.ops.shape`. One of the sizes of a shape may be -1, and is inferred.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,20 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import converted
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import clone as _clone
-from lucid.ops.base.dims import dim_in, dims_in, shape_for, sizes_in, viewable
+from lucid.ops.base.dims import along, dim_in, dims_in, shape_for, sizes_in, viewable
 from lucid.ops.base.promotion import array_of
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
 @primitive(view=True)
-def _view(xp: Any, x: Array, *, shape: tuple[int, ...]) -> Array:
+def _view(xp: ModuleType, x: Array, *, shape: Ints) -> Array:
     if not x.flags.c_contiguous and not viewable(x.shape, x.strides, shape):
         raise ShapeError(
             f"view size is not compatible with input tensor's size and stride: memory of shape {list(x.shape)} and "
@@ -28,14 +35,9 @@ def _view(xp: Any, x: Array, *, shape: tuple[int, ...]) -> Array:
     return x.reshape(shape)
 
 
-@_view.vjp
-def _view_vjp(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
-    return m.reshape(grad, shape=x_shape)
-
-
 # Raw, it may return an alias, which rules may do; recorded, it stands only for shapes that need a copy.
 @primitive
-def _reshape(xp: Any, x: Array, *, shape: tuple[int, ...]) -> Array:
+def _reshape(xp: ModuleType, x: Array, *, shape: Ints) -> Array:
     return x.reshape(shape)
 
 
@@ -47,12 +49,7 @@ def _reshape_cuda(x: Array, *, shape: tuple[int, ...]) -> Any:
     return copy if copy is NotImplemented else copy.reshape(shape)
 
 
-@_reshape.vjp
-def _reshape_vjp(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
-    return m.reshape(grad, shape=x_shape)
-
-
-def _reshape_any(x: Any, *, shape: tuple[int, ...]) -> Any:
+def _reshape_any(x: Tensor, *, shape: tuple[int, ...]) -> Any:
     array = x.array
     if array.flags.c_contiguous or viewable(array.shape, array.strides, shape):
         return _view(x, shape=shape)
@@ -63,47 +60,30 @@ _reshape.call = _reshape_any
 
 
 @primitive(view=True)
-def _squeeze(xp: Any, x: Array, *, dims: tuple[int, ...]) -> Array:
+def _squeeze(xp: ModuleType, x: Array, *, dims: Ints) -> Array:
     return x.squeeze(dims)
 
 
+@_view.vjp
+@_reshape.vjp
 @_squeeze.vjp
-def _squeeze_vjp(m: Any, grad: Any, x_shape: tuple[int, ...]) -> Any:
+def _reshaped(m: Namespace, grad: Array, x_shape: Ints) -> Any:
     return m.reshape(grad, shape=x_shape)
 
 
 @primitive(view=True)
-def _unsqueeze(xp: Any, x: Array, *, dim: int) -> Array:
-    return x[(*(slice(None),) * dim, None, ...)]
+def _unsqueeze(xp: ModuleType, x: Array, *, dim: int) -> Array:
+    return x[along(dim, None)]
 
 
 @_unsqueeze.vjp
-def _unsqueeze_vjp(m: Any, grad: Any, dim: int) -> Any:
+def _unsqueeze_vjp(m: Namespace, grad: Array, dim: int) -> Any:
     return m.squeeze(grad, dims=(dim,))
 
 
-def reshape(input: Tensor, *shape: Any) -> Tensor:
-    """Return the elements of `input`, in order, in another shape: a view if memory allows it, else a copy.
+def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
+    """Return the elements of `input`, in order, in another `shape`: a view if memory allows it, else a copy.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any layout.
-    *shape : int, or one tuple of int
-        The new sizes; one of them may be -1, which is inferred.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If the number of elements does not fit, or more than one size is -1.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.reshape(lucid.arange(6), (2, -1))
     tensor([[0, 1, 2],
@@ -112,31 +92,11 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     return _reshape_any(input, shape=shape_for(sizes_in(shape), array_of(input).size))
 
 
-def view(input: Tensor, *shape: Any) -> Tensor:
-    """Return the memory of `input` seen in another shape.
+def view(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
+    """Return a view of the elements of `input`, in order, in another `shape`; raise where memory does not allow it.
 
-    Parameters
-    ----------
-    input : Tensor
-        Changes of the result change it too.
-    *shape : int, or one tuple of int
-        The new sizes; one of them may be -1, which is inferred.
+    Memory is not seen as another dtype: a dtype raises a DtypeError.
 
-    Returns
-    -------
-    Tensor
-        A view, of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If the number of elements does not fit, or the elements do not lie in memory so that they can be seen in that
-        shape without a copy.
-    DtypeError
-        If a dtype is given: memory is not seen as another dtype.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.zeros(2, 3)
     >>> x.view(-1).shape
@@ -150,25 +110,8 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """Return the memory of `input` seen in the shape of `other`.
+    """Return a view of the elements of `input` in the shape of `other`, as `view` does.
 
-    Parameters
-    ----------
-    input, other : Tensor
-        Of as many elements.
-
-    Returns
-    -------
-    Tensor
-        A view of `input`.
-
-    Raises
-    ------
-    ShapeError
-        As for :func:`view`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.arange(4).view_as(lucid.zeros(2, 2))
     tensor([[0, 1],
@@ -180,23 +123,6 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Return the elements of `input` in the shape of `other`: a view if memory allows it, else a copy.
 
-    Parameters
-    ----------
-    input, other : Tensor
-        Of as many elements.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `input`.
-
-    Raises
-    ------
-    ShapeError
-        If the numbers of elements differ.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.arange(4).reshape_as(lucid.zeros(2, 2))
     tensor([[0, 1],
@@ -208,27 +134,8 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Return `input` with the dimensions from `start_dim` to `end_dim`, both included, joined into one.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any layout.
-    start_dim, end_dim : int
-        First and last dimension to join.
+    It is a view if memory allows it, else a copy; itself if there is nothing to join.
 
-    Returns
-    -------
-    Tensor
-        A view if memory allows it, else a copy; of one dimension if `input` has none.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If `end_dim` comes before `start_dim`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.flatten(lucid.zeros(2, 3, 4), 1).shape
     (2, 12)
@@ -241,58 +148,23 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return input if joined == shape else _reshape_any(input, shape=joined)
 
 
-def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """Return `input` with one dimension split into several.
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """Return a view of `input` with the dimension `dim` split into `sizes`, one of which may be -1.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any layout.
-    dim : int
-        The dimension to split.
-    sizes : tuple of int
-        The new sizes in its place; one of them may be -1, which is inferred.
-
-    Returns
-    -------
-    Tensor
-        A view.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If the sizes do not multiply to that of `dim`.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.unflatten(lucid.zeros(2, 6), 1, (3, -1)).shape
     (2, 3, 2)
     """
     shape = array_of(input).shape
-    place = dim_in(dim, len(shape))
+    axis = dim_in(dim, len(shape))
     if not sizes:
         raise ShapeError("unflatten: expected at least one size, got none")
-    return _view(input, shape=(*shape[:place], *shape_for(sizes_in((sizes,)), shape[place]), *shape[place + 1 :]))
+    return _view(input, shape=(*shape[:axis], *shape_for(sizes_in((sizes,)), shape[axis]), *shape[axis + 1 :]))
 
 
 def ravel(input: Tensor) -> Tensor:
     """Return the elements of `input` in one dimension: a view if memory allows it, else a copy.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-
-    Returns
-    -------
-    Tensor
-        Of shape (number of elements,).
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.ravel(lucid.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
@@ -300,32 +172,9 @@ def ravel(input: Tensor) -> Tensor:
     return reshape(input, -1) if array_of(input).size else reshape(input, 0)
 
 
-def squeeze(input: Tensor, dim: Any = None, *more: int) -> Tensor:
-    """Return a view of `input` without dimensions of size 1.
+def squeeze(input: Tensor, dim: int | Sequence[int] | None = None, *more: int) -> Tensor:
+    """Return a view of `input` without those of its dimensions `dim` and `more` that are of size 1; of all if None.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    dim : int or tuple of int, optional
-        The dimensions to leave out, those that are of size 1; all if None.
-    *more : int
-        Further ones, as in ``x.squeeze(0, 1)``.
-
-    Returns
-    -------
-    Tensor
-        A view.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-    ShapeError
-        If one is named twice.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.squeeze(lucid.zeros(1, 2, 1)).shape, lucid.squeeze(lucid.zeros(1, 2, 1), 0).shape
     ((2,), (2, 1))
@@ -336,27 +185,8 @@ def squeeze(input: Tensor, dim: Any = None, *more: int) -> Tensor:
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """Return a view of `input` with a new dimension of size 1.
+    """Return a view of `input` with a new dimension of size 1, which is `dim` of the result.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any shape.
-    dim : int
-        The place of the new dimension in the result.
-
-    Returns
-    -------
-    Tensor
-        A view.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If the result has no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.unsqueeze(lucid.zeros(2), -1).shape
     (2, 1)
@@ -365,20 +195,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 def contiguous(input: Tensor) -> Tensor:
-    """Return `input` if its elements lie in order in memory, else a copy where they do.
+    """Return `input` itself if its elements lie in order in memory, else a copy where they do.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any layout.
-
-    Returns
-    -------
-    Tensor
-        `input` itself, or a copy.
-
-    Examples
-    --------
     >>> import lucid
     >>> x = lucid.zeros(2, 3)
     >>> x.contiguous() is x, x.t().contiguous() is x
@@ -390,18 +208,6 @@ def contiguous(input: Tensor) -> Tensor:
 def clone(input: Tensor) -> Tensor:
     """Return a copy of `input` in memory of its own; gradients flow back to `input`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of any layout.
-
-    Returns
-    -------
-    Tensor
-        Of the shape, dtype and device of `input`, its elements in order in memory.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.clone(lucid.tensor([1, 2]))
     tensor([1, 2])

@@ -1,7 +1,7 @@
-"""A tensor cut into views along one dimension.
+"""A tensor cut into views along one dimension. What holds for all of it says `lucid.ops.shape`.
 
-The views of one cut come from one node. Its backward receives a gradient, or none, for each of them, and writes these
-into a single array of zeros.
+The views of one cut come from one node: none of them can be changed in place while gradients are recorded. Its backward
+receives a gradient, or none, for each of them, and writes these into a single array of zeros.
 """
 
 from __future__ import annotations
@@ -10,98 +10,109 @@ import operator
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launchers import copying as kernels
+from lucid.cuda.launch import copying as kernels
 from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from collections.abc import Iterable, Sequence
+    from types import ModuleType
+
+    import numpy as np
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
-def each(grad: Any) -> list[Any]:
+def each(grad: Array) -> list[Any]:
     """Return the gradients of all parts; the engine gives that of a single part without a list."""
     return cast("list[Any]", grad) if isinstance(grad, list) else [grad]
 
 
-@primitive(view=True, outputs=())
-def _split(xp: Any, x: Array, *, sizes: tuple[int, ...], dim: int) -> tuple[Array, ...]:
-    ahead = (slice(None),) * dim
-    parts: list[Array] = []
+def spans(sizes: Iterable[int]) -> list[slice]:
+    """Return where parts of these sizes lie, one behind the other."""
     start = 0
-    for size in sizes:
-        parts.append(x[(*ahead, slice(start, start + size))])
-        start += size
-    return tuple(parts)
+    return [slice(start, start := start + size) for size in sizes]
+
+
+def parts_of(m: Namespace, grad: Array, dim: int, indices: Iterable[int | slice], needs: Sequence[bool]) -> list[Any]:
+    """Return the gradients of tensors that were joined along `dim`, of those that need one."""
+    ahead = (slice(None),) * dim
+    return [
+        m.getitem(grad, index=(*ahead, index, ...)) if need else None
+        for index, need in zip(indices, needs, strict=True)
+    ]
+
+
+def joined(
+    xp: ModuleType,
+    parts: Sequence[Array | None],
+    shape: Ints,
+    dtype: np.dtype[Any],
+    indices: Iterable[int | slice],
+    dim: int,
+) -> Array:
+    """Return the gradient of a tensor that was cut along `dim`, with zeros where a part has none."""
+    ahead = (slice(None),) * dim
+    out = xp.zeros(shape, dtype) if any(part is None for part in parts) else xp.empty(shape, dtype)
+    for index, part in zip(indices, parts, strict=True):
+        if part is not None:
+            out[(*ahead, index)] = part
+    return out
+
+
+@primitive(view=True, outputs=())
+def _split(xp: ModuleType, x: Array, *, sizes: Ints, dim: int) -> tuple[Array, ...]:
+    ahead, start = (slice(None),) * dim, 0
+    return tuple([x[(*ahead, slice(start, start := start + size))] for size in sizes])
 
 
 @_split.vjp
-def _split_vjp(
-    m: Any, grad: list[Any], x_shape: tuple[int, ...], x_dtype: Any, sizes: tuple[int, ...], dim: int
-) -> Any:
+def _split_vjp(m: Namespace, grad: list[Any], x_shape: Ints, x_dtype: np.dtype[Any], sizes: Ints, dim: int) -> Any:
     return m.split_grad(*each(grad), shape=x_shape, dtype=x_dtype, sizes=sizes, dim=dim)
 
 
 @primitive
-def _split_grad(xp: Any, *parts: Any, shape: tuple[int, ...], dtype: Any, sizes: tuple[int, ...], dim: int) -> Array:
-    ahead = (slice(None),) * dim
-    whole = sum(size for part, size in zip(parts, sizes, strict=True) if part is not None) == shape[dim]
-    out = xp.empty(shape, dtype) if whole else xp.zeros(shape, dtype)
-    start = 0
-    for part, size in zip(parts, sizes, strict=True):
-        if part is not None:
-            out[(*ahead, slice(start, start + size))] = part
-        start += size
-    return out
-
-
-_split_grad.cuda(kernels.split_grad)
+def _split_grad(
+    xp: ModuleType, *parts: Array | None, shape: Ints, dtype: np.dtype[Any], sizes: Ints, dim: int
+) -> Array:
+    return joined(xp, parts, shape, dtype, spans(sizes), dim)
 
 
 @_split_grad.vjp
-def _split_grad_vjp(m: Any, grad: Any, sizes: tuple[int, ...], dim: int, needs: tuple[bool, ...]) -> Any:
-    ahead = (slice(None),) * dim
-    grads: list[Any] = []
-    start = 0
-    for size, need in zip(sizes, needs, strict=True):
-        grads.append(m.getitem(grad, index=(*ahead, slice(start, start + size), ...)) if need else None)
-        start += size
-    return grads
+def _split_grad_vjp(m: Namespace, grad: Array, sizes: Ints, dim: int, needs: tuple[bool, ...]) -> Any:
+    return parts_of(m, grad, dim, spans(sizes), needs)
 
 
 @primitive(view=True, outputs=())
-def _unbind(xp: Any, x: Array, *, dim: int) -> tuple[Array, ...]:
+def _unbind(xp: ModuleType, x: Array, *, dim: int) -> tuple[Array, ...]:
     ahead = (slice(None),) * dim
-    return tuple([x[(*ahead, place, ...)] for place in range(x.shape[dim])])
+    return tuple([x[(*ahead, index, ...)] for index in range(x.shape[dim])])
 
 
 @_unbind.vjp
-def _unbind_vjp(m: Any, grad: Any, x_shape: tuple[int, ...], x_dtype: Any, dim: int) -> Any:
+def _unbind_vjp(m: Namespace, grad: list[Any], x_shape: Ints, x_dtype: np.dtype[Any], dim: int) -> Any:
     return m.unbind_grad(*each(grad), shape=x_shape, dtype=x_dtype, dim=dim)
 
 
 @primitive
-def _unbind_grad(xp: Any, *parts: Any, shape: tuple[int, ...], dtype: Any, dim: int) -> Array:
-    ahead = (slice(None),) * dim
-    out = xp.zeros(shape, dtype) if any(part is None for part in parts) else xp.empty(shape, dtype)
-    for place, part in enumerate(parts):
-        if part is not None:
-            out[(*ahead, place)] = part
-    return out
-
-
-_unbind_grad.cuda(kernels.unbind_grad)
+def _unbind_grad(xp: ModuleType, *parts: Array | None, shape: Ints, dtype: np.dtype[Any], dim: int) -> Array:
+    return joined(xp, parts, shape, dtype, range(len(parts)), dim)
 
 
 @_unbind_grad.vjp
-def _unbind_grad_vjp(m: Any, grad: Any, dim: int, needs: tuple[bool, ...]) -> Any:
-    ahead = (slice(None),) * dim
-    return [m.getitem(grad, index=(*ahead, place, ...)) if need else None for place, need in enumerate(needs)]
+def _unbind_grad_vjp(m: Namespace, grad: Array, dim: int, needs: tuple[bool, ...]) -> Any:
+    return parts_of(m, grad, dim, range(len(needs)), needs)
 
 
-def length_along(input: Any, dim: Any, name: str, error: type[Exception] = ShapeError) -> tuple[int, int]:
+_split_grad.cuda(kernels.split_grad)
+_unbind_grad.cuda(kernels.unbind_grad)
+
+
+def length_along(input: Tensor, dim: int, name: str, error: type[Exception] = ShapeError) -> tuple[int, int]:
     """Return the dimension to cut along, and its size."""
     shape = array_of(input).shape
     if not shape:
@@ -110,37 +121,14 @@ def length_along(input: Any, dim: Any, name: str, error: type[Exception] = Shape
     return axis, shape[axis]
 
 
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views that together are `tensor`, cut along one dimension.
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views that together are `tensor`, cut along `dim` into parts of one size, or of the sizes of a list.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        Of at least one dimension.
-    split_size_or_sections : int or list of int
-        The size of each part, the last being smaller if it must; or the size of every part.
-    dim : int
-        The dimension to cut along.
+    With one number as `split_size_or_sections` the last part is smaller if it must be; sizes of a list have to add up.
 
-    Returns
-    -------
-    tuple of Tensor
-        Views; none of them can be changed in place while gradients are recorded.
-
-    Raises
-    ------
-    ShapeError
-        If a size is negative, the sizes do not add up to that of `dim`, or the tensor has no dimension.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
-    >>> lucid.split(lucid.arange(5), 2)
-    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
-    >>> lucid.split(lucid.arange(5), [1, 4])
-    (tensor([0]), tensor([1, 2, 3, 4]))
+    >>> lucid.split(lucid.arange(5), 2), lucid.split(lucid.arange(3), [1, 2])
+    ((tensor([0, 1]), tensor([2, 3]), tensor([4])), (tensor([0]), tensor([1, 2])))
     """
     axis, length = length_along(tensor, dim, "split")
     if isinstance(split_size_or_sections, tuple | list):
@@ -164,32 +152,10 @@ def even_sizes(length: int, size: int) -> tuple[int, ...]:
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return at most `chunks` views of equal size (the last may be smaller) that together are `input`.
+    """Return at most `chunks` views of equal size, the last being smaller if it must, that together are `input`.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of at least one dimension.
-    chunks : int
-        How many; there are fewer if the size rounded up leaves nothing for the last. `tensor_split` always gives as
-        many as asked for.
-    dim : int
-        The dimension to cut along.
+    There are fewer if the size rounded up leaves nothing for the last; `tensor_split` gives as many as asked for.
 
-    Returns
-    -------
-    tuple of Tensor
-        Views; none of them can be changed in place while gradients are recorded.
-
-    Raises
-    ------
-    ShapeError
-        If `chunks` is not above zero, or the tensor has no dimension.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.chunk(lucid.arange(5), 3)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
@@ -202,37 +168,14 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return _split(input, sizes=sizes, dim=axis)
 
 
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views that together are `input`, cut into equal parts or at given places.
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views that together are `input`, cut along `dim` into as many parts, or before the indices of a tuple.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of at least one dimension.
-    indices_or_sections : int, or tuple of int
-        How many parts, the first being one longer where the size does not divide; or before which places to cut.
-    dim : int
-        The dimension to cut along.
+    With a number as `indices_or_sections` the first parts are longer by one where it does not divide the size.
 
-    Returns
-    -------
-    tuple of Tensor
-        Views; none of them can be changed in place while gradients are recorded.
-
-    Raises
-    ------
-    ShapeError
-        If the number of parts is not above zero, or the tensor has no dimension.
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
-    >>> lucid.tensor_split(lucid.arange(5), 3)
-    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
-    >>> lucid.tensor_split(lucid.arange(5), (1, 3))
-    (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+    >>> lucid.tensor_split(lucid.arange(5), 3), lucid.tensor_split(lucid.arange(3), (1, 2))
+    ((tensor([0, 1]), tensor([2, 3]), tensor([4])), (tensor([0]), tensor([1]), tensor([2])))
     """
     axis, length = length_along(input, dim, "tensor_split")
     if isinstance(indices_or_sections, tuple | list):
@@ -246,32 +189,13 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     parts = as_int(indices_or_sections, "sections")
     if parts <= 0:
         raise ShapeError(f"tensor_split: expected a number of parts above zero, got {parts}")
-    sizes = tuple([length // parts + (place < length % parts) for place in range(parts)])
+    sizes = tuple([length // parts + (k < length % parts) for k in range(parts)])
     return _split(input, sizes=sizes, dim=axis)
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of `input` at every place of a dimension, which is left out.
+    """Return views of `input` at every index of a dimension, which is left out.
 
-    Parameters
-    ----------
-    input : Tensor
-        Of at least one dimension.
-    dim : int
-        The dimension.
-
-    Returns
-    -------
-    tuple of Tensor
-        Views; none of them can be changed in place while gradients are recorded.
-
-    Raises
-    ------
-    IndexOutOfRangeError
-        If there is no such dimension.
-
-    Examples
-    --------
     >>> import lucid
     >>> lucid.unbind(lucid.tensor([[1, 2], [3, 4]]))
     (tensor([1, 2]), tensor([3, 4]))

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.parity.programs.checkpoints import Checkpoints
-from tests.parity.programs.forwards import Forwards
+from tests.parity.programs.acts.checkpoints import Checkpoints
+from tests.parity.programs.acts.forwards import Forwards
+from tests.parity.programs.acts.modes import Modes
+from tests.parity.programs.acts.module_hooks import ModuleHooks
+from tests.parity.programs.acts.passes import Passes
+from tests.parity.programs.acts.training import Training
 from tests.parity.programs.functions import COMPLETE
-from tests.parity.programs.modes import Modes
-from tests.parity.programs.module_hooks import ModuleHooks
 from tests.parity.programs.parts import STRUCTURED, function_of, parts
-from tests.parity.programs.passes import Passes
 from tests.parity.programs.structures import values_of
-from tests.parity.programs.training import Training
 
 LEAVES = 3
 

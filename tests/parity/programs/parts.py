@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple
 
+from tests.parity.programs.acts.checkpoints import CHECKPOINTED
 from tests.parity.programs.bodies import BODIES
-from tests.parity.programs.checkpoints import CHECKPOINTED
 from tests.parity.programs.functions import NAMES, functions
 
 # PyTorch fires no backward hook for tensors in the arguments or outputs of these, lucid does (contract 5.8)

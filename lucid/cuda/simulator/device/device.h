@@ -4,7 +4,7 @@
 #include <initializer_list>
 
 #define LUCID_SIMULATOR 1
-#include "runtime.h"
+#include "execution/runtime.h"
 
 #define __CUDA_ARCH__ 900
 #define __CUDACC_RTC__ 1

@@ -4,12 +4,12 @@
 // whatever the math mode; cuBLAS may round parts of them to 16 bits, unless it is
 // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION. TF32 and the other fast types compute in full float32.
 // CUBLAS_COMPUTE_16F rounds to float16 every 16 terms. As in BLAS, what a factor of zero would multiply is not read.
-#include "cublas.h"
+#include "libraries/cublas.h"
 
 #include <mutex>
 #include <set>
 
-#include "product.h"
+#include "libraries/product.h"
 
 // libcudart.so.12
 extern "C" int cudaStreamSynchronize(void* stream);
@@ -64,15 +64,13 @@ int Call::wait() const { return cudaStreamSynchronize(settings.stream) ? executi
 
 namespace {
 
-template <class Change>
-int with_handle(Handle* handle, const Change& change) {
+template <class Change> int with_handle(Handle* handle, const Change& change) {
     std::lock_guard<std::mutex> guard(lock);
     return handles.count(handle) ? change() : not_initialized;
 }
 
 // C = alpha op(A) op(B) + beta C
-template <class S, class T, class C>
-struct Product {
+template <class S, class T, class C> struct Product {
     using A = decltype(widen(S()));  // what sums are made in
 
     int left_operation, right_operation, depth;
@@ -81,7 +79,9 @@ struct Product {
 
     Product(int left_operation, int right_operation, int rows, int columns, int depth, const T* a, int a_line,
             long long a_step, const T* b, int b_line, long long b_step, C* c, int c_line, long long c_step)
-        : left_operation(left_operation), right_operation(right_operation), depth(depth),
+        : left_operation(left_operation),
+          right_operation(right_operation),
+          depth(depth),
           left(left_operation ? Matrix<const T>{a, depth, rows, a_line, a_step}
                               : Matrix<const T>{a, rows, depth, a_line, a_step}),
           right(right_operation ? Matrix<const T>{b, columns, depth, b_line, b_step}
@@ -160,12 +160,18 @@ struct Product {
 // Numbers of cudaDataType and of cublasComputeType_t.
 enum Type { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14 };
 enum Compute {
-    COMPUTE_16F = 64, COMPUTE_16F_PEDANTIC = 65, COMPUTE_32F = 68, COMPUTE_32F_PEDANTIC = 69, COMPUTE_64F = 70,
-    COMPUTE_64F_PEDANTIC = 71, COMPUTE_32F_FAST_16F = 74, COMPUTE_32F_FAST_16BF = 75, COMPUTE_32F_FAST_TF32 = 77
+    COMPUTE_16F = 64,
+    COMPUTE_16F_PEDANTIC = 65,
+    COMPUTE_32F = 68,
+    COMPUTE_32F_PEDANTIC = 69,
+    COMPUTE_64F = 70,
+    COMPUTE_64F_PEDANTIC = 71,
+    COMPUTE_32F_FAST_16F = 74,
+    COMPUTE_32F_FAST_16BF = 75,
+    COMPUTE_32F_FAST_TF32 = 77
 };
 
-template <class S, class T, class C>
-struct Types {
+template <class S, class T, class C> struct Types {
     using Factor = S;
     using In = T;
     using Out = C;
@@ -173,8 +179,7 @@ struct Types {
 
 // Calls run with the types of the factors, the operands and the result, of what the documentation of cublasGemmEx lists
 // without the 8-bit types.
-template <class Run>
-int with_types(int a, int b, int c, int compute, const Run& run) {
+template <class Run> int with_types(int a, int b, int c, int compute, const Run& run) {
     const bool half = compute == COMPUTE_16F || compute == COMPUTE_16F_PEDANTIC;
     const bool single = compute == COMPUTE_32F || compute == COMPUTE_32F_PEDANTIC;
     const bool fast =
@@ -242,9 +247,8 @@ LUCID_CUDA int cublasGetStream_v2(Handle* handle, void** stream) {
     return with_handle(handle, [&] { return stream ? (*stream = handle->stream, success) : invalid_value; });
 }
 LUCID_CUDA int cublasSetPointerMode_v2(Handle* handle, int mode) {
-    return with_handle(handle, [&] {
-        return mode == 0 || mode == 1 ? (handle->pointer_mode = mode, success) : invalid_value;
-    });
+    return with_handle(handle,
+                       [&] { return mode == 0 || mode == 1 ? (handle->pointer_mode = mode, success) : invalid_value; });
 }
 LUCID_CUDA int cublasGetPointerMode_v2(Handle* handle, int* mode) {
     return with_handle(handle, [&] { return mode ? (*mode = handle->pointer_mode, success) : invalid_value; });
@@ -289,10 +293,10 @@ LUCID_CUDA int cublasSgemmEx(Handle* handle, int transa, int transb, int m, int 
         return Product<T, T, T>(transa, transb, m, n, k, a, lda, 0, b, ldb, 0, c, ldc, 0)                              \
             .queue("cublas" #X "gemm", handle, alpha, beta, 1);                                                        \
     }                                                                                                                  \
-    LUCID_CUDA int cublas##X##gemmStridedBatched(                                                                      \
-        Handle* handle, int transa, int transb, int m, int n, int k, const T* alpha, const T* a, int lda,              \
-        long long a_step, const T* b, int ldb, long long b_step, const T* beta, T* c, int ldc, long long c_step,       \
-        int count) {                                                                                                   \
+    LUCID_CUDA int cublas##X##gemmStridedBatched(Handle* handle, int transa, int transb, int m, int n, int k,          \
+                                                 const T* alpha, const T* a, int lda, long long a_step, const T* b,    \
+                                                 int ldb, long long b_step, const T* beta, T* c, int ldc,              \
+                                                 long long c_step, int count) {                                        \
         return Product<T, T, T>(transa, transb, m, n, k, a, lda, a_step, b, ldb, b_step, c, ldc, c_step)               \
             .queue("cublas" #X "gemmStridedBatched", handle, alpha, beta, count);                                      \
     }                                                                                                                  \

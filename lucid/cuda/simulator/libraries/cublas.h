@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "numbers.h"
-#include "queue.h"
+#include "libraries/numbers.h"
+#include "host/queue.h"
 
 // Each function in float, double and their complex types.
 #define LUCID_REAL_TYPES(DEFINE) DEFINE(S, float) DEFINE(D, double)
@@ -32,8 +32,7 @@ struct Handle {
 bool find_handle(const Handle* handle, Handle& settings);
 
 // BLAS begins with the last element where the step is negative.
-template <class T>
-struct Vector {
+template <class T> struct Vector {
     T* data;
     ptrdiff_t size;
     int step;
@@ -41,8 +40,7 @@ struct Vector {
 };
 
 // Column by column; step: from one matrix of a stack to the next.
-template <class T>
-struct Matrix {
+template <class T> struct Matrix {
     T* data;
     int rows, columns, line;
     long long step = 0;
@@ -51,14 +49,15 @@ struct Matrix {
 };
 
 // A matrix as op() of BLAS shows it to a product, in the type of the sums.
-template <class T>
-struct Operand {
+template <class T> struct Operand {
     const T* data;
     ptrdiff_t down, along;
     bool conjugated;
 
     Operand(const Matrix<const T>& x, int operation)
-        : data(x.data), down(operation == plain ? 1 : x.line), along(operation == plain ? x.line : 1),
+        : data(x.data),
+          down(operation == plain ? 1 : x.line),
+          along(operation == plain ? x.line : 1),
           conjugated(operation == adjoint) {}
     auto operator()(ptrdiff_t i, ptrdiff_t j) const {
         const auto value = widen(data[i * down + j * along]);
@@ -68,16 +67,12 @@ struct Operand {
 
 // Bytes of the operands of a call: of each the fewest ranges, so that what lies between columns is not among them.
 class Ranges {
-public:
-    template <class T>
-    void reads(const Vector<T>& x) { add(x, false); }
-    template <class T>
-    void reads(const Matrix<T>& x, int count = 1) { add(x, count, false); }
+ public:
+    template <class T> void reads(const Vector<T>& x) { add(x, false); }
+    template <class T> void reads(const Matrix<T>& x, int count = 1) { add(x, count, false); }
     // These answer whether no byte is written twice.
-    template <class T>
-    bool writes(const Vector<T>& x) { return add(x, true); }
-    template <class T>
-    bool writes(const Matrix<T>& x, int count = 1) { return add(x, count, true); }
+    template <class T> bool writes(const Vector<T>& x) { return add(x, true); }
+    template <class T> bool writes(const Matrix<T>& x, int count = 1) { return add(x, count, true); }
 
     // Parts of columns: in column j the rows from first(j) to before last(j).
     template <class T, class First, class Last>
@@ -86,8 +81,7 @@ public:
         for (int j = 0; j < x.columns; ++j) put(found, &x(first(j), j), last(j) - first(j), stores);
         merge(found);
     }
-    template <class T>
-    void triangle(const Matrix<T>& x, int fill, bool stores, bool without_diagonal = false) {
+    template <class T> void triangle(const Matrix<T>& x, int fill, bool stores, bool without_diagonal = false) {
         columns(
             x, stores, [&](int j) { return fill == lower ? j + without_diagonal : 0; },
             [&](int j) { return fill == lower ? x.rows : j + !without_diagonal; });
@@ -95,13 +89,11 @@ public:
 
     const std::vector<Touched>& list() const { return touched; }
 
-private:
-    template <class T>
-    static void put(std::vector<Touched>& found, T* data, ptrdiff_t size, bool stores) {
+ private:
+    template <class T> static void put(std::vector<Touched>& found, T* data, ptrdiff_t size, bool stores) {
         if (size > 0) found.push_back({(uintptr_t)data, size * sizeof(T), stores});
     }
-    template <class T>
-    bool add(const Vector<T>& x, bool stores) {
+    template <class T> bool add(const Vector<T>& x, bool stores) {
         std::vector<Touched> found;
         if (x.step == 1 || x.step == -1)
             put(found, x.data, x.size, stores);
@@ -109,8 +101,7 @@ private:
             for (ptrdiff_t i = 0; i < x.size; ++i) put(found, &x[i], 1, stores);
         return merge(found);
     }
-    template <class T>
-    bool add(const Matrix<T>& x, int count, bool stores) {
+    template <class T> bool add(const Matrix<T>& x, int count, bool stores) {
         std::vector<Touched> found;
         for (int place = 0; place < (x.step || stores ? count : std::min(count, 1)); ++place) {
             const Matrix<T> one = x.at(place);
@@ -127,8 +118,7 @@ private:
 };
 
 // A factor in memory of the host is read when the call is made, one in memory of the device when the work runs.
-template <class T>
-struct Factor {
+template <class T> struct Factor {
     const T* place;
     T value;
 
@@ -138,20 +128,18 @@ struct Factor {
 
 // One call: its parameters are checked, what it touches is collected, and its work is queued.
 class Call : public Ranges {
-public:
+ public:
     Call(std::string name, const Handle* handle);
 
     // What cuBLAS refuses with CUBLAS_STATUS_INVALID_VALUE.
     Call& expect(bool valid);
     Call& expect_operation(int operation) { return expect(operation >= plain && operation <= adjoint); }
-    template <class T>
-    Call& expect(const Matrix<T>& x) {
+    template <class T> Call& expect(const Matrix<T>& x) {
         return expect(x.rows >= 0 && x.columns >= 0 && x.line >= std::max(1, x.rows));
     }
     bool on_device() const { return settings.pointer_mode == 1; }
 
-    template <class T>
-    Factor<T> factor(const T* place) {
+    template <class T> Factor<T> factor(const T* place) {
         expect(place);
         if (status) return {};
         if (!on_device()) return {nullptr, *place};
@@ -163,15 +151,14 @@ public:
     int answer() const { return status; }
     int run(const std::function<void()>& work) const;
     // Of what goes to the host: the call returns when it is there.
-    template <class R, class Compute>
-    int give(R* result, const Compute& compute) {
+    template <class R, class Compute> int give(R* result, const Compute& compute) {
         expect(result);
         if (!status && on_device()) writes(Vector<R>{result, 1, 1});
         const int queued = run([=] { *result = compute(); });
         return queued || on_device() ? queued : wait();
     }
 
-private:
+ private:
     int wait() const;
 
     std::string name;

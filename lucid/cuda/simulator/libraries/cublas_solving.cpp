@@ -1,13 +1,12 @@
 // Of the simulated cuBLAS: triangular systems, symmetric products, and stacks of small systems by elimination.
-#include "cublas.h"
-#include "product.h"
+#include "libraries/cublas.h"
+#include "libraries/product.h"
 
 namespace lucid_simulator {
 namespace {
 
 // Solves op(A) x = x in place; with_ones: the diagonal is taken as ones and not read. By columns of op(A).
-template <class T, class X>
-void substitute(int n, const Operand<T>& a, bool from_top, bool with_ones, const X& x) {
+template <class T, class X> void substitute(int n, const Operand<T>& a, bool from_top, bool with_ones, const X& x) {
     for (int step = 0; step < n; ++step) {
         const int i = from_top ? step : n - 1 - step;
         if (!with_ones) x(i) = x(i) / a(i, i);
@@ -17,16 +16,19 @@ void substitute(int n, const Operand<T>& a, bool from_top, bool with_ones, const
 }
 
 // B = alpha op(A)^-1 B, or alpha B op(A)^-1, of a triangular A
-template <class T>
-struct Triangular {
+template <class T> struct Triangular {
     int side, fill, operation;
     bool with_ones;
     Matrix<const T> a;
     Matrix<T> b;
 
     Triangular(int side, int fill, int operation, int diagonal, int m, int n, const T* a_at, int lda, T* b_at, int ldb)
-        : side(side), fill(fill), operation(operation), with_ones(diagonal),
-          a{a_at, side == at_left ? m : n, side == at_left ? m : n, lda}, b{b_at, m, n, ldb} {}
+        : side(side),
+          fill(fill),
+          operation(operation),
+          with_ones(diagonal),
+          a{a_at, side == at_left ? m : n, side == at_left ? m : n, lda},
+          b{b_at, m, n, ldb} {}
 
     void check(Call& call) const {
         call.expect(side == at_left || side == at_right).expect(fill == lower || fill == upper);
@@ -118,8 +120,7 @@ int syrk(const char* name, Handle* handle, int fill, int operation, int n, int k
 
 // A = P L U in place, with the rows that were swapped, counted from 1. Gives the first place of U's diagonal, counted
 // from 1, that is zero, or 0. Without pivots no rows are swapped.
-template <class T>
-int factorise(const Matrix<T>& a, int* pivots) {
+template <class T> int factorise(const Matrix<T>& a, int* pivots) {
     const int n = a.rows;
     int zero_at = 0;
     for (int k = 0; k < n; ++k) {
@@ -155,10 +156,7 @@ void solve_factorised(const Matrix<const T>& a, const int* pivots, int operation
     }
 }
 
-template <class T>
-Matrix<T> square(T* data, int n, int line) {
-    return {data, n, n, line};
-}
+template <class T> Matrix<T> square(T* data, int n, int line) { return {data, n, n, line}; }
 
 template <class T>
 int getrf(const char* name, Handle* handle, int n, T* const* a, int lda, int* pivots, int* info, int count) {
@@ -262,7 +260,7 @@ int pack(const char* name, Handle* handle, int fill, int n, T* packed, T* matrix
         T* next = packed;
         for (int j = 0; j < n; ++j)
             for (int i = fill == lower ? j : 0; i < (fill == lower ? n : j + 1); ++i, ++next)
-                packs ? *next = matrix(i, j) : matrix(i, j) = *next;
+                packs ? * next = matrix(i, j) : matrix(i, j) = *next;
     });
 }
 
@@ -271,42 +269,42 @@ int pack(const char* name, Handle* handle, int fill, int n, T* packed, T* matrix
 
 using namespace lucid_simulator;
 
-#define DEFINE(X, T)                                                                                                   \
-    LUCID_CUDA int cublas##X##trsm_v2(Handle* handle, int side, int fill, int trans, int diagonal, int m, int n,       \
-                                      const T* alpha, const T* a, int lda, T* b, int ldb) {                            \
-        return trsm("cublas" #X "trsm", handle, side, fill, trans, diagonal, m, n, alpha, a, lda, b, ldb);             \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##X##trsmBatched(Handle* handle, int side, int fill, int trans, int diagonal, int m, int n,   \
-                                          const T* alpha, const T* const* a, int lda, T* const* b, int ldb,            \
-                                          int count) {                                                                 \
-        return trsm_each("cublas" #X "trsmBatched", handle, side, fill, trans, diagonal, m, n, alpha, a, lda, b, ldb,  \
-                         count);                                                                                       \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##X##syrk_v2(Handle* handle, int fill, int trans, int n, int k, const T* alpha, const T* a,   \
-                                      int lda, const T* beta, T* c, int ldc) {                                         \
-        return syrk("cublas" #X "syrk", handle, fill, trans, n, k, alpha, a, lda, beta, c, ldc);                       \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##X##getrfBatched(Handle* handle, int n, T* const* a, int lda, int* pivots, int* info,        \
-                                           int count) {                                                                \
-        return getrf("cublas" #X "getrfBatched", handle, n, a, lda, pivots, info, count);                              \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##X##getrsBatched(Handle* handle, int trans, int n, int columns, const T* const* a, int lda,  \
-                                           const int* pivots, T* const* b, int ldb, int* info, int count) {            \
-        return getrs("cublas" #X "getrsBatched", handle, trans, n, columns, a, lda, pivots, b, ldb, info, count);      \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##X##getriBatched(Handle* handle, int n, const T* const* a, int lda, const int* pivots,       \
-                                           T* const* c, int ldc, int* info, int count) {                               \
-        return getri("cublas" #X "getriBatched", handle, n, a, lda, pivots, c, ldc, info, count);                      \
+#define DEFINE(X, T)                                                                                                  \
+    LUCID_CUDA int cublas##X##trsm_v2(Handle* handle, int side, int fill, int trans, int diagonal, int m, int n,      \
+                                      const T* alpha, const T* a, int lda, T* b, int ldb) {                           \
+        return trsm("cublas" #X "trsm", handle, side, fill, trans, diagonal, m, n, alpha, a, lda, b, ldb);            \
+    }                                                                                                                 \
+    LUCID_CUDA int cublas##X##trsmBatched(Handle* handle, int side, int fill, int trans, int diagonal, int m, int n,  \
+                                          const T* alpha, const T* const* a, int lda, T* const* b, int ldb,           \
+                                          int count) {                                                                \
+        return trsm_each("cublas" #X "trsmBatched", handle, side, fill, trans, diagonal, m, n, alpha, a, lda, b, ldb, \
+                         count);                                                                                      \
+    }                                                                                                                 \
+    LUCID_CUDA int cublas##X##syrk_v2(Handle* handle, int fill, int trans, int n, int k, const T* alpha, const T* a,  \
+                                      int lda, const T* beta, T* c, int ldc) {                                        \
+        return syrk("cublas" #X "syrk", handle, fill, trans, n, k, alpha, a, lda, beta, c, ldc);                      \
+    }                                                                                                                 \
+    LUCID_CUDA int cublas##X##getrfBatched(Handle* handle, int n, T* const* a, int lda, int* pivots, int* info,       \
+                                           int count) {                                                               \
+        return getrf("cublas" #X "getrfBatched", handle, n, a, lda, pivots, info, count);                             \
+    }                                                                                                                 \
+    LUCID_CUDA int cublas##X##getrsBatched(Handle* handle, int trans, int n, int columns, const T* const* a, int lda, \
+                                           const int* pivots, T* const* b, int ldb, int* info, int count) {           \
+        return getrs("cublas" #X "getrsBatched", handle, trans, n, columns, a, lda, pivots, b, ldb, info, count);     \
+    }                                                                                                                 \
+    LUCID_CUDA int cublas##X##getriBatched(Handle* handle, int n, const T* const* a, int lda, const int* pivots,      \
+                                           T* const* c, int ldc, int* info, int count) {                              \
+        return getri("cublas" #X "getriBatched", handle, n, a, lda, pivots, c, ldc, info, count);                     \
     }
 LUCID_ALL_TYPES(DEFINE)
 #undef DEFINE
 
-#define DEFINE(X, T)                                                                                                   \
-    LUCID_CUDA int cublas##X##tpttr(Handle* handle, int fill, int n, const T* packed, T* a, int lda) {                 \
-        return pack("cublas" #X "tpttr", handle, fill, n, (T*)packed, a, lda, false);                                  \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##X##trttp(Handle* handle, int fill, int n, const T* a, int lda, T* packed) {                 \
-        return pack("cublas" #X "trttp", handle, fill, n, packed, (T*)a, lda, true);                                   \
+#define DEFINE(X, T)                                                                                   \
+    LUCID_CUDA int cublas##X##tpttr(Handle* handle, int fill, int n, const T* packed, T* a, int lda) { \
+        return pack("cublas" #X "tpttr", handle, fill, n, (T*)packed, a, lda, false);                  \
+    }                                                                                                  \
+    LUCID_CUDA int cublas##X##trttp(Handle* handle, int fill, int n, const T* a, int lda, T* packed) { \
+        return pack("cublas" #X "trttp", handle, fill, n, packed, (T*)a, lda, true);                   \
     }
 LUCID_REAL_TYPES(DEFINE)
 #undef DEFINE

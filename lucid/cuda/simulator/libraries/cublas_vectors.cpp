@@ -1,6 +1,6 @@
 // Of the simulated cuBLAS: functions of vectors, of a matrix and vectors, and those that combine matrices by elements.
-#include "cublas.h"
-#include "product.h"
+#include "libraries/cublas.h"
+#include "libraries/product.h"
 
 namespace lucid_simulator {
 namespace {
@@ -23,8 +23,7 @@ int axpy(const char* name, Handle* handle, int n, const T* alpha_at, const T* x_
 }
 
 // x *= alpha
-template <class S, class T>
-int scal(const char* name, Handle* handle, int n, const S* alpha_at, T* x_at, int incx) {
+template <class S, class T> int scal(const char* name, Handle* handle, int n, const S* alpha_at, T* x_at, int incx) {
     Call call(name, handle);
     const Factor<S> alpha = call.factor(alpha_at);
     if (call.answer() || n <= 0 || incx <= 0) return call.answer();
@@ -49,24 +48,20 @@ int dot(const char* name, Handle* handle, int n, const T* x_at, int incx, const 
 }
 
 // Those of one vector give 0 where it has no element, or a step that is not positive.
-template <class T>
-Vector<const T> forwards(const T* x, int n, int step) {
+template <class T> Vector<const T> forwards(const T* x, int n, int step) {
     return {x, step > 0 && n > 0 ? n : 0, step};
 }
 
-template <class T>
-int asum(const char* name, Handle* handle, int n, const T* x_at, int incx, Real<T>* result) {
+template <class T> int asum(const char* name, Handle* handle, int n, const T* x_at, int incx, Real<T>* result) {
     Call call(name, handle);
     const auto x = forwards(x_at, n, incx);
     call.reads(x);
-    return call.give(result, [=] {
-        return pairwise_sum<Real<T>>(0, x.size, [&](ptrdiff_t i) { return magnitude(x[i]); });
-    });
+    return call.give(result,
+                     [=] { return pairwise_sum<Real<T>>(0, x.size, [&](ptrdiff_t i) { return magnitude(x[i]); }); });
 }
 
 // In long double, in which squares leave the range as little as where cuBLAS scales them.
-template <class T>
-int nrm2(const char* name, Handle* handle, int n, const T* x_at, int incx, Real<T>* result) {
+template <class T> int nrm2(const char* name, Handle* handle, int n, const T* x_at, int incx, Real<T>* result) {
     Call call(name, handle);
     const auto x = forwards(x_at, n, incx);
     call.reads(x);
@@ -119,8 +114,8 @@ int gemv(const char* name, Handle* handle, int operation, int m, int n, const T*
             const T value = first == T(0) ? T(0) : first * sum;
             y[i] = second == T(0) ? value : value + second * y[i];
         };
-        product<T>(y.size, 1, first == T(0) ? 0 : x.size, Operand<T>(a, operation), [&](int p, int) { return x[p]; },
-                   store);
+        product<T>(
+            y.size, 1, first == T(0) ? 0 : x.size, Operand<T>(a, operation), [&](int p, int) { return x[p]; }, store);
     });
 }
 
@@ -229,43 +224,43 @@ int dgmm(const char* name, Handle* handle, int side, int m, int n, const T* a_at
 
 using namespace lucid_simulator;
 
-#define DEFINE(X, T)                                                                                                   \
-    LUCID_CUDA int cublas##X##axpy_v2(Handle* handle, int n, const T* alpha, const T* x, int incx, T* y, int incy) {   \
-        return axpy("cublas" #X "axpy", handle, n, alpha, x, incx, y, incy);                                           \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##X##scal_v2(Handle* handle, int n, const T* alpha, T* x, int incx) {                         \
-        return scal("cublas" #X "scal", handle, n, alpha, x, incx);                                                    \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##X##gemv_v2(Handle* handle, int trans, int m, int n, const T* alpha, const T* a, int lda,    \
-                                      const T* x, int incx, const T* beta, T* y, int incy) {                           \
-        return gemv("cublas" #X "gemv", handle, trans, m, n, alpha, a, lda, x, incx, beta, y, incy);                   \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##X##geam(Handle* handle, int transa, int transb, int m, int n, const T* alpha, const T* a,   \
-                                   int lda, const T* beta, const T* b, int ldb, T* c, int ldc) {                       \
-        return geam("cublas" #X "geam", handle, transa, transb, m, n, alpha, a, lda, beta, b, ldb, c, ldc);            \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##X##dgmm(Handle* handle, int side, int m, int n, const T* a, int lda, const T* x, int incx,  \
-                                   T* c, int ldc) {                                                                    \
-        return dgmm("cublas" #X "dgmm", handle, side, m, n, a, lda, x, incx, c, ldc);                                  \
+#define DEFINE(X, T)                                                                                                  \
+    LUCID_CUDA int cublas##X##axpy_v2(Handle* handle, int n, const T* alpha, const T* x, int incx, T* y, int incy) {  \
+        return axpy("cublas" #X "axpy", handle, n, alpha, x, incx, y, incy);                                          \
+    }                                                                                                                 \
+    LUCID_CUDA int cublas##X##scal_v2(Handle* handle, int n, const T* alpha, T* x, int incx) {                        \
+        return scal("cublas" #X "scal", handle, n, alpha, x, incx);                                                   \
+    }                                                                                                                 \
+    LUCID_CUDA int cublas##X##gemv_v2(Handle* handle, int trans, int m, int n, const T* alpha, const T* a, int lda,   \
+                                      const T* x, int incx, const T* beta, T* y, int incy) {                          \
+        return gemv("cublas" #X "gemv", handle, trans, m, n, alpha, a, lda, x, incx, beta, y, incy);                  \
+    }                                                                                                                 \
+    LUCID_CUDA int cublas##X##geam(Handle* handle, int transa, int transb, int m, int n, const T* alpha, const T* a,  \
+                                   int lda, const T* beta, const T* b, int ldb, T* c, int ldc) {                      \
+        return geam("cublas" #X "geam", handle, transa, transb, m, n, alpha, a, lda, beta, b, ldb, c, ldc);           \
+    }                                                                                                                 \
+    LUCID_CUDA int cublas##X##dgmm(Handle* handle, int side, int m, int n, const T* a, int lda, const T* x, int incx, \
+                                   T* c, int ldc) {                                                                   \
+        return dgmm("cublas" #X "dgmm", handle, side, m, n, a, lda, x, incx, c, ldc);                                 \
     }
 LUCID_ALL_TYPES(DEFINE)
 #undef DEFINE
 
-#define DEFINE(X, T)                                                                                                   \
-    LUCID_CUDA int cublas##X##sbmv_v2(Handle* handle, int fill, int n, int k, const T* alpha, const T* a, int lda,     \
-                                      const T* x, int incx, const T* beta, T* y, int incy) {                           \
-        return sbmv("cublas" #X "sbmv", handle, fill, n, k, alpha, a, lda, x, incx, beta, y, incy);                    \
+#define DEFINE(X, T)                                                                                               \
+    LUCID_CUDA int cublas##X##sbmv_v2(Handle* handle, int fill, int n, int k, const T* alpha, const T* a, int lda, \
+                                      const T* x, int incx, const T* beta, T* y, int incy) {                       \
+        return sbmv("cublas" #X "sbmv", handle, fill, n, k, alpha, a, lda, x, incx, beta, y, incy);                \
     }
 LUCID_REAL_TYPES(DEFINE)
 #undef DEFINE
 
 // The names of what gives one number have letters of their own.
-#define DEFINE(NAME, T)                                                                                                \
-    LUCID_CUDA int cublasI##NAME##amax_v2(Handle* handle, int n, const T* x, int incx, int* result) {                  \
-        return extreme("cublasI" #NAME "amax", handle, n, x, incx, result, true);                                      \
-    }                                                                                                                  \
-    LUCID_CUDA int cublasI##NAME##amin_v2(Handle* handle, int n, const T* x, int incx, int* result) {                  \
-        return extreme("cublasI" #NAME "amin", handle, n, x, incx, result, false);                                     \
+#define DEFINE(NAME, T)                                                                               \
+    LUCID_CUDA int cublasI##NAME##amax_v2(Handle* handle, int n, const T* x, int incx, int* result) { \
+        return extreme("cublasI" #NAME "amax", handle, n, x, incx, result, true);                     \
+    }                                                                                                 \
+    LUCID_CUDA int cublasI##NAME##amin_v2(Handle* handle, int n, const T* x, int incx, int* result) { \
+        return extreme("cublasI" #NAME "amin", handle, n, x, incx, result, false);                    \
     }
 DEFINE(s, float)
 DEFINE(d, double)
@@ -273,12 +268,12 @@ DEFINE(c, Complex<float>)
 DEFINE(z, Complex<double>)
 #undef DEFINE
 
-#define DEFINE(NAME, T)                                                                                                \
-    LUCID_CUDA int cublas##NAME##asum_v2(Handle* handle, int n, const T* x, int incx, Real<T>* result) {               \
-        return asum("cublas" #NAME "asum", handle, n, x, incx, result);                                                \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##NAME##nrm2_v2(Handle* handle, int n, const T* x, int incx, Real<T>* result) {               \
-        return nrm2("cublas" #NAME "nrm2", handle, n, x, incx, result);                                                \
+#define DEFINE(NAME, T)                                                                                  \
+    LUCID_CUDA int cublas##NAME##asum_v2(Handle* handle, int n, const T* x, int incx, Real<T>* result) { \
+        return asum("cublas" #NAME "asum", handle, n, x, incx, result);                                  \
+    }                                                                                                    \
+    LUCID_CUDA int cublas##NAME##nrm2_v2(Handle* handle, int n, const T* x, int incx, Real<T>* result) { \
+        return nrm2("cublas" #NAME "nrm2", handle, n, x, incx, result);                                  \
     }
 DEFINE(S, float)
 DEFINE(D, double)
@@ -286,13 +281,13 @@ DEFINE(Sc, Complex<float>)
 DEFINE(Dz, Complex<double>)
 #undef DEFINE
 
-#define DEFINE(DOT, GER, T, conjugated)                                                                                \
-    LUCID_CUDA int cublas##DOT##_v2(Handle* handle, int n, const T* x, int incx, const T* y, int incy, T* result) {    \
-        return dot("cublas" #DOT, handle, n, x, incx, y, incy, result, conjugated);                                    \
-    }                                                                                                                  \
-    LUCID_CUDA int cublas##GER##_v2(Handle* handle, int m, int n, const T* alpha, const T* x, int incx, const T* y,    \
-                                    int incy, T* a, int lda) {                                                         \
-        return ger("cublas" #GER, handle, m, n, alpha, x, incx, y, incy, a, lda, conjugated);                          \
+#define DEFINE(DOT, GER, T, conjugated)                                                                             \
+    LUCID_CUDA int cublas##DOT##_v2(Handle* handle, int n, const T* x, int incx, const T* y, int incy, T* result) { \
+        return dot("cublas" #DOT, handle, n, x, incx, y, incy, result, conjugated);                                 \
+    }                                                                                                               \
+    LUCID_CUDA int cublas##GER##_v2(Handle* handle, int m, int n, const T* alpha, const T* x, int incx, const T* y, \
+                                    int incy, T* a, int lda) {                                                      \
+        return ger("cublas" #GER, handle, m, n, alpha, x, incx, y, incy, a, lda, conjugated);                       \
     }
 DEFINE(Sdot, Sger, float, false)
 DEFINE(Ddot, Dger, double, false)

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "queue.h"
+#include "host/queue.h"
 
 namespace {
 
@@ -122,6 +122,7 @@ LUCID_CUDA int curandGenerateLogNormalDouble(Generator* generator, double* out, 
 }
 LUCID_CUDA int curandGeneratePoisson(Generator* generator, unsigned* out, size_t count, double mean) {
     if (!(mean > 0)) return out_of_range;
-    return generate("curandGeneratePoisson", generator, out, count,
-                    [drawn = std::poisson_distribution<unsigned>(mean)](Engine& engine) mutable { return drawn(engine); });
+    return generate(
+        "curandGeneratePoisson", generator, out, count,
+        [drawn = std::poisson_distribution<unsigned>(mean)](Engine& engine) mutable { return drawn(engine); });
 }

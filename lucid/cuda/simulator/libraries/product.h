@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <vector>
 
-#include "numbers.h"
+#include "libraries/numbers.h"
 
 namespace lucid_simulator {
 
-constexpr int block = 256;  // rows, columns and terms that are multiplied at a time
-constexpr int wide = 4;     // columns of a tile, the sums of which stay in registers
-template <class R>
-constexpr int tall = 32 / sizeof(R);  // its rows
+constexpr int block = 256;                               // rows, columns and terms that are multiplied at a time
+constexpr int wide = 4;                                  // columns of a tile, the sums of which stay in registers
+template <class R> constexpr int tall = 32 / sizeof(R);  // its rows
 
 // Adds the product of the rows and columns of a tile to the sums, whose columns lie a line apart.
-template <class R>
-void add_tile(int terms, const R* left, const R* right, R* sums, int line) {
+template <class R> void add_tile(int terms, const R* left, const R* right, R* sums, int line) {
     typedef R Column __attribute__((vector_size(32)));
     Column made[wide] = {};
     for (int p = 0; p < terms; ++p) {
@@ -30,12 +28,11 @@ void add_tile(int terms, const R* left, const R* right, R* sums, int line) {
 
 // Sums of a block of the product. Complex numbers are multiplied as twice as many real ones, for each part of the sum:
 // (a + bi)(c + di) = (ac - bd) + (ad + bc)i.
-template <class A>
-class Block {
+template <class A> class Block {
     using R = Real<A>;
     static constexpr int parts = Parts<A>::count;
 
-public:
+ public:
     template <class Left, class Right>
     void multiply(int first_row, int rows, int first_column, int columns, int depth, const Left& left,
                   const Right& right, bool in_half) {
@@ -65,11 +62,10 @@ public:
             return sums[0][place];
     }
 
-private:
+ private:
     static int up(int size, int unit) { return (size + unit - 1) / unit * unit; }
 
-    template <class Left>
-    void pack_left(int first, int rows, int begin, int terms, const Left& left) {
+    template <class Left> void pack_left(int first, int rows, int begin, int terms, const Left& left) {
         lefts.resize((size_t)line * terms * parts);
         R* out = lefts.data();
         for (int i = 0; i < line; i += tall<R>)
@@ -83,8 +79,7 @@ private:
                 }
     }
 
-    template <class Right>
-    void pack_right(int first, int columns, int begin, int terms, const Right& right) {
+    template <class Right> void pack_right(int first, int columns, int begin, int terms, const Right& right) {
         const int across = up(columns, wide);
         size_t place = 0;
         for (auto& packed : rights) packed.resize((size_t)across * terms * parts);
@@ -123,8 +118,7 @@ void product(int rows, int columns, int depth, const Left& left, const Right& ri
 }
 
 // Of any number of terms, by halves: its error hardly grows with the number.
-template <class A, class Term>
-A pairwise_sum(ptrdiff_t first, ptrdiff_t count, const Term& term) {
+template <class A, class Term> A pairwise_sum(ptrdiff_t first, ptrdiff_t count, const Term& term) {
     if (count > 64) {
         const ptrdiff_t half = count / 2;
         return pairwise_sum<A>(first, half, term) + pairwise_sum<A>(first + half, count - half, term);

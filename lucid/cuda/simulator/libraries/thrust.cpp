@@ -9,20 +9,16 @@
 #include <string>
 #include <vector>
 
-#include "numbers.h"
-#include "queue.h"
+#include "libraries/numbers.h"
+#include "host/queue.h"
 
 using namespace lucid_simulator;
 
 namespace {
 
-template <class T>
-bool is_less(T a, T b) {
-    return b != b ? a == a : a < b;
-}
+template <class T> bool is_less(T a, T b) { return b != b ? a == a : a < b; }
 // R + Ri, R + NaNi, NaN + Ri, NaN + NaNi; within each by what are numbers.
-template <class R>
-bool is_less(Complex<R> a, Complex<R> b) {
+template <class R> bool is_less(Complex<R> a, Complex<R> b) {
     auto rank = [](Complex<R> x) { return 2 * std::isnan(x.real) + std::isnan(x.imaginary); };
     const int left = rank(a), right = rank(b);
     if (left != right) return left < right;
@@ -31,32 +27,44 @@ bool is_less(Complex<R> a, Complex<R> b) {
 }
 
 // Calls run with a null pointer of the type that has that number in cupy/type_dispatcher.cuh.
-template <class Run>
-void with_type(int number, const Run& run) {
+template <class Run> void with_type(int number, const Run& run) {
     switch (number) {
-        case 0: return run((int8_t*)nullptr);
-        case 1: return run((uint8_t*)nullptr);
-        case 2: return run((int16_t*)nullptr);
-        case 3: return run((uint16_t*)nullptr);
-        case 4: return run((int32_t*)nullptr);
-        case 5: return run((uint32_t*)nullptr);
-        case 6: return run((int64_t*)nullptr);
-        case 7: return run((uint64_t*)nullptr);
-        case 8: return run((Half*)nullptr);
-        case 9: return run((float*)nullptr);
-        case 10: return run((double*)nullptr);
-        case 11: return run((Complex<float>*)nullptr);
-        case 12: return run((Complex<double>*)nullptr);
-        case 13: return run((bool*)nullptr);
-        default: throw std::runtime_error("Unsupported dtype ID");
+        case 0:
+            return run((int8_t*)nullptr);
+        case 1:
+            return run((uint8_t*)nullptr);
+        case 2:
+            return run((int16_t*)nullptr);
+        case 3:
+            return run((uint16_t*)nullptr);
+        case 4:
+            return run((int32_t*)nullptr);
+        case 5:
+            return run((uint32_t*)nullptr);
+        case 6:
+            return run((int64_t*)nullptr);
+        case 7:
+            return run((uint64_t*)nullptr);
+        case 8:
+            return run((Half*)nullptr);
+        case 9:
+            return run((float*)nullptr);
+        case 10:
+            return run((double*)nullptr);
+        case 11:
+            return run((Complex<float>*)nullptr);
+        case 12:
+            return run((Complex<double>*)nullptr);
+        case 13:
+            return run((bool*)nullptr);
+        default:
+            throw std::runtime_error("Unsupported dtype ID");
     }
 }
 
-template <class T>
-constexpr auto in_order = [](T a, T b) { return is_less(a, b); };
+template <class T> constexpr auto in_order = [](T a, T b) { return is_less(a, b); };
 
-template <class T>
-Touched range(T* data, size_t count, bool stores) {
+template <class T> Touched range(T* data, size_t count, bool stores) {
     return {(uintptr_t)data, count * sizeof(T), stores};
 }
 
@@ -74,10 +82,10 @@ struct Rows {
 
     explicit Rows(const std::vector<ptrdiff_t>& shape)
         : size(std::accumulate(shape.begin(), shape.end(), size_t(1), std::multiplies<size_t>())),
-          length((size_t)shape.back()), numbered(shape.size() > 1) {}
+          length((size_t)shape.back()),
+          numbered(shape.size() > 1) {}
 
-    template <class Sort>
-    void each(size_t* keys, const Sort& sort) const {
+    template <class Sort> void each(size_t* keys, const Sort& sort) const {
         for (size_t begin = 0; begin < size; begin += length) {
             sort(begin);
             if (numbered) std::fill_n(keys + begin, length, begin / length);

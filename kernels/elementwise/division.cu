@@ -1,0 +1,118 @@
+// Quotients and remainders, and their derivatives: lucid/ops/elementwise/division.py, addcdiv of combination.py. Launched by
+// lucid/cuda/launch/elementwise.py.
+//
+// Integers by zero give zero, as in NumPy and CuPy: the CPU path refuses them, a kernel cannot. Integers by -1 are
+// negated, so that the lowest one wraps around.
+
+#include "elementwise.cuh"
+
+// The machine's division traps or overflows by 0 and by -1.
+template <class A> __device__ __forceinline__ bool is_minus_one(A b) { return A(-1) < A(0) && b == A(-1); }
+
+// Rounded towards zero.
+template <class A> __device__ __forceinline__ A whole_quotient(A a, A b) {
+    return b == 0 ? A(0) : is_minus_one(b) ? difference(A(0), a) : A(a / b);
+}
+
+// With the sign of the dividend.
+template <class A> __device__ __forceinline__ A whole_rest(A a, A b) {
+    return b == 0 || is_minus_one(b) ? A(0) : A(a % b);
+}
+
+// The remainder with the sign of the divisor; exact before the last step.
+template <class A> __device__ __forceinline__ A rest_of(A a, A b) {
+    if constexpr (IsFloating<A>::value) {
+        const A rest = fmod(a, b);
+        if (b == 0) return rest;
+        if (rest == 0) return copysign(A(0), b);
+        return (b < 0) != (rest < 0) ? rest + b : rest;
+    } else {
+        const A rest = whole_rest(a, b);
+        return rest != 0 && (b < 0) != (rest < 0) ? A(rest + b) : rest;
+    }
+}
+
+// floor(a / b), with the remainder taken off first: 1 // 0.1 is 9.
+template <class A> __device__ __forceinline__ A floor_of(A a, A b) {
+    if constexpr (IsFloating<A>::value) {
+        if (b == 0) return a / b;
+        const A rest = fmod(a, b);
+        A quotient = (a - rest) / b;
+        if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
+        if (quotient == 0) return copysign(A(0), a / b);
+        const A below = floor(quotient);
+        return quotient - below > A(0.5) ? below + 1 : below;
+    } else {
+        const A quotient = whole_quotient(a, b);
+        return whole_rest(a, b) != 0 && (a < 0) != (b < 0) ? A(quotient - 1) : quotient;
+    }
+}
+
+// trunc(a / b), of a quotient in the precision of T.
+template <class T, class A> __device__ __forceinline__ A trunc_of(A a, A b) {
+    if constexpr (IsFloating<A>::value) {
+        return trunc(through<T>(a / b));
+    } else {
+        return whole_quotient(a, b);
+    }
+}
+
+struct Div {
+    template <class A> __device__ A operator()(A a, A b) const { return a / b; }
+};
+
+struct DivGradB {
+    template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * (a / b / b)); }
+};
+
+struct Addcdiv {
+    template <class A> __device__ A operator()(A x, A a, A b, A value) const { return x + a / b * value; }
+};
+
+struct AddcdivGradA {
+    template <class A> __device__ A operator()(A grad, A b, A value) const { return grad * value / b; }
+};
+
+struct AddcdivGradB {
+    template <class A> __device__ A operator()(A grad, A a, A b, A value) const {
+        return -(grad * value * (a / b / b));
+    }
+};
+
+struct FloorDivide {
+    template <class A> __device__ A operator()(A a, A b) const { return floor_of(a, b); }
+};
+
+template <class T> struct TruncDivide {
+    template <class A> __device__ A operator()(A a, A b) const { return trunc_of<T>(a, b); }
+};
+
+struct Remainder {
+    template <class A> __device__ A operator()(A a, A b) const { return rest_of(a, b); }
+};
+
+struct RemainderGradB {
+    template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * floor_of(a, b)); }
+};
+
+struct Fmod {
+    template <class A> __device__ A operator()(A a, A b) const {
+        if constexpr (IsFloating<A>::value) {
+            return fmod(a, b);
+        } else {
+            return whole_rest(a, b);
+        }
+    }
+};
+
+template <class T> struct FmodGradB {
+    template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * trunc_of<T>(a, b)); }
+};
+
+struct Reciprocal {
+    template <class A> __device__ A operator()(A x) const { return 1 / x; }
+};
+
+struct ReciprocalGrad {
+    template <class A> __device__ A operator()(A grad, A out) const { return -(grad * (out * out)); }
+};

@@ -1,0 +1,75 @@
+// Powers and roots, and their derivatives: lucid/ops/elementwise/power.py. Launched by lucid/cuda/launch/elementwise.py.
+
+#include "elementwise.cuh"
+
+// Integers wrap around; to negative powers fractions become zero.
+template <class A> __device__ __forceinline__ A power_of(A a, A b) {
+    if constexpr (IsFloating<A>::value) {
+        return b == 2 ? a * a : b == 3 ? a * a * a : b == -1 ? 1 / a : pow(a, b);
+    } else {
+        if (b < 0) return a == 1 ? A(1) : a == A(-1) ? (b & 1 ? A(-1) : A(1)) : A(0);
+        Bits result = 1, base = (Bits)a;
+        for (Bits rest = (Bits)b; rest; rest >>= 1) {
+            if (rest & 1) result *= base;
+            base *= base;
+        }
+        return static_cast<A>(result);
+    }
+}
+
+// By a number, roots are roots: pow(-inf, 0.5) is inf, and pow(-0.0, 0.5) is 0.
+template <class A> __device__ __forceinline__ A power_by_number(A a, A b) {
+    return b == A(0.5) ? sqrt(a) : b == A(-0.5) ? 1 / sqrt(a) : power_of(a, b);
+}
+
+struct Pow {
+    template <class A> __device__ A operator()(A a, A b) const { return power_of(a, b); }
+};
+
+struct PowNumber {
+    template <class A> __device__ A operator()(A a, A b) const { return power_by_number(a, b); }
+};
+
+// b a^(b - 1), zero where b is, whatever the rest.
+struct PowGradA {
+    template <class A> __device__ A operator()(A grad, A a, A b) const {
+        return b == 0 ? A(0) : grad * (b * power_of(a, b - 1));
+    }
+};
+
+struct PowNumberGrad {
+    template <class A> __device__ A operator()(A grad, A a, A b) const {
+        return b == 0 ? A(0) : grad * (b * power_by_number(a, b - 1));
+    }
+};
+
+// a^b log a, zero at 0^b for b >= 0.
+struct PowGradB {
+    template <class A> __device__ A operator()(A grad, A a, A b, A out) const {
+        return grad * (a == 0 && b >= 0 ? A(0) : out * log(a));
+    }
+};
+
+struct Square {
+    template <class A> __device__ A operator()(A x) const { return product(x, x); }
+};
+
+struct SquareGrad {
+    template <class A> __device__ A operator()(A grad, A x) const { return grad * x * 2; }
+};
+
+struct Sqrt {
+    template <class A> __device__ A operator()(A x) const { return sqrt(x); }
+};
+
+struct SqrtGrad {
+    template <class A> __device__ A operator()(A grad, A out) const { return grad / (out * 2); }
+};
+
+struct Rsqrt {
+    template <class A> __device__ A operator()(A x) const { return 1 / sqrt(x); }
+};
+
+struct RsqrtGrad {
+    template <class A> __device__ A operator()(A grad, A out) const { return grad * A(-0.5) * (out * out * out); }
+};

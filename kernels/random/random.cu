@@ -1,0 +1,106 @@
+// Random draws, and dropout, bit for bit those of lucid/backend/random/draws.py: value i of a draw depends on seed, offset and
+// i alone, never on the launch.
+//
+//     fill_uniform, fill_normal, fill_exponential, fill_integers, fill_bernoulli: out_n, n values of a draw that begins
+//         at `offset`
+//     dropout: out_n = x_n * scale where word(n) < threshold, else 0; backward is the same on the gradient
+//
+// A thread makes the values of one Philox block: four of one word each, or two of two words each (float64, integers).
+// Launch: ceil(n / values of a block) threads in any blocks.
+
+#include "lucid.cuh"
+#include "philox.cuh"
+
+namespace lucid {
+
+// Writes make(l) for l = 0 .. COUNT - 1 to out_n[first + l], as far as that is within n.
+template <typename T, int COUNT, typename Make>
+__device__ __forceinline__ void write_group(T* out_n, long long n, long long first, Make make) {
+    Pack<T, COUNT> group;
+#pragma unroll
+    for (int l = 0; l < COUNT; ++l) group.value_k[l] = make(l);
+    // a draw fills a fresh array, which begins at a multiple of 16 bytes
+    if (first + COUNT <= n)
+        *(Pack<T, COUNT>*)(out_n + first) = group;
+    else
+#pragma unroll
+        for (int l = 0; l < COUNT; ++l)
+            if (first + l < n) out_n[first + l] = group.value_k[l];
+}
+
+template <typename T> constexpr int values_of_block = sizeof(T) == 8 ? 2 : 4;
+
+// Calls make(block, l) for each value of the draw and writes what it returns.
+template <typename T, typename Make>
+__device__ __forceinline__ void draw(T* out_n, long long n, Word64 seed, Word64 offset, Make make) {
+    constexpr int COUNT = values_of_block<T>;
+    const long long b = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (b * COUNT >= n) return;
+    const PhiloxBlock block = philox_block(seed, offset + (Word64)b);
+    write_group<T, COUNT>(out_n, n, b * COUNT, [&](int l) { return make(block, l); });
+}
+
+template <typename T>
+__global__ void fill_uniform(T* out_n, long long n, Word64 seed, Word64 offset, double start, double scale, double last,
+                             int bits) {
+    draw<T>(out_n, n, seed, offset, [&](PhiloxBlock block, int l) {
+        if constexpr (sizeof(T) == 8)
+            return (T)uniform_double(word64_of(block, l), start, scale, last);
+        else
+            return from_real<T>(uniform_float(block.lane_l[l], bits, (float)start, (float)scale, (float)last));
+    });
+}
+
+template <typename T>
+__global__ void fill_normal(T* out_n, long long n, Word64 seed, Word64 offset, double mean, double std) {
+    draw<T>(out_n, n, seed, offset, [&](PhiloxBlock block, int l) {
+        if constexpr (sizeof(T) == 8)
+            return (T)normal64(word64_of(block, l), mean, std);
+        else
+            return from_real<T>((float)normal(block.lane_l[l], mean, std));
+    });
+}
+
+template <typename T> __global__ void fill_exponential(T* out_n, long long n, Word64 seed, Word64 offset, double rate) {
+    draw<T>(out_n, n, seed, offset, [&](PhiloxBlock block, int l) {
+        if constexpr (sizeof(T) == 8)
+            return (T)exponential64(word64_of(block, l), rate);
+        else
+            return from_real<T>((float)exponential(block.lane_l[l], rate));
+    });
+}
+
+// low + floor(word * count / 2^64), count 0 standing for 2^64: two words for each value of any type.
+template <typename T>
+__global__ void fill_integers(T* out_n, long long n, Word64 seed, Word64 offset, long long low, Word64 count) {
+    const long long b = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (b * 2 >= n) return;
+    const PhiloxBlock block = philox_block(seed, offset + (Word64)b);
+    write_group<T, 2>(out_n, n, b * 2, [&](int l) { return (T)random_integer(word64_of(block, l), low, count); });
+}
+
+// bool only: true with probability threshold / 2^32.
+template <typename T>
+__global__ void fill_bernoulli(T* out_n, long long n, Word64 seed, Word64 offset, Word64 threshold) {
+    draw<T>(out_n, n, seed, offset, [&](PhiloxBlock block, int l) { return bernoulli(block.lane_l[l], threshold); });
+}
+
+template <typename T>
+__global__ void dropout(const T* x_n, T* out_n, long long n, Word64 seed, Word64 offset, Word64 threshold,
+                        double scale_) {
+    const long long b = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (b * 4 >= n) return;
+    const Real<T> scale = (Real<T>)scale_;
+    const PhiloxBlock block = philox_block(seed, offset + (Word64)b);
+    Pack<T, 4> x;
+    if (b * 4 + 4 <= n && (unsigned long long)x_n % alignof(Pack<T, 4>) == 0)
+        x = ((const Pack<T, 4>*)x_n)[b];
+    else
+#pragma unroll
+        for (int l = 0; l < 4; ++l) x.value_k[l] = b * 4 + l < n ? x_n[b * 4 + l] : from_real<T>(0);
+    write_group<T, 4>(out_n, n, b * 4, [&](int l) {
+        return bernoulli(block.lane_l[l], threshold) ? from_real<T>(to_real(x.value_k[l]) * scale) : from_real<T>(0);
+    });
+}
+
+}  // namespace lucid

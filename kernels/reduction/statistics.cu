@@ -1,0 +1,44 @@
+// Variance and standard deviation over any axes; loops and launch shapes in reduction.cuh.
+//
+//     Moments   sum of (x - mean)^2 / setting, its root with flavour 1; as the dtype of x
+// in one pass and without cancellation: means and squares of parts are merged (Welford; Chan, Golub and LeVeque).
+//
+// Welford: Note on a method for calculating corrected sums of squares and products. Technometrics 4 (1962), 419-420.
+// Chan, Golub, LeVeque: Algorithms for computing the sample variance. The American Statistician 37 (1983), 242-247.
+
+#include "reduction.cuh"
+
+namespace lucid {
+
+// Squares of differences leave the range of float where their root does not.
+template <typename R> struct MomentsOf {
+    double squares;
+    R count, mean;
+};
+
+template <typename T> struct Moments {
+    typedef Total<T> R;
+    typedef MomentsOf<R> A;
+    double setting;
+    int flavour;
+    __device__ A identity() const { return A{0, 0, 0}; }
+    __device__ void take(A& a, T x, long long) const {
+        const R distance = (R)x - a.mean;
+        a.count += 1;
+        a.mean += distance / a.count;
+        a.squares += (double)distance * (double)((R)x - a.mean);
+    }
+    __device__ A merge(A a, A b) const {
+        const R count = a.count + b.count;
+        const R share = count > 0 ? b.count / count : 0;
+        const R distance = b.mean - a.mean;
+        const double between = (double)distance * (double)distance * (double)(a.count * share);
+        return A{a.squares + b.squares + between, count, a.mean + distance * share};
+    }
+    __device__ void finish(void* out, long long r, A a) const {
+        const double variance = a.squares / setting;
+        ((T*)out)[r] = (T)(R)(flavour ? sqrt(variance) : variance);
+    }
+};
+
+}  // namespace lucid

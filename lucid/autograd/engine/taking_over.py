@@ -1,0 +1,54 @@
+"""How many references lead to a gradient that the engine alone holds: measured on the engine's loop itself."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import wrap
+from lucid.autograd.engine.node import AccumulateGrad, Node
+from lucid.autograd.engine.passes import Pass
+from lucid.autograd.modes.state import ThreadState
+from lucid.backend.ownership import getrefcount
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class _Source(Node):
+    """Gives its leaf a gradient that nobody holds, and knows it until it is asked for."""
+
+    __slots__ = ("made",)
+
+    def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        self.made: list[Any] = [np.zeros(1)]
+        return (self.made[0],)
+
+
+def references_in(loop: Callable[..., None]) -> int:
+    """Return what a leaf counts of a gradient that nobody but the loop and the leaf's `backward` hold.
+
+    A pass runs through a leaf that counts when it is asked for its tensor, and says then that this is gone.
+    """
+    counted: list[int] = []
+    leaf: Any = AccumulateGrad(wrap(np.zeros(1)))
+    leaf.leaf = lambda: counted.append(getrefcount(source.made.pop()))
+    source = _Source()
+    source.edges = ((leaf, 0),)
+    source.extra = None
+    source.sequence = 1
+    state = ThreadState()
+    this = Pass(True, [source])
+    this.changes = state.changes
+    # a debugger holds what it reads in a frame
+    watching = sys.gettrace(), sys.getprofile()
+    sys.settrace(None)
+    sys.setprofile(None)
+    try:
+        loop(this, [((source, 0), np.zeros(1))], state, False)
+    finally:
+        sys.settrace(watching[0])
+        sys.setprofile(watching[1])
+    return counted[0]

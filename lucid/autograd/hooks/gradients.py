@@ -1,0 +1,76 @@
+"""Hooks of tensors and nodes: what they may return, and how a list of them is fired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from lucid.autograd.base import TensorBase, describe
+from lucid.autograd.hooks.firing import fire, hook_name
+from lucid.errors import HookError, HookTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def check_replacement(
+    hook: object, kind: str, result: object, expected: tuple[tuple[int, ...], Any] | None, grad: Any
+) -> TensorBase:
+    """Return `result` if it is a tensor of the shape, dtype and device of `grad`, or as expected; otherwise raise."""
+    if not isinstance(result, TensorBase):
+        raise HookTypeError(
+            f"{kind} {hook_name(hook)}: expected None or a Tensor to be returned, got {type(result).__name__}"
+        )
+    shape, dtype = expected if expected is not None else (result.array.shape, result.array.dtype)
+    if grad is not None and expected is None:
+        shape, dtype = grad.array.shape, grad.array.dtype
+    same_device = grad is None or (
+        type(result.array) is type(grad.array)
+        and getattr(result.array, "device", None) == getattr(grad.array, "device", None)
+    )
+    if result.array.shape != shape or result.array.dtype != dtype or not same_device:
+        wanted = f"shape {tuple(shape)}, {dtype.name}" if grad is None else describe(grad)
+        raise HookError(
+            f"{kind} {hook_name(hook)}: the returned gradient must have the same shape, dtype and device as the "
+            f"gradient that was given: expected {wanted}, got {describe(result)}"
+        )
+    return result
+
+
+def fire_tensor_hooks(
+    hooks: Sequence[Callable[..., Any]],
+    grad: Any,
+    expected: tuple[tuple[int, ...], Any] | None,
+    owner: Callable[[], str],
+) -> Any:
+    """Return the gradient of a tensor of the `expected` shape and dtype, or None, after the tensor's hooks."""
+
+    def call(hook: Callable[..., Any], grad: Any) -> Any:
+        result = hook(grad)
+        return None if result is None else check_replacement(hook, "tensor hook", result, expected, grad)
+
+    return fire(tuple(hooks), call, grad, "tensor hook", owner)
+
+
+def fire_node_hooks(
+    hooks: Sequence[Callable[..., Any]], grads: tuple[Any, ...], others: tuple[Any, ...], kind: str, owner: str
+) -> tuple[Any, ...]:
+    """Return the gradients of a node after its pre- or posthooks, which replace them as a whole.
+
+    `others` is what the hooks are given besides: a posthook's `grad_outputs`.
+    """
+
+    def call(hook: Callable[..., Any], grads: tuple[Any, ...]) -> Any:
+        result = hook(grads, *others)
+        if result is None:
+            return None
+        if not isinstance(result, tuple):
+            raise HookTypeError(f"{kind} {hook_name(hook)}: expected None or a tuple, got {type(result).__name__}")
+        entries = cast("tuple[Any, ...]", result)  # a user's tuple holds anything
+        if len(entries) != len(grads):
+            raise HookError(f"{kind} {hook_name(hook)}: expected a tuple of {len(grads)} gradients, got {len(entries)}")
+        for old, new in zip(grads, entries, strict=True):
+            if new is not None:
+                check_replacement(hook, kind, new, None, old)
+        return entries
+
+    return fire(tuple(hooks), call, grads, kind, owner)

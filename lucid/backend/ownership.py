@@ -1,0 +1,35 @@
+"""Who holds an object: by reference counts memory that nobody else can see is taken over, where it would be copied.
+
+Nothing else tells that a rule's result is also a saved tensor, or what a hook, another leaf or the user has kept. The
+count includes what the code that asks holds itself. That is no constant to be counted by hand, which a variable more
+would make wrong in silence: what a lone object gives is measured here, at import, by the same question, and in the
+engine's loop by `lucid.autograd.engine.taking_over`.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+
+__all__ = ["ARGUMENT", "SOLE", "getrefcount", "references"]
+
+
+class _Holder:
+    __slots__ = ("held",)
+
+    def __init__(self) -> None:
+        self.held = object()
+
+
+def references(owner: object, attribute: str) -> int:
+    """Return how many references lead to what an attribute holds: `SOLE` if nobody else holds it."""
+    return getrefcount(getattr(owner, attribute))
+
+
+def _of_argument(x: object) -> int:
+    return getrefcount(x)
+
+
+SOLE = references(_Holder(), "held")
+
+# What a function counts of an argument that it has not passed on, where its caller has kept nothing of it.
+ARGUMENT = _of_argument(object())

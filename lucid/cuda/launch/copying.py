@@ -1,0 +1,386 @@
+"""Joining, padding, windows in zeros and elements at a mask on a CUDA device: one launch each."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.cuda.launch.indexing import REMEMBERED, UNITS, bits_of, launch_for, steps_of
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.signature import constant, packer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.backend.arrays import Array
+
+__all__ = [
+    "cat",
+    "getitem_grad",
+    "masked_put",
+    "masked_scatter",
+    "pad",
+    "pad_edges",
+    "pad_edges_grad",
+    "repeat",
+    "roll",
+    "split_grad",
+    "stack",
+    "tril",
+    "triu",
+    "unbind_grad",
+    "unfold_grad",
+]
+
+_MOVED = [(unit,) for unit in UNITS.values()]
+_TYPED = [(t,) for t in FLOATS]
+_join = Kernel("copying", "lucid::join", _MOVED)
+_frame = Kernel("copying", "lucid::frame", _MOVED, packed=("Frame",))
+_roll = Kernel("copying", "lucid::roll", _MOVED, packed=("Frame",))
+_triangle = Kernel("copying", "lucid::triangle", _MOVED)
+_unfold_grad = Kernel("copying", "lucid::unfold_grad", _TYPED)
+_pad_edges = Kernel("copying", "lucid::pad_edges", _MOVED)
+_pad_edges_grad = Kernel("copying", "lucid::pad_edges_grad", _TYPED)
+_masked_scatter = Kernel("copying", "lucid::masked_scatter", _MOVED)
+
+
+# ---- joining ----
+
+
+class Row(NamedTuple):
+    """Up to MAX_PARTS parts that one launch joins: grid and block, and the kernel's numbers after the pointers."""
+
+    grid: tuple[int, int]
+    block: int
+    numbers: tuple[int, ...]
+
+
+# How more parts are joined is not remembered: lists that grow would fill the memory.
+MOST_PARTS = 32
+
+
+@lru_cache(REMEMBERED)
+def _rows_of(lengths: tuple[int, ...], outer: int, itemsize: int, aligned: bool) -> tuple[str, list[Row]]:
+    """Return the unit of copies and the launches that join parts of these lengths."""
+    per, most = VECTOR_BYTES // itemsize, constant("copying.cu", "MAX_PARTS")
+    if not aligned or any(length % per for length in lengths):
+        per = 1
+    total, start = sum(lengths) // per, 0
+    rows: list[Row] = []
+    for first in range(0, len(lengths), most):
+        sizes = [length // per for length in lengths[first : first + most]]
+        starts = [start + sum(sizes[:p]) for p in range(len(sizes))]
+        start += sum(sizes)
+        rest = [0] * (most - len(sizes))
+        grid, block = launch_for(max(1, outer * max(sizes)))
+        rows.append(Row((grid, len(sizes)), block, (*rest, *starts, *rest, *sizes, *rest, outer, total)))
+    return UNITS[itemsize * per], rows
+
+
+def _joined(parts: Sequence[Array | None], lengths: tuple[int, ...], outer: int, out: Array) -> Array:
+    """Fill `out`, seen as `outer` rows, with the rows of the parts side by side; a part that is None is zeros."""
+    if not out.size:
+        return out
+    contiguous = gpu.cupy().ascontiguousarray
+    arrays = [part if part is None or part.flags.c_contiguous else contiguous(part) for part in parts]
+    pointers = [0 if a is None else a.data.ptr for a in arrays]
+    addresses = 0
+    for pointer in pointers:
+        addresses |= pointer
+    rows_of = _rows_of if len(parts) <= MOST_PARTS else _rows_of.__wrapped__
+    unit, rows = rows_of(lengths, outer, out.dtype.itemsize, addresses % VECTOR_BYTES == 0)
+    launch, most = _join[unit], constant("copying.cu", "MAX_PARTS")
+    for k, (grid, block, numbers) in enumerate(rows):
+        some = pointers[k * most : (k + 1) * most]
+        launch(grid, block, out.data.ptr, *some, *numbers)
+    return out
+
+
+@lru_cache(REMEMBERED)
+def _cat_of(dim: int, *shapes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
+    """Return the shape of arrays joined along a dimension, the lengths of their rows, and how many rows there are."""
+    first = shapes[0]
+    if any(len(s) != len(first) or s[:dim] != first[:dim] or s[dim + 1 :] != first[dim + 1 :] for s in shapes):
+        return None
+    inner = math.prod(first[dim + 1 :])
+    whole = (*first[:dim], sum([s[dim] for s in shapes]), *first[dim + 1 :])
+    return whole, tuple([s[dim] * inner for s in shapes]), math.prod(first[:dim])
+
+
+def cat(*tensors: Array, dim: int) -> Any:
+    """Return arrays joined along a dimension."""
+    dtype = tensors[0].dtype
+    cat_of = _cat_of if len(tensors) <= MOST_PARTS else _cat_of.__wrapped__
+    plan = cat_of(dim, *[t.shape for t in tensors])
+    if plan is None or any(t.dtype != dtype for t in tensors):
+        return NotImplemented
+    whole, lengths, outer = plan
+    return _joined(tensors, lengths, outer, gpu.cupy().empty(whole, dtype))
+
+
+def stack(*tensors: Array, dim: int) -> Any:
+    """Return arrays of one shape joined along a new dimension."""
+    first = tensors[0]
+    shape, dtype = first.shape, first.dtype
+    if any(t.dtype != dtype or t.shape != shape for t in tensors):
+        return NotImplemented
+    out = gpu.cupy().empty((*shape[:dim], len(tensors), *shape[dim:]), dtype)
+    return _joined(tensors, (math.prod(shape[dim:]),) * len(tensors), math.prod(shape[:dim]), out)
+
+
+def split_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, sizes: tuple[int, ...], dim: int) -> Any:
+    """Return the gradients of parts side by side, zeros for those that are None."""
+    if any(part is not None and part.dtype != dtype for part in parts):
+        return NotImplemented
+    inner = math.prod(shape[dim + 1 :])
+    lengths = tuple([size * inner for size in sizes])
+    return _joined(parts, lengths, math.prod(shape[:dim]), gpu.cupy().empty(shape, dtype))
+
+
+def unbind_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, dim: int) -> Any:
+    """Return the gradients of slices side by side, zeros for those that are None."""
+    if any(part is not None and part.dtype != dtype for part in parts):
+        return NotImplemented
+    lengths = (math.prod(shape[dim + 1 :]),) * len(parts)
+    return _joined(parts, lengths, math.prod(shape[:dim]), gpu.cupy().empty(shape, dtype))
+
+
+def repeat(x: Array, *, repeats: tuple[int, ...]) -> Any:
+    """Return copies of `x` side by side along every dimension: one strided copy."""
+    full = (*[1] * (len(repeats) - x.ndim), *x.shape)
+    apart = [size for own in full for size in (1, own)]
+    broadcast = tuple([size for pair in zip(repeats, full, strict=True) for size in pair])
+    out = gpu.cupy().array(gpu.cupy().broadcast_to(x.reshape(apart), broadcast), order="C")
+    return out.reshape([times * size for times, size in zip(repeats, full, strict=True)])
+
+
+# ---- windows ----
+
+# Of a dimension: its size, where the array begins in it, in what steps it goes on, its own size and its stride.
+Framed = tuple[int, int, int, int, int]
+
+
+class FrameLaunch(NamedTuple):
+    """The launch that writes an array into a window: unit of copies, grid, block, dimensions, how many units."""
+
+    unit: str
+    launch: tuple[int, int]
+    dims: bytes
+    elements: int
+
+
+@lru_cache(REMEMBERED)
+def _frame_launch(dims: tuple[Framed, ...], itemsize: int, aligned: bool) -> FrameLaunch | None:
+    """Return the launch that writes an array into this window; None for too many dimensions."""
+    short: list[Framed] = []
+    for dim in dims:
+        size, start, step, have, stride = dim
+        # whole dimensions go together with the one before
+        if short and (start, step, have) == (0, 1, size) and short[-1][4] == stride * size:
+            outer = short.pop()
+            if outer[2] == 1:
+                short.append((outer[0] * size, outer[1] * size, 1, outer[3] * size, stride))
+                continue
+            short.append(outer)
+        short.append(dim)
+    if len(short) > constant("copying.cu", "MAX_DIMS"):
+        return None
+    size, start, step, have, stride = short[-1]
+    per = VECTOR_BYTES // itemsize
+    if (step, stride) != (1, 1) or size % per or start % per or have % per or not aligned:
+        per = 1
+    if any(dim[4] % per for dim in short[:-1]):
+        per = 1
+    if per > 1:
+        short = [(*dim[:4], dim[4] // per) for dim in short[:-1]]
+        short.append((size // per, start // per, 1, have // per, 1))
+    count = math.prod([dim[0] for dim in short])
+    return FrameLaunch(UNITS[itemsize * per], launch_for(max(count, 1)), _spelled(short), count)
+
+
+def _framed(x: Array, dims: tuple[Framed, ...], value: Any) -> Any:
+    """Return an array of the sizes of `dims` that holds `x` in this window, and `value` elsewhere."""
+    dtype, address = x.dtype, x.data.ptr
+    frame = _frame_launch(dims, dtype.itemsize, address % VECTOR_BYTES == 0)
+    if frame is None:
+        return NotImplemented
+    out = gpu.cupy().empty(tuple([dim[0] for dim in dims]), dtype)
+    if frame.elements:
+        _frame[frame.unit](
+            *frame.launch, address, out.data.ptr, frame.dims, *bits_of(value, dtype), frame.elements
+        )  # fmt: skip
+    return out
+
+
+def _spelled(dims: list[Framed]) -> bytes:
+    """Return a kernel's parameter: five numbers of each of MAX_DIMS dimensions."""
+    rest = [0] * (constant("copying.cu", "MAX_DIMS") - len(dims))
+    numbers = [number for k in range(5) for number in (*[dim[k] for dim in dims], *rest)]
+    return packer("copying.cu", "Frame").pack(len(dims), *numbers)
+
+
+def pad(x: Array, *, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
+    """Return `x` with `value` around it."""
+    dims = _padded(x.shape, steps_of(x), pads)
+    return _framed(x, dims, value or 0) if dims else NotImplemented
+
+
+@lru_cache(REMEMBERED)
+def _padded(
+    shape: tuple[int, ...], steps: tuple[int, ...], pads: tuple[tuple[int, int], ...]
+) -> tuple[Framed, ...]:  # fmt: skip
+    """Return the window of an array inside of the one that it is padded to."""
+    return tuple(
+        [
+            (before + size + after, before, 1, size, step)
+            for size, (before, after), step in zip(shape, pads, steps, strict=True)
+        ]
+    )
+
+
+def getitem_grad(grad: Array, *, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+    """Return zeros of `shape` that hold `grad` where the basic `index` takes a view."""
+    # slices cannot be looked up in a dict
+    items = tuple([(i.start, i.stop, i.step) if type(i) is slice else i for i in index])
+    dims = _window(shape, items, grad.shape, steps_of(grad))
+    return _framed(grad, dims, 0) if dims and grad.size else NotImplemented
+
+
+@lru_cache(REMEMBERED)
+def _window(
+    shape: tuple[int, ...], index: tuple[Any, ...], lengths: tuple[int, ...], steps: tuple[int, ...]
+) -> tuple[Framed, ...]:
+    """Return the window of a view, of these lengths and steps, that an index takes; slices are tuples."""
+    items = [item for item in index if item is not ...]
+    taken = sum([item is not None for item in items])
+    at = next((k for k, item in enumerate(index) if item is ...), len(items))
+    items[at:at] = [(None, None, None)] * (len(shape) - taken)
+    dims: list[Framed] = []
+    own = iter(zip(lengths, steps, strict=True))
+    sizes = iter(shape)
+    for item in items:
+        if item is None:
+            next(own)
+        elif isinstance(item, tuple):
+            size = next(sizes)
+            start, _, step = slice(*cast("tuple[Any, Any, Any]", item)).indices(size)
+            have, stride = next(own)
+            dims.append((size, start, step, have, stride))
+        else:
+            size = next(sizes)
+            dims.append((size, item % size, 1, 1, 0))
+    return tuple(dims)
+
+
+def roll(x: Array, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """Return `x` with its elements moved on along dimensions, those at the end coming to the beginning."""
+    if not x.size or not 0 < x.ndim <= constant("copying.cu", "MAX_DIMS"):
+        return NotImplemented
+    moves = [0] * x.ndim
+    for shift, dim in zip(shifts, dims, strict=True):
+        moves[dim] += shift
+    sizes: tuple[int, ...] = x.shape
+    framed = [
+        (size, move % size, 1, size, stride) for size, move, stride in zip(sizes, moves, steps_of(x), strict=True)
+    ]
+    out = gpu.cupy().empty(sizes, x.dtype)
+    _roll[UNITS[x.dtype.itemsize]](*launch_for(out.size), x.data.ptr, out.data.ptr, _spelled(framed), out.size)
+    return out
+
+
+def _triangular(x: Array, diagonal: int, *, lower: bool) -> Any:
+    x = gpu.cupy().ascontiguousarray(x)
+    out = gpu.cupy().empty(x.shape, x.dtype)
+    if out.size:
+        launch = _triangle[UNITS[x.dtype.itemsize]]
+        launch(*launch_for(out.size), x.data.ptr, out.data.ptr, *x.shape[-2:], diagonal, int(lower), out.size)
+    return out
+
+
+def tril(x: Array, *, diagonal: int) -> Any:
+    """Return matrices with zeros above a diagonal."""
+    return _triangular(x, diagonal, lower=True)
+
+
+def triu(x: Array, *, diagonal: int) -> Any:
+    """Return matrices with zeros below a diagonal."""
+    return _triangular(x, diagonal, lower=False)
+
+
+def unfold_grad(grad: Array, *, shape: tuple[int, ...], dim: int, size: int, step: int) -> Any:
+    """Return the gradient of what windows were taken from: the sum over the windows that an element is in."""
+    name = C_TYPES.get(grad.dtype)
+    if name not in FLOATS:
+        return NotImplemented
+    out = gpu.cupy().empty(shape, grad.dtype)
+    if out.size:
+        outer, inner = _across(shape, dim)
+        grad = gpu.cupy().ascontiguousarray(grad)
+        sizes = (outer, shape[dim], inner, grad.shape[dim], size, step)
+        _unfold_grad[str(name)](*launch_for(out.size), grad.data.ptr, out.data.ptr, *sizes)
+    return out
+
+
+# ---- edges ----
+
+
+def _across(shape: tuple[int, ...], dim: int) -> tuple[int, int]:
+    return math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
+
+
+def pad_edges(x: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
+    """Return `x` with edges made of its own elements."""
+    size = x.shape[dim]
+    out = gpu.cupy().empty((*x.shape[:dim], before + size + after, *x.shape[dim + 1 :]), x.dtype)
+    if out.size:
+        outer, inner = _across(x.shape, dim)
+        x = gpu.cupy().ascontiguousarray(x)
+        launch = _pad_edges[UNITS[x.dtype.itemsize]]
+        edge = constant("copying.cu", mode.upper())
+        launch(*launch_for(out.size), x.data.ptr, out.data.ptr, outer, size, inner, before, after, edge)
+    return out
+
+
+def pad_edges_grad(grad: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
+    """Return the gradient of what was padded: that of each element and of its images at the edges."""
+    name = C_TYPES.get(grad.dtype)
+    if name not in FLOATS:
+        return NotImplemented
+    size = grad.shape[dim] - before - after
+    out = gpu.cupy().empty((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype)
+    if out.size:
+        outer, inner = _across(grad.shape, dim)
+        grad = gpu.cupy().ascontiguousarray(grad)
+        launch = _pad_edges_grad[str(name)]
+        edge = constant("copying.cu", mode.upper())
+        launch(*launch_for(out.size), grad.data.ptr, out.data.ptr, outer, size, inner, before, after, edge)
+    return out
+
+
+# ---- masks ----
+
+
+def masked_scatter(x: Array | None, mask: Array, values: Array) -> Any:
+    """Return a copy of `x`, or zeros, in which the elements where `mask` holds are those of `values`, in order."""
+    if x is not None and (x.dtype != values.dtype or x.shape != mask.shape):
+        return NotImplemented
+    xp = gpu.cupy()
+    out = xp.empty(mask.shape, values.dtype)
+    if out.size:
+        mask, values = xp.ascontiguousarray(mask), xp.ascontiguousarray(values)
+        x = None if x is None else xp.ascontiguousarray(x)
+        rank = xp.cumsum(mask.reshape(-1), dtype=np.int64)
+        _masked_scatter[UNITS[out.dtype.itemsize]](
+            *launch_for(out.size), 0 if x is None else x.data.ptr, mask.data.ptr, rank.data.ptr, values.data.ptr,
+            out.data.ptr, values.size, out.size,
+        )  # fmt: skip
+    return out
+
+
+def masked_put(values: Array, mask: Array) -> Any:
+    """Return zeros in which the elements where `mask` holds are those of `values`, in order."""
+    return masked_scatter(None, mask, values)

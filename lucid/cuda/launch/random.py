@@ -1,0 +1,70 @@
+"""Random draws on CUDA devices, bit for bit those of `lucid.backend.random.draws` on the CPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.backend import gpu
+from lucid.backend.random import draws as random
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
+_THREADS = 256
+_WHOLE = ("signed char", "unsigned char", "short", "int", "long long")
+
+
+FILLS = {
+    name: Kernel("random", f"lucid::fill_{name}", [(dtype,) for dtype in dtypes])
+    for name, dtypes in (
+        ("uniform", FLOATS),
+        ("normal", FLOATS),
+        ("exponential", FLOATS),
+        ("integers", _WHOLE),
+        ("bernoulli", ("bool",)),
+    )
+}
+_dropout = Kernel("random", "lucid::dropout", [(dtype,) for dtype in FLOATS])
+
+
+def _grid(threads: int) -> tuple[int, int]:
+    """Return blocks, and threads in each."""
+    block = min(-(-threads // 32) * 32, _THREADS)
+    return -(-threads // block), block
+
+
+def fill(out: Array, seed: int, offset: int, name: str, *numbers: Any) -> bool:
+    """Fill a new array with a draw from the stream of `seed` at `offset`; returns whether there is a kernel for it."""
+    if name == "integers":
+        low, count = numbers
+        # a kernel counts modulo 2**64, and so takes unsigned words for signed ones
+        numbers = (low + 2**63) % 2**64 - 2**63, count % 2**64
+    dtype = "long long" if out.dtype == "uint64" else C_TYPES.get(out.dtype)
+    if dtype is None or (dtype,) not in FILLS[name].instances:
+        return False
+    if out.size:
+        words = 2 if name == "integers" or out.itemsize == 8 else 1
+        grid, block = _grid(-(-out.size * words // 4))
+        FILLS[name][dtype](grid, block, out.data.ptr, out.size, seed, offset, *numbers)
+    return True
+
+
+def dropout(x: Array, *, seed: int, offset: int, threshold: int, scale: float) -> Array:
+    """Return ``x * scale`` where the word of an element is below `threshold`, and 0 elsewhere.
+
+    Words are those of the stream of `seed` from `offset` on. Returns NotImplemented for dtypes without a kernel.
+    """
+    dtype = C_TYPES.get(x.dtype)
+    if dtype not in FLOATS:
+        return NotImplemented
+    module = gpu.cupy()
+    out = module.empty(x.shape, x.dtype)
+    x = module.ascontiguousarray(x)
+    if out.size:
+        grid, block = _grid(-(-out.size // 4))
+        _dropout[dtype](grid, block, x.data.ptr, out.data.ptr, out.size, seed, offset, threshold, scale)
+    return out
+
+
+random.register_kernels(fill)

@@ -1,1 +1,0 @@
-"""What single ops launch on a CUDA device, one file a kind."""

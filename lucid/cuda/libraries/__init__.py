@@ -1,0 +1,1 @@
+"""NVIDIA's libraries: cuBLAS and cuDNN, their plans and workspaces."""

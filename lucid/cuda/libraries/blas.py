@@ -1,0 +1,233 @@
+"""The one function for matrix products of CUDA arrays: ``out = alpha * a @ b + beta * out``, by cuBLAS where it can.
+
+Each product of float16, bfloat16, float32 or float64 is one call of cublasGemmStridedBatchedEx. It sums half types in
+float32 and rounds once, reads rows and columns where they are, transposed or a slice of something wider, and repeats
+a broadcast matrix by a stride of 0. A stack times one matrix is a single product of taller matrices.
+
+What the call cannot read are matrices of which neither rows nor columns lie densely, and stacks whose steps are not one
+number, such as those of (batch, heads) in a tensor that was (batch, time, heads, size). Small products of these take
+one launch of a kernel of our own, `lucid.cuda.launch.product`, and no copy.
+For others the operands are copied first: one pass
+over an operand costs less than a call for each of its parts. Stacks that are broadcast against each other in several
+dimensions, (b, 1) with (1, h), have no single step even then; these take one call for each index but the longest.
+
+cuBLAS gives the same bits each time as long as one stream multiplies at a time. Where several do, set
+CUBLAS_WORKSPACE_CONFIG=:4096:8 before the first product.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.backends.cuda import matmul as settings
+from lucid.cuda.launch import product
+from lucid.errors import ShapeError
+
+Array = Any
+
+# cudaDataType, the compute type and the type of alpha and beta; the numbers are those of NVIDIA's headers.
+COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_64F = 68, 77, 70
+FORMS: dict[np.dtype[Any], tuple[int, int, type[np.floating[Any]]]] = {
+    np.dtype(np.float16): (2, COMPUTE_32F, np.float32),
+    np.dtype(ml_dtypes.bfloat16): (14, COMPUTE_32F, np.float32),
+    np.dtype(np.float32): (0, COMPUTE_32F, np.float32),
+    np.dtype(np.float64): (1, COMPUTE_64F, np.float64),
+}
+DEFAULT_ALGORITHM = -1
+# A flag of the math mode: parts of a sum are added in the compute type, not in that of the output.
+FULL_SUMS = 16
+LARGEST = 2**31 - 1
+
+
+class Factor(NamedTuple):
+    """A number in memory of the host, and where it lies: NumPy takes a microsecond to tell."""
+
+    number: np.ndarray[Any, Any]
+    address: int
+
+
+_factors: dict[tuple[float, type], Factor] = {}
+
+
+def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: float = 0.0) -> Array:
+    """Return ``alpha * a @ b + beta * out`` of CuPy arrays, by the rules of ``numpy.matmul``.
+
+    Parameters
+    ----------
+    a, b : Array
+        Of one dtype and on the current device, of one or more dimensions; leading dimensions broadcast.
+    out : Array, optional
+        What the product is written to, or added to: of its shape, C-contiguous, of its dtype or of float32, to which
+        products of half types are not rounded. Without it a new array.
+    alpha, beta : float
+        The factors; with a `beta` of 0, `out` is not read.
+
+    Returns
+    -------
+    Array
+        `out`, or an array of the common dtype. Other dtypes than those of `FORMS` are multiplied by CuPy, without `out`
+        and factors.
+
+    Raises
+    ------
+    ShapeError
+        If a matrix has more than 2^31 - 1 rows or columns, or a stack so many matrices: cuBLAS counts them in 32 bits.
+    """
+    if a.dtype not in FORMS or a.dtype != b.dtype:
+        return gpu.cupy().matmul(a, b)
+    left = a if a.ndim > 1 else a[None]
+    right = b if b.ndim > 1 else b[:, None]
+    rows, inner, columns = left.shape[-2], left.shape[-1], right.shape[-1]
+    if inner != right.shape[-2]:
+        raise ValueError(f"inner sizes differ: shapes {a.shape} and {b.shape}")
+    stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2]) if a.ndim > 2 or b.ndim > 2 else ()
+    if out is None:
+        shape = (*stack, *((rows,) if a.ndim > 1 else ()), *((columns,) if b.ndim > 1 else ()))
+        out = gpu.cupy().empty(shape, a.dtype)
+    if not out.size:
+        return out
+    if inner:
+        loops = _loops(left, right, stack, rows * columns)
+        dense = len(loops) == 1 and _lines(left) is not None and _lines(right) is not None
+        if dense or not product.multiply(left, right, out, loops, alpha, beta):
+            _multiply(_readable(left), _readable(right), out, stack, (rows, inner, columns), alpha, beta)
+    elif beta:
+        out *= beta
+    else:
+        out.fill(0)
+    return out
+
+
+def added_product(x: Array | None, a: Array, b: Array, *, alpha: float = 1.0, beta: float = 1.0) -> Array:
+    """Return ``beta * x + alpha * a @ b`` with `x` broadcast to the product: one call, which rounds each sum once.
+
+    Parameters
+    ----------
+    x : Array or None
+        Of the dtype of the product; not read if `beta` is 0. None stands for zeros.
+    a, b : Array
+        As for :func:`matmul`, of a dtype in `FORMS`.
+    alpha, beta : float
+        The factors.
+
+    Returns
+    -------
+    Array
+        Of the common dtype; NotImplemented for dtypes that are not in `FORMS`, or not the same.
+    """
+    if a.dtype not in FORMS or a.dtype != b.dtype or (x is not None and x.dtype != a.dtype):
+        return NotImplemented
+    if x is None or not beta:
+        return matmul(a, b, alpha=alpha)
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    out = gpu.cupy().empty((*stack, *a.shape[-2:-1], b.shape[-1]), a.dtype)
+    out[...] = x
+    return matmul(a, b, out, alpha=alpha, beta=beta)
+
+
+def _readable(x: Array) -> Array:
+    """Return `x`, copied if cuBLAS cannot read its matrices where they are."""
+    return gpu.cupy().ascontiguousarray(x) if _lines(x) is None else x
+
+
+def _lines(x: Array) -> tuple[bool, int] | None:
+    """Return whether columns, and not rows, lie densely, and the step from one to the next; None if neither does."""
+    rows, columns = x.shape[-2:]
+    down, along = x.strides[-2] // x.itemsize, x.strides[-1] // x.itemsize
+    if (along == 1 or columns == 1) and (rows == 1 or columns <= down <= LARGEST):
+        return False, columns if rows == 1 else down
+    if (down == 1 or rows == 1) and (columns == 1 or rows <= along <= LARGEST):
+        return True, rows if columns == 1 else along
+    return None
+
+
+def _multiply(
+    a: Array, b: Array, out: Array, stack: tuple[int, ...], sizes: tuple[int, int, int], alpha: float, beta: float
+) -> None:
+    """Write the product of stacks of readable matrices."""
+    rows, inner, columns = sizes
+    loops = _loops(a, b, stack, rows * columns)
+    if len(loops) > 1:
+        a, b = gpu.cupy().ascontiguousarray(a), gpu.cupy().ascontiguousarray(b)
+        loops = _loops(a, b, stack, rows * columns)
+    # readable operands have lines, and copies have rows
+    a_by_columns, a_line = _lines(a) or (False, inner)
+    b_by_columns, b_line = _lines(b) or (False, columns)
+    count, a_step, b_step, out_step = loops.pop(max(range(len(loops)), key=lambda k: loops[k][0]))
+    if count > 1 and not b_step and not a_by_columns and out_step == rows * columns:
+        if rows == 1 and inner <= a_step <= LARGEST:
+            a_line = a_step
+        if a_step == rows * a_line and rows * count <= LARGEST:
+            rows, count = rows * count, 1
+    if max(rows, inner, columns, count) > LARGEST:
+        raise ShapeError(
+            f"matmul: cuBLAS takes sides and stacks of at most {LARGEST:,}, got {count:,} products of matrices of "
+            f"{rows:,} x {inner:,} and {inner:,} x {columns:,}; multiply parts of them"
+        )
+    number, compute, factor = FORMS[a.dtype]
+    made = FORMS[out.dtype][0]
+    if compute == COMPUTE_32F and settings.allow_tf32 and a.dtype == np.float32:
+        compute = COMPUTE_32F_FAST_TF32
+    cublas = gpu.part("cupy_backends.cuda.libs.cublas")
+    handle = gpu.cupy().cuda.device.get_cublas_handle()
+    alpha_at, beta_at = _factor(alpha, factor), _factor(beta, factor)
+    a_at, b_at, out_at = a.data.ptr, b.data.ptr, out.data.ptr
+    mode = cublas.getMathMode(handle) if out.itemsize == 2 else FULL_SUMS
+    if not mode & FULL_SUMS:
+        cublas.setMathMode(handle, mode | FULL_SUMS)
+    try:
+        for indices in itertools.product(*[range(loop[0]) for loop in loops]):
+            a_skip, b_skip, out_skip = (
+                x.itemsize * sum(index * loop[k] for index, loop in zip(indices, loops, strict=True))
+                for k, x in enumerate((a, b, out), 1)
+            )
+            # cuBLAS counts by columns: its matrices are the transposes of ours, and the product's is b.T @ a.T
+            cublas.gemmStridedBatchedEx(
+                handle, int(b_by_columns), int(a_by_columns), columns, rows, inner,
+                alpha_at.address, b_at + b_skip, number, b_line, b_step, a_at + a_skip, number, a_line, a_step,
+                beta_at.address, out_at + out_skip, made, columns, out_step, count, compute, DEFAULT_ALGORITHM,
+            )  # fmt: skip
+    finally:
+        # the handle is CuPy's, too
+        if not mode & FULL_SUMS:
+            cublas.setMathMode(handle, mode)
+
+
+def _loops(a: Array, b: Array, stack: tuple[int, ...], size: int) -> list[product.Loop]:
+    """Return the fewest nested loops over a stack, the innermost first."""
+    loops: list[product.Loop] = []
+    step = size
+    for axis in range(-1, -len(stack) - 1, -1):
+        count = stack[axis]
+        if count == 1:
+            continue
+        loop = (count, _step(a, axis), _step(b, axis), step)
+        step *= count
+        if loops and all(loop[k] == loops[-1][k] * loops[-1][0] for k in (1, 2, 3)):
+            loops[-1] = (loops[-1][0] * count, *loops[-1][1:])
+        else:
+            loops.append(loop)
+    return loops or [(1, 0, 0, 0)]
+
+
+def _step(x: Array, axis: int) -> int:
+    """Return the step of a dimension of the stack, counted from its end; 0 where `x` is repeated."""
+    if x.ndim - 2 < -axis or x.shape[axis - 2] == 1:
+        return 0
+    return x.strides[axis - 2] // x.itemsize
+
+
+def _factor(value: float, form: type[np.floating[Any]]) -> Factor:
+    """Return a factor in memory of the host, from which cuBLAS reads it when the call is made."""
+    found = _factors.get((value, form))
+    if found is None:
+        number = np.array(value, form)
+        found = Factor(number, number.ctypes.data)
+        if value in {0.0, 1.0}:
+            _factors[value, form] = found
+    return found

@@ -1,0 +1,244 @@
+// Modules of kernels, which are libraries of the host, and their launches.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "execution/memory.h"
+#include "execution/runtime.h"
+#include "host/capture.h"
+#include "host/memory/host_memory.h"
+#include "host/memory/order.h"
+#include "host/state.h"
+
+using namespace lucid_simulator;
+
+extern "C" {
+int lucid_launch(const Instance*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                 void**);
+const char* lucid_report();
+const char* lucid_fault_library();
+uint64_t lucid_bytes(int stored);
+}
+
+namespace {
+
+// What NVRTC gives in place of machine code: this word, and the path of the library.
+constexpr char mark[] = "lucid simulator\n";
+constexpr unsigned most_shared = 227 << 10, plain_shared = 48 << 10;
+
+struct Variable {
+    std::string name;
+    uintptr_t begin;
+    size_t size;
+};
+
+struct Module {
+    void* library;
+    const Unit* unit;
+    std::vector<size_t> launches;
+};
+
+std::mutex lock;
+std::vector<Module*> modules;
+std::map<const Unit*, std::list<Variable>> variables;  // whose names the checks know
+
+size_t* launches_of(const Instance* instance) {
+    for (Module* module : modules)
+        if (instance >= module->unit->instances && instance < module->unit->instances + module->unit->count)
+            return &module->launches[(size_t)(instance - module->unit->instances)];
+    return nullptr;
+}
+
+// Parameters that lie apart, into one buffer.
+void pack(const Instance* instance, void** parameters, unsigned char* packed) {
+    for (unsigned i = 0; i < instance->parameters; ++i)
+        memcpy(packed + instance->offsets[i], parameters[i], instance->sizes[i]);
+}
+
+const Unit* unit_of(void* library) { return library ? (const Unit*)dlsym(library, "lucid_unit") : nullptr; }
+
+// The system loads a file once, and each module has variables of its own.
+void* open_copy(const char* path) {
+    namespace files = std::filesystem;
+    std::string name = files::temp_directory_path() / "lucid-XXXXXX";
+    const int file = mkstemp(name.data());
+    if (file < 0) return nullptr;
+    std::error_code failed;
+    files::copy_file(path, name, files::copy_options::overwrite_existing, failed);
+    void* library = failed ? nullptr : dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    close(file);
+    unlink(name.c_str());
+    return library;
+}
+
+int launch(const Instance* instance, dim3 grid, dim3 block, unsigned shared, void* stream,
+           const unsigned char* packed) {
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        if (size_t* launches = launches_of(instance)) ++*launches;
+        ++counts.launches;
+    }
+    size_t size = instance->size;
+    void* buffer[] = {(void*)1, (void*)packed, (void*)2, &size, nullptr};
+    const auto work = begin_work(stream, current_device(), instance->name, host_memory_is_awaited());
+    const HostMemoryFor shown(work);
+    launched_work = orders() ? work : nullptr;
+    const int faulty =
+        lucid_launch(instance, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, nullptr, buffer);
+    counts.bytes_loaded += lucid_bytes(0);
+    counts.bytes_stored += lucid_bytes(1);
+    if (!faulty) return success;
+    if (faulty == 3) return fail(launch_failed, lucid_report());
+    const char *report = lucid_report(), *library = lucid_fault_library();
+    const std::string words = python.explain ? python.explain(report, library ? library : "") : report;
+    return fail(faulty == 2 ? invalid_value : code_of_fault(words), std::string(instance->name) + ": " + words);
+}
+
+}  // namespace
+
+LUCID_CUDA int cuModuleLoadData(Module** out, const void* image) {
+    make_context();
+    if (strncmp((const char*)image, mark, sizeof mark - 1) != 0)
+        return fail(invalid_image, "the simulator loads what its own NVRTC has compiled, no machine code");
+    const char* path = (const char*)image + sizeof mark - 1;
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (const Unit* unit = unit_of(library); unit && (unit->constants_begin || unit->variables_begin))
+        library = open_copy(path);
+    if (!library) {
+        const char* why = dlerror();
+        return fail(invalid_image, why ? why : "the folder for temporary files cannot be written");
+    }
+    const Unit* unit = unit_of(library);
+    Module* made = new Module{library, unit, std::vector<size_t>(unit->count)};
+    if (python.load) python.load(path, unit);
+    std::lock_guard<std::mutex> guard(lock);
+    modules.push_back(made);
+    return *out = made, success;
+}
+
+LUCID_CUDA int cuModuleLoad(Module** out, const char* path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return fail(file_not_found);
+    const std::string image{std::istreambuf_iterator<char>(file), {}};
+    return cuModuleLoadData(out, image.c_str());
+}
+
+// CuPy asks for these by name, and would take one that is missing for a fault of its own.
+#define LUCID_ABSENT(name, words) \
+    LUCID_CUDA int name() { return fail(not_supported, "the simulator " words); }
+LUCID_ABSENT(cuLinkCreate_v2, "links no machine code")
+LUCID_ABSENT(cuLinkAddData_v2, "links no machine code")
+LUCID_ABSENT(cuLinkAddFile_v2, "links no machine code")
+LUCID_ABSENT(cuLinkComplete, "links no machine code")
+LUCID_ABSENT(cuLinkDestroy, "links no machine code")
+LUCID_ABSENT(cuCtxCreate_v2, "has the primary context of each device only")
+LUCID_ABSENT(cuCtxDestroy_v2, "has the primary context of each device only")
+
+// Other modules may be the same library, which stays.
+LUCID_CUDA int cuModuleUnload(Module* module) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (const Variable& variable : variables[module->unit]) {
+        leave_memory(variable.begin, variable.size);
+        forget_accesses(variable.begin, variable.size);
+    }
+    variables.erase(module->unit);
+    return success;
+}
+
+LUCID_CUDA int cuModuleGetGlobal_v2(uintptr_t* out, size_t* size, const Module* module, const char* name) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (const Variable& variable : variables[module->unit]) {
+        if (variable.name != name) continue;
+        if (out) *out = variable.begin;
+        if (size) *size = variable.size;
+        return success;
+    }
+    return fail(not_found);
+}
+
+LUCID_CUDA int cuModuleGetFunction(const Instance** out, Module* module, const char* name) {
+    for (unsigned i = 0; i < module->unit->count; ++i)
+        if (strcmp(module->unit->instances[i].name, name) == 0) return *out = &module->unit->instances[i], success;
+    return fail(not_found);
+}
+
+LUCID_CUDA int cuLaunchKernel(const Instance* instance, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                              unsigned bz, unsigned shared, void* stream, void** parameters, void** extra) {
+    if (!has_context()) return fail(no_context);
+    if (const int code = check_stream(stream)) return code;
+    if (!gx || !gy || !gz || !bx || !by || !bz) return fail(invalid_value);
+    std::vector<unsigned char> packed(instance->size);  // as aligned as any parameter
+    if (parameters)
+        pack(instance, parameters, packed.data());
+    else if (extra)
+        memcpy(packed.data(), extra[1], instance->size);
+    else if (instance->size)
+        return fail(invalid_value);
+    current_device();
+    return submit(stream, instance->name, [=, packed = std::move(packed)](void* on) {
+        return launch(instance, {gx, gy, gz}, {bx, by, bz}, shared, on, packed.data());
+    });
+}
+
+LUCID_CUDA int cuLaunchCooperativeKernel(const Instance*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                         unsigned, void*, void**) {
+    return fail(not_supported, "the simulator runs one block after another: no kernel can wait for other blocks");
+}
+
+LUCID_CUDA int cuFuncGetAttribute(int* out, int which, const Instance*) {
+    // threads of a block, and registers of a thread; lucid's kernels choose nothing by the rest
+    return *out = which == 0 ? 1024 : which == 4 ? 32 : 0, success;
+}
+LUCID_CUDA int cuFuncSetAttribute(const Instance*, int which, int value) {
+    constexpr int dynamic_shared = 8;
+    if (which != dynamic_shared || (value >= 0 && (unsigned)value <= most_shared)) return success;
+    return fail(invalid_value);
+}
+LUCID_CUDA int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* out, const Instance*, int threads, size_t) {
+    return *out = 2048 / (threads > 0 ? threads : 1), success;
+}
+LUCID_CUDA int cuOccupancyMaxPotentialBlockSize(int* blocks, int* threads, const Instance*, void*, size_t, int most) {
+    return *blocks = 132, *threads = most ? most : 256, success;
+}
+
+// ---- what Python tells and reads ----
+
+// A library that was loaded has variables at these offsets. Those that are no __constant__ or __device__ ones are left out.
+LUCID_CUDA void lucid_declare(const Unit* unit, unsigned count, const size_t* offsets, const size_t* sizes,
+                              const char** names) {
+    Dl_info library;
+    if (!dladdr(unit, &library)) return;
+    std::lock_guard<std::mutex> guard(lock);
+    for (unsigned i = 0; i < count; ++i) {
+        unsigned char* const place = (unsigned char*)library.dli_fbase + offsets[i];
+        const bool constant = place >= unit->constants_begin && place < unit->constants_end;
+        if (!constant && (place < unit->variables_begin || place >= unit->variables_end)) continue;
+        variables[unit].push_back({names[i], (uintptr_t)place, sizes[i]});
+        use_memory({(uintptr_t)place, sizes[i], current_device(), 0, variables[unit].back().name.c_str(), constant});
+    }
+}
+
+// The types of a kernel's parameters, and how many bytes they take when packed.
+LUCID_CUDA const char* lucid_parameters(const Instance* instance, unsigned* size) {
+    return *size = instance->size, instance->codes;
+}
+
+// Calls with the name of each kernel that was launched and how often, and begins to count anew if asked to.
+LUCID_CUDA void lucid_each_kernel(void (*tell)(const char*, size_t), int anew) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (Module* module : modules)
+        for (unsigned i = 0; i < module->unit->count; ++i) {
+            if (tell && module->launches[i]) tell(module->unit->instances[i].name, module->launches[i]);
+            if (anew) module->launches[i] = 0;
+        }
+}

@@ -1,0 +1,135 @@
+"""Softmax and its logarithm, and their derivatives, on a CUDA device."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lucid.backend import gpu
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.reduction import (
+    BLOCK,
+    merged_axes,
+    packed_axes,
+    power_of_two,
+    too_many,
+    total_bytes,
+)
+from lucid.cuda.launch.signature import constant
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
+__all__ = ["softmax", "softmax_grad"]
+
+_ONE_TYPE = tuple((name,) for name in FLOATS)
+
+_ROWS = Kernel("softmax", "lucid::softmax_rows", _ONE_TYPE)
+_LINES = Kernel("softmax", "lucid::softmax_lines", _ONE_TYPE)
+_GRAD_ROWS = Kernel("softmax", "lucid::softmax_grad_rows", _ONE_TYPE)
+_GRAD_LINES = Kernel("softmax", "lucid::softmax_grad_lines", _ONE_TYPE)
+
+
+class RowsPlan(NamedTuple):
+    """How softmax walks through an array: its lines along one dimension.
+
+    Attributes
+    ----------
+    kept : tuple of int
+        The axes of lines, as the kernels take them.
+    lines, length, stride, inner : int
+        Lines, the elements of one, their distance in the input and in the output.
+    held : bool
+        Whether a block holds whole lines in registers.
+    vectors : int
+        Whether loads are of 16 bytes.
+    grid : int
+    block : tuple of int
+    """
+
+    kept: tuple[int, ...]
+    lines: int
+    length: int
+    stride: int
+    inner: int
+    held: bool
+    vectors: int
+    grid: int
+    block: tuple[int, int]
+
+
+@functools.lru_cache(maxsize=4096)
+def plan_of(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, dim: int, aligned: bool
+) -> RowsPlan | None:
+    """Return the plan for arrays of this layout; None if they have too many axes."""
+    steps = [(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)] or [(1, 1)]
+    length, stride = steps.pop(dim)
+    kept = merged_axes(steps)
+    if too_many(kept):
+        return None
+    lines, inner = math.prod([size for size, _ in steps]), math.prod(shape[dim + 1 :])
+    each = constant("rows.cuh", "HELD")
+    held = inner == 1 and (stride == 1 or length == 1) and length <= each * constant("rows.cuh", "MAX_THREADS")
+    width = VECTOR_BYTES // itemsize
+    vectors = held and aligned and length % width == 0 and not any(step % width for _, step in kept)
+    if held:
+        threads = power_of_two(-(-length // each))
+        rows = 1 if threads > 32 else max(32 // threads, min(BLOCK // 2 // threads, power_of_two(lines)))
+        block = threads, rows
+        grid = -(-lines // rows)
+    else:
+        # neighbouring threads take neighbours of a line where these lie together and are many enough
+        across = 1 if inner == 1 and length > 32 else min(32, power_of_two(lines))
+        parts = min(BLOCK // across, power_of_two(-(-length // 4)))
+        block = across, max(parts, 32 // across)
+        grid = -(-lines // across)
+    return RowsPlan(packed_axes(kept), lines, length, stride, inner, held, int(vectors), grid, block)
+
+
+def softmax(x: Array, dim: int, *, logarithm: bool) -> Any:
+    """Return softmax along `dim`, or its logarithm; NotImplemented where there is no kernel."""
+    name = C_TYPES.get(x.dtype)
+    plan = plan_of(x.shape, x.strides, x.dtype.itemsize, dim, x.data.ptr % VECTOR_BYTES == 0)
+    if name not in FLOATS or plan is None:
+        return NotImplemented
+    y = gpu.cupy().empty(x.shape, x.dtype)
+    if not y.size:
+        return y
+    if plan.held:
+        _ROWS[name](
+            plan.grid, plan.block, x.data.ptr, y.data.ptr,
+            *plan.kept, plan.lines, plan.length, plan.vectors, logarithm,
+        )  # fmt: skip
+    else:
+        _LINES[name](
+            plan.grid, plan.block, x.data.ptr, y.data.ptr,
+            *plan.kept, plan.lines, plan.length, plan.stride, plan.inner, logarithm,
+            shared=2 * total_bytes(x.dtype) * plan.block[0] * plan.block[1],
+        )  # fmt: skip
+    return y
+
+
+def softmax_grad(grad: Array, y: Array, dim: int, *, logarithm: bool) -> Any:
+    """Return the gradient of :func:`softmax`, whose output is `y`; NotImplemented where there is no kernel."""
+    name = C_TYPES.get(y.dtype)
+    aligned = (grad.data.ptr | y.data.ptr) % VECTOR_BYTES == 0
+    plan = plan_of(grad.shape, grad.strides, y.dtype.itemsize, dim, aligned)
+    if name not in FLOATS or plan is None or grad.dtype != y.dtype or not y.flags.c_contiguous:
+        return NotImplemented
+    out = gpu.cupy().empty(y.shape, y.dtype)
+    if not y.size:
+        return out
+    if plan.held:
+        _GRAD_ROWS[name](
+            plan.grid, plan.block, grad.data.ptr, y.data.ptr, out.data.ptr,
+            *plan.kept, plan.lines, plan.length, plan.vectors, logarithm,
+        )  # fmt: skip
+    else:
+        _GRAD_LINES[name](
+            plan.grid, plan.block, grad.data.ptr, y.data.ptr, out.data.ptr,
+            *plan.kept, plan.lines, plan.length, plan.stride, plan.inner, logarithm,
+            shared=total_bytes(y.dtype) * plan.block[0] * plan.block[1],
+        )  # fmt: skip
+    return out

@@ -1,0 +1,132 @@
+"""Operands of elementwise ops: what a primitive's caller makes of them, and which it refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.arguments import unfit
+from lucid.autograd.base import TensorBase
+from lucid.autograd.recording.namespace import CUDA
+from lucid.backend.dtype import result_type, scalar_dtype
+from lucid.errors import DtypeError
+from lucid.ops.base.promotion import OperandTypeError, as_operand, float_operand, promote, tensor_dtype
+from lucid.ops.base.scalars import as_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.recording.primitive import Primitive
+    from lucid.backend.arrays import Array
+
+
+def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, str] | None = None) -> Primitive:
+    """Give a primitive of two operands its caller: the short path, or promotion and the general one."""
+
+    def general(a: Any, b: Any) -> Any:
+        if refused is not None:
+            refuse(op.name, refused[0], a, b, instead=refused[1])
+        return op(*promote(a, b, at_least_float=at_least_float))
+
+    op.shorten(general)
+    return op
+
+
+def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, str] | None = None) -> Primitive:
+    """Give a primitive of one operand its caller: the short path, or the general one.
+
+    Integers and bools become the default dtype, unless the op is defined on them. With settings there is no short path.
+    """
+
+    def general(x: Any, **settings: Any) -> Any:
+        if refused is not None:
+            refuse(op.name, refused[0], x, instead=refused[1])
+        return op(float_operand(x) if at_least_float else tensor_operand(x), **settings)
+
+    if op.settings:
+        op.seal()
+        op.call = general
+    else:
+        op.shorten(general)
+    return op
+
+
+def summed(kernel: Callable[..., Any], *, exchanged: bool = False) -> Callable[..., Any]:
+    """Return the kernel of a derivative rule whose last parameter is the shape that the gradient is summed to.
+
+    With `exchanged` the given kernel takes the operands in reverse order.
+    """
+
+    def run(grad: Array, *arguments: Any) -> Any:
+        *operands, shape = arguments
+        if exchanged:
+            operands.reverse()
+        out = kernel(grad, *operands)
+        return out if out is NotImplemented or shape is None or out.shape == shape else CUDA.sum_to(out, shape=shape)
+
+    return run
+
+
+def tensor_operand(x: Any) -> Any:
+    """Return `x` as a tensor.
+
+    Raises
+    ------
+    OperandTypeError
+        If it is neither a tensor nor an array.
+    """
+    operand = as_operand(x)
+    if not isinstance(operand, TensorBase):
+        raise unfit(x, "a Tensor", kind=OperandTypeError)
+    return operand
+
+
+def is_bool(x: Any) -> bool:
+    """Return whether `x` is a bool or a tensor of bools."""
+    return isinstance(x, bool) or (isinstance(x, TensorBase) and x.array.dtype.kind == "b")
+
+
+def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
+    """Refuse operands of dtypes that an op does not have.
+
+    Parameters
+    ----------
+    name : str
+        The op.
+    kinds : str
+        The kinds that it refuses, as NumPy's letters: ``"b"`` bool, ``"iu"`` integers, ``"fV"`` floating, ``"c"``
+        complex.
+    *operands : Tensor or other
+        Only tensors are looked at.
+    instead : str
+        What to do, for the message.
+
+    Raises
+    ------
+    DtypeError
+        If a tensor is of one of the kinds.
+    """
+    for operand in operands:
+        if isinstance(operand, TensorBase) and operand.array.dtype.kind in kinds:
+            raise DtypeError(f"{name}: got a tensor of {tensor_dtype(operand)}, which it is not defined on; {instead}")
+
+
+def as_factor(name: str, word: str, value: Any, *operands: Any) -> tuple[Any, Any]:
+    """Return the number by which some of the operands are multiplied, and the common dtype of all.
+
+    Raises
+    ------
+    DtypeError
+        If the factor is a fraction and the operands are integers, or a bool and they are numbers.
+    ArgumentError
+        If it is no number.
+    """
+    factor = as_number(value, word)
+    dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in map(as_operand, operands)])
+    if isinstance(factor, bool) and dtype.category:
+        raise DtypeError(f"{name}: expected {word} to be a number for operands of {dtype}, got {factor}")
+    if scalar_dtype(factor).category > max(dtype.category, 1):
+        raise DtypeError(
+            f"{name}: expected {word} to be an integer for operands of {dtype}, got {factor!r}; "
+            "convert them to a floating-point dtype first"
+        )
+    return factor, dtype

@@ -1,0 +1,160 @@
+"""Cross entropy and the negative log-likelihood, and their derivatives, on a CUDA device."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.reduction import BLOCK, power_of_two, rows_shape, sum_over
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
+__all__ = ["cross_entropy", "cross_entropy_grad", "nll_loss", "nll_loss_grad"]
+
+# Plans that are remembered, by shapes and strides.
+REMEMBERED = 1024
+_FLOAT, _DOUBLE, _CLASS = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
+_ONE_TYPE = tuple((name,) for name in FLOATS)
+
+_CROSS_ENTROPY = Kernel("cross_entropy", "lucid::cross_entropy", _ONE_TYPE)
+_CROSS_ENTROPY_GRAD = Kernel("cross_entropy", "lucid::cross_entropy_grad", _ONE_TYPE)
+_NLL = Kernel("cross_entropy", "lucid::nll_rows", _ONE_TYPE)
+_NLL_GRAD = Kernel("cross_entropy", "lucid::nll_grad", _ONE_TYPE)
+_TOTAL = Kernel("cross_entropy", "lucid::loss_total", _ONE_TYPE)
+
+
+def _classes_known(x: Array, target: Array, weight: Array | None) -> bool:
+    """Whether the kernels take these operands."""
+    return (
+        C_TYPES.get(x.dtype) in FLOATS
+        and target.dtype == _CLASS
+        and target.flags.c_contiguous
+        and (weight is None or (weight.dtype == x.dtype and weight.flags.c_contiguous))
+    )
+
+
+def _work(dtype: Any) -> Any:
+    return _DOUBLE if dtype.itemsize == 8 else _FLOAT
+
+
+def _address(x: Array | None) -> int:
+    return 0 if x is None else x.data.ptr
+
+
+def _rows_of(x: Array, *beside: Array) -> tuple[tuple[int, ...], int, Any]:
+    """Return rows, classes and their steps; whether vectors fit; and the launch shape."""
+    addresses = x.data.ptr
+    for array in beside:
+        addresses |= array.data.ptr
+    return _rows_in(x.shape, x.strides, x.dtype.itemsize, addresses % VECTOR_BYTES == 0)
+
+
+@lru_cache(REMEMBERED)
+def _rows_in(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, aligned: bool
+) -> tuple[tuple[int, ...], int, Any]:
+    width = VECTOR_BYTES // itemsize
+    row_step, class_step = (stride // itemsize for stride in strides)
+    rows, classes = shape
+    vectors = aligned and class_step == 1 and classes % width == 0 and row_step % width == 0
+    block, (grid, _) = rows_shape(rows, classes, width if vectors else 1)
+    return (rows, classes, row_step, class_step), int(vectors), (grid, block)
+
+
+def _summed(name: str, losses: Array, weights: Array, loss: Array, total: Array, reduction: str) -> None:
+    rows = len(weights)
+    block = max(32, min(BLOCK, power_of_two(-(-rows // 4))))
+    final = reduction == "none"
+    _TOTAL[name](
+        1, block, losses.data.ptr, weights.data.ptr, loss.data.ptr, total.data.ptr, rows, final, reduction == "mean"
+    )
+
+
+def cross_entropy(
+    x: Array, target: Array, weight: Array | None, *, ignore_index: int, label_smoothing: float, reduction: str
+) -> Any:
+    """Return the loss of logits (N, C) and classes (N), each row's peak and mass, and the sum of the weights."""
+    if not _classes_known(x, target, weight) or not len(x):
+        return NotImplemented
+    name, work, empty = C_TYPES[x.dtype], _work(x.dtype), gpu.cupy().empty
+    sizes, vectors, (grid, block) = _rows_of(x)
+    rows = sizes[0]
+    final = reduction == "none"
+    losses, loss = empty(rows, x.dtype if final else work), empty((), x.dtype)
+    peak, mass, weights, total = empty(rows, work), empty(rows, work), empty(rows, work), empty((), work)
+    _CROSS_ENTROPY[name](
+        grid, block, x.data.ptr, target.data.ptr, _address(weight), peak.data.ptr, mass.data.ptr, losses.data.ptr,
+        weights.data.ptr, *sizes, vectors, final, ignore_index, label_smoothing,
+    )  # fmt: skip
+    _summed(name, losses, weights, loss, total, reduction)
+    return losses if final else loss, peak, mass, total
+
+
+def cross_entropy_grad(
+    grad: Any, x: Array, target: Array, weight: Array | None, peak: Array, mass: Array, total: Array, *,
+    ignore_index: int, label_smoothing: float, reduction: str,
+) -> Any:  # fmt: skip
+    """Return the gradient of :func:`cross_entropy`; `grad` has one element, or one for each row, or is a number."""
+    if not _classes_known(x, target, weight) or (hasattr(grad, "dtype") and grad.dtype != x.dtype):
+        return NotImplemented
+    weights: Any = None
+    if weight is not None and label_smoothing:
+        weights = sum_over(weight, (0,), False, _work(x.dtype))
+    out = gpu.cupy().empty(x.shape, x.dtype)
+    if not out.size:
+        return out
+    sizes, vectors, (grid, block) = _rows_of(x, out)
+    _CROSS_ENTROPY_GRAD[C_TYPES[x.dtype]](
+        grid, block, *_upstream(grad), x.data.ptr, target.data.ptr, _address(weight), peak.data.ptr, mass.data.ptr,
+        total.data.ptr, _address(weights), out.data.ptr, *sizes, vectors, reduction == "mean", ignore_index,
+        label_smoothing,
+    )  # fmt: skip
+    return out
+
+
+def _upstream(grad: Any) -> tuple[int, int, float]:
+    """Return address and step of the gradient of each row, and a factor in place of it."""
+    if not hasattr(grad, "dtype"):
+        return 0, 0, float(grad)
+    return grad.data.ptr, grad.strides[0] // grad.dtype.itemsize if grad.ndim else 0, 1.0
+
+
+def nll_loss(x: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str) -> Any:
+    """Return the loss of log-probabilities (N, C) and classes (N), and the sum of the weights of the rows."""
+    if not _classes_known(x, target, weight):
+        return NotImplemented
+    name, work, empty = C_TYPES[x.dtype], _work(x.dtype), gpu.cupy().empty
+    (rows, *sizes), _, _ = _rows_of(x)
+    final = reduction == "none"
+    losses, loss = empty(rows, x.dtype if final else work), empty((), x.dtype)
+    weights, total = empty(rows, work), empty((), work)
+    if rows:
+        block = max(32, min(BLOCK, power_of_two(rows)))
+        _NLL[name](
+            -(-rows // block), block, x.data.ptr, target.data.ptr, _address(weight), losses.data.ptr, weights.data.ptr,
+            rows, *sizes, final, ignore_index,
+        )  # fmt: skip
+    _summed(name, losses, weights, loss, total, reduction)
+    return losses if final else loss, total
+
+
+def nll_loss_grad(
+    grad: Array, target: Array, weight: Array | None, total: Array, *, classes: int, ignore_index: int, reduction: str
+) -> Any:
+    """Return the gradient of :func:`nll_loss`."""
+    if not _classes_known(grad, target, weight):
+        return NotImplemented
+    out = gpu.cupy().empty((len(target), classes), grad.dtype)
+    if out.size:
+        address, step, _ = _upstream(grad)
+        block = max(32, min(BLOCK, power_of_two(out.size)))
+        _NLL_GRAD[C_TYPES[grad.dtype]](
+            -(-out.size // block), block, address, step, target.data.ptr, _address(weight), total.data.ptr,
+            out.data.ptr, len(target), classes, reduction == "mean", ignore_index,
+        )  # fmt: skip
+    return out

@@ -1,0 +1,196 @@
+"""The primitives of pooling, which go over the positions in the window and take all windows at once."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.recording.primitive import primitive
+from lucid.ops.base.declaration import adjoint
+from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.layers.windows import Axis, elements_in, taps, window_count, window_size
+from lucid.ops.pooling import pooling_cuda as on_cuda
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array
+
+
+# Windows that tile the input are taken as a whole if they have more positions than this, else one by one.
+MANY_POSITIONS = 16
+
+
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """Return the smallest value of a dtype."""
+    return -math.inf if dtype.kind in "fV" else False if dtype.kind == "b" else np.iinfo(dtype).min
+
+
+def tap_dtype(axes: tuple[Axis, ...]) -> Any:
+    """Return the smallest integer dtype that numbers the positions in a window."""
+    return np.min_scalar_type(window_size(axes) - 1)
+
+
+def first_taps(xp: ModuleType, axes: tuple[Axis, ...]) -> Array:
+    """Return for each window the number of its first position that is not in the padding."""
+    number = xp.zeros(window_count(axes), tap_dtype(axes))
+    for k, axis in enumerate(axes):
+        begin = xp.arange(axis.out) * axis.stride - axis.before
+        first = -(xp.minimum(begin, 0) // axis.dilation)
+        number = number * axis.kernel + first.reshape(-1, *[1] * (len(axes) - k - 1))
+    return number.astype(tap_dtype(axes))
+
+
+@primitive(outputs=("values", "which"))
+def max_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> tuple[Array, Array]:
+    """Return the largest element of each window, and the number of the position where it is first found.
+
+    A window with a NaN gives NaN, and the position of its last one.
+    """
+    shape = (*x.shape[: -len(axes)], *window_count(axes))
+    rest = numbered_taps(axes)
+    if any(axis.before for axis in axes):
+        values = xp.full(shape, lowest(x.dtype), x.dtype)
+        which = xp.empty(shape, tap_dtype(axes))
+        which[...] = first_taps(xp, axes)
+    else:
+        _, windows, elements = rest.pop(0)
+        values, which = x[elements].copy(), xp.zeros(shape, tap_dtype(axes))
+    for number, windows, elements in rest:
+        candidates, best, chosen = x[elements], values[windows], which[windows]
+        # numbers grow: the largest of those where the candidate was better is the last that was
+        xp.maximum(chosen, (candidates > best) * which.dtype.type(number), out=chosen)
+        xp.maximum(candidates, best, out=best)
+    if x.dtype.kind in "fV" and (xp is not np or np.isnan(values).any()):
+        # maximum() has passed on each NaN, comparisons have passed them by
+        for number, windows, elements in numbered_taps(axes):
+            xp.copyto(which[windows], which.dtype.type(number), where=xp.isnan(x[elements]))
+    return values, which
+
+
+def numbered_taps(axes: tuple[Axis, ...]) -> list[tuple[int, Any, Any]]:
+    """Return each position in the window as its number, and the indices of its windows and of the elements there."""
+    kernel = tuple([axis.kernel for axis in axes])
+    return [
+        (int(np.ravel_multi_index(tap.position, kernel)), (..., *tap.windows), (..., *tap.elements))
+        for tap in taps(axes)
+    ]
+
+
+max_pool.cuda(on_cuda.max_pool)
+
+
+@max_pool.vjp
+def max_pool_vjp(m: Namespace, grad: Array, which: Array, axes: tuple[Axis, ...]) -> Any:
+    """Return the gradient where the largest elements are."""
+    return m.max_pool_grad(grad[0], which, axes=axes)
+
+
+@primitive
+def max_pool_grad(xp: ModuleType, g: Array, which: Array, *, axes: tuple[Axis, ...]) -> Array:
+    """Return an array of the pooled shape: each element of `g` added at the position that `which` names."""
+    result = xp.zeros((*g.shape[: -len(axes)], *[axis.size for axis in axes]), g.dtype)
+    for number, windows, elements in numbered_taps(axes):
+        result[elements] += xp.where(which[windows] == number, g[windows], g.dtype.type(0))
+    return result
+
+
+max_pool_grad.cuda(on_cuda.max_pool_grad)
+adjoint(max_pool_grad, "max_pool_select")
+
+
+@primitive
+def max_pool_select(xp: ModuleType, x: Array, which: Array, *, axes: tuple[Axis, ...]) -> Array:
+    """Return for each window the element at the position that `which` names."""
+    result = xp.zeros(which.shape, x.dtype)
+    for number, windows, elements in numbered_taps(axes):
+        xp.copyto(result[windows], x[elements], where=which[windows] == number)
+    return result
+
+
+max_pool_select.cuda(on_cuda.max_pool_select)
+adjoint(max_pool_select, "max_pool_grad")
+
+
+def flat_positions(xp: ModuleType, which: Array, axes: tuple[Axis, ...]) -> Array:
+    """Return for each window the index of the element that `which` names, counted over all pooled dimensions."""
+    position = xp.zeros(which.shape, np.int64)
+    left = which.astype(np.int64)
+    step = 1
+    for k, axis in reversed(list(enumerate(axes))):
+        left, within = left // axis.kernel, left % axis.kernel
+        start = (xp.arange(axis.out) * axis.stride - axis.before).reshape(-1, *[1] * (len(axes) - k - 1))
+        position += (start + within * axis.dilation) * step
+        step *= axis.size
+    return position
+
+
+def divided(xp: ModuleType, total: Array, axes: tuple[Axis, ...], divisor: float | None, *, padded: bool) -> Array:
+    """Return sums of windows divided in place, by `divisor`, or if that is None by how many elements a window holds.
+
+    Those in the padding count if `padded`.
+    """
+    if divisor is not None:
+        total /= divisor
+        return total
+    counts = [elements_in(axis, padded=padded) for axis in axes]
+    if all(len(set(each)) == 1 for each in counts):
+        total /= math.prod(each[0] for each in counts)
+        return total
+    for k, each in enumerate(counts):
+        total /= xp.asarray(each, total.dtype).reshape(-1, *[1] * (len(axes) - k - 1))
+    return total
+
+
+def are_large_tiles(axes: tuple[Axis, ...]) -> bool:
+    """Return whether the windows tile the input and are large."""
+    return window_size(axes) > MANY_POSITIONS and all(
+        axis.kernel == axis.stride and axis.size == axis.kernel * axis.out for axis in axes
+    )
+
+
+@primitive
+def avg_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...], divisor: float | None, padded: bool) -> Array:
+    """Return the sum of each window, divided; see :func:`divided`."""
+    dtype = accumulation_dtype(x.dtype)
+    lead = x.shape[: -len(axes)]
+    if are_large_tiles(axes):
+        tiles = x.reshape(*lead, *[size for axis in axes for size in (axis.out, axis.kernel)])
+        total = xp.sum(tiles, tuple(range(len(lead) + 1, tiles.ndim, 2)), dtype)
+    else:
+        total = xp.zeros((*lead, *window_count(axes)), dtype)
+        for tap in taps(axes):
+            total[(..., *tap.windows)] += x[(..., *tap.elements)]
+    return divided(xp, total, axes, divisor, padded=padded).astype(x.dtype, copy=False)
+
+
+avg_pool.cuda(on_cuda.avg_pool)
+
+
+@avg_pool.vjp
+def avg_pool_vjp(m: Namespace, grad: Array, axes: tuple[Axis, ...], divisor: float | None, padded: bool) -> Any:
+    """Return the gradient, spread evenly over each window."""
+    return m.avg_pool_grad(grad, axes=axes, divisor=divisor, padded=padded)
+
+
+@primitive
+def avg_pool_grad(xp: ModuleType, g: Array, *, axes: tuple[Axis, ...], divisor: float | None, padded: bool) -> Array:
+    """Return an array of the pooled shape: each element of `g`, divided, added to each element of its window."""
+    dtype = accumulation_dtype(g.dtype)
+    share = divided(xp, g.astype(dtype), axes, divisor, padded=padded)
+    lead = g.shape[: -len(axes)]
+    result = xp.zeros((*lead, *[axis.size for axis in axes]), dtype)
+    if are_large_tiles(axes):
+        tiles = result.reshape(*lead, *[size for axis in axes for size in (axis.out, axis.kernel)])
+        tiles[...] = share.reshape(*lead, *[size for axis in axes for size in (axis.out, 1)])
+    else:
+        for tap in taps(axes):
+            result[(..., *tap.elements)] += share[(..., *tap.windows)]
+    return result.astype(g.dtype, copy=False)
+
+
+avg_pool_grad.cuda(on_cuda.avg_pool_grad)
+adjoint(avg_pool_grad, "avg_pool")

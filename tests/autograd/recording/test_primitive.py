@@ -1,0 +1,141 @@
+"""Primitives: an op declared with its derivative, in an order that cannot go wrong in silence."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.autograd.recording import primitive as module
+from lucid.autograd.recording.namespace import CPU, GRAPH
+
+
+@pytest.fixture
+def declare():
+    """Return a function that declares an op by its reference; all it has declared is gone after the test."""
+    before = set(module.PRIMITIVES)
+    yield module.primitive
+    for name in set(module.PRIMITIVES) - before:
+        del module.PRIMITIVES[name]
+        delattr(CPU, name)
+        delattr(GRAPH, name)
+
+
+def thrice(m, grad):
+    """Return the derivative of three times a tensor."""
+    return m.mul(grad, 3.0)
+
+
+@pytest.mark.parametrize("operands", [1, 2])
+def test_a_rule_after_the_short_path_is_refused(declare, operands):
+    """A short path reads the rules when it is made: one that comes later would never run, and is refused by name."""
+    if operands == 1:
+        late = declare(lambda xp, x: xp.multiply(x, 3.0))
+        late.shorten(late)
+    else:
+        late = declare(lambda xp, x, y: xp.multiply(x, 3.0))
+        late.shorten(late)
+    with pytest.raises(TypeError, match=r"thrice.*never run.*before the op gets its caller"):
+        late.vjp("x")(thrice)
+
+
+def test_a_rule_after_the_first_recorded_call_is_refused(declare):
+    """The first recorded call fixes what a node keeps and runs; until then rules may be added."""
+    op = declare(lambda xp, x, y: xp.multiply(xp.multiply(x, 3.0), y))
+    op.vjp("x")(lambda m, grad, y: m.mul(m.mul(grad, 3.0), y))
+    x, y = lucid.tensor([1.0, -2.0], requires_grad=True), lucid.tensor([4.0, 5.0])
+    with lucid.no_grad():
+        op(x, y)
+    op.vjp("y")(lambda m, grad, x: m.mul(m.mul(grad, 3.0), x))
+    op(x, y.requires_grad_()).backward(lucid.tensor([1.0, 10.0]))
+    np.testing.assert_array_equal(x.grad.tolist(), [12.0, 150.0])
+    np.testing.assert_array_equal(y.grad.tolist(), [3.0, -60.0])
+    with pytest.raises(TypeError, match="thrice"):
+        op.vjp("x")(thrice)
+
+
+@pytest.mark.gpu
+def test_a_kernel_after_the_first_call_on_a_device_is_refused(declare):
+    """An op chooses between kernel and reference at its first call on a device: a later kernel is refused."""
+    op = declare(lambda xp, x: xp.multiply(x, 3.0))
+    op(lucid.ones(2, device="cuda"))
+    with pytest.raises(TypeError, match="a kernel comes after"):
+        op.cuda(lambda x: x)
+
+
+@pytest.mark.gpu
+def test_a_rule_runs_its_kernel_on_a_device(declare):
+    """Where a rule has a kernel, a pass on a device runs that in place of the rule."""
+    ran = []
+
+    def kernel(grad):
+        ran.append(grad.shape)
+        return grad * 3.0
+
+    op = declare(lambda xp, x: xp.multiply(x, 3.0))
+    op.vjp("x", cuda=kernel)(thrice)
+    x = lucid.tensor([1.0, 2.0], device="cuda", requires_grad=True)
+    op(x).backward(lucid.tensor([1.0, 10.0], device="cuda"))
+    assert x.grad.tolist() == [3.0, 30.0]
+    assert ran == [(2,)]
+
+
+def calls_of(run):
+    """Return the functions of lucid that `run()` calls, by name."""
+    names = []
+
+    def note(frame, event, argument):
+        if event == "call" and frame.f_globals.get("__name__", "").startswith("lucid."):
+            names.append(frame.f_code.co_qualname)
+
+    run()
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return names
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_short_path_is_one_call(dtype):
+    """An operator on floating-point tensors of the CPU, or on one and a number, is one call inside lucid."""
+    a, b = (
+        lucid.tensor([2.0, -3.0], dtype=getattr(lucid, dtype), device="cpu", requires_grad=True) * 1.0 for _ in range(2)
+    )
+    constant = lucid.tensor([2.0, -3.0], dtype=getattr(lucid, dtype), device="cpu")
+    for run in (lambda: a * b, lambda: a + constant, lambda: constant - a, lambda: a * 2.0, lambda: a / 3):
+        assert calls_of(run) == ["binary.<locals>.call"]
+
+
+def test_operators_leave_the_short_path_once():
+    """What it cannot take goes from there to promotion, not through another short path."""
+    x = lucid.tensor([2, 3], device="cpu")
+    assert calls_of(lambda: x * x).count("binary.<locals>.call") == 1
+    assert calls_of(lambda: lucid.mul(x, x)).count("binary.<locals>.call") == 1
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_number_is_kept_in_its_place(dtype, rng):
+    """Either operand may be the number, whatever the rule keeps of the two and of the output."""
+    numbers = rng.uniform(0.5, 2.0, 3)
+    given = rng.uniform(0.5, 2.0, 3)
+    rows = {
+        "x * 3": (lambda x: x * 3, lambda v: 3 + 0 * v),
+        "3 - x": (lambda x: 3 - x, lambda v: -1 + 0 * v),
+        "x / 4": (lambda x: x / 4, lambda v: 0.25 + 0 * v),
+        "4 / x": (lambda x: 4 / x, lambda v: -4 / v**2),
+        "x ** 3": (lambda x: x**3, lambda v: 3 * v**2),
+        "3 ** x": (lambda x: 3**x, lambda v: 3**v * np.log(3)),
+    }
+    for name, (function, slope) in rows.items():
+        x = lucid.tensor(numbers, dtype=getattr(lucid, dtype), requires_grad=True)
+        upstream = lucid.tensor(given, dtype=getattr(lucid, dtype))
+        out = function(x)
+        assert out.dtype is x.dtype
+        out.backward(upstream, retain_graph=True)
+        tolerance = 2e-2 if dtype == "float16" else 1e-5
+        np.testing.assert_allclose(x.grad.tolist(), given * slope(numbers), rtol=tolerance, err_msg=name)

@@ -1,0 +1,167 @@
+"""What has to be entered in a list when something public is added: each test says what is missing, and where."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn
+from lucid.tensor.numpy_calls import UFUNCS
+from tests import contract
+from tests.layers import LAYERS, LOSSES
+from tests.optim import test_formulas
+from tests.optimizers import NAMES, SETTINGS, USUAL
+from tests.public import public_names, released_names
+
+ROOT = Path(__file__).parents[2]
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+PICTURE = (ROOT / "examples" / "hooks_order.py").read_text(encoding="utf-8")
+HOOKS = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
+
+
+# ---- optimizers ----
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_optimizer_has_its_rows(name):
+    """A public optimizer has settings for every test of optimizers, and its formula in NumPy."""
+    rows = {
+        "USUAL in tests/optimizers.py: settings with which it keeps state": USUAL,
+        "SETTINGS in tests/optimizers.py: a row for each of its settings": {kind for kind, _ in SETTINGS.values()},
+        "FORMULAS in tests/optim/test_formulas.py: its formula in NumPy": test_formulas.FORMULAS,
+    }
+    missing = [place for place, names in rows.items() if name not in names]
+    assert not missing, f"optim.{name} is not tested: add it to {', and to '.join(missing)}"
+
+
+# ---- layers ----
+
+# What has no values of its own.
+WITHOUT_VALUES = {
+    "Module": "the base of all",
+    "ParameterList": "a container: tests/nn/layers/test_parameter_containers.py",
+    "ParameterDict": "a container: tests/nn/layers/test_parameter_containers.py",
+}
+PUBLIC_LAYERS = sorted(
+    name
+    for name in nn.__all__
+    if isinstance(getattr(nn, name), type) and issubclass(getattr(nn, name), nn.Module) and name not in WITHOUT_VALUES
+)
+
+
+@pytest.mark.parametrize("name", PUBLIC_LAYERS)
+def test_every_layer_has_a_row(name):
+    """A public layer or loss has a row on which its values, gradients, state and repr are compared."""
+    made = {type(module) for make in LAYERS.values() for module in make(nn).modules()}
+    assert getattr(nn, name) in made or name in LOSSES, (
+        f"the values of nn.{name} are not tested: add a row to LAYERS or LOSSES in tests/layers.py"
+    )
+
+
+# ---- kinds of hooks ----
+
+NO_KINDS = {"HookError", "HookTypeError", "HookTable", "hooks"}
+HEADING = "## Where each kind is registered"
+
+
+def kinds_of_hooks():
+    """Return what hooks are registered by, as docs/hooks.md names it: a function or class, or Class.method."""
+    found = set()
+    for name in public_names():
+        *_, owner, last = name.split(".")
+        if re.search("hook|callback", last, re.IGNORECASE) and last not in NO_KINDS:
+            found.add(f"{owner}.{last}" if owner[0].isupper() else last)
+    return found
+
+
+def rows_of_hooks():
+    """Return the first and last cell of each row of the table in docs/hooks.md."""
+    section = HOOKS.partition(HEADING)[2].partition("\n## ")[0]
+    cells = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("| `")
+    ]
+    return [(re.findall(r"`(.+?)`", first), last) for first, _, last in cells]
+
+
+@pytest.mark.parametrize("kind", sorted(kinds_of_hooks()))
+def test_every_kind_of_hook_is_explained(kind):
+    """The table in docs/hooks.md says of each kind when it fires, and which line of the contract holds, or why none."""
+    places = [last for kinds, last in rows_of_hooks() if kind in kinds]
+    assert places, (
+        f'{kind} registers hooks, and docs/hooks.md does not name it: add a row to "{HEADING}", with the line that you '
+        "add to docs/contract.md, or the reason why the contract has none"
+    )
+    (place,) = places
+    line = re.match(r"[\d.]+", place)
+    assert place, f"docs/hooks.md, row of {kind}: name its line of docs/contract.md, or the reason why it has none"
+    assert not line or line[0] in contract.LINES, f"docs/hooks.md, row of {kind}: the contract has no line {place}"
+
+
+@pytest.mark.parametrize("kind", sorted(kinds_of_hooks()))
+def test_every_kind_of_hook_is_in_the_picture(kind):
+    """Each is drawn in the order of one training step, or docs/hooks.md says below the tables why it is not."""
+    beside = HOOKS.partition("Not in the tables")[2].partition("\n## ")[0]
+    assert re.search(rf"\b{kind.rpartition('.')[2]}\b", PICTURE + beside), (
+        f"{kind} is not in the picture of docs/hooks.md: add it to KINDS and to the run in examples/hooks_order.py, "
+        'and write both anew by it, or say in the paragraph "Not in the tables" why it is not in them'
+    )
+
+
+def test_no_row_of_a_kind_that_is_none():
+    """What the table in docs/hooks.md names is there."""
+    gone = {kind for kinds, _ in rows_of_hooks() for kind in kinds} - kinds_of_hooks()
+    assert not gone, f'docs/hooks.md, "{HEADING}": {sorted(gone)} register no hooks, or are not public'
+
+
+# ---- ops ----
+
+# Functions of a tensor that are no methods, as in PyTorch.
+NO_METHODS = {
+    *("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "dropout", "rsub", "std_mean", "var_mean"),
+    *("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like"),
+}
+
+
+def test_every_function_of_a_tensor_is_a_method():
+    """What `lucid` does with a tensor, the tensor does too."""
+    functions = {name: getattr(lucid, name) for name in lucid.__all__ if name not in NO_METHODS}
+    missing = [
+        name
+        for name, function in functions.items()
+        if inspect.isfunction(function)
+        and function.__module__.startswith("lucid.ops.")
+        and next(iter(inspect.signature(function).parameters), "") == "input"
+        and not hasattr(lucid.Tensor, name)
+    ]
+    assert not missing, (
+        f"{missing}: add them to lucid/tensor/methods.py, or to NO_METHODS if PyTorch has no such method"
+    )
+
+
+def test_numpys_functions_of_the_same_name_are_recorded():
+    """A ufunc of NumPy that lucid has under the same name is recorded when it is called with a tensor."""
+    ufuncs = {name: getattr(np, name, None) for name in lucid.__all__}
+    missing = [name for name, ufunc in ufuncs.items() if isinstance(ufunc, np.ufunc) and ufunc.__name__ not in UFUNCS]
+    assert not missing, f"{missing}: add them to UFUNCS in lucid/tensor/numpy_calls.py"
+
+
+# ---- the changelog ----
+
+
+def test_new_names_are_in_the_changelog():
+    """What is public now and was not in the last release, or the other way round, is named to users."""
+    newest = CHANGELOG.split("\n## ")[1]
+    changed = [
+        name
+        for name in sorted(public_names() ^ released_names())
+        if not re.search(rf"`[^`\n]*\b{re.escape(name.rpartition('.')[2].rstrip('_'))}_?\b[^`\n]*`", newest)
+    ]
+    assert not changed, (
+        f"public and new since the last release, or gone: {', '.join(changed)}; CHANGELOG.md does not say so: write a "
+        "sentence for users under its newest heading, with the name in backticks; what is not public has an underscore"
+    )

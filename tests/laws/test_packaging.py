@@ -1,0 +1,131 @@
+"""What is built, what it needs, and what importing it costs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import lucid
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+KERNELS = ROOT / "kernels"
+SOURCES = sorted(path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*.cu*"))
+HEAVY = {"cupy", "rich", "safetensors", "torch", "matplotlib", "opt_einsum", "scipy", "sklearn"}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return the folder with a wheel and an sdist, built from this checkout."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder)]
+    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built):
+    """Return the open wheel."""
+    (path,) = built.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+def test_the_wheel_carries_the_kernels_inside_the_package(wheel):
+    """Every CUDA source lands in lucid/kernels; a top-level `kernels` would shadow another package of that name."""
+    names = wheel.namelist()
+    inside = sorted(name.removeprefix("lucid/kernels/") for name in names if name.startswith("lucid/kernels/"))
+    assert SOURCES
+    assert [name for name in inside if name.endswith((".cu", ".cuh"))] == SOURCES
+    tops = {name.split("/")[0] for name in names}
+    assert tops == {"lucid", f"lucid_cupy-{PROJECT['version']}.dist-info"}
+
+
+def test_the_kernels_folder_is_no_python_package():
+    """No Python in kernels/: it would become importable as a top-level package from a checkout."""
+    assert not list((ROOT / "kernels").rglob("*.py"))
+
+
+def test_the_wheel_carries_every_module(wheel):
+    """What git holds under lucid/ is what a user gets."""
+    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "lucid").rglob("*.py")}
+    assert modules <= set(wheel.namelist())
+
+
+def test_the_sdist_can_be_built_again(built):
+    """The source archive holds the kernels where the wheel's build looks for them, the licence and the tests."""
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        inner = {name.partition("/")[2] for name in archive.getnames()}
+    assert {f"kernels/{name}" for name in SOURCES} <= inner
+    assert {"LICENSE", "pyproject.toml", "README.md", "lucid/__init__.py"} <= inner
+
+
+def test_the_simulator_needs_nothing_but_cupy():
+    """Its extra has CuPy in the versions that cuda12 allows, without CUDA's libraries; on other machines nothing."""
+    extras = PROJECT["optional-dependencies"]
+    (simulator,), cuda12 = map(Requirement, extras["simulator"]), Requirement(extras["cuda12"][0])
+    assert (simulator.name, simulator.specifier, simulator.extras) == (cuda12.name, cuda12.specifier, set())
+    machines = [("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64"), ("win32", "AMD64")]
+    wanted = [simulator.marker.evaluate({"sys_platform": a, "platform_machine": b}) for a, b in machines]
+    assert wanted == [True, False, False, False]
+
+
+def test_the_metadata_says_what_the_project_says(wheel):
+    """Version, supported Pythons and licence come from pyproject.toml."""
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = Parser().parsestr(wheel.read(name).decode())
+    assert metadata["Name"] == "lucid-cupy"
+    assert metadata["Version"] == PROJECT["version"]
+    assert metadata["License-Expression"] == "MIT"
+    base = [need for need in metadata.get_all("Requires-Dist") if "extra ==" not in need]
+    assert len(base) == len(PROJECT["dependencies"])
+    assert not [need for need in base if need.startswith(("cupy", "torch", "nvidia"))]
+
+
+def test_the_version_is_said_once():
+    """`lucid.__version__` is the version in pyproject.toml."""
+    assert lucid.__version__ == PROJECT["version"]
+
+
+def test_no_more_than_one_cupy():
+    """The extras never ask for two builds of CuPy at once: they overwrite each other's files."""
+    for needs in PROJECT["optional-dependencies"].values():
+        assert sum(need.startswith("cupy") for need in needs) <= 1
+    assert not [need for need in PROJECT["dependencies"] if need.startswith("cupy")]
+
+
+@pytest.mark.parametrize("version", ["12", "13"])
+def test_cudnn_comes_with_cuda(version):
+    """A CUDA extra brings the cuDNN of its CUDA, and the frontend below 1.29, which needs nothing beside it."""
+    needs = [requirement(need) for need in PROJECT["optional-dependencies"][f"cuda{version}"]]
+    names = {name for name, _ in needs}
+    assert names == {f"cupy-cuda{version}x", f"nvidia-cudnn-cu{version}", "nvidia-cudnn-frontend"}
+    bounds = dict(needs)
+    assert "<1.29" in bounds["nvidia-cudnn-frontend"]
+    assert "<10" in bounds[f"nvidia-cudnn-cu{version}"]
+    assert not any("cudnn" in need for need in PROJECT["dependencies"])
+
+
+def requirement(text):
+    """Return the name of a requirement and its bounds."""
+    name, bounds = re.fullmatch(r"([\w-]+)(?:\[\w+\])?(.*)", text).groups()
+    return name, bounds.split(",")
+
+
+def test_import_is_light():
+    """`import lucid` loads none of the heavy or optional packages, whether or not they are installed."""
+    code = f"import sys, lucid; print(*sorted({HEAVY!r} & set(sys.modules)))"
+    child = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+    assert child.stdout.split() == []

@@ -1,0 +1,149 @@
+"""Each row of `tests.layers` gives what its function gives with the layer's parameters and the row's settings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn
+from lucid.nn import functional as F
+from tests.gradients import numbers
+from tests.layers import LAYERS, LOSSES, input_of
+
+
+def running(m):
+    """Return the statistics of a batch normalisation, as they are now."""
+    return (None, None) if m.running_mean is None else (m.running_mean.clone(), m.running_var.clone())
+
+
+def batch_norm(m, x, momentum=0.1, eps=1e-5):
+    """Return the function of a batch normalisation: with statistics of its own in evaluation, where it keeps any."""
+    return F.batch_norm(x, *running(m), m.weight, m.bias, m.training or m.running_mean is None, momentum, eps)
+
+
+FUNCTIONS = {
+    "Identity": lambda m, x: x,
+    "Linear": lambda m, x: F.linear(x, m.weight, m.bias),
+    "Linear no bias": lambda m, x: F.linear(x, m.weight),
+    "Conv1d": lambda m, x: F.conv1d(x, m.weight, m.bias, stride=2, padding=1, dilation=2, groups=2),
+    "Conv2d": lambda m, x: F.conv2d(x, m.weight, stride=(1, 2), padding=(1, 0)),
+    "Conv2d same": lambda m, x: F.conv2d(x, m.weight, m.bias, padding=2, dilation=2),
+    "Conv2d reflect": lambda m, x: F.conv2d(F.pad(x, (2, 2, 1, 1), mode="reflect"), m.weight, m.bias),
+    "Conv2d circular same": lambda m, x: F.conv2d(F.pad(x, (0, 1, 1, 1), mode="circular"), m.weight, m.bias),
+    "Conv2d replicate valid": lambda m, x: F.conv2d(x, m.weight, m.bias),
+    "ConvTranspose1d": lambda m, x: F.conv_transpose1d(
+        x, m.weight, m.bias, stride=2, padding=1, output_padding=1, groups=2
+    ),
+    "ConvTranspose2d": lambda m, x: F.conv_transpose2d(x, m.weight, m.bias, stride=2, padding=1, dilation=2),
+    "MaxPool1d": lambda m, x: F.max_pool1d(x, 2),
+    "MaxPool2d": lambda m, x: F.max_pool2d(x, 3, stride=2, padding=1, ceil_mode=True),
+    "AvgPool1d": lambda m, x: F.avg_pool1d(x, 2),
+    "AvgPool2d": lambda m, x: F.avg_pool2d(x, (2, 3), stride=1, padding=1, count_include_pad=False),
+    "AdaptiveAvgPool1d": lambda m, x: F.adaptive_avg_pool1d(x, 3),
+    "AdaptiveAvgPool2d": lambda m, x: F.adaptive_avg_pool2d(x, (3, None)),
+    "BatchNorm1d": batch_norm,
+    "BatchNorm1d cumulative": batch_norm,
+    "BatchNorm2d": lambda m, x: batch_norm(m, x, eps=1e-3),
+    "BatchNorm2d plain": batch_norm,
+    "BatchNorm2d no bias": batch_norm,
+    "LayerNorm": lambda m, x: F.layer_norm(x, 6, m.weight, m.bias),
+    "LayerNorm two": lambda m, x: F.layer_norm(x, (5, 6), m.weight),
+    "LayerNorm plain": lambda m, x: F.layer_norm(x, 6),
+    "RMSNorm": lambda m, x: F.rms_norm(x, 6, m.weight),
+    "RMSNorm eps": lambda m, x: F.rms_norm(x, 6, eps=1e-3),
+    "GroupNorm": lambda m, x: F.group_norm(x, 2, m.weight, m.bias),
+    "GroupNorm plain": lambda m, x: F.group_norm(x, 2),
+    "Dropout": lambda m, x: x,
+    "Embedding": lambda m, x: F.embedding(x, m.weight),
+    "Embedding padding": lambda m, x: F.embedding(x, m.weight, 5, scale_grad_by_freq=True),
+    "Embedding norm": lambda m, x: F.embedding(x, m.weight, max_norm=0.5, norm_type=1.0),
+    "Flatten": lambda m, x: x.flatten(1),
+    "Flatten part": lambda m, x: x.flatten(0, 1),
+    "Unflatten": lambda m, x: x.reshape(5, 2, 2, 5, 6),
+    "ReLU": lambda m, x: F.relu(x),
+    "ReLU6": lambda m, x: F.relu6(x),
+    "LeakyReLU": lambda m, x: F.leaky_relu(x, 0.2),
+    "ELU": lambda m, x: F.elu(x, 0.7),
+    "GELU": lambda m, x: F.gelu(x),
+    "GELU tanh": lambda m, x: F.gelu(x, "tanh"),
+    "SiLU": lambda m, x: F.silu(x),
+    "Mish": lambda m, x: F.mish(x),
+    "Hardtanh": lambda m, x: F.hardtanh(x, -0.5, 0.7),
+    "PReLU": lambda m, x: lucid.where(x > 0, x, m.weight * x),
+    "PReLU channels": lambda m, x: lucid.where(x > 0, x, m.weight.reshape(4, 1, 1) * x),
+    "Softplus": lambda m, x: F.softplus(x, 2.0, 1.0),
+    "Sigmoid": lambda m, x: F.sigmoid(x),
+    "Tanh": lambda m, x: F.tanh(x),
+    "LogSigmoid": lambda m, x: F.logsigmoid(x),
+    "Softmax": lambda m, x: F.softmax(x, dim=1),
+    "Softmax implicit": lambda m, x: F.softmax(x, dim=1),
+    "LogSoftmax": lambda m, x: F.log_softmax(x, dim=-1),
+    "Softmin": lambda m, x: F.softmin(x, dim=0),
+    "Sequential": lambda m, x: m[3](m[2](m[1](m[0](x)))),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Implicit dimension")
+@pytest.mark.parametrize("name", [name for name in LAYERS if name != "nested"])
+def test_layers(name, rng):
+    """Outputs and gradients of the input and the parameters are those of the function, in training and evaluation."""
+    assert name in FUNCTIONS, f'"{name}" is a row of tests/layers.py: say in FUNCTIONS what its layer computes'
+    m = LAYERS[name](nn).double()
+    for parameter in m.parameters():
+        parameter.data = lucid.tensor(rng.standard_normal(parameter.shape))
+    for mode in (True, False):
+        m.train(mode)
+        x = lucid.tensor(input_of(name, rng))
+        x.requires_grad_(x.is_floating_point())
+        found, upstream = [], None
+        for function in (m, lambda x: FUNCTIONS[name](m, x)):
+            out = function(x)
+            upstream = lucid.tensor(rng.standard_normal(out.shape)) if upstream is None else upstream
+            wanted = [t for t in (x, *m.parameters()) if t.requires_grad]
+            found.append([out, *lucid.autograd.grad(out, wanted, upstream)])
+        for got, expected in zip(*found, strict=True):
+            np.testing.assert_allclose(numbers(got), numbers(expected), rtol=1e-10, atol=1e-12)
+
+
+LOSS_FUNCTIONS = {
+    "MSELoss": F.mse_loss,
+    "L1Loss": F.l1_loss,
+    "SmoothL1Loss": F.smooth_l1_loss,
+    "HuberLoss": F.huber_loss,
+    "NLLLoss": F.nll_loss,
+    "CrossEntropyLoss": F.cross_entropy,
+    "BCELoss": F.binary_cross_entropy,
+    "BCEWithLogitsLoss": F.binary_cross_entropy_with_logits,
+    "KLDivLoss": F.kl_div,
+}
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(name, reduction, rng):
+    """A loss is its function, with the same settings."""
+    assert name in LOSS_FUNCTIONS, f'"{name}" is a row of tests/layers.py: say in LOSS_FUNCTIONS what it computes'
+    kind, settings = LOSSES[name]
+    settings = {key: lucid.tensor(rng.random(v)) if isinstance(v, tuple) else v for key, v in settings.items()}
+    settings["reduction"] = reduction
+    x = lucid.tensor(rng.random((5, 3)))
+    target = lucid.tensor(rng.integers(0, 3, 5) if kind == "classes" else rng.random((5, 3)))
+    got, expected = getattr(nn, name)(**settings)(x, target), LOSS_FUNCTIONS[name](x, target, **settings)
+    np.testing.assert_allclose(numbers(got), numbers(expected), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("layer", "text"),
+    [
+        (nn.Linear(np.int64(4), np.int32(2)), "Linear(in_features=4, out_features=2, bias=True)"),
+        (nn.LeakyReLU(np.float64(0.5), inplace=True), "LeakyReLU(negative_slope=0.5, inplace=True)"),
+        (nn.AvgPool1d(np.int64(2)), "AvgPool1d(kernel_size=(np.int64(2),), stride=(np.int64(2),), padding=(0,))"),
+        (nn.Flatten(np.int64(0)), "Flatten(start_dim=0, end_dim=-1)"),
+        (nn.GELU("tanh"), "GELU(approximate='tanh')"),
+        (nn.Dropout(np.float32(0.5)), "Dropout(p=0.5, inplace=False)"),
+    ],
+)
+def test_numbers_of_numpy_are_shown_as_numbers(layer, text):
+    """A layer shows its settings as PyTorch's does: a number without the name of its type."""
+    assert repr(layer) == text

@@ -1,0 +1,225 @@
+"""What lucid does otherwise than PyTorch at special values, on purpose, and why; docs/values.md has it in short."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What lucid does otherwise than PyTorch: in rows and cases that match, differences of one kind."""
+
+    rows: str
+    cases: str
+    what: str
+    kind: str
+    reason: str
+
+    def covers(self, row, found):
+        """Tell whether it explains a difference."""
+        pairs = ((self.rows, row), (self.cases, found.case), (self.what, found.what), (self.kind, found.kind))
+        return all(re.fullmatch(pattern, word) for pattern, word in pairs)
+
+
+NORMS = "(layer|rms|batch|group|instance)_norm.*"
+ATTENTION = "scaled_dot_product_attention.*"
+UNBOUNDED = "-?(huge|large|inf) .*|several .*|only -inf .*"
+OVERFLOW = "(NaN|infinity) of (PyTorch|lucid)"
+DIFFERENCES = (
+    Difference(
+        "(bias_activation:)?gelu", "all pairs|-?(inf|huge) of .*", "value|gradient", "NaN of PyTorch",
+        "gelu(-inf) is 0, and the slope at both infinities 0 and 1: PyTorch multiplies infinity by zero",
+    ),
+    Difference(
+        "(bias_activation:)?gelu(:tanh|_tanh)?", "all pairs|-?large .*", "value|gradient", "number|NaN of PyTorch",
+        "far below zero PyTorch's 1 + erf and 1 + tanh lose all digits, and the square of a huge sum overflows",
+    ),
+    Difference(
+        "relu6|hardtanh.*|elu.*", "all pairs", "gradient", "number|NaN of PyTorch",
+        "at NaN the gradient passes, as on a GPU; PyTorch's vector code on the CPU gives 0, of elu NaN",
+    ),
+    Difference(
+        "softplus|logsigmoid", "all pairs", "gradient", "number",
+        "slopes below the smallest normal number are 0",
+    ),
+    Difference(
+        "(add|sub):alpha|addcmul.*", "all pairs|.* of no dimension", "value",
+        "(NaN|infinity) of lucid|sign of zero|number",
+        "a product is rounded before it is added, and may overflow or vanish; PyTorch's vector code does not round it",
+    ),
+    Difference(
+        "addcdiv", "all pairs|.* of no dimension", "gradient", OVERFLOW + "|number",
+        "PyTorch squares the divisor, which overflows or vanishes, where lucid divides twice",
+    ),
+    Difference(
+        "atan2|acosh|square", "all pairs|.* of no dimension", "gradient", "(NaN|infinity) of PyTorch|number",
+        "squares that overflow: PyTorch gives NaN, infinity or 0; lucid 0 for atan2, and else the slope",
+    ),
+    Difference(
+        "fmod|remainder", "all pairs|.* of no dimension", "value", "NaN of PyTorch",
+        "exact however large the quotient; PyTorch's vector code gives NaN",
+    ),
+    Difference(
+        "remainder", "all pairs|.* of no dimension", "value", "sign of zero",
+        "a rest of zero has the sign of the divisor, as other rests, and in Python",
+    ),
+    Difference(
+        "maximum|minimum|clamp:tensors|lerp|(a?max|a?min|median|max_pool1d)(:.*)?",
+        "all pairs|.* of no dimension|(several|-?0) .*", "value", "sign of zero",
+        "of 0 and -0 either is the larger; PyTorch chooses by dtype. A product of 0 has the sign of its factors",
+    ),
+    Difference(
+        "bias_activation:.*", ".*no dimension.*|size 1 .*|one element.*", "call", "refused",
+        "the bias is one number for each element of the last dimension; PyTorch has no such op, and adds",
+    ),
+    Difference(
+        NORMS, UNBOUNDED, "value|gradient", OVERFLOW + "|sign of infinity",
+        "huge values and infinite weights meet in another order: lucid centres, scales, and weighs last",
+    ),
+    Difference(
+        NORMS, "-?0 in .*|only .*|" + UNBOUNDED, "value", "sign of zero",
+        "a difference that is zero, scaled: PyTorch adds a shift of zero to it",
+    ),
+    Difference(
+        ATTENTION, "(first|last) size 0", "call", "refused",
+        "operands that do not broadcast are refused when they are empty, too",
+    ),
+    Difference(
+        "(b?addb?mm|einsum|linear|conv).*", UNBOUNDED, "value|gradient", OVERFLOW,
+        "factors and sums near the largest number overflow in one order and not in the other",
+    ),
+    Difference(
+        "take_along_dim|getitem:mixed", "one element|size 1 of .*", "call", "refused",
+        "an index beyond a dimension of size 1 is out of range; PyTorch does not look at it where it broadcasts",
+    ),
+    Difference(
+        "index_put", "(size 1|no dimension) of .*", "value", "number",
+        "which of several values for one place stays is not said",
+    ),
+    Difference(
+        "(mse_loss|binary_cross_entropy(_with_logits)?|kl_div).*", "all pairs|-?huge in .*|.* of no dimension",
+        "gradient", "infinity of .*",
+        "factors of the gradient near the largest number are multiplied in another order",
+    ),
+    Difference(
+        "binary_cross_entropy_with_logits:none", "all pairs|.* of no dimension", "value", "number",
+        "a difference of terms as large as the logit, in float32 for halves; PyTorch rounds the terms",
+    ),
+    Difference(
+        "binary_cross_entropy(:.*)?", "all pairs|(several|(only )?-?(0|subnormal)) .*", "gradient", "number",
+        "what is divided by is at least 1e-12, which is float32's next number in PyTorch's float64",
+    ),
+    Difference(
+        "kl_div.*", "all pairs|.* of no dimension|(several|(only )?-?(0|inf)) .*", "value|gradient",
+        "NaN of PyTorch|sign of zero",
+        "the logarithm of 0 and of infinity is taken, and its limits, where PyTorch multiplies them by zero",
+    ),
+    Difference(
+        "prod.*", "-?subnormal in .*", "gradient", "number",
+        "PyTorch divides the product, which has few digits where it is subnormal, by each element",
+    ),
+    Difference(
+        "(nll_loss|cross_entropy).*", "one element of one dimension", "call", "refused",
+        "logits of no rows take a target of no dimension",
+    ),
+    Difference(
+        "(nll_loss|cross_entropy):(.*:)?none|cross_entropy:probabilities.*",
+        "one element.*|size 1 of .*|(only )?-?0 .*|(huge|large|several) .*", "value", "sign of zero",
+        "a loss that is zero is 0 or -0",
+    ),
+    Difference(
+        "cross_entropy:weight:smoothing.*", "((only )?-?inf|-?huge|several) in 2", "value|gradient",
+        OVERFLOW + "|sign of infinity",
+        "sums of weights, and of weights times logits, overflow or meet both infinities",
+    ),
+    Difference(
+        "cross_entropy:weight:(.*:)?mean", "(only )?-?(0|subnormal) in 2|several in 2", "value|gradient",
+        OVERFLOW + "|sign of infinity|number",
+        "the sum of weights vanishes: the loss is divided by it last",
+    ),
+    Difference(
+        "nll_loss:weight:.*mean", "(nan|several|only .*) in 2", "gradient", OVERFLOW,
+        "the same of the gradient, which PyTorch divides first",
+    ),
+    Difference(
+        "cross_entropy:weight:smoothing.*", "-?huge in 0", "value", "NaN of lucid",
+        "the sum of weights times logits overflows, where PyTorch adds one by one",
+    ),
+    Difference(
+        "cross_entropy:probabilities.*", "last size 0", "value", "NaN of PyTorch",
+        "a sum over no class is 0",
+    ),
+    Difference(
+        "adaptive_avg_pool[12]d.*", "last size 0", "call", "refused",
+        "there is no part of an empty plane",
+    ),
+    Difference(
+        "am(ax|in).*", "(nan|several) .*", "gradient", "NaN of PyTorch",
+        "the gradient goes to the NaNs, as that of max() and min()",
+    ),
+    Difference(
+        "(var|std)_mean", "(several|(only )?-?inf) .*", "value", "NaN of PyTorch",
+        "the mean of numbers of which one is infinite is infinite",
+    ),
+    Difference(
+        "norm:p=0.5.*", "-?(huge|inf|subnormal) .*|several .*|only .*", "gradient", "(NaN|infinity) of .*|number",
+        "the share of an element in the norm overflows or vanishes before its power; of an infinite norm it is 0",
+    ),
+    Difference(
+        "norm:p=3.*", "-?(huge|large) .*|only subnormal .*", "gradient", "NaN of PyTorch",
+        "powers of the shares do not overflow or vanish, as powers of the elements do; a subnormal norm has few digits",
+    ),
+    Difference(
+        "(cum)?prod:.*", "(nan|-?huge|several|(only )?-?inf) .*", "gradient", "(NaN|infinity) of .*",
+        "gradients are products of the other elements; PyTorch divides by the element, and treats zeros on their own",
+    ),
+    Difference(
+        "cumprod:zeros:.*", "(only )?-?subnormal .*", "gradient", "number",
+        "the same, where the quotient by a subnormal number loses digits",
+    ),
+    Difference(
+        "prod:.*", "(-?huge|several) .*", "value", "(NaN|infinity) of .*",
+        "products that overflow before or after they meet a zero",
+    ),
+    Difference(
+        "cumsum:.*|adaptive_avg_pool.*", "several .*|(only )?-0 .*", "value", "sign of zero",
+        "sums begin with the first element, PyTorch's with 0",
+    ),
+    Difference(
+        "topk.*", "(several|only|-?0) .*", "value|gradient", "whole number|sign of zero|number",
+        "of equal elements the first ones are taken; PyTorch does not say which",
+    ),
+)  # fmt: skip
+
+# What only kernels do otherwise.
+ON_CUDA = (
+    Difference(
+        ATTENTION, UNBOUNDED, "value|gradient", OVERFLOW + "|number",
+        "the gradient of a score is a difference of terms that cancel where one weight is 1; times a huge key it shows",
+    ),
+    Difference(
+        "scaled_dot_product_attention:causal", "(nan|several|-?inf|-?huge) in .*", "value|gradient", "NaN of PyTorch",
+        "keys that may not be looked at are not read; PyTorch multiplies them by zero",
+    ),
+    Difference(
+        "(layer|rms|group|instance|batch)_norm.*", "-?subnormal in .*", "value", "sign of zero",
+        "a product that vanishes, and a shift of zero",
+    ),
+    Difference(
+        "kl_div.*", "(only )?-?subnormal.*", "gradient", "NaN of PyTorch",
+        "a subnormal target is zero, where the target's gradient is the limit",
+    ),
+    Difference(
+        "(arg)?sort.*|topk", "-?subnormal.*", "value", "whole number|number",
+        "sorts are compiled by CuPy's makers, without -ftz=true, and see subnormal numbers; to topk they equal zeros, "
+        "and which of equal elements it takes is not said",
+    ),
+    Difference(
+        "logsigmoid", ".*", "value", "sign of zero", "its exponential vanishes: subnormal float32 are zeros in kernels",
+    ),
+    Difference(
+        "atan2", ".*", "value", "NaN of lucid",
+        "of two subnormal numbers, which are zeros in kernels; the simulator's function is the host's, which sees them",
+    ),
+)  # fmt: skip

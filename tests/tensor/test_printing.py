@@ -1,0 +1,83 @@
+"""What a tensor looks like; that it is what PyTorch shows is proved in tests/parity/tensor/test_printing.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+
+
+@pytest.fixture(autouse=True)
+def default_options():
+    """Bring the options back after each test."""
+    yield
+    lucid.set_printoptions(profile="default")
+
+
+@pytest.mark.parametrize(
+    ("tensor", "text"),
+    [
+        (lucid.tensor([1.0, 2.0], requires_grad=True), "tensor([1., 2.], requires_grad=True)"),
+        (lucid.tensor([[1, -20], [3, 4]]), "tensor([[  1, -20],\n        [  3,   4]])"),
+        (lucid.tensor(2.5), "tensor(2.5000)"),
+        (lucid.tensor([True, False]), "tensor([ True, False])"),
+        (lucid.zeros(0, 3), "tensor([], size=(0, 3))"),
+        (lucid.tensor([1.5], dtype=lucid.bfloat16), "tensor([1.5000], dtype=lucid.bfloat16)"),
+        (lucid.tensor([np.nan, np.inf, 1.5]), "tensor([   nan,    inf, 1.5000])"),
+        (lucid.tensor([1 + 2j]), "tensor([1.+2.j])"),
+        (lucid.tensor([1e-6, 1.0]), "tensor([1.0000e-06, 1.0000e+00])"),
+        (lucid.ones(1, requires_grad=True) * 2, "tensor([2.], grad_fn=<MulBackward0>)"),
+    ],
+)
+def test_repr(tensor, text):
+    """Numbers in columns, then what cannot be seen from them."""
+    assert repr(tensor) == str(tensor) == text
+
+
+@pytest.mark.cpu("tensors on another device print it")
+def test_large_tensors_are_summarised():
+    """More than a thousand elements are shown by their edges, without formatting the others."""
+    assert repr(lucid.arange(2000)) == "tensor([   0,    1,    2,  ..., 1997, 1998, 1999])"
+    big = lucid.zeros(1000, 1000)
+    assert repr(big).count("\n") == 6
+
+
+@pytest.mark.cpu("tensors on another device print it")
+def test_the_default_dtype_needs_no_words():
+    """A dtype is named where it is not what the numbers would give."""
+    lucid.set_default_dtype(lucid.float64)
+    try:
+        assert repr(lucid.tensor([1.5])) == "tensor([1.5000])"
+        assert repr(lucid.tensor([1.5], dtype=lucid.float32)) == "tensor([1.5000], dtype=lucid.float32)"
+    finally:
+        lucid.set_default_dtype(lucid.float32)
+
+
+@pytest.mark.cpu("tensors on another device print it")
+def test_format():
+    """A tensor without dimensions takes its number's format; one with dimensions takes none."""
+    assert f"{lucid.tensor(2.5):.2f} {lucid.tensor(7)} {lucid.tensor([1.0])}" == "2.50 7 tensor([1.])"
+    with pytest.raises(TypeError):
+        format(lucid.ones(1), ".2f")
+
+
+@pytest.mark.cpu("tensors on another device print it")
+def test_printoptions():
+    """Options stay until they are changed; an unknown profile changes nothing."""
+    lucid.set_printoptions(precision=2)
+    assert repr(lucid.tensor([1.23456])) == "tensor([1.23])"
+    lucid.set_printoptions(sci_mode=True)
+    assert repr(lucid.tensor([1.23456])) == "tensor([1.23e+00])"
+    with pytest.raises(ValueError, match="'wide'"):
+        lucid.set_printoptions(profile="wide")
+    assert repr(lucid.tensor([1.23456])) == "tensor([1.23e+00])"
+
+
+def test_printing_changes_nothing():
+    """Showing a tensor neither records nor counts."""
+    x = lucid.ones(2, requires_grad=True) * 2
+    node = x.grad_fn
+    repr(x)
+    assert x.grad_fn is node
+    assert x._version == 0
