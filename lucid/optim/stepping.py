@@ -67,11 +67,13 @@ def _step_with_hooks(optimizer: Any, step: Callable[..., Any], args: tuple[Any, 
     if _pre_hooks or own_pre_hooks:
         hooks = _pre_hooks.snapshot() + own_pre_hooks.snapshot()
         args, kwargs = fire(hooks, partial(_call_pre_hook, optimizer), (args, kwargs), "step pre-hook", name)
-    optimizer._stepping = True  # noqa: SLF001
+    # stored past `__setattr__`: a Ctrl-C that came as that begins would leave the mark on
+    attributes = vars(optimizer)
+    attributes["_stepping"] = True
     try:
         result = step(*args, **kwargs)
     finally:
-        optimizer._stepping = False  # noqa: SLF001
+        attributes["_stepping"] = False
     if own_post_hooks or _post_hooks:
         hooks = own_post_hooks.snapshot() + _post_hooks.snapshot()
         fire(hooks, lambda hook, _: hook.func(optimizer, args, kwargs), None, "step post-hook", name)

@@ -138,7 +138,7 @@ def test_no_mode_stays(name: str) -> None:
 
 
 def test_a_step_is_whole() -> None:
-    """Wherever Ctrl-C falls in a step, all parameters have made it or none."""
+    """Wherever Ctrl-C falls in a step, all parameters have made it or none, and hooks fire around the next step."""
     params = [lucid.ones(2, requires_grad=True) for _ in range(3)]
     optimizer = lucid.optim.Adam(params)
     for p in params:
@@ -148,6 +148,7 @@ def test_a_step_is_whole() -> None:
     def check() -> None:
         assert len({optimizer.state[p]["step"].item() for p in params}) == 1
         assert len({p[0].item() for p in params}) == 1
+        assert not optimizer._stepping
 
     taken = at_every_moment(optimizer.step, check)
     assert taken > 50
