@@ -45,6 +45,7 @@ def memory(name: str, device: str, model: str) -> float:
     peer = Peer(name, device)
     if name == "torch":
         peer.lib.set_num_threads(2)
+    assert peer.lib.nn and peer.lib.optim  # lucid imports them when they are first asked for
     before = peak_resident()
     step = MODELS[model](peer)
     for _ in range(STEPS):

@@ -10,10 +10,15 @@ The docstring of a function says what is particular to it. What holds for every 
 
 from __future__ import annotations
 
+import importlib as _importlib
+import typing as _typing
 from math import e, inf, nan, pi
 
 from lucid import _C as _C
-from lucid import amp, autograd, backends, cuda, errors, nn, optim, utils
+from lucid import autograd, backends, cuda, errors
+
+# before the function of its name, which takes its place as an attribute
+from lucid import tensor as _tensor  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from lucid.autograd.anomaly import is_anomaly_enabled
 from lucid.autograd.modes.state import (
     enable_grad,
@@ -112,12 +117,31 @@ from lucid.ops.shape.joining import cat, concat, hstack, stack, vstack
 from lucid.ops.shape.repeating import repeat_interleave, tile
 from lucid.ops.shape.reshape import clone, flatten, ravel, reshape, squeeze, unflatten, unsqueeze
 from lucid.ops.shape.splitting import chunk, split, tensor_split, unbind
-from lucid.serialization import load, save
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
 from lucid.tensor.interop import from_dlpack
 from lucid.tensor.layout import is_complex, is_floating_point, is_tensor, numel
 from lucid.tensor.printing import set_printoptions
+
+if _typing.TYPE_CHECKING:
+    from lucid import amp, nn, optim, utils
+    from lucid.serialization import load, save
+else:
+    # What tensors alone do not need is imported when it is first asked for: a sixth of the time of `import lucid`.
+    _LATER = {
+        **{name: f"lucid.{name}" for name in ("amp", "nn", "optim", "utils")},
+        **dict.fromkeys(("load", "save"), "lucid.serialization"),
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module 'lucid' has no attribute {name!r}")
+        module = _importlib.import_module(_LATER[name])
+        return getattr(module, name, module)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __version__ = "0.1.0"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
@@ -17,16 +16,20 @@ from lucid.errors import AnomalyError
 if TYPE_CHECKING:
     from lucid.autograd.engine.node import Node
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_PACKAGE = __file__.removesuffix("autograd/anomaly.py")
 # the keys in a node's metadata
 TRACE, PARENT = "traceback_", "parent_"
 
 
+def user_stack() -> list[str]:
+    """Return the present call stack without lucid's own frames, as text."""
+    return traceback.format_list([f for f in traceback.extract_stack() if not f.filename.startswith(_PACKAGE)])
+
+
 def note_forward(node: Node) -> None:
     """Keep with `node` the user's part of the present call stack, and the node whose backward records it, if any."""
-    frames = traceback.extract_stack()
     metadata = node.rare().metadata
-    metadata[TRACE] = traceback.format_list([f for f in frames if not f.filename.startswith(_PACKAGE)])
+    metadata[TRACE] = user_stack()
     if thread.state.passes:
         metadata[PARENT] = current_node()
 

@@ -5,14 +5,13 @@ CuPy is imported when a CUDA device is first asked for, never by ``import lucid`
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from contextlib import ExitStack, suppress
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lucid.backend.log import logger
 from lucid.backend.trust import distrusted
 from lucid.errors import CudaUnavailableError, OutOfMemoryError
 
@@ -50,7 +49,6 @@ _INSTALL = "install it with: pip install 'lucid-cupy[cuda12]' (or [cuda13], by t
 _LEGACY, _PER_THREAD = 0, 2
 _DEFAULT = _LEGACY if os.environ.get("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "0") in {"", "0"} else _PER_THREAD
 
-_log = logging.getLogger("lucid.cuda")
 
 _module: Any = None
 _simulated = False
@@ -112,12 +110,14 @@ def cupy() -> Any:
 
 def _distrust_cache() -> None:
     """Have CuPy keep kernels in memory if another user could have put some into the folder from which it takes them."""
+    from pathlib import Path  # noqa: PLC0415  it takes a twentieth of the time of `import lucid`
+
     path = Path(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache"))
     with suppress(RuntimeError):  # a user without a home
         path = path.expanduser().absolute()
     if path.is_dir() and (reason := distrusted(path, ours=False)):
         os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
-        _log.warning(
+        logger().warning(
             "CuPy's compiled kernels are neither taken from %s nor kept there: %s; each process compiles its own. "
             "Delete that folder, or name one of your own in CUPY_CACHE_DIR",
             path,

@@ -68,7 +68,7 @@ def _step_with_hooks(optimizer: Any, step: Callable[..., Any], args: tuple[Any, 
         hooks = _pre_hooks.snapshot() + own_pre_hooks.snapshot()
         args, kwargs = fire(hooks, partial(_call_pre_hook, optimizer), (args, kwargs), "step pre-hook", name)
     # stored past `__setattr__`: a Ctrl-C that came as that begins would leave the mark on
-    attributes = vars(optimizer)
+    attributes: dict[str, Any] = optimizer.__dict__
     attributes["_stepping"] = True
     try:
         result = step(*args, **kwargs)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -70,8 +69,7 @@ def ufunc_call(_self: object, ufunc: Any, method: str, *inputs: object, **option
         return NotImplemented
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """A function of lucid under the parameters that NumPy gives it.
 
     Attributes

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class PrintOptions:
+class PrintOptions(NamedTuple):
     """How tensors are shown; see `set_printoptions`."""
 
     precision: int = 4
@@ -89,7 +87,7 @@ def set_printoptions(
     base = _options if profile is None else PROFILES[profile]
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    _options = replace(base, sci_mode=sci_mode, **changes)
+    _options = base._replace(sci_mode=sci_mode, **changes)
 
 
 def number_format(values: np.ndarray[Any, Any]) -> tuple[int, Callable[[Any], str]]:

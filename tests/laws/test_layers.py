@@ -30,8 +30,10 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 LAZY = {
     "concurrent",
     "grp",
-    "pwd",
+    "logging",
     "multiprocessing",
+    "pathlib",
+    "pwd",
     "tempfile",
     "cupy",
     "cupyx",

@@ -129,3 +129,24 @@ def test_import_is_light():
     child = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert child.returncode == 0, child.stderr
     assert child.stdout.split() == []
+
+
+def test_what_training_needs_comes_when_it_is_asked_for():
+    """`import lucid` leaves nn, optim, amp, utils and files for later; they are there however they are named."""
+    code = """
+import sys, lucid
+waiting = {"lucid.nn", "lucid.optim", "lucid.amp", "lucid.utils", "lucid.serialization"}
+assert not waiting & set(sys.modules), waiting & set(sys.modules)
+assert {"nn", "save"} <= set(dir(lucid)) and "nn" not in vars(lucid)
+assert callable(lucid.save) and lucid.nn.Linear(1, 1) and lucid.nn is sys.modules["lucid.nn"]
+from lucid import amp, optim
+from lucid import *
+assert nn is lucid.nn and utils.checkpoint and load is lucid.load and callable(tensor)
+try:
+    lucid.nope
+except AttributeError as error:
+    print(error)
+"""
+    child = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+    assert child.stdout == "module 'lucid' has no attribute 'nope'\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from lucid.autograd.base import wrap
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.engine.passes import Pass
 from lucid.autograd.modes.state import ThreadState
-from lucid.backend.ownership import getrefcount
+from lucid.backend.ownership import getrefcount, unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,13 +41,5 @@ def references_in(loop: Callable[..., None]) -> int:
     state = ThreadState()
     this = Pass(True, [source])
     this.changes = state.changes
-    # a debugger holds what it reads in a frame
-    watching = sys.gettrace(), sys.getprofile()
-    sys.settrace(None)
-    sys.setprofile(None)
-    try:
-        loop(this, [((source, 0), np.zeros(1))], state, False)
-    finally:
-        sys.settrace(watching[0])
-        sys.setprofile(watching[1])
+    unwatched(lambda: loop(this, [((source, 0), np.zeros(1))], state, False))
     return counted[0]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import traceback
 import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lucid.autograd.anomaly import user_stack
 from lucid.autograd.base import TensorBase, describe, version_of
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.hooks.firing import hook_name
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from lucid.autograd.engine.passes import Pass
 
-_PACKAGE = str(Path(__file__).resolve().parents[2])
 # How many tensors an error about a recomputation lists.
 MOST_LISTED = 5
 
@@ -105,7 +103,7 @@ class Region:
 
     def pack(self, tensor: TensorBase) -> Slot:
         """Return what stands for a tensor that the first run saves."""
-        trace = _user_frames() if self.debug else ""
+        trace = "".join(user_stack()) if self.debug else ""
         slot = Slot(len(self.slots), describe(tensor), trace)
         self.slots.append(weakref.ref(slot))
         return slot
@@ -182,7 +180,8 @@ class Rerun:
             if slot is not None:
                 form = describe(tensor)
                 if form != slot.form:
-                    trace = f", saved at\n{slot.trace}and now at\n{_user_frames()}" if self.region.debug else ""
+                    now = "".join(user_stack())
+                    trace = f", saved at\n{slot.trace}and now at\n{now}" if self.region.debug else ""
                     self.wrong.append(f"tensor {index}: expected {slot.form}, got {form}{trace}")
                 self.found[slot] = alias, version_of(alias)[0]
         elif not self.stops:
@@ -204,11 +203,6 @@ class Rerun:
 
 def _given(tensor: Any) -> Any:
     return tensor
-
-
-def _user_frames() -> str:
-    frames = traceback.extract_stack()
-    return "".join(traceback.format_list([f for f in frames if not f.filename.startswith(_PACKAGE)]))
 
 
 @contextlib.contextmanager

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 import time
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
+from lucid.backend.log import logger
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CudaDriver"]
 
-_log = logging.getLogger("lucid.cuda")
 
 _OPTIONS = ("--std=c++17",)
 _INVALID_CONTEXT = 201
@@ -63,7 +62,7 @@ class CudaDriver:
             raise KernelError(f"NVRTC cannot compile {unit.name}:\n{error}") from error
         self._loaded.append(functions)
         arch = cupy.cuda.Device().compute_capability
-        _log.info(
+        logger().info(
             "compiled %s, sm_%s, or found in CuPy's cache, in %.1f s", unit.name, arch, time.perf_counter() - started
         )
         return {name: ctypes.c_void_p(function.ptr) for name, function in functions.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -110,14 +111,20 @@ class Elementwise:
         self.out = None if out == "T" else _dtype_of(out)
         # by dtype, shapes and strides: the shape of the output, and the launches for aligned data and for any
         self.launches: dict[Any, tuple[tuple[int, ...], Launch, Launch]] = {}
-        # by dtype: the instances for packs and for single elements
-        self.instances = {
-            dtype: tuple(_instance(t, functor, packed, out, operands) for packed in ("true", "false"))
-            for dtype, t in C_TYPES.items()
-            if t in dtypes
+        self.dtypes = _dtypes_of(dtypes)
+        self._functor = functor, out
+        self.kernel = Kernel(
+            stem, KINDS[len(operands)], lambda: itertools.chain(*self.instances.values()), packed=("Layout",)
+        )
+
+    @cached_property
+    def instances(self) -> dict[np.dtype[Any], tuple[tuple[str, ...], ...]]:
+        """By dtype: the instances for packs and for single elements."""
+        functor, out = self._functor
+        return {
+            dtype: tuple(_instance(t, functor, packed, out, self.operands) for packed in ("true", "false"))
+            for dtype, t in self.dtypes.items()
         }
-        instances = itertools.chain(*self.instances.values())
-        self.kernel = Kernel(stem, KINDS[len(operands)], instances, packed=("Layout",))
 
     def __call__(self, *operands: Any, out: Any = None) -> Any:
         """Return the function of arrays and numbers; NotImplemented if it has no kernel for them.
@@ -165,7 +172,7 @@ class Elementwise:
             if out is None:
                 return NotImplemented
             dtype = out.dtype
-        if dtype not in self.instances or (fractions and dtype.kind in "biu"):
+        if dtype not in self.dtypes or (fractions and dtype.kind in "biu"):
             return NotImplemented
         key = (dtype, *layouts)
         known = self.launches.get(key) or self._prepare(key, operands, out)
@@ -275,6 +282,11 @@ def layout_of(sizes: Sequence[int], strides: Sequence[Sequence[int]], packs: int
     return Layout(
         -(-threads // block), block, packed, packer("elementwise.cuh", f"Layout<{len(by_operand)}>").pack(*words)
     )
+
+
+@cache
+def _dtypes_of(names: tuple[str, ...]) -> dict[np.dtype[Any], str]:
+    return {dtype: t for dtype, t in C_TYPES.items() if t in names}
 
 
 def _dtype_of(name: str) -> np.dtype[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from lucid.backend.locks import new_lock, new_rlock
@@ -18,7 +19,7 @@ from lucid.cuda.launch.sources import joined
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from ctypes import c_void_p
 
     import numpy as np
@@ -200,9 +201,10 @@ class Kernel:
         The file's name without ``.cu``.
     name : str
         The kernel's name, with its namespace.
-    instances : iterable of tuple of str
+    instances : sequence of tuple of str, or callable
         C++ template arguments of each instance; the first is the dtype by which instances are compiled together.
-        ``()`` stands for a kernel that is no template.
+        ``()`` stands for a kernel that is no template. Of many instances a function that gives them, when they are
+        first asked for.
     packed : tuple of str
         Structs that a launch gets as bytes, which :func:`lucid.cuda.launch.signature.packer` made before, for many
         launches. The members of other structs that are passed by value are values of their own.
@@ -218,14 +220,24 @@ class Kernel:
     """
 
     def __init__(
-        self, stem: str, name: str, instances: Iterable[tuple[str, ...]], *, packed: tuple[str, ...] = ()
+        self,
+        stem: str,
+        name: str,
+        instances: Sequence[tuple[str, ...]] | Callable[[], Iterable[tuple[str, ...]]],
+        *,
+        packed: tuple[str, ...] = (),
     ) -> None:
         self.stem = stem
         self.name = name
-        self.instances = tuple(instances)
+        self._declared = instances
         self.packed = packed
         self._launchers: dict[str | tuple[str, ...], Launcher] = {}
         KERNELS.append(self)
+
+    @cached_property
+    def instances(self) -> tuple[tuple[str, ...], ...]:
+        """Template arguments of each instance."""
+        return tuple(self._declared() if callable(self._declared) else self._declared)
 
     def __getitem__(self, arguments: str | tuple[str, ...]) -> Launcher:
         """Launcher of one instance: ``kernel["float"]``, ``kernel["float", "Exp"]``, ``kernel[()]``.

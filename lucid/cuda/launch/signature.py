@@ -62,38 +62,33 @@ _SYNONYMS = {
     **{f"uint{bits}_t": f"unsigned {n}" for bits, n in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))},
 }
 
-# Patterns that match to the end of a text what is never closed in it, so that none is sought there once more. They
-# begin with a word, by which they are found fast; where it begins, their template ends.
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_TEMPLATE = re.compile(
-    r"template\s*<((?:(?!template\b)[^<>]|(?:template\s*)?<[^<>]*>)*)>\s*(?:(?:extern\s+\"C\"|static)\s+)?"
-)
+# Patterns, which `re` compiles when one is first used: they were a twentieth of the time of `import lucid`. They match
+# to the end of a text what is never closed in it, so that none is sought there once more. They begin with a word, by
+# which they are found fast; where it begins, their template ends.
+_COMMENT = r"(?s)//[^\n]*|/\*.*?(?:\*/|\Z)"
+_TEMPLATE = r"template\s*<((?:(?!template\b)[^<>]|(?:template\s*)?<[^<>]*>)*)>\s*(?:(?:extern\s+\"C\"|static)\s+)?"
 _BOUNDS = r"(?:__launch_bounds__\s*\([^()]*\)\s*)?"
-_KERNEL = re.compile(
-    rf"__global__\s+(?:static\s+)?{_BOUNDS}void\s+{_BOUNDS}(?P<name>\w+)\s*\((?P<parameters>[^)]*)(?P<closed>\)?)"
-)
-_STRUCT = re.compile(r"struct(?<!\wstruct)\s+(?P<name>\w+)\s*(?:<(?P<special>[^;{}]*)>\s*)?\{")
-_USING = re.compile(r"using(?<!\wusing)\s+(?P<name>\w+)\s*=\s*(?P<meaning>[^;]+);")
-_TYPEDEF = re.compile(r"typedef\s+(?P<meaning>[^;{}]+?)\s*\b(?P<name>\w+)\s*;")
-_CONSTANTS = re.compile(r"constexpr\s+\w[\w ]*?(?P<constants>\w+\s*=[^;{}]*);")
-_FUNCTION = re.compile(r"constexpr\s+\w[\w ]*?(?P<name>\w+)\((?P<of>[^()]*)\)\s*\{\s*return\s+(?P<value>[^;]+);\s*\}")
-_ENUM = re.compile(r"enum(?<!\wenum)\s+\w*\s*\{(?P<names>[^{}=]*)\}")
+_KERNEL = rf"__global__\s+(?:static\s+)?{_BOUNDS}void\s+{_BOUNDS}(?P<name>\w+)\s*\((?P<parameters>[^)]*)(?P<closed>\)?)"
+_STRUCT = r"struct(?<!\wstruct)\s+(?P<name>\w+)\s*(?:<(?P<special>[^;{}]*)>\s*)?\{"
+_USING = r"using(?<!\wusing)\s+(?P<name>\w+)\s*=\s*(?P<meaning>[^;]+);"
+_TYPEDEF = r"typedef\s+(?P<meaning>[^;{}]+?)\s*\b(?P<name>\w+)\s*;"
+_CONSTANTS = r"constexpr\s+\w[\w ]*?(?P<constants>\w+\s*=[^;{}]*);"
+_FUNCTION = r"constexpr\s+\w[\w ]*?(?P<name>\w+)\((?P<of>[^()]*)\)\s*\{\s*return\s+(?P<value>[^;]+);\s*\}"
+_ENUM = r"enum(?<!\wenum)\s+\w*\s*\{(?P<names>[^{}=]*)\}"
 
-_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__restrict|restrict|__grid_constant__|typename)\b")
-_WORD = re.compile(r"\b[A-Za-z_]\w*")
-_LIST = re.compile(r"[<>()\[\],]")
-_EXTENT = re.compile(r"\[([^\][]*)\]")
+_QUALIFIERS = r"\b(const|volatile|__restrict__|__restrict|restrict|__grid_constant__|typename)\b"
+_WORD = r"\b[A-Za-z_]\w*"
+_LIST = r"[<>()\[\],]"
+_EXTENT = r"\[([^\][]*)\]"
 _BRACE = re.compile(r"[{}]")
-_INNER = re.compile(r"\{[^{}]*\}")
+_INNER = r"\{[^{}]*\}"
 _ARGUMENTS = r"(?:<(?P<arguments>[^<>]*(?:<[^<>]*>[^<>]*)*)>)?"
-_TYPE = re.compile(rf"(?P<name>\w+){_ARGUMENTS}(?:::(?P<member>\w+))?")
-_TERM = re.compile(rf"\bsizeof\s*\((?P<type>[^()]*)\)|\b(?P<name>[A-Za-z_]\w*){_ARGUMENTS}(?:\((?P<of>[^()]*)\))?")
-_CAST = re.compile(r"\((?:int|unsigned|long long|size_t)\)")
+_TYPE = rf"(?P<name>\w+){_ARGUMENTS}(?:::(?P<member>\w+))?"
+_TERM = rf"\bsizeof\s*\((?P<type>[^()]*)\)|\b(?P<name>[A-Za-z_]\w*){_ARGUMENTS}(?:\((?P<of>[^()]*)\))?"
+_CAST = r"\((?:int|unsigned|long long|size_t)\)"
 # Statements in a struct that are no members, and those that may be and are not read.
-_NO_MEMBER = re.compile(r"(?:static|typedef|using|template|friend)\b|(?:struct|union|enum)\s*\w*$")
-_UNREAD = re.compile(
-    r"\bvirtual\b|\balignas\b|\b__align__\b|\(\s*\*|(?<!:):(?!:)|^(?:struct|union|enum|class)\s+\w+\s+\w"
-)
+_NO_MEMBER = r"(?:static|typedef|using|template|friend)\b|(?:struct|union|enum)\s*\w*$"
+_UNREAD = r"\bvirtual\b|\balignas\b|\b__align__\b|\(\s*\*|(?<!:):(?!:)|^(?:struct|union|enum|class)\s+\w+\s+\w"
 
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: int.__add__, ast.Sub: int.__sub__, ast.Mult: int.__mul__, ast.Div: int.__floordiv__, ast.Mod: int.__mod__,
@@ -124,14 +119,14 @@ _Definitions = dict[str, set[tuple[tuple[str, ...], str]]]
 def declared(text: str) -> list[Declared]:
     """Return what a declaration such as ``const float* x`` or ``long long size_d[8], count`` names."""
     found: list[Declared] = []
-    for each in _split(_QUALIFIERS.sub(" ", text)):
+    for each in _split(re.sub(_QUALIFIERS, " ", text)):
         *words, name = each.partition("[")[0].replace("*", " * ").split() or [""]
         stars = 0
         while words and words[-1] == "*":
             words.pop()
             stars += 1
         kind = _plain(" ".join(words)) or (found[0].type if found else "")
-        found.append(Declared(kind, stars, name, _EXTENT.findall(each)))
+        found.append(Declared(kind, stars, name, re.findall(_EXTENT, each)))
     return found
 
 
@@ -145,7 +140,7 @@ def _split(text: str | None) -> list[str]:
     """Return the parts of a list, at commas that stand in no brackets."""
     parts: list[str] = []
     depth = start = 0
-    for found in _LIST.finditer(text or ""):
+    for found in re.finditer(_LIST, text or ""):
         if found[0] != ",":
             depth += 1 if found[0] in "<([" else -1
         elif text and not depth:
@@ -157,7 +152,7 @@ def _split(text: str | None) -> list[str]:
 def _put(text: str, names: Iterable[str], values: Iterable[str]) -> str:
     """Return a text with values instead of names."""
     known = dict(zip(names, values, strict=True))
-    return _WORD.sub(lambda word: known.get(word[0], word[0]), text) if known else text
+    return re.sub(_WORD, lambda word: known.get(word[0], word[0]), text) if known else text
 
 
 def _names(parameters: str | None) -> tuple[str, ...]:
@@ -167,21 +162,21 @@ def _names(parameters: str | None) -> tuple[str, ...]:
 
 def _templates(text: str) -> dict[int, str]:
     """Return the parameters of templates, by where in a text begins what they are templates of."""
-    return {each.end(): each[1] for each in _TEMPLATE.finditer(text)}
+    return {each.end(): each[1] for each in re.finditer(_TEMPLATE, text)}
 
 
 def _definitions(text: str) -> _Definitions:
     """Return the constants of a text, and the types that it gives other names."""
     found: _Definitions = defaultdict(set)
     templates = _templates(text)
-    for each in (*_TYPEDEF.finditer(text), *_USING.finditer(text)):
+    for each in (*re.finditer(_TYPEDEF, text), *re.finditer(_USING, text)):
         found[each["name"]].add((_names(templates.get(each.start())), each["meaning"]))
-    for each in _CONSTANTS.finditer(text):
+    for each in re.finditer(_CONSTANTS, text):
         for name, _, value in (one.partition("=") for one in _split(each["constants"])):
             found[name.strip()].add((_names(templates.get(each.start())), f"({value.strip()})"))
-    for each in _FUNCTION.finditer(text):
+    for each in re.finditer(_FUNCTION, text):
         found[each["name"]].add((_names(each["of"]), f"({each['value']})"))
-    for each in _ENUM.finditer(text):
+    for each in re.finditer(_ENUM, text):
         for number, name in enumerate(_split(each["names"])):
             found[name].add(((), str(number)))
     return found
@@ -212,7 +207,7 @@ class Source:
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
-        self._text = _COMMENT.sub(" ", text)
+        self._text = re.sub(_COMMENT, " ", text)
         self._templates = _templates(self._text)
         self._layouts: dict[str, Layout] = {}
         # by the text of a parameter: the name of its type, and the layout
@@ -222,7 +217,7 @@ class Source:
     def kernels(self) -> dict[str, tuple[str | None, list[str]]]:
         """By the name of each kernel the parameters of its template, if it is one, and declarations of its own."""
         kernels: dict[str, tuple[str | None, list[str]]] = {}
-        for each in _KERNEL.finditer(self._text):
+        for each in re.finditer(_KERNEL, self._text):
             if each["closed"]:
                 parameters = _split(each["parameters"])
                 kernels[each["name"]] = self._templates.get(each.start()), [p for p in parameters if p != "void"]
@@ -231,7 +226,7 @@ class Source:
     @cached_property
     def _structs(self) -> dict[str, list[re.Match[str]]]:
         found: dict[str, list[re.Match[str]]] = defaultdict(list)
-        for each in _STRUCT.finditer(self._text):
+        for each in re.finditer(_STRUCT, self._text):
             found[each["name"]].append(each)
         return found
 
@@ -304,19 +299,19 @@ class Source:
         own = {name: meaning for name, ((_, meaning), *_) in _definitions(body).items()}
         body = _put(body, own, own.values())
         while depth:
-            body, depth = _INNER.subn(";", body)
+            body, depth = re.subn(_INNER, ";", body)
         members: list[Declared] = []
         for statement in map(str.strip, body.split(";")):
-            if _UNREAD.search(statement):
+            if re.search(_UNREAD, statement):
                 raise KernelError(f"{self.name}: {statement[:80]!r} in {kind} is more than is read of a struct")
-            if statement and "(" not in _EXTENT.sub("", statement) and not _NO_MEMBER.match(statement):
+            if statement and "(" not in re.sub(_EXTENT, "", statement) and not re.match(_NO_MEMBER, statement):
                 members += declared(statement)
         return members
 
     def resolved(self, kind: str) -> str:
         """Return what a type is called behind its other names, with the arguments of its template."""
-        kind = _plain(" ".join(_QUALIFIERS.sub(" ", kind).split()))
-        found = _TYPE.fullmatch(kind)
+        kind = _plain(" ".join(re.sub(_QUALIFIERS, " ", kind).split()))
+        found = re.fullmatch(_TYPE, kind)
         if kind in NUMBERS or found is None:
             return kind
         name, arguments = found["name"], [self.resolved(each) for each in _split(found["arguments"])]
@@ -330,7 +325,7 @@ class Source:
 
     def _body(self, kind: str) -> str:
         """Return what stands in the braces of a struct, with its arguments instead of the parameters."""
-        found = _TYPE.fullmatch(kind)
+        found = re.fullmatch(_TYPE, kind)
         choices = self._structs.get(found["name"], []) if found and not found["member"] else []
         arguments = _split(found["arguments"]) if found else []
         special = [each for each in choices if each["special"] and _split(each["special"]) == arguments]
@@ -350,7 +345,7 @@ class Source:
 
     def value(self, expression: str) -> int:
         """Return the value of a constant expression: ``"MAX_DIMS"``, ``"items_of_thread<float>"``, ``"pitch(64)"``."""
-        plain = _TERM.sub(self._term, _CAST.sub("", expression))
+        plain = re.sub(_TERM, self._term, re.sub(_CAST, "", expression))
         try:
             return _computed(ast.parse(plain.strip(), mode="eval").body)
         except (SyntaxError, TypeError) as error:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lucid.errors import KernelError
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 __all__ = ["files", "folder", "joined", "named", "paste"]
 
-_INCLUDE = re.compile(
-    r'^[ \t]*#[ \t]*(?:include|import|embed)(?:_next)?\b[ \t]*(?:"(?P<ours>[^"\n]+)"|<(?P<theirs>[^>\n]+)>)?.*$',
-    re.MULTILINE,
+_INCLUDE = (
+    r'(?m)^[ \t]*#[ \t]*(?:include|import|embed)(?:_next)?\b[ \t]*(?:"(?P<ours>[^"\n]+)"|<(?P<theirs>[^>\n]+)>)?.*$'
 )
 _MARK = "lucid.cuh"
 
@@ -26,6 +28,8 @@ def folder() -> Path:
     KernelError
         If they are in neither folder.
     """
+    from pathlib import Path  # noqa: PLC0415  it takes a twentieth of the time of `import lucid`
+
     package = Path(__file__).parents[2]
     candidates = package / "kernels", package.parent / "kernels"
     for candidate in candidates:
@@ -116,7 +120,7 @@ def paste(text: str, name: str) -> str:
             line = text.count("\n", 0, match.start()) + 2
             return f'{expand(path.read_text(encoding="utf-8"), named(path))}\n#line {line} "{name}"'
 
-        return f'#line 1 "{name}"\n{_INCLUDE.sub(include, text)}'
+        return f'#line 1 "{name}"\n{re.sub(_INCLUDE, include, text)}'
 
     body = expand(text, name)
     return "".join(f"#include <{header}>\n" for header in system) + body

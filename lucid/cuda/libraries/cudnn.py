@@ -8,7 +8,6 @@ here.
 
 from __future__ import annotations
 
-import logging
 import threading
 from functools import cache
 from importlib import import_module
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.backend import gpu
 from lucid.backend.locks import new_lock
+from lucid.backend.log import logger
 from lucid.backends import cudnn as switch
 from lucid.backends.cuda import matmul
 from lucid.cuda.launch.kernels import C_TYPES
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["is_able", "run"]
 
-_log = logging.getLogger("lucid.cuda")
 
 # cuDNN's names of dtypes. Its operations on float64 are slow and rarely there.
 _DTYPES = {"float": "FLOAT", "__half": "HALF", "__nv_bfloat16": "BFLOAT16"}
@@ -81,7 +80,7 @@ def _package() -> Any:
         package: Any = import_module("cudnn")
         package.backend_version()
     except Exception as error:  # noqa: BLE001 - a library that does not load says so in its own ways
-        _log.info("no cuDNN: %s", error)
+        logger().info("no cuDNN: %s", error)
         return None
     return package
 
@@ -124,7 +123,7 @@ def _build(package: Any, key: Key, handle: Any) -> Plan | None:
         graph.check_support()
         graph.build_plans()
     except (package.cudnnGraphNotSupportedError, RuntimeError, NotImplementedError, ValueError) as error:
-        _log.info("cuDNN has no %s for %s: %s", key.operation, key.inputs, error)
+        logger().info("cuDNN has no %s for %s: %s", key.operation, key.inputs, error)
         return None
     return Plan(graph, (*inputs.values(), *outputs), int(graph.get_workspace_size()))
 

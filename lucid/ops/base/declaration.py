@@ -63,7 +63,7 @@ def flat(m: Namespace, grad: Array) -> Any:
     return m.zeros_like(grad)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fused:
     """A derivative rule that one kernel does on CUDA arrays.
 
@@ -96,7 +96,7 @@ class Fused:
         op.vjp(operand, cuda=run)(self.rule)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Slope:
     """A derivative that is a primitive of its own, ``<op>_grad(g, x)``: one pass over memory on both devices.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import weakref
 
@@ -13,6 +14,7 @@ from lucid.autograd.engine import loop, node
 from lucid.autograd.engine.taking_over import references_in
 from lucid.autograd.function import Function
 from lucid.autograd.recording.namespace import CPU
+from lucid.backend import ownership
 
 # small gradients of leaves go another way through the engine on the CPU
 each_size = pytest.mark.parametrize("size", [6, 8192])
@@ -148,6 +150,29 @@ def test_a_debugger_that_watches_the_measurement_counts_for_nothing(watch):
     assert counted == loop.alone_in_loop
     assert after is debugger
     assert kept
+
+
+@pytest.mark.parametrize(
+    "watch",
+    [
+        "import cProfile; cProfile.Profile().enable()",
+        "import sys; kept = []; sys.setprofile(lambda frame, *_: kept.append(dict(frame.f_locals)))",
+        "import sys; kept = []; sys.settrace(note := lambda frame, *_: kept.append(dict(frame.f_locals)) or note)",
+    ],
+)
+def test_lucid_is_imported_under_a_profiler_or_debugger(watch):
+    """What is measured at the import is the same then, and training goes on under it: `python -m cProfile train.py`."""
+    code = f"""{watch}
+import lucid
+x = lucid.ones(2, requires_grad=True)
+(x * x).sum().backward()
+from lucid.autograd.engine import loop
+from lucid.backend import ownership
+print(loop.alone_in_loop, ownership.SOLE, ownership.ARGUMENT, x.grad.tolist())"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split(maxsplit=3) == [
+        str(loop.alone_in_loop), str(ownership.SOLE), str(ownership.ARGUMENT), "[2.0, 2.0]\n",
+    ]  # fmt: skip
 
 
 @each_device
