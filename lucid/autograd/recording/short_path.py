@@ -46,10 +46,11 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
     cpu = primitive.cpu
     node_type: Any = primitive.node_type
     differentiable = bool(primitive.seal())
-    plan: Any
-    plan, saves, _ = form(primitive, FIRST)
+    plan: Any = None
+    saves = 0
 
     def call(x: Any) -> Any:
+        nonlocal plan, saves
         if not isinstance(x, TensorBase):
             return general(x)
         array = x.array
@@ -73,6 +74,8 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
                 mark_inference(tensor)
             return tensor
         tensor.version = version = [0]
+        if plan is None:
+            plan, saves, _ = form(primitive, FIRST)
         node = node_type()
         node.extra = None
         node.outputs = 1
@@ -100,9 +103,13 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     name = primitive.name
     node_type: Any = primitive.node_type
     differentiable = bool(primitive.seal())
-    # by the operands that require grad, as bits
-    among_tensors: list[Any] = [form(primitive, needed) for needed in range(BOTH + 1)]
-    beside_number: list[Any] = [form(primitive, needed, number=BOTH - needed) for needed in range(BOTH)]
+    # by the operands that require grad, as bits; made when first asked for, as most are in no program
+    among_tensors: list[Any] = [None] * (BOTH + 1)
+    beside_number: list[Any] = [None] * BOTH
+
+    def made(forms: list[Any], needed: int) -> tuple[Any, int, int]:
+        forms[needed] = found = form(primitive, needed, number=BOTH - needed if forms is beside_number else 0)
+        return found
 
     def call(a: Any, b: Any) -> Any:
         only = None
@@ -164,7 +171,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
                 mark_inference(tensor)
             return tensor
         tensor.version = [0]
-        plan, saves, shapes = forms[needed]
+        plan, saves, shapes = forms[needed] or made(forms, needed)
         node = node_type()
         node.extra = None
         node.outputs = 1
