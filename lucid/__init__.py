@@ -59,7 +59,6 @@ from lucid.backend.dtype import int32 as int
 from lucid.backend.dtype import int64 as long
 from lucid.backend.limits import finfo, iinfo
 from lucid.cuda.switches import are_deterministic_algorithms_enabled, use_deterministic_algorithms
-from lucid.ops.activation.dropout import dropout
 from lucid.ops.activation.relu import relu
 from lucid.ops.activation.sigmoid import sigmoid, tanh
 from lucid.ops.activation.softmax import log_softmax, softmax
@@ -94,12 +93,14 @@ from lucid.ops.elementwise.rounding import ceil, floor, frac, round, trunc
 from lucid.ops.elementwise.selection import clamp, clamp_max, clamp_min, clip, where
 from lucid.ops.elementwise.special import erf, erfc, erfinv
 from lucid.ops.elementwise.trigonometry import acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, sin, sinh, tan
-from lucid.ops.index.gather import gather, scatter, scatter_add, take, take_along_dim
+from lucid.ops.index.gather import gather, take, take_along_dim
 from lucid.ops.index.index_select import index_add, index_copy, index_fill, index_select
 from lucid.ops.index.indexing import index_put
 from lucid.ops.index.masked_select import argwhere, masked_fill, masked_scatter, masked_select, nonzero
+from lucid.ops.index.scatter import scatter, scatter_add
 from lucid.ops.index.select import narrow, select
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.layers.dropout import dropout
 from lucid.ops.linalg.addmm import addmm, baddbmm
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer

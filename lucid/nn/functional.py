@@ -21,7 +21,6 @@ from lucid.ops.activation import mish as mishes
 from lucid.ops.activation import relu as activation
 from lucid.ops.activation import sigmoid as logistic
 from lucid.ops.activation.bias_activation import bias_activation
-from lucid.ops.activation.dropout import dropout
 from lucid.ops.activation.gelu import gelu
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus, tanh
 from lucid.ops.activation.softmax import log_softmax, softmax, softmin
@@ -30,9 +29,10 @@ from lucid.ops.index.gather import one_hot
 from lucid.ops.layers.attention import scaled_dot_product_attention
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.embedding import embedding
+from lucid.ops.layers.linear import linear
 from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
-from lucid.ops.linalg.products import linear
 from lucid.ops.loss.cross_entropy import cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div

@@ -19,7 +19,7 @@ from lucid.ops.elementwise import (
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
-from lucid.ops.index import gather, index_select, indexing, masked_select
+from lucid.ops.index import index_select, indexing, masked_select, scatter
 from lucid.ops.linalg import addmm
 from lucid.ops.reduction import cumulative
 from lucid.ops.shape import axes, diagonal, reshape
@@ -111,8 +111,8 @@ class InPlaceMethods(Attributes):
     baddbmm_ = in_place(addmm.baddbmm)
     tril_ = in_place(diagonal.tril)
     triu_ = in_place(diagonal.triu)
-    scatter_ = in_place(gather.scatter)
-    scatter_add_ = in_place(gather.scatter_add)
+    scatter_ = in_place(scatter.scatter)
+    scatter_add_ = in_place(scatter.scatter_add)
     index_put_ = in_place(indexing.index_put)
     index_add_ = in_place(index_select.index_add)
     index_copy_ = in_place(index_select.index_copy)

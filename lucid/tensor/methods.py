@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# modules under other names than their functions have, which are the methods below
 from lucid.ops.activation import relu as activation
 from lucid.ops.activation import sigmoid, softmax
 from lucid.ops.base import strided
@@ -25,6 +26,7 @@ from lucid.ops.index import gather as gathering
 from lucid.ops.index import index_select as slices
 from lucid.ops.index import indexing
 from lucid.ops.index import masked_select as masking
+from lucid.ops.index import scatter as scattering
 from lucid.ops.index import select as picking
 from lucid.ops.linalg import addmm, einsum
 from lucid.ops.linalg import products as linalg
@@ -213,8 +215,8 @@ class Methods(Attributes):
     # ---- elements by index ----
 
     gather = gathering.gather
-    scatter = gathering.scatter
-    scatter_add = gathering.scatter_add
+    scatter = scattering.scatter
+    scatter_add = scattering.scatter_add
     take = gathering.take
     take_along_dim = gathering.take_along_dim
     select = picking.select

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops.index import gather
+from lucid.ops.index import gather, scatter
 from tests.samples import Sample
 
 
@@ -54,7 +54,7 @@ ROWS = [
     ),
     Sample(
         "scatter",
-        lambda x, i, s: gather.scatter(x, 1, i, s),
+        lambda x, i, s: scatter.scatter(x, 1, i, s),
         inputs((4, 4), (3, 2), distinct=True),
         put,
         lambda t, x, i, s: t.scatter(x, 1, i, s),
@@ -62,33 +62,33 @@ ROWS = [
     # PyTorch has no gradient for a source that is longer than the index
     Sample(
         "scatter:longer source",
-        lambda x, i, s: gather.scatter(x, 1, i, s),
+        lambda x, i, s: scatter.scatter(x, 1, i, s),
         inputs((4, 4), (4, 4), distinct=True),
         lambda x, i, s: put(x, i, s[:3, :2]),
     ),
     Sample(
         "scatter:value",
-        lambda x, i: gather.scatter(x, 1, i, value=2.0),
+        lambda x, i: scatter.scatter(x, 1, i, value=2.0),
         inputs((3, 4)),
         lambda x, i: put(x, i, 2.0),
         lambda t, x, i: t.scatter(x, 1, i, 2.0),
     ),
-    Sample("scatter:add", lambda x, i, s: gather.scatter(x, 1, i, s, reduce="add"), inputs((3, 4), (3, 2)), put_sum),
+    Sample("scatter:add", lambda x, i, s: scatter.scatter(x, 1, i, s, reduce="add"), inputs((3, 4), (3, 2)), put_sum),
     Sample(
         "scatter:add value",
-        lambda x, i: gather.scatter(x, 1, i, 0.5, reduce="add"),
+        lambda x, i: scatter.scatter(x, 1, i, 0.5, reduce="add"),
         inputs((3, 4)),
         lambda x, i: put_sum(x, i, np.full(i.shape, 0.5)),
     ),
     Sample(
         "scatter_add",
-        lambda x, i, s: gather.scatter_add(x, 1, i, s),
+        lambda x, i, s: scatter.scatter_add(x, 1, i, s),
         inputs((3, 4), (3, 2)),
         put_sum,
         lambda t, x, i, s: t.scatter_add(x, 1, i, s),
     ),
     Sample(
-        "scatter_add:longer source", lambda x, i, s: gather.scatter_add(x, 1, i, s), inputs((3, 4), (4, 3)), put_sum
+        "scatter_add:longer source", lambda x, i, s: scatter.scatter_add(x, 1, i, s), inputs((3, 4), (4, 3)), put_sum
     ),
     Sample(
         "take",

@@ -8,9 +8,10 @@ import math
 import numpy as np
 
 from lucid.ops.layers.attention import scaled_dot_product_attention
+from lucid.ops.layers.linear import linear
 from lucid.ops.linalg.addmm import addmm, baddbmm
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
-from lucid.ops.linalg.products import bmm, dot, linear, matmul, mm, mv, outer
+from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
 from tests.samples import Sample
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.ops.activation import dropout
 from lucid.ops.creation import random, sampling
 from lucid.ops.creation.generators import manual_seed
+from lucid.ops.layers import dropout
 from tests.samples import Sample
 
 SHAPE = (3, 4, 5)

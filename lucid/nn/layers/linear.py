@@ -8,7 +8,7 @@ from lucid.arguments import checked
 from lucid.nn.layers.layer import Layer, draw_uniform
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
-from lucid.ops.linalg.products import linear
+from lucid.ops.layers.linear import linear
 
 if TYPE_CHECKING:
     from lucid.backend.device import Device

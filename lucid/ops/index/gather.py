@@ -9,25 +9,25 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import wrap
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import asarray, namespace
-from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
+from lucid.backend.arrays import namespace
+from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.base.core import expand
 from lucid.ops.base.dims import common_shape, dim_in
 from lucid.ops.base.one_device import on_one_device
-from lucid.ops.base.promotion import accumulation_dtype, array_of, tensor_dtype
+from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int
 from lucid.ops.index import select_cuda as kernels
-from lucid.ops.index.accumulation import add_at, sums_at
-from lucid.ops.index.select import check_bounds, outside, select_at, view_at
+from lucid.ops.index.accumulation import sums_at
+from lucid.ops.index.select import check_bounds, outside, select_at
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 
@@ -65,45 +65,14 @@ def _gather_grad(xp: ModuleType, grad: Array, index: Array, *, shape: Ints, dim:
     return sums_at(xp, (math.prod(shape),), (0,), (indices,), grad).reshape(shape)
 
 
-@primitive
-def _scatter(xp: ModuleType, x: Array, index: Array, src: Array, *, dim: int) -> Array:
-    out = xp.array(x, order="C")
-    out.reshape(-1)[flat_indices(xp, index, x.shape, dim)] = src
-    return out
-
-
-@_scatter.vjp("x")
-def _scatter_x(m: Namespace, grad: Array, index: Array, dim: int) -> Any:
-    return m.scatter(grad, index, 0.0, dim=dim)
-
-
-@_scatter.vjp("src")
-def _scatter_src(m: Namespace, grad: Array, index: Array, src_shape: Ints, dim: int) -> Any:
-    return m.sum_to(m.gather(grad, index, dim=dim), shape=src_shape)
-
-
-@primitive
-def _scatter_add(xp: ModuleType, x: Array, index: Array, src: Array, *, dim: int) -> Array:
-    out = xp.array(x, accumulation_dtype(x.dtype), order="C")
-    add_at(xp, out.reshape(-1), (0,), (flat_indices(xp, index, x.shape, dim),), src)
-    return out.astype(x.dtype, copy=False)
-
-
-@_scatter_add.vjp("x")
-def _scatter_add_x(m: Namespace, grad: Array) -> Any:
-    return grad
-
-
 @_gather_grad.vjp("grad")
-@_scatter_add.vjp("src")
-def _gathered(m: Namespace, grad: Array, index: Array, dim: int) -> Any:
+def gathered(m: Namespace, grad: Array, index: Array, dim: int) -> Any:
+    """Return the gradient of what was added by an index."""
     return m.gather(grad, index, dim=dim)
 
 
 _gather.cuda(kernels.gather)
 _gather_grad.cuda(kernels.gather_grad)
-_scatter.cuda(kernels.scatter)
-_scatter_add.cuda(kernels.scatter_add)
 
 
 def check_index(index: Tensor, name: str) -> None:
@@ -152,69 +121,6 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
 def shaped(out: Tensor, shape: tuple[int, ...]) -> Any:
     """Return a result in the shape that it has for operands of no dimension."""
     return out if out.array.shape == shape else reshape(out, shape)
-
-
-def scatter(
-    input: Tensor,
-    dim: int,
-    index: Tensor,
-    src: Tensor | Number | None = None,
-    *,
-    value: Number | None = None,
-    reduce: str | None = None,
-) -> Tensor:
-    """Return a copy of `input` in which ``out[index[i][j]][j] = src[i][j]`` for `dim` 0, and likewise for others.
-
-    `src` is a tensor at least as long as `index` in each dimension, or a number, as `value` is: one of them is given,
-    or a ValueError is raised. With `reduce` ``"add"`` it is added to what is there.
-
-    >>> import lucid
-    >>> lucid.scatter(lucid.zeros(2, 3), 1, lucid.tensor([[2], [0]]), 1.0)
-    tensor([[0., 0., 1.],
-            [1., 0., 0.]])
-    """
-    if (src is None) == (value is None):
-        raise SettingError("scatter: expected either src or value")
-    if reduce not in {None, "add"}:
-        raise SettingError(f"scatter: expected reduce to be None or 'add', got {reduce!r}")
-    new: Any = value if src is None else src
-    x, axis, indices = prepared(input, dim, index, "scatter")
-    if isinstance(new, TensorBase):
-        new = source_for(input, new, indices, "scatter")
-    else:
-        new = asarray(new, tensor_dtype(input), "cpu").item()
-    op = _scatter_add if reduce == "add" else _scatter
-    return shaped(op(x, indices, new, dim=axis), input.array.shape)
-
-
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Return a copy of `input` in which ``out[index[i][j]][j] += src[i][j]`` for `dim` 0, and likewise for others.
-
-    `src` is at least as long as `index` in each dimension.
-
-    >>> import lucid
-    >>> lucid.scatter_add(lucid.zeros(3), 0, lucid.tensor([1, 1]), lucid.tensor([2.0, 3.0]))
-    tensor([0., 5., 0.])
-    """
-    x, axis, indices = prepared(input, dim, index, "scatter_add")
-    return shaped(_scatter_add(x, indices, source_for(input, src, indices, "scatter_add"), dim=axis), input.array.shape)
-
-
-def source_for(input: Tensor, src: Any, index: Tensor, name: str) -> Any:
-    """Return the part of `src` that `index` covers."""
-    if array_of(src).dtype != array_of(input).dtype:
-        raise DtypeError(
-            f"{name}: expected src of {input.array.dtype.name} like input, got {src.array.dtype.name}; cast it first"
-        )
-    wanted = index.array.shape
-    have = src.array.shape or (1,)
-    if len(have) != len(wanted) or (index.array.size and any(a < b for a, b in zip(have, wanted, strict=True))):
-        raise ShapeError(
-            f"{name}: expected src at least as long as index in each dimension, got shapes {list(have)} and "
-            f"{list(wanted)}"
-        )
-    source = shaped(src, have)
-    return source if have == wanted else view_at(source, index=(*[slice(size) for size in wanted], ...))
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:

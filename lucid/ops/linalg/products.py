@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.libraries import blas
-from lucid.errors import ShapeError
-from lucid.ops.base.promotion import accumulation_dtype, only_tensors
-from lucid.ops.elementwise.arithmetic import add, mul
+from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.linalg.matrices import (
-    broadcast_to_shape,
     broadcastable,
     of_dimensions,
     product,
@@ -28,7 +24,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
 
@@ -78,38 +74,6 @@ def _matmul_b(m: Namespace, grad: Array, a: Array, b_shape: tuple[int, ...] | No
 
 
 _matmul.shorten(_matmul)
-
-
-@primitive(saved_as={"x": "input"})
-def _linear(xp: ModuleType, bias: Array | None, x: Array, weight: Array) -> Array:
-    # the bias first, so that the hooks of a layer's parameters fire in PyTorch's order
-    wide = accumulation_dtype(x.dtype)
-    out = product(xp, x.astype(wide, copy=False), weight.T.astype(wide, copy=False))
-    if bias is not None:
-        out += bias
-    return out.astype(x.dtype, copy=False)
-
-
-@_linear.cuda
-def _linear_cuda(bias: Array | None, x: Array, weight: Array) -> Any:
-    return blas.added_product(bias, x, weight.T)
-
-
-@_linear.vjp("x")
-def _linear_x(m: Namespace, grad: Array, weight: Array) -> Any:
-    return m.matmul(grad, weight)
-
-
-@_linear.vjp("weight")
-def _linear_weight(m: Namespace, grad: Array, x: Array, weight_shape: Ints) -> Any:
-    rows = math.prod(x.shape[:-1])
-    grad = m.reshape(grad, shape=(rows, weight_shape[0]))
-    return m.matmul(m.swap_last(grad), m.reshape(x, shape=(rows, weight_shape[1])))
-
-
-@_linear.vjp("bias")
-def _linear_bias(m: Namespace, grad: Array, bias_shape: Ints) -> Any:
-    return m.sum_to(grad, shape=bias_shape)
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -195,37 +159,3 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """
     of_dimensions("outer", ("input", input, 1), ("vec2", vec2, 1))
     return mul(reshape(input, (-1, 1)) if input.array.size else reshape(input, (0, 1)), vec2)
-
-
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return ``input @ weight.T + bias``, ``out[..., o] = sum_i input[..., i] * weight[o, i] + bias[o]``.
-
-    `weight` has the shape (out, in), or (in,) for one output, whose dimension is left out then. `bias` has the shape
-    (out,); half types are rounded after it is added.
-
-    >>> import lucid
-    >>> weight = lucid.tensor([[1.0, 2.0], [3.0, 4.0]])
-    >>> lucid.nn.functional.linear(lucid.tensor([1.0, 1.0]), weight, lucid.tensor([0.5, -0.5]))
-    tensor([3.5000, 6.5000])
-    """
-    try:
-        x, w = input.array, weight.array
-        other = bias is not None and bias.array.dtype is not x.dtype
-    except AttributeError:
-        only_tensors(input, weight, *(() if bias is None else (bias,)))
-        raise
-    if other or x.dtype is not w.dtype or x.dtype.kind == "b":
-        same_dtype("linear", input, weight, bias)
-    if w.ndim not in {1, 2}:
-        raise ShapeError(f"linear: expected weight of shape (out, in) or (in,), got shape {w.shape}")
-    if not x.ndim or x.shape[-1] != w.shape[-1]:
-        raise ShapeError(
-            f"linear: expected input with last dimension {w.shape[-1]} (weight has shape {w.shape}), "
-            f"got input of shape {x.shape}"
-        )
-    if w.ndim == 1:
-        out = matmul(input, weight)
-        return out if bias is None else add(out, bias)
-    if bias is not None:
-        broadcast_to_shape("linear", "bias", bias.array.shape, (*x.shape[:-1], w.shape[0]))
-    return _linear(bias, input, weight)

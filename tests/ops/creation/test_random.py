@@ -7,7 +7,6 @@ import pytest
 
 import lucid
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
-from lucid.ops.activation.dropout import dropout
 from lucid.ops.creation.generators import (
     Generator,
     get_rng_state,
@@ -27,6 +26,7 @@ from lucid.ops.creation.random import (
     randperm,
 )
 from lucid.ops.creation.sampling import bernoulli, multinomial, normal
+from lucid.ops.layers.dropout import dropout
 from tests.device import DEVICE
 from tests.gradients import numbers
 

@@ -8,6 +8,7 @@ import pytest
 import lucid
 from lucid.errors import DeviceError, DtypeError, IndexOutOfRangeError, LucidError, ShapeError
 from lucid.ops.index import gather as gathering
+from lucid.ops.index import scatter as scattering
 from lucid.ops.shape import joining
 
 
@@ -23,10 +24,10 @@ MISTAKES = {
     "longer": (lambda x: gathering.gather(x, 0, index([0, 0, 0, 0])), ShapeError, "dimension 1 must not exceed"),
     "float index": (lambda x: gathering.gather(x, 0, x), DtypeError, "got float32"),
     "list index": (lambda x: gathering.gather(x, 0, [[0]]), DtypeError, "got list"),
-    "no source": (lambda x: gathering.scatter(x, 0, index([0])), ValueError, "either src or value"),
-    "reduce": (lambda x: gathering.scatter(x, 0, index([0]), 1.0, reduce="max"), ValueError, "'max'"),
-    "source dtype": (lambda x: gathering.scatter(x, 0, index([0]), index([0])), DtypeError, "got int64"),
-    "short source": (lambda x: gathering.scatter_add(x, 0, index([0, 1]), x[:, :1]), ShapeError, "at least as long"),
+    "no source": (lambda x: scattering.scatter(x, 0, index([0])), ValueError, "either src or value"),
+    "reduce": (lambda x: scattering.scatter(x, 0, index([0]), 1.0, reduce="max"), ValueError, "'max'"),
+    "source dtype": (lambda x: scattering.scatter(x, 0, index([0]), index([0])), DtypeError, "got int64"),
+    "short source": (lambda x: scattering.scatter_add(x, 0, index([0, 1]), x[:, :1]), ShapeError, "at least as long"),
     "take": (lambda x: gathering.take(x, index(6)), IndexOutOfRangeError, "index 6 on a tensor of 6 elements"),
     "classes": (lambda x: gathering.one_hot(index(0, 3), 3), IndexOutOfRangeError, "index 3"),
     "negative class": (lambda x: gathering.one_hot(index(0, -1)), IndexOutOfRangeError, "index -1"),
@@ -34,8 +35,8 @@ MISTAKES = {
     "no class": (lambda x: gathering.one_hot(index(0)[:0], 0), ShapeError, "above zero, or -1, got 0"),
     "bool index": (lambda x: gathering.gather(x[0], 0, index(True)), DtypeError, "int32 or int64, got bool"),
     "uint8 index": (lambda x: gathering.take(x, index(1).to(lucid.uint8)), DtypeError, "int32 or int64, got uint8"),
-    "named": (lambda x: gathering.scatter(x, 0, index([2]), 1.0), IndexOutOfRangeError, "^scatter: index 2 "),
-    "source precision": (lambda x: gathering.scatter(x, 0, index([0]), x.double()), DtypeError, "got float64"),
+    "named": (lambda x: scattering.scatter(x, 0, index([2]), 1.0), IndexOutOfRangeError, "^scatter: index 2 "),
+    "source precision": (lambda x: scattering.scatter(x, 0, index([0]), x.double()), DtypeError, "got float64"),
     "windows": (lambda x: x.unfold(0, 2, 0), ShapeError, "a step above zero, got 0"),
     "value": (lambda x: x.__setitem__(index(0, 1), x.new_zeros(2, 2, 3)), ShapeError, "to indexing result of shape"),
     "cat nothing": (lambda x: joining.cat([]), ShapeError, "non-empty list"),
@@ -88,7 +89,12 @@ def test_an_index_without_elements_reaches_nowhere():
     x = lucid.arange(6.0).reshape(2, 3)
     nothing = lucid.zeros(0, 5, dtype=lucid.int64)
     assert gathering.gather(x, 0, nothing).shape == (0, 5)
-    assert gathering.scatter(x, 0, nothing[:, :3], x[:, :1]).tolist() == x.tolist()
+    assert scattering.scatter(x, 0, nothing[:, :3], x[:, :1]).tolist() == x.tolist()
+    source = lucid.ones(1, 2, requires_grad=True)
+    out = scattering.scatter_add(x, 1, nothing[:, :3], source)
+    assert out.tolist() == x.tolist()
+    out.sum().backward()
+    assert source.grad.tolist() == [[0.0, 0.0]]
     assert lucid.narrow(x, 1, 3, 0).shape == (2, 0)
 
 
@@ -100,7 +106,7 @@ def test_scalars_gather_from_scalars():
     out.backward(lucid.tensor(2.5))
     assert x.grad.item() == 2.5
     assert gathering.gather(x, 0, index(0, 0)).tolist() == [3.0, 3.0]
-    assert gathering.scatter(x, 0, lucid.tensor(0), lucid.tensor(4.0)).tolist() == 4.0
+    assert scattering.scatter(x, 0, lucid.tensor(0), lucid.tensor(4.0)).tolist() == 4.0
     assert gathering.take(x, index(0, -1)).tolist() == [3.0, 3.0]
 
 
@@ -122,7 +128,7 @@ def test_repeated_places_add_up_in_float32(dtype):
     x = lucid.zeros(3, dtype=getattr(lucid, dtype), requires_grad=True)
     places = lucid.tensor(np.full(1000, 1))
     quarters = lucid.tensor(np.full(1000, 0.25), dtype=getattr(lucid, dtype))
-    assert gathering.scatter_add(x.detach(), 0, places, quarters).to(lucid.float32).tolist() == [0.0, 250.0, 0.0]
+    assert scattering.scatter_add(x.detach(), 0, places, quarters).to(lucid.float32).tolist() == [0.0, 250.0, 0.0]
     gathering.gather(x, 0, places).backward(quarters)
     assert x.grad.to(lucid.float32).tolist() == [0.0, 250.0, 0.0]
 

@@ -12,9 +12,10 @@ import lucid
 from lucid.backend.dtype import bfloat16
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.layers.convolution import conv1d
+from lucid.ops.layers.linear import linear
 from lucid.ops.linalg.addmm import addmm, baddbmm
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
-from lucid.ops.linalg.products import bmm, dot, linear, matmul, mm, mv, outer
+from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
 from tests.device import shares_memory
 
 
