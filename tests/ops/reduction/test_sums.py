@@ -13,7 +13,8 @@ from lucid.ops.reduction.norms import OrderError, cosine_similarity, logsumexp, 
 from lucid.ops.reduction.statistics import CorrectionError, median, std, var
 from lucid.ops.reduction.sums import all, any, count_nonzero, mean, nansum, sum
 from tests.device import shares_memory
-from tests.gradients import numbers
+from tests.gradients import flat, numbers
+from tests.sample_rows.reduction import ROWS
 
 ALONG = [sum, mean, prod, amax, amin, argmax, argmin, max, min, any, all, var, std, median, logsumexp, cumsum, cumprod]
 
@@ -272,3 +273,21 @@ def test_products_with_lengths_stay_in_range(scale, upstream):
     for out, shares in ((x.norm(), [0.6, -0.8]), (x.std(correction=0), [0.5, -0.5])):
         (grad,) = lucid.autograd.grad(out, x, lucid.tensor(upstream))
         np.testing.assert_allclose(numbers(grad) / upstream, shares, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.bfloat16], ids=str)
+@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in ROWS if "float16" in s.dtypes])
+def test_halves_are_accumulated_in_float32(sample, dtype, rng):
+    """What the dtype can hold comes out right where sums on the way are beyond it, or beyond its digits."""
+    # some of 250,000 numbers, around 30
+    arrays = [np.tile(30 + np.abs(array), (16, 16, 16)[: array.ndim]) for array in sample.inputs(rng)]
+    halves = [lucid.tensor(array).to(dtype) for array in arrays]
+    got = flat(sample.op(*halves))
+    expected = flat(sample.op(*[half.double() for half in halves]))
+    for out, exact in zip(got, expected, strict=True):
+        if out.dtype is not dtype:
+            continue
+        exact = numbers(exact)
+        fits = (np.abs(exact) < 6e4) & (np.abs(exact) > 1e-4)
+        error = np.abs(numbers(out)[fits].astype(np.float64) - exact[fits])
+        assert (error <= 2 * lucid.finfo(dtype).eps * np.abs(exact[fits])).all()
