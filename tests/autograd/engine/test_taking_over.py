@@ -152,13 +152,20 @@ def test_a_debugger_that_watches_the_measurement_counts_for_nothing(watch):
     assert kept
 
 
+NOTE = """
+import sys
+kept = []
+def note(frame, *_):
+    # of the functions that are measured alone: Python 3.12.1 and 3.13.0 do not bear that those of others are read
+    if frame.f_code.co_name in {"_run", "backward", "references", "_of_argument"}:
+        kept.append(dict(frame.f_locals))
+    return note
+"""
+
+
 @pytest.mark.parametrize(
     "watch",
-    [
-        "import cProfile; cProfile.Profile().enable()",
-        "import sys; kept = []; sys.setprofile(lambda frame, *_: kept.append(dict(frame.f_locals)))",
-        "import sys; kept = []; sys.settrace(note := lambda frame, *_: kept.append(dict(frame.f_locals)) or note)",
-    ],
+    ["import cProfile; cProfile.Profile().enable()", f"{NOTE}sys.setprofile(note)", f"{NOTE}sys.settrace(note)"],
 )
 def test_lucid_is_imported_under_a_profiler_or_debugger(watch):
     """What is measured at the import is the same then, and training goes on under it: `python -m cProfile train.py`."""
