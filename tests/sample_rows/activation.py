@@ -78,7 +78,14 @@ ROWS = [
     row(sigmoid.sigmoid, logistic),
     row(sigmoid.silu, lambda x: x * logistic(x)),
     row(sigmoid.softplus, lambda x: np.log(1 + np.exp(x))),
-    row(sigmoid.softplus, lambda x: np.where(2 * x > 1, x, np.log(1 + np.exp(2 * x)) / 2), "beta", beta=2, threshold=1),
+    # it jumps where 2 * x is 0.3, which no draw is near
+    row(
+        sigmoid.softplus,
+        lambda x: np.where(2 * x > 0.3, x, np.log(1 + np.exp(2 * x)) / 2),
+        "beta",
+        beta=2,
+        threshold=0.3,
+    ),
     row(sigmoid.logsigmoid, lambda x: np.log(logistic(x))),
     row(mish.mish, lambda x: x * np.tanh(np.log(1 + np.exp(x)))),
     row(gelu.gelu, lambda x: x * (1 + erf(x / math.sqrt(2))) / 2),
