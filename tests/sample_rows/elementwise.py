@@ -22,6 +22,18 @@ def outside(*gaps, shape=SHAPE):
     return lambda rng: tuple(rng.choice([-1.0, 1.0], shape) * rng.uniform(gap, 2.0, shape) for gap in gaps)
 
 
+def clear_of(*kinks):
+    """Return what draws one array of sizes from 0.6 on, of either sign, no element of which is near a kink."""
+
+    def draw(rng):
+        (x,) = outside(0.6)(rng)
+        for kink in kinks:
+            x = np.where(np.abs(x - kink) < 0.1, x + np.copysign(0.2, kink), x)
+        return (x,)
+
+    return draw
+
+
 def apart(rng):
     """Draw two arrays no element of which is near its partner."""
     a = rng.uniform(-2, 2, SHAPE)
@@ -222,7 +234,7 @@ COMPARISON = [
     *(one(n, lambda rng: (rng.choice([1.0, np.nan, np.inf, -np.inf], SHAPE),), getattr(np, n), differentiable=False)
       for n in ("isnan", "isinf", "isfinite")),
     with_settings("nan_to_num", "finite", REAL, lambda x: x),
-    with_settings("clamp", "both", outside(0.6), lambda x: np.clip(x, -0.5, 1.0), -0.5, 1.0),
+    with_settings("clamp", "both", clear_of(1.0), lambda x: np.clip(x, -0.5, 1.0), -0.5, 1.0),
     with_settings("clamp", "below", outside(0.6), lambda x: np.maximum(x, 0.5), min=0.5),
     Sample(
         "clamp_min", lambda x: lucid.clamp_min(x, 0.5), outside(0.6), lambda x: np.maximum(x, 0.5),
@@ -260,7 +272,7 @@ COMPARISON = [
 
 ROUNDING = [
     *(one(n, between((0.2, 0.4)), getattr(np, n), twice=False) for n in ("floor", "ceil", "trunc")),
-    one("round", outside(0.6), np.round, twice=False),
+    one("round", clear_of(-1.5, 1.5), np.round, twice=False),
     with_settings("round", "decimals", between((1.21, 1.24)), lambda x: np.round(x, 1), decimals=1, twice=False),
     with_settings("round", "tens", between((21, 24)), lambda x: np.round(x, -1), decimals=-1, twice=False),
     one("frac", between((1.2, 1.8)), lambda x: x - 1),
