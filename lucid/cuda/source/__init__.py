@@ -1,1 +1,0 @@
-"""The sources of kernels: their text, and what it declares."""
