@@ -16,7 +16,7 @@ from lucid.backend.trust import distrusted
 from lucid.errors import CudaUnavailableError, OutOfMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from lucid.backend.arrays import Array
@@ -33,10 +33,12 @@ __all__ = [
     "is_available",
     "is_default",
     "is_gpu_array",
+    "is_loaded",
     "is_simulated",
     "mark",
     "on_this_threads_streams",
     "part",
+    "run_on",
     "simulate",
     "transfer",
     "use_device",
@@ -138,6 +140,11 @@ def is_available() -> bool:
     return device_count() > 0
 
 
+def is_loaded() -> bool:
+    """Whether a CUDA device has been asked for, so that CuPy is imported."""
+    return _module is not None
+
+
 def is_gpu_array(x: object) -> bool:
     """Whether ``x`` is a CuPy array, told without importing CuPy: where it is not loaded, nothing can be one."""
     module = _module or sys.modules.get("cupy")
@@ -186,6 +193,23 @@ class use_device:
                 self._runtime.setDevice(self._before)
             # an error whose traceback holds it would keep the arrays of all its frames until the next collection
             del error, traceback
+
+
+def run_on(index: int, function: Callable[..., Any], arrays: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+    """Return ``function(*arrays, **settings)``, run as inside of ``use_device(index)``: less for the current device."""
+    runtime = (_module or cupy()).cuda.runtime
+    if runtime.getDevice() != index:
+        with use_device(index):
+            return function(*arrays, **settings)
+    try:
+        return function(*arrays, **settings)
+    except MemoryError as error:
+        if isinstance(error, cupy().cuda.memory.OutOfMemoryError):
+            raise _out_of_memory(error) from error
+        raise
+    finally:
+        if runtime.getDevice() != index:
+            runtime.setDevice(index)
 
 
 def _out_of_memory(error: BaseException) -> OutOfMemoryError:

@@ -17,8 +17,8 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.kernels import Launcher, Unit
-from lucid.cuda.launch.signature import NUMBERS, Declared, Source, declared
-from lucid.cuda.launch.sources import paste
+from lucid.cuda.source.signature import NUMBERS, Declared, Source, declared
+from lucid.cuda.source.sources import paste
 from lucid.errors import DeviceError, DtypeError, KernelError
 
 if TYPE_CHECKING:

@@ -11,13 +11,16 @@ from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wra
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.engine.retain import expect_form
 from lucid.autograd.modes.state import inference_mode, thread
+from lucid.autograd.recording.mutation import keep_saved
+from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import primitive
 from lucid.autograd.recording.views import change_in_place, check_change, live_edge, rebase
 from lucid.backend import gpu
 from lucid.backend.device import device_of
 from lucid.backend.dtype import can_cast, dtype_of
+from lucid.backend.memory import writeable
 from lucid.backend.ownership import SOLE, references
-from lucid.cuda.launch.elementwise import converted
+from lucid.cuda.launch.elementwise import Elementwise, converted, overlap
 from lucid.errors import InplaceError, ShapeError
 from lucid.ops.base.core import clone, expand
 from lucid.ops.base.promotion import as_operand, cast_to
@@ -27,7 +30,7 @@ from lucid.ops.shape import diagonal
 from lucid.tensor.conversion import move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -91,16 +94,22 @@ def in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Con
 
     What backward needs of the old values is kept apart from the memory that changes.
     """
+    name = function.__name__.strip("_")
+    # an op with a short path is one primitive and nothing more, for floating-point numbers
+    op = PRIMITIVES.get(name)
+    kernel: Any = op.kernel if op is not None and op.general is not op else None
+    direct = isinstance(kernel, Elementwise) and kernel.out is None
 
     def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
         if not check_target(self, (*args, *kwargs.values())):
+            if direct and not kwargs and len(args) == len(kernel.operands) - 1 and wrote(kernel, self, args):
+                return self
             return write(self, function(self, *args, **kwargs))
         old: Any = wrap_on_graph(clone.raw([self.array], {}), live_edge(self), [0])
         return write(self, function(old, *args, **kwargs))
 
-    name = f"{function.__name__.strip('_')}_"
-    change.__name__ = change.__qualname__ = name
-    change.__doc__ = f"""Return this tensor after setting it to ``{name[:-1]}(self, ...)``; see `lucid.{name[:-1]}`.
+    change.__name__ = change.__qualname__ = f"{name}_"
+    change.__doc__ = f"""Return this tensor after setting it to ``{name}(self, ...)``; see `lucid.{name}`.
 
     Raises
     ------
@@ -113,6 +122,44 @@ def in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Con
         If the result is of a higher category (bool < integer < floating < complex). Nothing is changed then.
     """
     return change
+
+
+def wrote(kernel: Elementwise, target: Tensor, others: Sequence[object]) -> bool:
+    """Return whether a kernel has changed a CUDA tensor where it is: in one launch, and without a new array.
+
+    It has not where operands would have to be converted or broadcast the target, or share some of its memory: elements
+    of theirs would be read after they were written.
+    """
+    array = target.array
+    if not gpu.is_gpu_array(array) or array.dtype.kind not in "fV" or not writeable(array):
+        return False
+    operands: list[Any] = []
+    for other in others:
+        if isinstance(other, TensorBase):
+            x = other.array
+            if type(x) is not type(array) or x.dtype != array.dtype or gpu.device_index(x) != gpu.device_index(array):
+                return False
+            same = (x.data.ptr, x.shape, x.strides) == (array.data.ptr, array.shape, array.strides)
+            if not same and (overlap(x, array) or not fits(x.shape, array.shape)):
+                return False
+            operands.append(x)
+        elif type(other) in {float, int}:
+            operands.append(other)
+        else:
+            return False
+    keep_saved(version_of(target))
+    if gpu.run_on(gpu.device_index(array), kernel, (array, *operands), {"out": array}) is NotImplemented:
+        return False
+    if target.version is not INFERENCE:
+        target.version[0] += 1
+    return True
+
+
+def fits(shape: Ints, into: Ints) -> bool:
+    """Return whether an array of `shape` broadcasts to the shape `into`."""
+    return len(shape) <= len(into) and all(
+        size in {1, wide} for size, wide in zip(reversed(shape), reversed(into), strict=False)
+    )
 
 
 def copy_(self: Tensor, src: object, non_blocking: bool = False) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lucid.cuda.launch.kernels import KERNELS
-from lucid.cuda.launch.signature import NUMBERS, declared, source
+from lucid.cuda.source.signature import NUMBERS, declared, source
 
 PRELUDE = """
 #ifdef __EDG__

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from lucid.cuda.launch.kernels import Launcher
+from lucid.cuda.launch import kernels
 
 
 @pytest.fixture
 def launched(monkeypatch):
     """Names of the kernels that were launched."""
-    seen = []
-    launch = Launcher.__call__
+    seen, names = [], {}
+    driver = kernels.driver()
+    launch = driver.launch
 
-    def noted(self, *args, **kwargs):
-        seen.append(self.name)
-        return launch(self, *args, **kwargs)
+    def noted(handle, *arguments):
+        if handle.value not in names:
+            names.update(handle_names())
+        seen.append(names[handle.value])
+        return launch(handle, *arguments)
 
-    monkeypatch.setattr(Launcher, "__call__", noted)
+    monkeypatch.setattr(driver, "launch", noted)
     return seen
+
+
+def handle_names():
+    """Return the names of the kernels that are loaded, by their handles."""
+    return {
+        handle.value: launcher.name
+        for kernel in kernels.KERNELS
+        for launcher in kernel._launchers.values()
+        for handle in launcher._handles.values()
+    }

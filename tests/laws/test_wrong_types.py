@@ -56,7 +56,7 @@ EXEMPT = {
     "lucid.autograd.SavedTensor": MADE_BY_LUCID,
     "lucid.autograd.graph.GradientEdge": MADE_BY_LUCID,
     "lucid.dtype": MADE_BY_LUCID,
-    "lucid.cuda.compile": "the source is text; see tests/cuda/launch/test_sources.py",
+    "lucid.cuda.compile": "the source is text; see tests/cuda/source/test_sources.py",
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import DtypeError, InplaceError, ShapeError
+from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
 
 
 def leaf(rng, *shape):
@@ -374,3 +374,140 @@ def test_overlapping_memory(rng):
     x = lucid.tensor(array)
     x[1:].add_(x[:-1])
     np.testing.assert_array_equal(x.cpu().numpy(), np.concatenate([array[:1], array[1:] + array[:-1]]))
+
+
+OPERANDS = {
+    "a tensor": lambda x: lucid.full_like(x, 0.5),
+    "itself": lambda x: x,
+    "a row": lambda x: lucid.full((x.shape[-1],), 0.5).to(x.dtype),
+    "a column": lambda x: lucid.full((x.shape[0], 1), 0.5).to(x.dtype),
+    "an element of its own": lambda x: x[0, 0],
+    "itself, transposed": lambda x: x.t(),
+    "itself, backwards": lambda x: x.flip(0),
+    "a shared row": lambda x: x[1],
+    "another dtype": lambda x: lucid.ones(4, 4, dtype=lucid.int32),
+    "a float": lambda x: 0.5,
+    "an int": lambda x: 3,
+    "a bool": lambda x: True,
+}
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64, lucid.float16, lucid.bfloat16], ids=str)
+@pytest.mark.parametrize("operand", OPERANDS)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "fmod", "remainder", "floor_divide"])
+def test_every_operand_gives_what_the_other_form_does(name, operand, dtype, rng):
+    """Without a graph the result lies in the same memory, bit for bit that of a new tensor, one version later."""
+    if (name, operand) == ("sub", "a bool"):
+        pytest.skip("is refused")
+    for target in (lambda x: x[:, :4].clone(), lambda x: x[:, :4].t(), lambda x: x[:, 1:5]):
+        x = target(lucid.tensor(rng.uniform(0.5, 2.0, (4, 6))).to(dtype))
+        other = OPERANDS[operand](x)
+        expected = getattr(lucid, name)(x, other)
+        address, version, array = x.data_ptr(), x._version, x.array
+        assert getattr(x, f"{name}_")(other) is x
+        assert x.array is array
+        assert (x.data_ptr(), x._version, x.dtype) == (address, version + 1, dtype)
+        assert x.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "fmod", "remainder", "floor_divide"])
+def test_operands_that_overlap_the_target(name, rng):
+    """All of the old values are read before one is written, whichever way the rows are shifted."""
+    for mine, others in ((slice(1, None), slice(-1)), (slice(-1), slice(1, None))):
+        rows = lucid.tensor(rng.uniform(0.5, 2.0, (5, 4)))
+        x, other = rows[mine], rows[others]
+        expected = getattr(lucid, name)(x, other).tolist()
+        assert getattr(x, f"{name}_")(other).tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["neg", "exp", "sqrt", "relu", "floor", "sigmoid", "reciprocal"])
+def test_functions_of_one_operand_in_place(name, rng):
+    """They write where they read, whatever the strides."""
+    for target in (lambda x: x, lambda x: x.t(), lambda x: x[::2, 1:]):
+        x = target(lucid.tensor(rng.uniform(0.5, 2.0, (4, 5)).astype(np.float32)))
+        expected, version = getattr(lucid, name)(x).tolist(), x._version
+        assert getattr(x, f"{name}_")() is x
+        assert x.tolist() == expected
+        assert x._version == version + 1
+
+
+def test_settings_count_in_place_too(rng):
+    """An `alpha` is not lost on the way."""
+    array = rng.standard_normal(4)
+    x, y = lucid.tensor(array), lucid.tensor(rng.standard_normal(4))
+    expected = lucid.add(x, y, alpha=2).tolist()
+    assert x.add_(y, alpha=2).tolist() == expected
+    x = lucid.tensor(array)
+    assert x.sub_(x, alpha=3).tolist() == lucid.sub(lucid.tensor(array), lucid.tensor(array), alpha=3).tolist()
+
+
+def test_saved_values_are_kept_before_a_change_without_a_graph():
+    """`allow_mutation_on_saved_tensors` sees it, and backward gets what was saved."""
+    w = lucid.ones(3, requires_grad=True)
+    with lucid.autograd.graph.allow_mutation_on_saved_tensors():
+        y = w * 3
+        total = (y * y).sum()
+        with lucid.no_grad():
+            y.mul_(0.0)
+        total.backward()
+    assert w.grad.tolist() == [18.0] * 3
+
+
+@pytest.mark.parametrize("value", [300, -1, 2**70, 0.5])
+@pytest.mark.parametrize("dtype", [lucid.uint8, lucid.int64], ids=str)
+def test_numbers_beside_integers(dtype, value):
+    """They wrap around, or are refused, as in the form that returns a new tensor."""
+
+    def outcome(act):
+        try:
+            return act().tolist()
+        except (TypeError, OverflowError, RuntimeError) as error:
+            return type(error)
+
+    def changed():
+        return lucid.ones(2, dtype=dtype).add_(value)
+
+    def made():
+        return (lucid.ones(2, dtype=dtype) + value).to(dtype) if value != 0.5 else lucid.ones(2, dtype=dtype).add_(0.25)
+
+    assert outcome(changed) == outcome(made)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+def test_an_operand_of_another_device_is_refused():
+    """As it is where the result is a new tensor."""
+    x = lucid.ones(3, device="cuda:0")
+    with pytest.raises(DeviceError, match="device"):
+        x.add_(lucid.ones(3, device="cuda:1"))
+    assert x.tolist() == [1.0] * 3
+
+
+@pytest.mark.gpu
+def test_a_change_without_a_graph_is_one_launch(rng):
+    """It writes into the tensor itself, and makes no array."""
+    from lucid.cuda.simulator import counters
+
+    if not lucid.backend.gpu.is_simulated():
+        pytest.skip("about simulated devices: they count")
+    x, y = (lucid.tensor(rng.standard_normal((8, 8)), device="cuda") for _ in range(2))
+    for act in (lambda: x.add_(y), lambda: x.mul_(2.0), lambda: x.t().sub_(y), lambda: x.exp_(), lambda: x.add_(x)):
+        act()
+        counters.reset()
+        act()
+        assert (counters.launches, counters.allocations) == (1, 0)
+
+
+def test_a_shared_base_changes_through_a_view(rng):
+    """What another tensor shows of the memory is seen to change, and the version is that of both."""
+    base = lucid.tensor(rng.standard_normal((4, 4)))
+    view = base[1:]
+    before = base.tolist()
+    view.add_(1.0)
+    assert base._version == view._version == 1
+    assert base.tolist() == [before[0], *[[value + 1 for value in row] for row in before[1:]]]
+    wide = lucid.ones(1, 3).expand(2, 3)
+    with pytest.raises(InplaceError, match="expand"):
+        wide.add_(1.0)
+    with pytest.raises(ShapeError, match="broadcast"):
+        base[0].add_(lucid.ones(2, 4))

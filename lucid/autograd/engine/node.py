@@ -197,9 +197,8 @@ class Node:
                     extra = self.extra = Extra()
         return extra
 
-    def keep_stream(self, array: Array) -> None:
-        """Note the stream on which the op has made an array on a device: its backward runs there too."""
-        stream = gpu.current_stream(gpu.device_index(array))
+    def keep_stream(self, stream: Any) -> None:
+        """Note the CuPy stream on which the op has computed: its backward runs there too."""
         if not gpu.is_default(stream):
             self.rare().stream = stream
 

@@ -12,6 +12,7 @@ import numpy as np
 from lucid.autograd.anomaly import note_forward
 from lucid.autograd.engine.node import sequences
 from lucid.autograd.modes.state import thread, unusual
+from lucid.backend import gpu
 
 if TYPE_CHECKING:
     from lucid.autograd.base import Edge
@@ -26,7 +27,7 @@ def attach(node: Node, edges: tuple[Edge | None, ...], array: Array | None) -> N
     node.edges = edges
     node.extra = None
     if type(array) is not ndarray and array is not None:
-        node.keep_stream(array)
+        node.keep_stream(gpu.current_stream(gpu.device_index(array)))
     if unusual and thread.state.anomaly is not None:
         note_forward(node)
     node.sequence = next(sequences)

@@ -29,6 +29,7 @@ from lucid.autograd.recording.short_path import binary, unary
 from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
 from lucid.backend.functions import cupy_functions, with_weak_numbers
+from lucid.cuda.launch.elementwise import Elementwise
 from lucid.errors import DeviceError, LucidError
 
 if TYPE_CHECKING:
@@ -183,7 +184,17 @@ class Primitive:
             out = kernel(*arrays, **settings)
             return general(*arrays, **settings) if out is NotImplemented else out
 
-        return run
+        straight = kernel.straight() if isinstance(kernel, Elementwise) else None
+        if straight is None:
+            return run
+
+        def short(*arrays: Any) -> Any:
+            try:
+                return straight(*arrays)
+            except TypeError:
+                return run(*arrays)
+
+        return short
 
     def positions(self, name: str, count: int) -> tuple[int, ...]:
         """Return the positions of the operands that belong to the input `name`, of `count` operands."""
@@ -233,8 +244,7 @@ class Primitive:
         try:
             if isinstance(first, np.ndarray) or first is None:
                 return thread.state.quiet(self.cpu, *arrays, **settings)
-            with gpu.use_device(gpu.device_index(first)):
-                return self.gpu(*arrays, **settings)
+            return gpu.run_on(first.data.device_id, self.gpu, arrays, settings)
         except LucidError:
             raise
         except ValueError as error:
@@ -271,8 +281,15 @@ class Primitive:
                 raise
             except ValueError as error:
                 raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
-        else:
+        elif kind is None:
             out = self.raw(arrays, settings)
+        else:
+            try:
+                out = gpu.run_on(first.data.device_id, self.gpu, arrays, settings)
+            except LucidError:
+                raise
+            except ValueError as error:
+                raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
         level = state.recording if unusual else PLAIN
         if is_tuple(out):
             return self.finish_several(operands, arrays, edges if needs_grad and level else None, out, settings)
@@ -334,23 +351,18 @@ class Primitive:
         attach(node, tuple(edges), outs[0])
         node.outputs = len(outs)
         saved: list[Any] = []
-        owners: list[Any] = []
         versions: list[Any] = []
         for position in plan.saves:
             operand = operands[position]
             saved.append(arrays[position])
             if isinstance(operand, TensorBase):
-                owners.append(operand)
                 counter = version_of(operand)
                 versions += (counter, counter[0])
-            else:
-                owners.append(None)
-                if hasattr(operand, "shape"):
-                    versions += ([0], 0)  # every saved array has its pair
+            elif hasattr(operand, "shape"):
+                versions += ([0], 0)  # every saved array has its pair
         for output in plan.saves_outs:
             tensor = tensors[output]
             saved.append(tensor.array)
-            owners.append(tensor)
             counter = version_of(tensor)
             versions += (counter, counter[0])
         values: list[Any] = []
@@ -367,6 +379,10 @@ class Primitive:
                 values.append([arrays[p].dtype for p in what])
         node.kept = plan, tuple(saved), tuple(versions), tuple(values)
         if unusual and saved and thread.state.saved_hooks:
+            owners: list[Any] = [
+                x if isinstance(x, TensorBase) else None for x in map(operands.__getitem__, plan.saves)
+            ]
+            owners += [tensors[output] for output in plan.saves_outs]
             # hooks see an output in its position in the graph, and hold nothing that keeps the node
             outputs = range(len(plan.saves), len(saved))
             for k in outputs:

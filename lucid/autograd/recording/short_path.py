@@ -1,20 +1,24 @@
 """The short path: what `Primitive.__call__` does for an op of one or two operands, without its generality.
 
-An op on small tensors costs more for its bookkeeping than for its arithmetic. These callers handle NumPy arrays of one
-floating-point dtype, and Python numbers beside them, in straight-line code and leave the rest to `general`. What binds
-them to NumPy is the class of arrays, their dtypes, the plans, and ``primitive.cpu``, which computes.
+An op on small tensors costs more for its bookkeeping than for its arithmetic. These callers handle arrays of one
+floating-point dtype, and Python numbers beside them, in straight-line code and leave the rest to `general`. The caller
+for NumPy arrays leaves what it does not take to the one for CUDA arrays, which is made once there are any: `Arrays` is
+all in which they differ.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 from lucid.autograd.base import TensorBase, broadcast_error, mark_inference, registered, version_of
 from lucid.autograd.engine.node import sequences
 from lucid.autograd.modes.state import PLAIN, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.views import live_edge
+from lucid.backend import gpu
+from lucid.cuda.launch.elementwise import Elementwise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 
 # Promotion leaves them as they are, beside a Python number too, and no op that has a short path refuses them.
 F32, F64, F16 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)
-ndarray, asarray = np.ndarray, np.asarray
+asarray = np.asarray
 
 # The class of tensors, as `register` has set it: a global costs half of what an attribute of `registered` does.
 Tensor: type[TensorBase] = TensorBase
@@ -41,9 +45,45 @@ def register(tensor: type[TensorBase]) -> None:
 FIRST, SECOND, BOTH, OUT, NUMBER = 1, 2, 3, 4, 8
 
 
+class Arrays(NamedTuple):
+    """The arrays that a caller takes.
+
+    Attributes
+    ----------
+    kind : type
+        Their class.
+    half : numpy.dtype
+        A dtype that it takes beside float32, float64 and float16, or one of these.
+    function : callable
+        Computes on them; it raises TypeError for what is to be left to `general`.
+    stream : callable or None
+        Gives the stream on which a CUDA device was asked to compute.
+    """
+
+    kind: type
+    half: np.dtype[Any]
+    function: Callable[..., Any]
+    stream: Callable[[], Any] | None
+
+
 def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], Any]:
     """Return the caller of an op of one tensor."""
-    cpu = primitive.cpu
+    on_cuda: Callable[[Any], Any] | None = None
+
+    def others(x: Any) -> Any:
+        nonlocal on_cuda
+        if on_cuda is None:
+            if not gpu.is_loaded() or primitive.kernel is None:
+                return general(x)
+            on_cuda = _unary(primitive, general, cuda_arrays(primitive.kernel))
+        return on_cuda(x)
+
+    return _unary(primitive, others, Arrays(np.ndarray, F16, primitive.cpu, None))
+
+
+def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -> Callable[[Any], Any]:
+    ndarray, half, function, current_stream = arrays
+    cuda = current_stream is not None
     node_type: Any = primitive.node_type
     differentiable = bool(primitive.seal())
     plan: Any = None
@@ -55,14 +95,19 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
             return general(x)
         array = x.array
         dtype = array.dtype
-        if type(array) is not ndarray or (dtype is not F32 and dtype is not F64 and dtype is not F16):
+        if type(array) is not ndarray or (
+            dtype is not F32 and dtype is not F64 and dtype is not F16 and dtype is not half
+        ):
             return general(x)
         state = thread.state
         edge = x.edge if x.origin is None or not differentiable else live_edge(x)
         recording = edge is not None and differentiable and (state.recording if unusual else PLAIN)
         if recording and recording != PLAIN:
             return general(x)
-        out = state.quiet(cpu, array)
+        try:
+            out = state.quiet(function, array)
+        except (TypeError, MemoryError):
+            return general(x)
         if type(out) is not ndarray:
             out = asarray(out)
         tensor: Any = Tensor()
@@ -75,9 +120,11 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
             return tensor
         tensor.version = version = [0]
         if plan is None:
-            plan, saves, _ = form(primitive, FIRST)
+            plan, saves, _ = form(primitive, FIRST, cuda=cuda)
         node = node_type()
         node.extra = None
+        if current_stream is not None:
+            node.keep_stream(current_stream())
         node.outputs = 1
         node.edges = (edge,)
         if saves == OUT:
@@ -99,7 +146,22 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
 
 def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """Return the caller of an op of two tensors, or of a tensor and a number."""
-    cpu = primitive.cpu
+    on_cuda: Callable[[Any, Any], Any] | None = None
+
+    def others(a: Any, b: Any) -> Any:
+        nonlocal on_cuda
+        if on_cuda is None:
+            if not gpu.is_loaded() or primitive.kernel is None:
+                return general(a, b)
+            on_cuda = _binary(primitive, general, cuda_arrays(primitive.kernel))
+        return on_cuda(a, b)
+
+    return _binary(primitive, others, Arrays(np.ndarray, F16, primitive.cpu, None))
+
+
+def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -> Callable[[Any, Any], Any]:
+    ndarray, half, function, current_stream = arrays
+    cuda = current_stream is not None
     name = primitive.name
     node_type: Any = primitive.node_type
     differentiable = bool(primitive.seal())
@@ -108,7 +170,9 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     beside_number: list[Any] = [None] * BOTH
 
     def made(forms: list[Any], needed: int) -> tuple[Any, int, int]:
-        forms[needed] = found = form(primitive, needed, number=BOTH - needed if forms is beside_number else 0)
+        forms[needed] = found = form(
+            primitive, needed, number=BOTH - needed if forms is beside_number else 0, cuda=cuda
+        )
         return found
 
     def call(a: Any, b: Any) -> Any:
@@ -128,14 +192,14 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
             if (
                 y.dtype is not dtype
                 or type(x) is not ndarray
-                or (dtype is not F32 and dtype is not F64 and dtype is not F16)
+                or (dtype is not F32 and dtype is not F64 and dtype is not F16 and dtype is not half)
             ):
                 return general(a, b)
             try:
-                out = cpu(x, y)
+                out = function(x, y)
             except ValueError as error:
                 raise broadcast_error(name, x, y) from error
-            except (TypeError, *NumPyComplaints):
+            except (TypeError, MemoryError, *NumPyComplaints):
                 # operands of two devices; or infinities, where NumPy's warnings are turned into errors
                 return general(a, b)
             first = a.edge if a.origin is None or not differentiable else live_edge(a)
@@ -144,11 +208,16 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         else:
             array, number = (x, b) if only is a else (y, a)
             dtype = array.dtype
-            if type(array) is not ndarray or (dtype is not F32 and dtype is not F64 and dtype is not F16):
+            if type(array) is not ndarray or (
+                dtype is not F32 and dtype is not F64 and dtype is not F16 and dtype is not half
+            ):
                 return general(a, b)
             if type(number) is not float and type(number) is not int:
                 return general(a, b)
-            out = thread.state.quiet(cpu, x, y)
+            try:
+                out = thread.state.quiet(function, x, y)
+            except (TypeError, MemoryError):
+                return general(a, b)
             first = only.edge if only.origin is None or not differentiable else live_edge(only)
             second = None
             if only is b:
@@ -174,6 +243,8 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         plan, saves, shapes = forms[needed] or made(forms, needed)
         node = node_type()
         node.extra = None
+        if current_stream is not None:
+            node.keep_stream(current_stream())
         node.outputs = 1
         node.edges = (first, second)
         if not shapes or x.shape == y.shape:
@@ -206,14 +277,32 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     return call
 
 
-def form(primitive: Primitive, needed: int, number: int = 0) -> tuple[Plan | None, int, int]:
+def cuda_arrays(kernel: Callable[..., Any]) -> Arrays:
+    """Return CUDA arrays, and what computes by `kernel` on one or two operands, of which one may be a number."""
+    straight = kernel.straight() if isinstance(kernel, Elementwise) else None
+    ndarray, device = gpu.cupy().ndarray, gpu.current_device
+
+    def function(*operands: Any) -> Any:
+        for operand in operands:
+            if type(operand) is ndarray and gpu.device_index(operand) != device():
+                raise TypeError
+        out = kernel(*operands)
+        if out is NotImplemented:
+            raise TypeError
+        return out
+
+    half = np.dtype(ml_dtypes.bfloat16)
+    return Arrays(ndarray, half, straight or function, gpu.current_stream)
+
+
+def form(primitive: Primitive, needed: int, number: int = 0, *, cuda: bool = False) -> tuple[Plan | None, int, int]:
     """Return the plan of an op whose operands `needed` require grad, what it saves, and whose shapes it keeps.
 
     The operand `number`, if there is one, is no tensor.
     """
     if not needed or not primitive.rules:
         return None, 0, 0
-    plan = primitive.plan(tuple([bool(needed >> p & 1) for p in range(len(primitive.inputs))]))
+    plan = primitive.plan(tuple([bool(needed >> p & 1) for p in range(len(primitive.inputs))]), cuda=cuda)
     if any(kind != "shape" for kind, _ in plan.values) or (plan.values and len(primitive.inputs) == 1):
         raise TypeError(f"{primitive.name}: the short path keeps arrays, and shapes of two operands, only")
     saves = sum(1 << p for p in plan.saves) | (OUT if plan.saves_outs else 0)

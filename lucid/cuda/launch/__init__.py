@@ -1,1 +1,1 @@
-"""How work gets to a CUDA device: kernels, drivers, libraries, and launches that many ops share."""
+"""How work gets to a CUDA device: kernels, drivers, plans, and launches that many ops share."""

@@ -11,7 +11,7 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.cuda.launch.indexing import REMEMBERED, UNITS, bits_of, launch_for, steps_of
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
-from lucid.cuda.launch.signature import constant, packer
+from lucid.cuda.source.signature import constant, packer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.backend import gpu
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel, Launcher
-from lucid.cuda.launch.signature import constant, packer
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.plans import empty
 from lucid.cuda.launch.transposition import transposed
+from lucid.cuda.source.signature import constant, packer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.backend.arrays import Array
 
-__all__ = ["ALL", "BOOL", "INTEGERS", "NUMBERS", "Elementwise", "converted"]
+__all__ = ["ALL", "BOOL", "INTEGERS", "NUMBERS", "Elementwise", "converted", "overlap"]
 
 # Dtypes that a function has kernels for, as C names them.
 BOOL = ("bool",)
@@ -41,8 +42,8 @@ _PYTHON_NUMBERS = frozenset((bool, int, float))
 Form = tuple[tuple[int, ...], tuple[int, ...], int]
 
 
-# A kernel's instance, blocks, threads of a block, and the struct with the layout.
-Launch = tuple[Launcher, int, int, bytes]
+# A kernel's launch, None where there is nothing to do, and the struct with the layout that it takes first.
+Launch = tuple["Callable[..., None] | None", bytes]
 
 
 class Layout(NamedTuple):
@@ -109,8 +110,8 @@ class Elementwise:
     ) -> None:
         self.operands = operands
         self.out = None if out == "T" else _dtype_of(out)
-        # by dtype, shapes and strides: the shape of the output, and the launches for aligned data and for any
-        self.launches: dict[Any, tuple[tuple[int, ...], Launch, Launch]] = {}
+        # by dtype, shapes and strides: shape and dtype of the output, and the launches for aligned data and for any
+        self.launches: dict[Any, tuple[tuple[int, ...], np.dtype[Any], Launch, Launch]] = {}
         self.dtypes = _dtypes_of(dtypes)
         self._functor = functor, out
         self.kernel = Kernel(
@@ -178,30 +179,107 @@ class Elementwise:
         known = self.launches.get(key) or self._prepare(key, operands, out)
         if known is None:
             return NotImplemented
-        shape, aligned, general = known
+        shape, made, aligned, general = known
         if out is None:
-            out = gpu.cupy().empty(shape, self.out or dtype)
+            out = empty(shape, made)
         target = out.data.ptr
-        launcher, grid, block, layout = general if (addresses | target) % VECTOR_BYTES else aligned
-        if grid:
-            launcher(grid, block, layout, target, *values)
+        launch, layout = general if (addresses | target) % VECTOR_BYTES else aligned
+        if launch is not None:
+            launch(layout, target, *values)
         return out
+
+    def straight(self) -> Callable[..., Any] | None:
+        """Return the function of one or two arrays that does what `__call__` does in straight lines; None of others.
+
+        It raises TypeError where there is no kernel for them, and where their device is not the current one. One of two
+        may be a number.
+        """
+        return {"T": self._of_one, "TT": self._of_two}.get(self.operands, lambda: None)()
+
+    def _of_one(self) -> Callable[[Any], Any]:
+        launches, ndarray, device = self.launches, gpu.cupy().ndarray, gpu.cupy().cuda.runtime.getDevice
+
+        def run(x: Any) -> Any:
+            key = x.dtype, None, x.shape, x.strides
+            known = launches.get(key) or self._prepare(key, (x,), None)
+            memory = x.data
+            if known is None or memory.device_id != device():
+                raise TypeError
+            shape, made, aligned, general = known
+            out = ndarray(shape, made)
+            address, target = memory.ptr, out.data.ptr
+            launch, layout = general if (address | target) % VECTOR_BYTES else aligned
+            if launch is not None:
+                launch(layout, target, address, 0)
+            return out
+
+        return run
+
+    def _of_two(self) -> Callable[[Any, Any], Any]:
+        launches, ndarray, device = self.launches, gpu.cupy().ndarray, gpu.cupy().cuda.runtime.getDevice
+
+        def run(x: Any, y: Any) -> Any:
+            if type(x) is type(y) is ndarray:
+                dtype, memory, other = x.dtype, x.data, y.data
+                index = memory.device_id
+                if index != other.device_id or y.dtype is not dtype:
+                    raise TypeError
+                a, b = memory.ptr, other.ptr
+                m = n = 0
+                key = dtype, None, x.shape, x.strides, y.shape, y.strides
+            else:
+                first = type(x) is ndarray
+                array, number = (x, y) if first else (y, x)
+                if type(array) is not ndarray or type(number) not in _PYTHON_NUMBERS:
+                    raise TypeError
+                dtype, memory = array.dtype, array.data
+                if dtype.kind in "biu" and type(number) is float:
+                    raise TypeError
+                index = memory.device_id
+                if first:
+                    a, m, b, n = memory.ptr, 0, 0, number
+                    key = dtype, None, x.shape, x.strides, None
+                else:
+                    a, m, b, n = 0, number, memory.ptr, 0
+                    key = dtype, None, None, y.shape, y.strides
+            if index != device():
+                raise TypeError
+            known = launches.get(key) or self._prepare(key, (x, y), None)
+            if known is None:
+                raise TypeError
+            shape, made, aligned, general = known
+            out = ndarray(shape, made)
+            target = out.data.ptr
+            launch, layout = general if (a | b | target) % VECTOR_BYTES else aligned
+            if launch is not None:
+                launch(layout, target, a, m, b, n)
+            return out
+
+        return run
 
     def _prepare(self, key: tuple[Any, ...], operands: Sequence[Any], out: Any) -> Any:
         """Find the launches for a key and remember them."""
         dtype = key[0]
+        if dtype not in self.dtypes:
+            return None
         width = VECTOR_BYTES // dtype.itemsize
-        plan = plan_of([_form(x) for x in operands], _form(out), (self.out or dtype).itemsize, width)
+        made = self.out or dtype
+        plan = plan_of([_form(x) for x in operands], _form(out), made.itemsize, width)
         if plan.general is None:
             return None
         packed, single = self.instances[dtype]
         aligned, general = (
-            (self.kernel[packed if layout.packed else single], layout.grid, layout.block, layout.parameter)
+            (
+                self.kernel[single if not layout.packed else packed].shaped(layout.grid, layout.block)
+                if layout.grid
+                else None,
+                layout.parameter,
+            )
             for layout in (plan.aligned, plan.general)
         )
         if len(self.launches) >= REMEMBERED:
             self.launches.clear()
-        self.launches[key] = known = (plan.shape, aligned, general)
+        self.launches[key] = known = (plan.shape, made, aligned, general)
         return known
 
 
@@ -321,13 +399,14 @@ def converted(x: Any, dtype: Any, out: Array | None = None) -> Any:
     cast = _CASTS.get(np.dtype(dtype))
     if cast is None:
         return NotImplemented
-    if out is not None and type(x) is type(out) and _overlap(x, out):
+    if out is not None and type(x) is type(out) and overlap(x, out):
         x = cast(x)
     return cast(x, out=out)
 
 
-def _overlap(a: Array, b: Array) -> bool:
-    if a.data.mem is not b.data.mem or not a.size:
+def overlap(a: Array, b: Array) -> bool:
+    """Return whether the memory between the first and the last element of two arrays is partly the same."""
+    if not (a.size and b.size):
         return False
     (a_first, a_last), (b_first, b_last) = _bounds(a), _bounds(b)
     return a_first < b_last and b_first < a_last

@@ -10,7 +10,7 @@ import numpy as np
 
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
-from lucid.cuda.launch.signature import constant, packer
+from lucid.cuda.source.signature import constant, packer
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
 
 if TYPE_CHECKING:

@@ -8,14 +8,16 @@ of a file for one dtype are compiled together; the logger ``lucid.cuda`` says so
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from lucid.backend.locks import new_lock, new_rlock
 from lucid.cuda.launch.driver import CudaDriver
-from lucid.cuda.launch.signature import NUMBERS, source
-from lucid.cuda.launch.sources import joined
+from lucid.cuda.launch.plans import note, recordings
+from lucid.cuda.source.signature import NUMBERS, source
+from lucid.cuda.source.sources import joined
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from ctypes import c_void_p
 
     import numpy as np
+
+    from lucid.cuda.launch.plans import Slot
 
 __all__ = [
     "C_TYPES", "FLOATS", "KERNELS", "VECTOR_BYTES", "Driver", "Kernel", "Launcher", "Unit", "drive", "driver", "load",
@@ -47,6 +51,8 @@ _BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
 _PLAIN_SHARED = 48 << 10
 # Larger numbers would lose their upper bits on the way to the driver.
 _MOST_BLOCKS, _MOST_BESIDE = 2**31 - 1, 65_535
+# Launch shapes that a kernel remembers before it begins anew.
+_MOST_SHAPES = 1024
 
 
 class Unit(NamedTuple):
@@ -110,6 +116,49 @@ def driver() -> Driver:
         return _driver
 
 
+class Parameters:
+    """The parameters of a launch as they lie in memory, in one buffer that the driver reads before a launch returns.
+
+    Attributes
+    ----------
+    pack_into : callable
+        ``pack_into(buffer, 0, *values)``.
+    buffer, extra : ctypes arrays
+        The memory, of whole words, and what tells the driver of it.
+    pointers : dict of int to int
+        Where in the memory those of the values lie that are pointers, by their position.
+    lock : lock
+        To be held from packing to the end of the launch.
+    """
+
+    __slots__ = ("buffer", "extra", "lock", "pack_into", "pointers", "size")
+
+    def __init__(self, codes: str) -> None:
+        packer = struct.Struct(f"@{codes}")
+        self.pack_into = packer.pack_into
+        self.buffer = ctypes.create_string_buffer(max(-(-packer.size // 8) * 8, 8))
+        self.size = ctypes.c_size_t(packer.size)
+        self.extra = (ctypes.c_void_p * 5)(
+            _BUFFER_POINTER, ctypes.addressof(self.buffer), _BUFFER_SIZE, ctypes.addressof(self.size), _END
+        )
+        self.pointers = pointers_in(codes)
+        self.lock = new_lock()
+
+
+@cache
+def pointers_in(codes: str) -> dict[int, int]:
+    """Return where pointers lie among the parameters of a signature, by their position among the values."""
+    found: dict[int, int] = {}
+    before, position = "@", 0
+    for count, kind in re.findall(r"(\d*)([A-Za-z?])", codes):
+        for _ in range(int(count or 1) if kind not in "sx" else 1):
+            before += f"{count}{kind}" if kind in "sx" else kind
+            if kind == "P":
+                found[position] = struct.calcsize(before) - struct.calcsize("P")
+            position += kind != "x"
+    return found
+
+
 class Launcher:
     """One instance of a kernel.
 
@@ -123,22 +172,15 @@ class Launcher:
         Gives the handle on the current device of the kernel of a C++ name, compiling if need be.
     """
 
-    __slots__ = ("_buffer", "_codes", "_extra", "_find", "_handles", "_lock", "_pack", "_size", "name")
+    __slots__ = ("_codes", "_find", "_handles", "_parameters", "_shapes", "name")
 
     def __init__(self, name: str, signature: str, find: Callable[[str], c_void_p]) -> None:
         self.name = name
         self._codes = signature
         self._find = find
         self._handles: dict[int, c_void_p] = {}
-        packer = struct.Struct(f"@{signature}")
-        self._pack = packer.pack_into
-        self._buffer = ctypes.create_string_buffer(max(packer.size, 1))
-        self._size = ctypes.c_size_t(packer.size)
-        self._extra = (ctypes.c_void_p * 5)(
-            _BUFFER_POINTER, ctypes.addressof(self._buffer), _BUFFER_SIZE, ctypes.addressof(self._size), _END
-        )
-        # One buffer for all threads: it is read before the launch returns.
-        self._lock = new_lock()
+        self._shapes: dict[tuple[Extent, Extent, int], Callable[..., None]] = {}
+        self._parameters = Parameters(signature)
 
     def __call__(self, grid: Extent, block: Extent, *values: Any, shared: int = 0) -> None:
         """Queue the kernel on the current stream.
@@ -157,13 +199,16 @@ class Launcher:
         KernelError
             If the launch is refused; on the simulated device also if the kernel does what it may not.
         """
-        runs = _driver or driver()
-        device = runs.device()
-        handle = self._handles.get(device)
-        if handle is None:
-            handle = self._handles[device] = self._find(self.name)
-        if shared > _PLAIN_SHARED:
-            runs.allow_shared(handle, shared)
+        (self._shapes.get((grid, block, shared)) or self.shaped(grid, block, shared=shared))(*values)
+
+    def shaped(self, grid: Extent, block: Extent, *, shared: int = 0) -> Callable[..., None]:
+        """Return the launch of this shape, to be called with the values: what can be checked once is.
+
+        Raises
+        ------
+        KernelError
+            If a grid has no room for so many blocks.
+        """
         gx, gy, gz = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
         bx, by, bz = (block, 1, 1) if isinstance(block, int) else (*block, 1, 1)[:3]
         if gx > _MOST_BLOCKS or gy > _MOST_BESIDE or gz > _MOST_BESIDE:
@@ -171,22 +216,64 @@ class Launcher:
                 f"launch of {self.name}: {gx:,} x {gy:,} x {gz:,} blocks, and a grid has at most {_MOST_BLOCKS:,} "
                 f"along x and {_MOST_BESIDE:,} along y and z"
             )
-        call = handle, gx, gy, gz, bx, by, bz, shared, runs.stream(), None, self._extra
-        with self._lock:
-            try:
-                self._pack(self._buffer, 0, *values)
-            except struct.error as error:
-                raise KernelError(f"{self.name} takes parameters of types {self._codes!r}: {error}") from error
-            code = runs.launch(*call)
+        handles, own = self._handles, self._parameters
+        lock, pack, buffer, extra = own.lock, own.pack_into, own.buffer, own.extra
+
+        def found() -> c_void_p:
+            # before a lock is taken: to compile takes long, and logs
+            runs = _driver or driver()
+            handle = handles.get(runs.device())
+            if handle is None:
+                handle = handles[runs.device()] = self._find(self.name)
+            if shared > _PLAIN_SHARED:
+                runs.allow_shared(handle, shared)
+            return handle
+
+        def send(handle: c_void_p, extra: ctypes.Array[c_void_p]) -> None:
+            runs = _driver or driver()
+            code = runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream(), None, extra)
             if code and runs.recovers(code):
-                code = runs.launch(*call)
-            if code == 0:
+                code = runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream(), None, extra)
+            if not code:
                 return
             words = runs.failure(code)
-        if min(gx, gy, gz, bx, by, bz) < 1:
-            words += "; a launch has at least one block and one thread"
-        size = f"grid {(gx, gy, gz)}, block {(bx, by, bz)}" + (f", {shared} bytes of shared memory" if shared else "")
-        raise KernelError(f"launch of {self.name}, {size}: {words}")
+            if min(gx, gy, gz, bx, by, bz) < 1:
+                words += "; a launch has at least one block and one thread"
+            more = f", {shared} bytes of shared memory" if shared else ""
+            raise KernelError(f"launch of {self.name}, grid {(gx, gy, gz)}, block {(bx, by, bz)}{more}: {words}")
+
+        def launch(*values: Any) -> None:
+            handle = found()
+            with lock:
+                try:
+                    pack(buffer, 0, *values)
+                except struct.error as error:
+                    raise KernelError(f"{self.name} takes parameters of types {self._codes!r}: {error}") from error
+                send(handle, extra)
+            if recordings:
+                note(values, own.pointers, bind)
+
+        def bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[list[int]], None]:
+            # parameters of its own, in which only addresses change
+            bound = Parameters(self._codes)
+            bound.pack_into(bound.buffer, 0, *values)
+            words = memoryview(bound.buffer).cast("B").cast("Q")
+            places = [(bound.pointers[position] // 8, number, offset) for position, number, offset in slots]
+
+            def again(addresses: list[int]) -> None:
+                handle = found()
+                with bound.lock:
+                    for place, number, offset in places:
+                        words[place] = addresses[number] + offset
+                    # all of `bound` has to live: what the driver reads holds addresses of it
+                    send(handle, bound.extra)
+
+            return again
+
+        if len(self._shapes) >= _MOST_SHAPES:
+            self._shapes.clear()
+        self._shapes[grid, block, shared] = launch
+        return launch
 
     def __repr__(self) -> str:
         return f"Launcher({self.name!r})"
@@ -206,7 +293,7 @@ class Kernel:
         ``()`` stands for a kernel that is no template. Of many instances a function that gives them, when they are
         first asked for.
     packed : tuple of str
-        Structs that a launch gets as bytes, which :func:`lucid.cuda.launch.signature.packer` made before, for many
+        Structs that a launch gets as bytes, which :func:`lucid.cuda.source.signature.packer` made before, for many
         launches. The members of other structs that are passed by value are values of their own.
 
     Notes

@@ -17,7 +17,7 @@ import numpy as np
 
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
-from lucid.cuda.launch.signature import constant
+from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
-from lucid.cuda.launch.signature import constant
+from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array

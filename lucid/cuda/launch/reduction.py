@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
-from lucid.cuda.launch.signature import constant
+from lucid.cuda.launch.plans import empty, planned
+from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -147,11 +147,11 @@ class Reduction:
         plan = plan_of(x.shape, x.strides, itemsize, dim, address % VECTOR_BYTES == 0, self.ordered)
         if plan is None:
             return NotImplemented
-        out = gpu.cupy().empty(result_shape(x.shape, dim, keepdim), dtype)
+        out = empty(result_shape(x.shape, dim, keepdim), dtype)
         if not plan.rows:
             return out
         across, chunks = plan.grid
-        partial = gpu.cupy().empty(plan.rows * chunks * size, np.uint8) if chunks > 1 else None
+        partial = empty(plan.rows * chunks * size, np.uint8) if chunks > 1 else None
         kernel = self.rows if plan.by_rows else self.columns
         kernel[instance](
             (across, chunks, 1), (*plan.block, 1),
@@ -308,6 +308,7 @@ LARGEST = Reduction("reduction", "LargestOver", total_bytes, C_TYPES.values())
 SMALLEST = Reduction("reduction", "SmallestOver", total_bytes, C_TYPES.values())
 
 
+@planned
 def reduced_as(op: Reduction, x: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any, setting: float = 1.0) -> Any:
     """Return what an op that writes any dtype gives as `dtype`; NotImplemented if there is no kernel for it."""
     code = dtype_code(dtype)

@@ -10,7 +10,7 @@ from lucid.backend import gpu
 from lucid.cuda.launch.indexing import MAX_BLOCKS, REMEMBERED, UNITS
 from lucid.cuda.launch.kernels import Kernel
 from lucid.cuda.launch.reduction import merged_axes
-from lucid.cuda.launch.signature import constant
+from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array

@@ -17,8 +17,9 @@ CUBLAS_WORKSPACE_CONFIG=:4096:8 before the first product.
 
 from __future__ import annotations
 
+import functools
 import itertools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -26,7 +27,14 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.backends.cuda import matmul as settings
 from lucid.cuda.launch import product
+from lucid.cuda.launch.elementwise import converted
+from lucid.cuda.launch.plans import empty, not_planned, note, planned, recordings
 from lucid.errors import ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.cuda.launch.plans import Slot
 
 Array = Any
 
@@ -38,6 +46,7 @@ FORMS: dict[np.dtype[Any], tuple[int, int, type[np.floating[Any]]]] = {
     np.dtype(np.float32): (0, COMPUTE_32F, np.float32),
     np.dtype(np.float64): (1, COMPUTE_64F, np.float64),
 }
+HALVES = {FORMS[dtype][0] for dtype in FORMS if dtype.itemsize == 2}
 DEFAULT_ALGORITHM = -1
 # A flag of the math mode: parts of a sum are added in the compute type, not in that of the output.
 FULL_SUMS = 16
@@ -78,7 +87,13 @@ def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: f
     ShapeError
         If a matrix has more than 2^31 - 1 rows or columns, or a stack so many matrices: cuBLAS counts them in 32 bits.
     """
+    return _planned(a, b, out, alpha=alpha, beta=beta, tf32=settings.allow_tf32)
+
+
+@planned
+def _planned(a: Array, b: Array, out: Array, *, alpha: float, beta: float, tf32: bool) -> Array:
     if a.dtype not in FORMS or a.dtype != b.dtype:
+        not_planned()
         return gpu.cupy().matmul(a, b)
     left = a if a.ndim > 1 else a[None]
     right = b if b.ndim > 1 else b[:, None]
@@ -88,18 +103,20 @@ def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: f
     stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2]) if a.ndim > 2 or b.ndim > 2 else ()
     if out is None:
         shape = (*stack, *((rows,) if a.ndim > 1 else ()), *((columns,) if b.ndim > 1 else ()))
-        out = gpu.cupy().empty(shape, a.dtype)
+        out = empty(shape, a.dtype)
     if not out.size:
         return out
     if inner:
         loops = _loops(left, right, stack, rows * columns)
         dense = len(loops) == 1 and _lines(left) is not None and _lines(right) is not None
         if dense or not product.multiply(left, right, out, loops, alpha, beta):
-            _multiply(_readable(left), _readable(right), out, stack, (rows, inner, columns), alpha, beta)
-    elif beta:
-        out *= beta
+            _multiply(_readable(left), _readable(right), out, stack, (rows, inner, columns), alpha, beta, tf32)
     else:
-        out.fill(0)
+        not_planned()
+        if beta:
+            out *= beta
+        else:
+            out.fill(0)
     return out
 
 
@@ -124,10 +141,17 @@ def added_product(x: Array | None, a: Array, b: Array, *, alpha: float = 1.0, be
         return NotImplemented
     if x is None or not beta:
         return matmul(a, b, alpha=alpha)
+    return _planned_sum(x, a, b, alpha=alpha, beta=beta, tf32=settings.allow_tf32)
+
+
+@planned
+def _planned_sum(x: Array, a: Array, b: Array, *, alpha: float, beta: float, tf32: bool) -> Array:
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    out = gpu.cupy().empty((*stack, *a.shape[-2:-1], b.shape[-1]), a.dtype)
-    out[...] = x
-    return matmul(a, b, out, alpha=alpha, beta=beta)
+    out = empty((*stack, *a.shape[-2:-1], b.shape[-1]), a.dtype)
+    if converted(x, a.dtype, out) is NotImplemented:
+        not_planned()
+        out[...] = x
+    return _planned(a, b, out, alpha=alpha, beta=beta, tf32=tf32)
 
 
 def _readable(x: Array) -> Array:
@@ -147,8 +171,9 @@ def _lines(x: Array) -> tuple[bool, int] | None:
 
 
 def _multiply(
-    a: Array, b: Array, out: Array, stack: tuple[int, ...], sizes: tuple[int, int, int], alpha: float, beta: float
-) -> None:
+    a: Array, b: Array, out: Array, stack: tuple[int, ...], sizes: tuple[int, int, int], alpha: float, beta: float,
+    tf32: bool,
+) -> None:  # fmt: skip
     """Write the product of stacks of readable matrices."""
     rows, inner, columns = sizes
     loops = _loops(a, b, stack, rows * columns)
@@ -171,31 +196,60 @@ def _multiply(
         )
     number, compute, factor = FORMS[a.dtype]
     made = FORMS[out.dtype][0]
-    if compute == COMPUTE_32F and settings.allow_tf32 and a.dtype == np.float32:
+    if compute == COMPUTE_32F and tf32 and a.dtype == np.float32:
         compute = COMPUTE_32F_FAST_TF32
-    cublas = gpu.part("cupy_backends.cuda.libs.cublas")
-    handle = gpu.cupy().cuda.device.get_cublas_handle()
     alpha_at, beta_at = _factor(alpha, factor), _factor(beta, factor)
     a_at, b_at, out_at = a.data.ptr, b.data.ptr, out.data.ptr
-    mode = cublas.getMathMode(handle) if out.itemsize == 2 else FULL_SUMS
-    if not mode & FULL_SUMS:
-        cublas.setMathMode(handle, mode | FULL_SUMS)
+    for indices in itertools.product(*[range(loop[0]) for loop in loops]):
+        a_skip, b_skip, out_skip = (
+            x.itemsize * sum(index * loop[k] for index, loop in zip(indices, loops, strict=True))
+            for k, x in enumerate((a, b, out), 1)
+        )
+        # cuBLAS counts by columns: its matrices are the transposes of ours, and the product's is b.T @ a.T
+        _call(
+            b_at + b_skip, a_at + a_skip, out_at + out_skip, alpha_at, beta_at,
+            (int(b_by_columns), int(a_by_columns), columns, rows, inner),
+            (number, b_line, b_step), (number, a_line, a_step),
+            (made, columns, out_step, count, compute, DEFAULT_ALGORITHM),
+        )  # fmt: skip
+
+
+def _call(
+    b: int, a: int, out: int, alpha: Factor, beta: Factor, problem: tuple[int, ...], form_b: tuple[int, ...],
+    form_a: tuple[int, ...], rest: tuple[int, ...],
+) -> None:  # fmt: skip
+    """Call cuBLAS on the current device and stream, with the addresses first."""
+    if recordings:
+        note((b, a, out, alpha, beta, problem, form_b, form_a, rest), (0, 1, 2), _bind)
+    cublas = _cublas()
+    handle = gpu.cupy().cuda.device.get_cublas_handle()
+    # of half types alone are parts of a sum added in their own precision, unless the mode says otherwise
+    mode = cublas.getMathMode(handle) if rest[0] in HALVES else FULL_SUMS
+    if mode & FULL_SUMS:
+        cublas.gemmStridedBatchedEx(handle, *problem, alpha.address, b, *form_b, a, *form_a, beta.address, out, *rest)
+        return
+    cublas.setMathMode(handle, mode | FULL_SUMS)
     try:
-        for indices in itertools.product(*[range(loop[0]) for loop in loops]):
-            a_skip, b_skip, out_skip = (
-                x.itemsize * sum(index * loop[k] for index, loop in zip(indices, loops, strict=True))
-                for k, x in enumerate((a, b, out), 1)
-            )
-            # cuBLAS counts by columns: its matrices are the transposes of ours, and the product's is b.T @ a.T
-            cublas.gemmStridedBatchedEx(
-                handle, int(b_by_columns), int(a_by_columns), columns, rows, inner,
-                alpha_at.address, b_at + b_skip, number, b_line, b_step, a_at + a_skip, number, a_line, a_step,
-                beta_at.address, out_at + out_skip, made, columns, out_step, count, compute, DEFAULT_ALGORITHM,
-            )  # fmt: skip
+        cublas.gemmStridedBatchedEx(handle, *problem, alpha.address, b, *form_b, a, *form_a, beta.address, out, *rest)
     finally:
         # the handle is CuPy's, too
-        if not mode & FULL_SUMS:
-            cublas.setMathMode(handle, mode)
+        cublas.setMathMode(handle, mode)
+
+
+def _bind(values: tuple[Any, ...], slots: tuple[Slot, ...]) -> Callable[[list[int]], None]:
+    """Return the same call with other addresses."""
+    (_, b, b_skip), (_, a, a_skip), (_, out, out_skip) = slots
+    rest = values[3:]
+
+    def again(addresses: list[int]) -> None:
+        _call(addresses[b] + b_skip, addresses[a] + a_skip, addresses[out] + out_skip, *rest)
+
+    return again
+
+
+@functools.cache
+def _cublas() -> Any:
+    return gpu.part("cupy_backends.cuda.libs.cublas")
 
 
 def _loops(a: Array, b: Array, stack: tuple[int, ...], size: int) -> list[product.Loop]:

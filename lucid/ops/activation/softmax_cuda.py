@@ -6,8 +6,8 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.reduction import (
     BLOCK,
     merged_axes,
@@ -16,7 +16,7 @@ from lucid.cuda.launch.reduction import (
     too_many,
     total_bytes,
 )
-from lucid.cuda.launch.signature import constant
+from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -88,13 +88,14 @@ def plan_of(
     return RowsPlan(packed_axes(kept), lines, length, stride, inner, held, int(vectors), grid, block)
 
 
+@planned
 def softmax(x: Array, dim: int, *, logarithm: bool) -> Any:
     """Return softmax along `dim`, or its logarithm; NotImplemented where there is no kernel."""
     name = C_TYPES.get(x.dtype)
     plan = plan_of(x.shape, x.strides, x.dtype.itemsize, dim, x.data.ptr % VECTOR_BYTES == 0)
     if name not in FLOATS or plan is None:
         return NotImplemented
-    y = gpu.cupy().empty(x.shape, x.dtype)
+    y = empty(x.shape, x.dtype)
     if not y.size:
         return y
     if plan.held:
@@ -111,6 +112,7 @@ def softmax(x: Array, dim: int, *, logarithm: bool) -> Any:
     return y
 
 
+@planned
 def softmax_grad(grad: Array, y: Array, dim: int, *, logarithm: bool) -> Any:
     """Return the gradient of :func:`softmax`, whose output is `y`; NotImplemented where there is no kernel."""
     name = C_TYPES.get(y.dtype)
@@ -118,7 +120,7 @@ def softmax_grad(grad: Array, y: Array, dim: int, *, logarithm: bool) -> Any:
     plan = plan_of(grad.shape, grad.strides, y.dtype.itemsize, dim, aligned)
     if name not in FLOATS or plan is None or grad.dtype != y.dtype or not y.flags.c_contiguous:
         return NotImplemented
-    out = gpu.cupy().empty(y.shape, y.dtype)
+    out = empty(y.shape, y.dtype)
     if not y.size:
         return out
     if plan.held:

@@ -15,8 +15,8 @@ import numpy as np
 
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
-from lucid.cuda.launch.signature import constant
 from lucid.cuda.libraries import blas, cudnn_attention
+from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array

@@ -10,6 +10,7 @@ import numpy as np
 
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.plans import empty
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -166,7 +167,7 @@ def moments(name: str, part: Cut, sizes: tuple[int, int, int], mean: Array, vari
     samples, channels, pixels = sizes
     vec = vec_of(pixels, part)
     grid, block = _channel_launch(sizes, part.strides, vec)
-    parts = gpu.cupy().empty((grid[1], channels, 3), mean.dtype)
+    parts = empty((grid[1], channels, 3), mean.dtype)
     size = 3 * mean.dtype.itemsize
     launch = _channel_moments[name, str(vec)]
     launch(
@@ -200,7 +201,7 @@ def channel_sums(
     samples, channels, pixels = sizes
     vec = vec_of(pixels, grad, x)
     grid, block = _channel_launch(sizes, x.strides, vec)
-    parts = gpu.cupy().empty((grid[1], channels, 2), to_bias.dtype)
+    parts = empty((grid[1], channels, 2), to_bias.dtype)
     item = parts.dtype.itemsize
     launch = _channel_sums[name, str(vec)]
     launch(
@@ -233,9 +234,8 @@ def channels_grad(
     samples, channels, pixels = whole
     if to_x.size:
         # that of x needs both sums
-        xp = gpu.cupy()
-        to_weight = to_weight if to_weight.size else xp.empty(channels, to_weight.dtype)
-        to_bias = to_bias if to_bias.size else xp.empty(channels, to_bias.dtype)
+        to_weight = to_weight if to_weight.size else empty(channels, to_weight.dtype)
+        to_bias = to_bias if to_bias.size else empty(channels, to_bias.dtype)
     channel_sums(names[0], grads, values, whole, stats, to_weight, to_bias, 0, 1, eps)
     if to_x.size:
         vec = vec_of(pixels, grads, values)
@@ -266,7 +266,7 @@ def rescale(
     if known is None:
         return NotImplemented
     names, cuts = known
-    out = gpu.cupy().empty(x.shape, x.dtype)
+    out = empty(x.shape, x.dtype)
     weight, bias = side_by_side(weight), side_by_side(bias)
     apply(names, cut(x, cuts), sizes_of(x.shape, cuts), mean, variance, weight, bias, out, eps)
     return out
@@ -278,7 +278,7 @@ def rescale_grad(grad: Array, variance: Array, weight: Array | None, eps: float,
     if known is None:
         return NotImplemented
     names, cuts = known
-    out = gpu.cupy().empty(grad.shape, grad.dtype)
+    out = empty(grad.shape, grad.dtype)
     apply(names, cut(grad, cuts), sizes_of(grad.shape, cuts), None, variance, side_by_side(weight), None, out, eps)
     return out
 
@@ -292,7 +292,7 @@ def rescale_weight_grad(
     if known is None or grad.dtype != x.dtype:
         return NotImplemented
     names, cuts = known
-    out, unused = gpu.cupy().empty(weight_shape, real_of(x)), gpu.cupy().empty(0, real_of(x))
+    out, unused = empty(weight_shape, real_of(x)), empty(0, real_of(x))
     sizes, stats = sizes_of(x.shape, cuts), (mean, variance)
     channel_sums(names[0], cut(grad, cuts), cut(x, cuts), sizes, stats, out, unused, 0, 1, eps)
     return out

@@ -6,9 +6,9 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.backend import gpu
 from lucid.cuda.launch.kernels import Kernel
-from lucid.cuda.launch.signature import constant
+from lucid.cuda.launch.plans import empty, planned
+from lucid.cuda.source.signature import constant
 from lucid.ops.layers.batch_normalisation_cuda import (
     BLOCKS,
     REMEMBERED,
@@ -152,7 +152,7 @@ def _rows_grad(
             )
     elif columns or wanted:
         blocks = min(-(-rows // block[1]), BLOCKS if columns else 2**31 - 1)
-        parts = gpu.cupy().empty((2, blocks, length) if columns else 0, real_of(x))
+        parts = empty((2, blocks, length) if columns else 0, real_of(x))
         sums = _two(parts, to_weight, to_bias, blocks * length)
         shared = block[0] * block[1] * vec * parts.dtype.itemsize if columns else 0
         launch = _rows_backward[(*names, str(vec), "true" if columns else "false")]
@@ -171,6 +171,7 @@ def _two(parts: Array, first: Array, second: Array, step: int) -> tuple[int, int
     return start if first.size else 0, start + step * parts.dtype.itemsize if second.size else 0
 
 
+@planned
 def normalise(
     x: Array, weight: Array | None, bias: Array | None, *, dim: tuple[int, ...], eps: float, center: bool,
     broadcast: tuple[int, ...],
@@ -182,12 +183,11 @@ def normalise(
         return NotImplemented
     if problem.by_channel and not center:
         return NotImplemented
-    xp = gpu.cupy()
     real = real_of(x)
     out, mean, variance = (
-        xp.empty(x.shape, x.dtype),
-        xp.empty(problem.statistics, real),
-        xp.empty(problem.statistics, real),
+        empty(x.shape, x.dtype),
+        empty(problem.statistics, real),
+        empty(problem.statistics, real),
     )
     weight, bias = side_by_side(weight), side_by_side(bias)
     if problem.by_channel:
@@ -199,6 +199,7 @@ def normalise(
     return out, mean, variance
 
 
+@planned
 def normalise_grad(
     grad: Array, x: Array, weight: Array | None, mean: Array, variance: Array, *, dim: tuple[int, ...], eps: float,
     center: bool, broadcast: tuple[int, ...], wants: tuple[bool, ...],
@@ -211,11 +212,10 @@ def normalise_grad(
     problem = problem_of(x.shape, dim, broadcast)
     if names is None or problem is None or not x.size or problem.sizes[2] > MAX_LENGTH or grad.dtype != x.dtype:
         return NotImplemented
-    xp = gpu.cupy()
     outs = (
-        xp.empty(x.shape if wants[0] else 0, x.dtype),
-        xp.empty(broadcast if wants[1] else 0, real_of(x)),
-        xp.empty(broadcast if wants[2] else 0, real_of(x)),
+        empty(x.shape if wants[0] else 0, x.dtype),
+        empty(broadcast if wants[1] else 0, real_of(x)),
+        empty(broadcast if wants[2] else 0, real_of(x)),
     )
     weight, stats = side_by_side(weight), (mean, variance)
     if problem.by_channel:

@@ -17,10 +17,11 @@ import lucid
 from lucid.backend import dtype as dtypes
 from lucid.backend import gpu
 from lucid.cuda.launch import driver as cuda_driver
-from lucid.cuda.launch import kernels, sources
+from lucid.cuda.launch import kernels
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel, Launcher, Unit
-from lucid.cuda.launch.signature import Source
 from lucid.cuda.simulator.builder import build
+from lucid.cuda.source import sources
+from lucid.cuda.source.signature import Source
 from lucid.errors import DeviceError, DtypeError, KernelError
 
 
@@ -48,7 +49,7 @@ def test_folder(tmp_path, monkeypatch):
     assert (sources.folder() / "lucid.cuh").is_file()
     package = tmp_path / "lucid"
     (package / "cuda").mkdir(parents=True)
-    monkeypatch.setattr(sources, "__file__", str(package / "cuda" / "launch" / "sources.py"))
+    monkeypatch.setattr(sources, "__file__", str(package / "cuda" / "source" / "sources.py"))
     find = sources.folder.__wrapped__
     (tmp_path / "kernels").mkdir()
     (package / "kernels").mkdir()

@@ -6,7 +6,7 @@ import pytest
 
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.kernels import Launcher, Unit
-from lucid.cuda.launch.sources import paste
+from lucid.cuda.source.sources import paste
 from lucid.errors import KernelError
 
 SEEDS = 0, 1, 2, 3

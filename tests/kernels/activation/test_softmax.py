@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.autograd.recording.namespace import PRIMITIVES
-from lucid.cuda.launch.signature import constant
+from lucid.cuda.source.signature import constant
 from tests.kernels.layouts import LAYOUTS
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 

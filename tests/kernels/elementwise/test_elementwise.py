@@ -10,7 +10,7 @@ import pytest
 
 import lucid
 from lucid.cuda.launch.elementwise import plan_of
-from lucid.cuda.launch.signature import constant
+from lucid.cuda.source.signature import constant
 from tests.gradients import numbers
 
 MAX_DIMS = constant("elementwise.cuh", "MAX_DIMS")

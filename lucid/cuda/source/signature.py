@@ -2,7 +2,7 @@
 
 All of it is read where it stands, when it is first asked for, so that nothing is typed in Python once more. Read are
 numbers, pointers, arrays and structs of these; templates of structs, with explicit specialisations; aliases; and
-constants of whole numbers. Anything else is an error; ``tests/cuda/launch/test_signature.py`` compares with compilers.
+constants of whole numbers. Anything else is an error; ``tests/cuda/source/test_signature.py`` compares with compilers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from lucid.cuda.launch.sources import files, joined, named
+from lucid.cuda.source.sources import files, joined, named
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 
 import lucid
 from lucid.cuda.compiler import Module
-from lucid.cuda.launch import sources
 from lucid.cuda.simulator.compilation import source_for_host
+from lucid.cuda.source import sources
 from lucid.errors import KernelError
 from tests.cuda.simulator.launching import launcher, refused
 

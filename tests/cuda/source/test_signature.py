@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
-from lucid.cuda.launch import sources
 from lucid.cuda.launch.kernels import KERNELS, VECTOR_BYTES
-from lucid.cuda.launch.signature import NUMBERS, Source, constant, packer, source
 from lucid.cuda.simulator.compilation import FOLDER, source_for_host
+from lucid.cuda.source import sources
+from lucid.cuda.source.signature import NUMBERS, Source, constant, packer, source
 from lucid.errors import KernelError
 from tests.kernels.assertions import asserted, assertions, of_struct
 

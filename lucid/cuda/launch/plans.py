@@ -1,0 +1,233 @@
+"""Launch plans: what a launcher did for arrays of one form, done again for others of that form without asking it.
+
+A launcher looks at dtypes, shapes, strides and alignment, chooses kernels, grids and layouts, makes outputs, and
+launches. All of it is the same for the next arrays of that form but the addresses. So the first call is noted: the
+arrays that were made, by `empty`, and the launches with their values, of which those that are pointers are noted as
+"the third array, and so many bytes on". Later calls make such arrays, fill the addresses in, and launch.
+
+A launcher may be `planned` if it does nothing to arrays but by launches, and looks at nothing but its arguments: no
+values, switches or random numbers. What holds an address that no array explains, as of a copy that CuPy made, is not
+planned, but asked each time.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
+
+from lucid.backend import gpu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    import numpy as np
+
+    from lucid.backend.arrays import Array
+
+__all__ = ["Plan", "Slot", "empty", "not_planned", "note", "planned", "recordings"]
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+# Plans that a launcher remembers before it begins anew.
+REMEMBERED = 1024
+# Arrays are aligned to this or to less.
+ALIGNMENT = 16
+
+Slot = tuple[int, int, int]
+"""A value that is an address: its position among the values, the number of the array, bytes from its first."""
+Bind: TypeAlias = "Callable[[tuple[Any, ...], tuple[Slot, ...]], Callable[[list[int]], None]]"
+
+
+class Plan(NamedTuple):
+    """What is done for arrays of one form.
+
+    Attributes
+    ----------
+    made : tuple of (shape, dtype)
+        The arrays that are made, numbered after those given.
+    steps : tuple of callable
+        The launches, called with the addresses of all arrays.
+    result : int or tuple of int
+        Which arrays come out; None for None.
+    """
+
+    made: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
+    steps: tuple[Callable[[list[int]], None], ...]
+    result: Any
+
+    def run(self, given: list[Any], addresses: list[int], ndarray: type[Any]) -> Any:
+        """Return the results for arrays that lie at these addresses."""
+        arrays = given
+        for shape, dtype in self.made:
+            array = ndarray(shape, dtype)
+            arrays.append(array)
+            addresses.append(array.data.ptr)
+        for step in self.steps:
+            step(addresses)
+        result = self.result
+        if type(result) is int:
+            return arrays[result]
+        return tuple([None if number is None else arrays[number] for number in result])
+
+
+class NotPlannedError(Exception):
+    """What a launcher did cannot be done again from a note."""
+
+
+class Recording:
+    """What a launcher does, noted while it does it."""
+
+    def __init__(self, given: Sequence[Array]) -> None:
+        self.arrays: list[Array] = list(given)
+        self.made: list[tuple[tuple[int, ...], Any]] = []
+        self.steps: list[Callable[[list[int]], None]] = []
+        self.broken = False
+
+    def plan(self, result: Array | tuple[Array | None, ...]) -> Plan | None:
+        """Return the plan of what was noted, None if it holds what no plan can."""
+        try:
+            if isinstance(result, tuple):
+                numbers: Any = tuple([self.number(array) for array in cast("tuple[Any, ...]", result)])
+            else:
+                numbers = self.number(result)
+        except NotPlannedError:
+            return None
+        return None if self.broken else Plan(tuple(self.made), tuple(self.steps), numbers)
+
+    def number(self, array: Array | None) -> int | None:
+        """Return which of the arrays this is."""
+        if array is None:
+            return None
+        for number, known in enumerate(self.arrays):
+            if known is array:
+                return number
+        raise NotPlannedError
+
+    def slot(self, position: int, address: int) -> Slot:
+        """Return which array an address lies in, and where."""
+        found = [
+            (position, number, address - array.data.ptr)
+            for number, array in enumerate(self.arrays)
+            if array.size and _lies_in(address, array)
+        ]
+        if len(found) != 1:
+            # of nobody known, or of operands that overlap, which others of the form may not
+            raise NotPlannedError
+        return found[0]
+
+    def note(self, values: tuple[Any, ...], pointers: Collection[int], bind: Bind) -> None:
+        """Note a launch; see `note`."""
+        try:
+            slots = tuple([self.slot(position, values[position]) for position in pointers if values[position]])
+            for position, value in enumerate(values):
+                if position not in pointers:
+                    self.check(value)
+        except NotPlannedError:
+            self.broken = True
+            return
+        self.steps.append(bind(values, slots))
+
+    def check(self, value: object) -> None:
+        """Raise if a value that is no pointer may hide an address."""
+        if isinstance(value, bytes):
+            for (word,) in struct.iter_unpack("=Q", value[: len(value) // 8 * 8]):
+                self.check(word)
+        elif isinstance(value, int) and any(array.size and _lies_in(value, array) for array in self.arrays):
+            raise NotPlannedError
+
+
+def _lies_in(address: int, array: Array) -> bool:
+    reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    first = array.data.ptr + sum([reach for reach in reaches if reach < 0])
+    last = array.data.ptr + sum([reach for reach in reaches if reach > 0])
+    return first <= address < last + array.itemsize
+
+
+recordings: dict[int, Recording] = {}
+"""By the thread: what is noted now. Empty nearly always, so that a launch asks no more than that."""
+
+
+def note(values: tuple[Any, ...], pointers: Collection[int], bind: Bind) -> None:
+    """Note a launch if a plan is being made in this thread.
+
+    Parameters
+    ----------
+    values : tuple
+        What it was called with.
+    pointers : collection of int
+        The positions of those that are addresses, or 0.
+    bind : callable
+        ``bind(values, slots)`` gives the same launch with other addresses: called with those of all arrays, in a list.
+    """
+    recording = recordings.get(get_ident())
+    if recording is not None:
+        recording.note(values, pointers, bind)
+
+
+def empty(shape: Any, dtype: Any) -> Any:
+    """Return a CUDA array without values, as `cupy.empty` does, for a launcher to write to."""
+    made = gpu.cupy().ndarray(shape, dtype)
+    if recordings and (recording := recordings.get(get_ident())) is not None:
+        recording.arrays.append(made)
+        recording.made.append((made.shape, made.dtype))
+    return made
+
+
+def not_planned() -> None:
+    """Let no plan be made of what is noted now in this thread, if anything is: something else than launches is done."""
+    recording = recordings.get(get_ident())
+    if recording is not None:
+        recording.broken = True
+
+
+def planned(launcher: F) -> F:
+    """Return a launcher that notes what it does, by the form of its arguments, and does that again."""
+    plans: dict[tuple[Any, ...], Plan | None] = {}
+    ndarray: Any = None
+
+    @functools.wraps(launcher)
+    def run(*arguments: Any, **settings: Any) -> Any:
+        nonlocal ndarray
+        if ndarray is None:
+            ndarray = gpu.cupy().ndarray
+        given: list[Any] = []
+        addresses: list[int] = []
+        key: list[Any] = []
+        for argument in arguments:
+            if type(argument) is ndarray:
+                address = argument.data.ptr
+                if address not in addresses:
+                    given.append(argument)
+                    addresses.append(address)
+                # with the number of the address: one array twice is another form than two
+                key += (
+                    argument.dtype, argument.shape, argument.strides, address % ALIGNMENT, addresses.index(address),
+                )  # fmt: skip
+            else:
+                key.append(argument)
+        form = (*key, *settings.items()) if settings else tuple(key)
+        try:
+            plan = plans.get(form)
+        except TypeError:
+            return launcher(*arguments, **settings)
+        if plan is not None and not recordings:
+            return plan.run(given, addresses, ndarray)
+        thread = get_ident()
+        if thread in recordings or (plan is None and form in plans):
+            return launcher(*arguments, **settings)
+        if plan is not None:
+            return plan.run(given, addresses, ndarray)
+        recording = recordings[thread] = Recording(given)
+        try:
+            result = launcher(*arguments, **settings)
+        finally:
+            del recordings[thread]
+        if result is not NotImplemented:
+            if len(plans) >= REMEMBERED:
+                plans.clear()
+            plans[form] = recording.plan(result)
+        return result
+
+    return run  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""The sources of kernels: their text, and what it declares."""
