@@ -23,7 +23,6 @@ from lucid.errors import DeviceError, DtypeError, KernelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from ctypes import c_void_p
 
 __all__ = ["Function", "Module", "compile"]
 
@@ -194,9 +193,9 @@ class Module:
         self._templates = {kernel: template for kernel, (template, _) in found.items() if template is not None}
         self._functions = {kernel: self._function(kernel, kernel) for kernel in found if kernel not in self._templates}
         self._plain = tuple(self._functions)
-        self._handles: dict[tuple[int, str], c_void_p] = {}
+        self._handles: dict[tuple[int, str], int] = {}
 
-    def handle(self, name: str) -> c_void_p:
+    def handle(self, name: str) -> int:
         """Return the handle of a kernel on the current device, compiled if need be."""
         key = gpu.current_device(), name
         if key not in self._handles:

@@ -15,9 +15,9 @@ def launched(monkeypatch):
     launch = driver.launch
 
     def noted(handle, *arguments):
-        if handle.value not in names:
+        if handle not in names:
             names.update(handle_names())
-        seen.append(names[handle.value])
+        seen.append(names[handle])
         return launch(handle, *arguments)
 
     monkeypatch.setattr(driver, "launch", noted)
@@ -27,7 +27,7 @@ def launched(monkeypatch):
 def handle_names():
     """Return the names of the kernels that are loaded, by their handles."""
     return {
-        handle.value: launcher.name
+        handle: launcher.name
         for kernel in kernels.KERNELS
         for launcher in kernel._launchers.values()
         for handle in launcher._handles.values()

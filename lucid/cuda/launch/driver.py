@@ -1,4 +1,4 @@
-"""Kernels on a real device: compiled by NVRTC through CuPy, launched by the driver's own entry point."""
+"""Kernels on a real device: compiled by NVRTC and launched through CuPy."""
 
 from __future__ import annotations
 
@@ -35,22 +35,16 @@ class CudaDriver:
     def __init__(self) -> None:
         cuda = gpu.cupy().cuda
         self._library = ctypes.CDLL("libcuda.so.1")
-        self.launch: Callable[..., int] = self._library.cuLaunchKernel
+        # a third of the time of the same call by ctypes
+        self.launch: Callable[..., None] = gpu.part("cupy_backends.cuda.api.driver").launchKernel
         self.device: Callable[[], int] = cuda.runtime.getDevice
-        self._current_stream: Callable[[], Any] = cuda.get_current_stream
-        self._streams: dict[int, ctypes.c_void_p] = {}
+        self.stream: Callable[[], Any] = cuda.get_current_stream
         # Bytes of dynamic shared memory that a kernel has been allowed, by its handle.
-        self._allowed: dict[int | None, int] = {}
+        self._allowed: dict[int, int] = {}
         # A kernel stays loaded for as long as CuPy's object of it lives.
         self._loaded: list[dict[str, Any]] = []
 
-    def stream(self) -> ctypes.c_void_p:
-        """Return the handle of CuPy's current stream."""
-        address = self._current_stream().ptr
-        found = self._streams.get(address)
-        return self._streams.setdefault(address, ctypes.c_void_p(address)) if found is None else found
-
-    def load(self, unit: Unit) -> dict[str, ctypes.c_void_p]:
+    def load(self, unit: Unit) -> dict[str, int]:
         """Compile, or take from CuPy's disk cache, and load on the current device."""
         cupy = gpu.cupy()
         started = time.perf_counter()
@@ -65,19 +59,19 @@ class CudaDriver:
         logger().info(
             "compiled %s, sm_%s, or found in CuPy's cache, in %.1f s", unit.name, arch, time.perf_counter() - started
         )
-        return {name: ctypes.c_void_p(function.ptr) for name, function in functions.items()}
+        return {name: int(function.ptr) for name, function in functions.items()}
 
-    def allow_shared(self, handle: ctypes.c_void_p, nbytes: int) -> None:
+    def allow_shared(self, handle: int, nbytes: int) -> None:
         """Raise the kernel's limit of dynamic shared memory, unless it is high enough."""
-        if self._allowed.get(handle.value, 0) >= nbytes:
+        if self._allowed.get(handle, 0) >= nbytes:
             return
-        request = handle, _MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes
+        request = ctypes.c_void_p(handle), _MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes
         code = self._library.cuFuncSetAttribute(*request)
         if code and self.recovers(code):
             code = self._library.cuFuncSetAttribute(*request)
         if code:
             raise KernelError(f"{nbytes:,} bytes of shared memory are refused: {self.failure(code)}")
-        self._allowed[handle.value] = nbytes
+        self._allowed[handle] = nbytes
 
     def recovers(self, code: int) -> bool:
         """Make the device's context current in a thread that has not used the device yet."""

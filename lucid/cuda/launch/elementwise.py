@@ -44,6 +44,9 @@ Form = tuple[tuple[int, ...], tuple[int, ...], int]
 
 # A kernel's launch, None where there is nothing to do, and the struct with the layout that it takes first.
 Launch = tuple["Callable[..., None] | None", bytes]
+# Shape and dtype of the output, and the launches for aligned data and for any, which take addresses alone.
+Again = "Callable[[Sequence[int]], None] | None"
+Bound = tuple[tuple[int, ...], "np.dtype[Any]", Again, Again]
 
 
 class Layout(NamedTuple):
@@ -197,69 +200,102 @@ class Elementwise:
         return {"T": self._of_one, "TT": self._of_two}.get(self.operands, lambda: None)()
 
     def _of_one(self) -> Callable[[Any], Any]:
-        launches, ndarray, device = self.launches, gpu.cupy().ndarray, gpu.cupy().cuda.runtime.getDevice
+        bound: dict[Any, Bound] = {}
+        make, device = gpu.array_maker(), gpu.cupy().cuda.runtime.getDevice
 
         def run(x: Any) -> Any:
-            key = x.dtype, None, x.shape, x.strides
-            known = launches.get(key) or self._prepare(key, (x,), None)
             memory = x.data
-            if known is None or memory.device_id != device():
+            if memory.device_id != device():
                 raise TypeError
-            shape, made, aligned, general = known
-            out = ndarray(shape, made)
+            key = x.dtype, x.shape, x.strides
+            shape, made, aligned, general = bound.get(key) or self._bind(bound, key, (x,))
+            out = make(shape, made)
             address, target = memory.ptr, out.data.ptr
-            launch, layout = general if (address | target) % VECTOR_BYTES else aligned
+            launch = general if (address | target) % VECTOR_BYTES else aligned
             if launch is not None:
-                launch(layout, target, address, 0)
+                launch((target, address))
             return out
 
         return run
 
     def _of_two(self) -> Callable[[Any, Any], Any]:
-        launches, ndarray, device = self.launches, gpu.cupy().ndarray, gpu.cupy().cuda.runtime.getDevice
+        bound: dict[Any, Bound] = {}
+        make, device = gpu.array_maker(), gpu.cupy().cuda.runtime.getDevice
+        launches, ndarray = self.launches, gpu.cupy().ndarray
 
-        def run(x: Any, y: Any) -> Any:
-            if type(x) is type(y) is ndarray:
-                dtype, memory, other = x.dtype, x.data, y.data
-                index = memory.device_id
-                if index != other.device_id or y.dtype is not dtype:
-                    raise TypeError
-                a, b = memory.ptr, other.ptr
-                m = n = 0
-                key = dtype, None, x.shape, x.strides, y.shape, y.strides
-            else:
-                first = type(x) is ndarray
-                array, number = (x, y) if first else (y, x)
-                if type(array) is not ndarray or type(number) not in _PYTHON_NUMBERS:
-                    raise TypeError
-                dtype, memory = array.dtype, array.data
-                if dtype.kind in "biu" and type(number) is float:
-                    raise TypeError
-                index = memory.device_id
-                if first:
-                    a, m, b, n = memory.ptr, 0, 0, number
-                    key = dtype, None, x.shape, x.strides, None
-                else:
-                    a, m, b, n = 0, number, memory.ptr, 0
-                    key = dtype, None, None, y.shape, y.strides
-            if index != device():
+        def with_number(x: Any, y: Any) -> Any:
+            first = type(x) is ndarray
+            array, number = (x, y) if first else (y, x)
+            if type(array) is not ndarray or type(number) not in _PYTHON_NUMBERS:
                 raise TypeError
+            dtype, memory = array.dtype, array.data
+            if memory.device_id != device() or (dtype.kind in "biu" and type(number) is float):
+                raise TypeError
+            form = array.shape, array.strides
+            key = (dtype, None, *form, None) if first else (dtype, None, None, *form)
             known = launches.get(key) or self._prepare(key, (x, y), None)
             if known is None:
                 raise TypeError
             shape, made, aligned, general = known
-            out = ndarray(shape, made)
-            target = out.data.ptr
-            launch, layout = general if (a | b | target) % VECTOR_BYTES else aligned
+            out = make(shape, made)
+            address, target = memory.ptr, out.data.ptr
+            launch, layout = general if (address | target) % VECTOR_BYTES else aligned
             if launch is not None:
-                launch(layout, target, a, m, b, n)
+                launch(layout, target, *((address, 0, 0, number) if first else (0, number, address, 0)))
+            return out
+
+        def run(x: Any, y: Any) -> Any:
+            if type(x) is not ndarray or type(y) is not ndarray:
+                return with_number(x, y)
+            dtype, memory, other = x.dtype, x.data, y.data
+            index = memory.device_id
+            if index != other.device_id or y.dtype is not dtype or index != device():
+                raise TypeError
+            key = dtype, x.shape, x.strides, y.shape, y.strides
+            shape, made, aligned, general = bound.get(key) or self._bind(bound, key, (x, y))
+            out = make(shape, made)
+            a, b, target = memory.ptr, other.ptr, out.data.ptr
+            launch = general if (a | b | target) % VECTOR_BYTES else aligned
+            if launch is not None:
+                launch((target, a, b))
             return out
 
         return run
 
+    def _bind(self, bound: dict[Any, Bound], key: Any, operands: Sequence[Any]) -> Bound:
+        """Find the launches for arrays of one form, bound to all but addresses, and remember them."""
+        found = self._find(operands[0].dtype, operands, None)
+        if found is None:
+            raise TypeError
+        shape, made, choices = found
+        values = [0] * (2 * len(operands))
+        slots = [(1, 0, 0), *[(2 + 2 * k, 1 + k, 0) for k in range(len(operands))]]
+        aligned, general = (
+            launcher.bound(layout.grid, layout.block, (layout.parameter, 0, *values), slots) if layout.grid else None
+            for launcher, layout in choices
+        )
+        if len(bound) >= REMEMBERED:
+            bound.clear()
+        bound[key] = shape, made, aligned, general
+        return bound[key]
+
     def _prepare(self, key: tuple[Any, ...], operands: Sequence[Any], out: Any) -> Any:
         """Find the launches for a key and remember them."""
-        dtype = key[0]
+        found = self._find(key[0], operands, out)
+        if found is None:
+            return None
+        shape, made, choices = found
+        aligned, general = (
+            (launcher.shaped(layout.grid, layout.block) if layout.grid else None, layout.parameter)
+            for launcher, layout in choices
+        )
+        if len(self.launches) >= REMEMBERED:
+            self.launches.clear()
+        self.launches[key] = known = (shape, made, aligned, general)
+        return known
+
+    def _find(self, dtype: np.dtype[Any], operands: Sequence[Any], out: Any) -> Any:
+        """Return shape and dtype of the output, and kernel and layout for aligned data and for any; None if none."""
         if dtype not in self.dtypes:
             return None
         width = VECTOR_BYTES // dtype.itemsize
@@ -268,19 +304,10 @@ class Elementwise:
         if plan.general is None:
             return None
         packed, single = self.instances[dtype]
-        aligned, general = (
-            (
-                self.kernel[single if not layout.packed else packed].shaped(layout.grid, layout.block)
-                if layout.grid
-                else None,
-                layout.parameter,
-            )
-            for layout in (plan.aligned, plan.general)
-        )
-        if len(self.launches) >= REMEMBERED:
-            self.launches.clear()
-        self.launches[key] = known = (plan.shape, made, aligned, general)
-        return known
+        choices = [
+            (self.kernel[packed if layout.packed else single], layout) for layout in (plan.aligned, plan.general)
+        ]
+        return plan.shape, made, choices
 
 
 def _form(operand: Any) -> Form | None:

@@ -22,11 +22,10 @@ from lucid.errors import KernelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from ctypes import c_void_p
 
     import numpy as np
 
-    from lucid.cuda.launch.plans import Slot
+    from lucid.cuda.launch.plans import Bind, Slot
 
 __all__ = [
     "C_TYPES", "FLOATS", "KERNELS", "VECTOR_BYTES", "Driver", "Kernel", "Launcher", "Unit", "drive", "driver", "load",
@@ -71,18 +70,18 @@ class Unit(NamedTuple):
 class Driver(Protocol):
     """What runs kernels: CUDA, or the simulator."""
 
-    launch: Callable[..., int]
-    """``cuLaunchKernel``, or a function like it, without types of its arguments: converting them costs microseconds."""
+    launch: Callable[..., None]
+    """``cuLaunchKernel`` of integers; it raises a RuntimeError with the driver's code as `status`."""
     device: Callable[[], int]
     """Gives the index of the current device."""
-    stream: Callable[[], c_void_p]
-    """Gives the handle of the current stream."""
+    stream: Callable[[], Any]
+    """Gives the current stream of CuPy."""
 
-    def load(self, unit: Unit) -> dict[str, c_void_p]:
+    def load(self, unit: Unit) -> dict[str, int]:
         """Compile, and return the handles of the kernels by their C++ names."""
         ...
 
-    def allow_shared(self, handle: c_void_p, nbytes: int) -> None:
+    def allow_shared(self, handle: int, nbytes: int) -> None:
         """Let a kernel have more than 48 KiB of dynamic shared memory."""
         ...
 
@@ -98,7 +97,7 @@ class Driver(Protocol):
 _make_driver: Callable[[], Driver] = CudaDriver
 _driver: Driver | None = None
 _lock = new_rlock()
-_units: dict[tuple[int, str, str | None], dict[str, c_void_p]] = {}
+_units: dict[tuple[int, str, str | None], dict[str, int]] = {}
 
 
 def drive(make: Callable[[], Driver]) -> None:
@@ -123,24 +122,32 @@ class Parameters:
     ----------
     pack_into : callable
         ``pack_into(buffer, 0, *values)``.
-    buffer, extra : ctypes arrays
-        The memory, of whole words, and what tells the driver of it.
+    buffer : ctypes array
+        The memory, of whole words.
+    words : memoryview
+        The same as integers of eight bytes.
+    extra : int
+        The address of what tells the driver of it.
     pointers : dict of int to int
         Where in the memory those of the values lie that are pointers, by their position.
     lock : lock
         To be held from packing to the end of the launch.
     """
 
-    __slots__ = ("buffer", "extra", "lock", "pack_into", "pointers", "size")
+    __slots__ = ("_held", "buffer", "extra", "lock", "pack_into", "pointers", "words")
 
     def __init__(self, codes: str) -> None:
         packer = struct.Struct(f"@{codes}")
         self.pack_into = packer.pack_into
         self.buffer = ctypes.create_string_buffer(max(-(-packer.size // 8) * 8, 8))
-        self.size = ctypes.c_size_t(packer.size)
-        self.extra = (ctypes.c_void_p * 5)(
-            _BUFFER_POINTER, ctypes.addressof(self.buffer), _BUFFER_SIZE, ctypes.addressof(self.size), _END
+        self.words = memoryview(self.buffer).cast("B").cast("Q")
+        size = ctypes.c_size_t(packer.size)
+        told = (ctypes.c_void_p * 5)(
+            _BUFFER_POINTER, ctypes.addressof(self.buffer), _BUFFER_SIZE, ctypes.addressof(size), _END
         )
+        self.extra = ctypes.addressof(told)
+        # read by the driver at every launch
+        self._held = size, told
         self.pointers = pointers_in(codes)
         self.lock = new_lock()
 
@@ -174,12 +181,12 @@ class Launcher:
 
     __slots__ = ("_codes", "_find", "_handles", "_parameters", "_shapes", "name")
 
-    def __init__(self, name: str, signature: str, find: Callable[[str], c_void_p]) -> None:
+    def __init__(self, name: str, signature: str, find: Callable[[str], int]) -> None:
         self.name = name
         self._codes = signature
         self._find = find
-        self._handles: dict[int, c_void_p] = {}
-        self._shapes: dict[tuple[Extent, Extent, int], Callable[..., None]] = {}
+        self._handles: dict[int, int] = {}
+        self._shapes: dict[tuple[Extent, Extent, int], tuple[Callable[..., None], Bind]] = {}
         self._parameters = Parameters(signature)
 
     def __call__(self, grid: Extent, block: Extent, *values: Any, shared: int = 0) -> None:
@@ -199,9 +206,9 @@ class Launcher:
         KernelError
             If the launch is refused; on the simulated device also if the kernel does what it may not.
         """
-        (self._shapes.get((grid, block, shared)) or self.shaped(grid, block, shared=shared))(*values)
+        (self._shapes.get((grid, block, shared)) or self._shape(grid, block, shared))[0](*values)
 
-    def shaped(self, grid: Extent, block: Extent, *, shared: int = 0) -> Callable[..., None]:
+    def shaped(self, grid: Extent, block: Extent) -> Callable[..., None]:
         """Return the launch of this shape, to be called with the values: what can be checked once is.
 
         Raises
@@ -209,6 +216,22 @@ class Launcher:
         KernelError
             If a grid has no room for so many blocks.
         """
+        return (self._shapes.get((grid, block, 0)) or self._shape(grid, block, 0))[0]
+
+    def bound(
+        self, grid: Extent, block: Extent, values: tuple[Any, ...], slots: Sequence[Slot]
+    ) -> Callable[[Sequence[int]], None]:
+        """Return the launch of this shape with these values, to be called with the addresses that the slots name.
+
+        Raises
+        ------
+        KernelError
+            If a grid has no room for so many blocks.
+        """
+        return (self._shapes.get((grid, block, 0)) or self._shape(grid, block, 0))[1](values, slots)
+
+    def _shape(self, grid: Extent, block: Extent, shared: int) -> tuple[Callable[..., None], Bind]:
+        """Return the launch of a shape, and what binds it."""
         gx, gy, gz = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
         bx, by, bz = (block, 1, 1) if isinstance(block, int) else (*block, 1, 1)[:3]
         if gx > _MOST_BLOCKS or gy > _MOST_BESIDE or gz > _MOST_BESIDE:
@@ -219,7 +242,7 @@ class Launcher:
         handles, own = self._handles, self._parameters
         lock, pack, buffer, extra = own.lock, own.pack_into, own.buffer, own.extra
 
-        def found() -> c_void_p:
+        def find() -> int:
             # before a lock is taken: to compile takes long, and logs
             runs = _driver or driver()
             handle = handles.get(runs.device())
@@ -229,13 +252,18 @@ class Launcher:
                 runs.allow_shared(handle, shared)
             return handle
 
-        def send(handle: c_void_p, extra: ctypes.Array[c_void_p]) -> None:
+        def retry(error: RuntimeError, handle: int, extra: int) -> None:
             runs = _driver or driver()
-            code = runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream(), None, extra)
-            if code and runs.recovers(code):
-                code = runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream(), None, extra)
-            if not code:
-                return
+            code: int | None = getattr(error, "status", None)
+            if code is None:
+                raise error
+            if runs.recovers(code):
+                try:
+                    runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
+                except RuntimeError as second:
+                    code = getattr(second, "status", code)
+                else:
+                    return
             words = runs.failure(code)
             if min(gx, gy, gz, bx, by, bz) < 1:
                 words += "; a launch has at least one block and one thread"
@@ -243,37 +271,46 @@ class Launcher:
             raise KernelError(f"launch of {self.name}, grid {(gx, gy, gz)}, block {(bx, by, bz)}{more}: {words}")
 
         def launch(*values: Any) -> None:
-            handle = found()
+            handle = find()
+            runs = _driver or driver()
             with lock:
                 try:
                     pack(buffer, 0, *values)
                 except struct.error as error:
                     raise KernelError(f"{self.name} takes parameters of types {self._codes!r}: {error}") from error
-                send(handle, extra)
+                try:
+                    runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
+                except RuntimeError as error:
+                    retry(error, handle, extra)
             if recordings:
                 note(values, own.pointers, bind)
 
-        def bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[list[int]], None]:
+        def bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[Sequence[int]], None]:
             # parameters of its own, in which only addresses change
             bound = Parameters(self._codes)
             bound.pack_into(bound.buffer, 0, *values)
-            words = memoryview(bound.buffer).cast("B").cast("Q")
+            words, extra = bound.words, bound.extra
             places = [(bound.pointers[position] // 8, number, offset) for position, number, offset in slots]
+            plain = shared <= _PLAIN_SHARED
 
-            def again(addresses: list[int]) -> None:
-                handle = found()
+            def again(addresses: Sequence[int]) -> None:
+                runs = _driver or driver()
+                handle = (plain and handles.get(runs.device())) or find()
+                # all of `bound` has to live: what the driver reads holds addresses of it
                 with bound.lock:
                     for place, number, offset in places:
                         words[place] = addresses[number] + offset
-                    # all of `bound` has to live: what the driver reads holds addresses of it
-                    send(handle, bound.extra)
+                    try:
+                        runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
+                    except RuntimeError as error:
+                        retry(error, handle, extra)
 
             return again
 
         if len(self._shapes) >= _MOST_SHAPES:
             self._shapes.clear()
-        self._shapes[grid, block, shared] = launch
-        return launch
+        self._shapes[grid, block, shared] = launch, bind
+        return launch, bind
 
     def __repr__(self) -> str:
         return f"Launcher({self.name!r})"
@@ -388,7 +425,7 @@ def unit(stem: str, group: str | None) -> Unit:
     return Unit(what, stem, joined(f"{stem}.cu"), signatures)
 
 
-def _handle(stem: str, group: str | None, name: str) -> c_void_p:
+def _handle(stem: str, group: str | None, name: str) -> int:
     """Return the handle of a kernel on the current device."""
     with _lock:
         key = driver().device(), stem, group
@@ -398,7 +435,7 @@ def _handle(stem: str, group: str | None, name: str) -> c_void_p:
         return _units[key][name]
 
 
-def load(unit: Unit) -> dict[str, c_void_p]:
+def load(unit: Unit) -> dict[str, int]:
     """Return the handles of the kernels of a unit on the current device, by their C++ names.
 
     Raises

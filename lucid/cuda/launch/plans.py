@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from lucid.backend.arrays import Array
 
-__all__ = ["Plan", "Slot", "empty", "not_planned", "note", "planned", "recordings"]
+__all__ = ["Bind", "Plan", "Slot", "empty", "not_planned", "note", "planned", "recordings"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -37,7 +37,8 @@ ALIGNMENT = 16
 
 Slot = tuple[int, int, int]
 """A value that is an address: its position among the values, the number of the array, bytes from its first."""
-Bind: TypeAlias = "Callable[[tuple[Any, ...], tuple[Slot, ...]], Callable[[list[int]], None]]"
+Bind: TypeAlias = "Callable[[tuple[Any, ...], Sequence[Slot]], Callable[[Sequence[int]], None]]"
+"""``bind(values, slots)`` gives the same launch with other addresses: called with those of all arrays."""
 
 
 class Plan(NamedTuple):
@@ -54,7 +55,7 @@ class Plan(NamedTuple):
     """
 
     made: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
-    steps: tuple[Callable[[list[int]], None], ...]
+    steps: tuple[Callable[[Sequence[int]], None], ...]
     result: Any
 
     def run(self, given: list[Any], addresses: list[int], ndarray: type[Any]) -> Any:
@@ -82,7 +83,7 @@ class Recording:
     def __init__(self, given: Sequence[Array]) -> None:
         self.arrays: list[Array] = list(given)
         self.made: list[tuple[tuple[int, ...], Any]] = []
-        self.steps: list[Callable[[list[int]], None]] = []
+        self.steps: list[Callable[[Sequence[int]], None]] = []
         self.broken = False
 
     def plan(self, result: Array | tuple[Array | None, ...]) -> Plan | None:

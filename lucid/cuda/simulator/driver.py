@@ -19,7 +19,7 @@ __all__ = ["SimulatedDriver"]
 class SimulatedDriver(CudaDriver):
     """Refuses kernels that are declared with other parameters than they have."""
 
-    def load(self, unit: Unit) -> dict[str, ctypes.c_void_p]:
+    def load(self, unit: Unit) -> dict[str, int]:
         """Compile, load on the current device, and compare.
 
         Raises
@@ -30,7 +30,7 @@ class SimulatedDriver(CudaDriver):
         handles = super().load(unit)
         for name, handle in handles.items():
             size = ctypes.c_uint()
-            codes = runtime().lucid_parameters(handle, ctypes.byref(size)).decode()
+            codes = runtime().lucid_parameters(ctypes.c_void_p(handle), ctypes.byref(size)).decode()
             _compare(name, unit.signatures[name], codes, size.value)
         return handles
 

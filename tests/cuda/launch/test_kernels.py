@@ -101,13 +101,13 @@ def test_instances_of_a_dtype_are_compiled_together(declared, monkeypatch):
     loaded = []
 
     class Driver:
-        launch = staticmethod(lambda *call: 0)
+        launch = staticmethod(lambda *call: None)
         device = staticmethod(lambda: 0)
-        stream = staticmethod(lambda: ctypes.c_void_p(0))
+        stream = staticmethod(lambda: SimpleNamespace(ptr=0))
 
         def load(self, unit):
             loaded.append((unit.name, dict(unit.signatures)))
-            return {name: ctypes.c_void_p(1) for name in unit.signatures}
+            return dict.fromkeys(unit.signatures, 1)
 
     monkeypatch.setattr(kernels, "_driver", Driver())
     monkeypatch.setattr(kernels, "_units", {})
@@ -213,6 +213,16 @@ def libcuda(monkeypatch):
     def free(address):
         library.freed += 1
 
+    class DriverError(RuntimeError):
+        def __init__(self, status):
+            self.status = status
+
+    def launch(handle, *rest):
+        *sizes, stream, parameters, extra = rest
+        pointers = [ctypes.c_void_p(address) for address in (stream, parameters, extra)]
+        if code := library.cuLaunchKernel(ctypes.c_void_p(handle), *sizes, *pointers):
+            raise DriverError(code)
+
     runtime = SimpleNamespace(getDevice=lambda: library.device, free=free)
     cuda = SimpleNamespace(
         runtime=runtime,
@@ -222,6 +232,7 @@ def libcuda(monkeypatch):
     )
     library.device, library.stream = 0, ADDRESS
     monkeypatch.setattr(gpu, "cupy", lambda: SimpleNamespace(cuda=cuda, RawModule=RawModule))
+    monkeypatch.setattr(gpu, "part", lambda name: SimpleNamespace(launchKernel=launch))
     monkeypatch.setattr(cuda_driver.ctypes, "CDLL", lambda name: library)
     monkeypatch.setattr(kernels, "_make_driver", cuda_driver.CudaDriver)
     monkeypatch.setattr(kernels, "_driver", None)
@@ -303,18 +314,11 @@ def test_shared_memory_is_asked_for_once(libcuda):
 
 
 @pytest.mark.parametrize("address", [0, 2, ADDRESS])
-def test_the_handle_of_a_stream_is_made_once(address, libcuda, monkeypatch):
-    """Launches on the default stream, whose address is 0, find its handle as those on others do."""
+def test_streams(address, libcuda):
+    """The driver gets the address of the current stream, which is 0 of the default one."""
     libcuda.stream = address
-    driver = cuda_driver.CudaDriver()
-    handle = driver.stream()
-    assert (handle.value or 0) == address
-
-    def made_again(address):
-        raise AssertionError
-
-    monkeypatch.setattr(cuda_driver.ctypes, "c_void_p", made_again)
-    assert driver.stream() is handle
+    kernel_of(UNIT)(1, 1, 0, 0, 0, 0.0, 0.0)
+    assert (ctypes.c_ulonglong * 11).in_dll(libcuda, "seen")[8] == address
 
 
 def test_threads_launch_at_once(libcuda):

@@ -118,12 +118,17 @@ def watched(launch):
     return SimpleNamespace(launch=lambda *arguments: launch(real, *arguments), **{n: getattr(real, n) for n in names})
 
 
+def size_at(extra):
+    """Return how long the parameters are, as the driver is told."""
+    return ctypes.c_size_t.from_address((ctypes.c_void_p * 5).from_address(extra)[3]).value
+
+
 def test_all_that_the_driver_reads_lives_as_long_as_the_plan(rng, monkeypatch):
     """What tells it of the size of the parameters is read at each launch, and is no freed memory."""
     seen = []
 
     def launch(real, *arguments):
-        seen.append(ctypes.c_size_t.from_address(arguments[-1][3]).value)
+        seen.append(size_at(arguments[-1]))
         return real.launch(*arguments)
 
     run, _ = asked(sum_of)
