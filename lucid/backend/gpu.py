@@ -16,7 +16,7 @@ from lucid.backend.trust import distrusted
 from lucid.errors import CudaUnavailableError, OutOfMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from types import TracebackType
 
     from lucid.backend.arrays import Array
@@ -154,7 +154,7 @@ def is_gpu_array(x: object) -> bool:
 
 
 def array_maker() -> Callable[[Any, Any], Any]:
-    """What makes a CUDA array without values, as ``cupy.ndarray(shape, dtype)`` does, in three quarters of its time."""
+    """Return what makes a CUDA array without values: ``cupy.ndarray(shape, dtype)``, in three quarters of its time."""
     kind = cupy().ndarray
     base = kind.__mro__[1]
     if not hasattr(base, "_init"):
@@ -212,14 +212,14 @@ class use_device:
             del error, traceback
 
 
-def run_on(index: int, function: Callable[..., Any], arrays: Sequence[Any], settings: Mapping[str, Any]) -> Any:
-    """Return ``function(*arrays, **settings)``, run as inside of ``use_device(index)``: less for the current device."""
+def run_on(index: int, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return ``function(*arguments)``, run as inside of ``use_device(index)``: less for the current device."""
     runtime = (_module or cupy()).cuda.runtime
     if runtime.getDevice() != index:
         with use_device(index):
-            return function(*arrays, **settings)
+            return function(*arguments)
     try:
-        return function(*arrays, **settings)
+        return function(*arguments)
     except MemoryError as error:
         if isinstance(error, cupy().cuda.memory.OutOfMemoryError):
             raise _out_of_memory(error) from error

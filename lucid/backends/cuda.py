@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["MatmulSettings", "matmul"]
-
 from lucid.errors import ArgumentError
+
+__all__ = ["MatmulSettings", "matmul"]
 
 
 class MatmulSettings:

@@ -52,8 +52,9 @@ def changed_on_device(grads: list[Any], kernel: Callable[[list[Any]], list[Any]]
     others: list[Any] = []
     for grad in grads:
         # what is in a graph, or a view, is left to operations that keep its history; so is what comes a second time
-        if grad.is_cuda and grad.edge is None and grad.origin is None and id(grad.array) not in plain:
-            plain[id(grad.array)] = grad
+        key = id(grad.array)
+        if grad.edge is None and grad.origin is None and grad.is_cuda and key not in plain:
+            plain[key] = grad
         else:
             others.append(grad)
     if plain:
@@ -121,8 +122,11 @@ def clip_grads_with_norm_(
         If `max_norm` is below 0.
     """
     _check_bound(max_norm, "max_norm")
+    _scale_down(_grads(parameters), max_norm, total_norm)
+
+
+def _scale_down(grads: list[Any], max_norm: float, total_norm: Tensor) -> None:
     with no_grad():
-        grads = _grads(parameters)
         if total_norm.is_cuda:
             grads = changed_on_device(
                 grads, lambda arrays: multi_tensor.clip_by_norm(arrays, total_norm.array, max_norm)
@@ -139,7 +143,7 @@ def clip_grad_norm_(
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
-    foreach: bool | None = None,
+    foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
 ) -> Tensor:
     """Return the norm of all gradients together, after scaling them in place to at most `max_norm`.
 
@@ -180,9 +184,9 @@ def clip_grad_norm_(
     tensor([0.6000, 0.8000])
     """
     _check_bound(max_norm, "max_norm")
-    parameters = _tensors(parameters)
-    total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
-    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    grads = _grads(parameters)
+    total = get_total_norm(grads, norm_type, error_if_nonfinite)
+    _scale_down(grads, max_norm, total)
     return total
 
 

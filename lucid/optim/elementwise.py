@@ -117,8 +117,10 @@ class ElementwiseOptimizer(Optimizer):
                 state = self.state[param]
                 row += [state[name].array for name in slots]
                 if counted:
-                    state["step"].array += 1
-                    step = state["step"].array.item()
+                    # two thirds of the time of `+= 1`
+                    count = state["step"].array
+                    count.fill(count.item() + 1)
+                    step = count.item()
                 elif param in new:
                     step = 1
             by_step.setdefault(step, []).append(row)
@@ -126,14 +128,23 @@ class ElementwiseOptimizer(Optimizer):
             given = {**settings, **self.numbers(settings, step)}
             self._change(rows, {name: given[name] for name in self._numbers})
 
+    def _update_groups(self, given: list[list[Tensor]]) -> None:
+        if "_tables" not in vars(self):
+            self._tables = multi_tensor.Tables()
+        self._tables.begin()
+        super()._update_groups(given)
+
     def _make_state(self, params: list[Tensor], names: tuple[str, ...]) -> dict[Tensor, dict[str, Tensor]]:
         """Return the state, by name, that parameters lacked and now have.
 
         What a setting asks for may be missing at any step, since settings change; the rest at the first one only.
         """
         made: dict[Tensor, dict[str, Tensor]] = {}
+        wanted = frozenset(names)
         for param in params if names else ():
             state = self.state.get(param, {})
+            if state.keys() >= wanted:
+                continue
             missing = [name for name in names if name not in state]
             if state and not all(map(self.slots.get, missing)):
                 raise KeyError(f"the state of a parameter of shape {param.shape} has {list(state)} and lacks {missing}")
@@ -149,7 +160,7 @@ class ElementwiseOptimizer(Optimizer):
         on_cuda = [row for row in rows if type(row[0]) is not np.ndarray]
         if on_cuda:
             rows = [row for row in rows if type(row[0]) is np.ndarray]
-            rows += multi_tensor.step(self._step_kernel, on_cuda, *numbers.values())
+            rows += self._tables.step(self._step_kernel, on_cuda, *numbers.values())
         for row in rows:
             update_in_blocks(self.formula, row, numbers)
 

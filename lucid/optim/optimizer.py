@@ -267,12 +267,16 @@ class Optimizer:
         """Raise `ShapeError` where a gradient or state is no longer shaped like its parameter."""
         names = [name for name in self.state_names(group) or () if name != "step"]
         for param in params:
-            shape, state = param.array.shape, self.state.get(param) or {}
-            kept = [param.stored_grad, *[state[name] for name in names if name in state]]
-            others = [tensor.array.shape for tensor in kept if tensor.array.shape != shape]
-            if others:
+            shape: tuple[int, ...] = param.array.shape
+            state = self.state.get(param)
+            other: tuple[int, ...] = param.stored_grad.array.shape
+            if state and other == shape:
+                for name in names:
+                    if name in state and (other := state[name].array.shape) != shape:
+                        break
+            if other != shape:
                 raise ShapeError(
-                    f"step: a parameter of shape {tuple(shape)} has a gradient or state of shape {tuple(others[0])}: "
+                    f"step: a parameter of shape {tuple(shape)} has a gradient or state of shape {tuple(other)}: "
                     "where p.data was set to another shape, clear p.grad and make a new optimizer"
                 )
 

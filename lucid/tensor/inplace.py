@@ -5,6 +5,7 @@ The graph follows the write (`change_in_place`), and everything is checked befor
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap_on_graph
@@ -148,7 +149,7 @@ def wrote(kernel: Elementwise, target: Tensor, others: Sequence[object]) -> bool
         else:
             return False
     keep_saved(version_of(target))
-    if gpu.run_on(gpu.device_index(array), kernel, (array, *operands), {"out": array}) is NotImplemented:
+    if gpu.run_on(gpu.device_index(array), partial(kernel, out=array), array, *operands) is NotImplemented:
         return False
     if target.version is not INFERENCE:
         target.version[0] += 1

@@ -300,7 +300,7 @@ def _run_on_device(
     index: int | None, run: Callable[..., tuple[Any, ...]], m: Namespace, grad: Array, quiet: Callable[..., Any]
 ) -> tuple[Any, ...]:
     """Return ``run(m, grad, quiet)``, a node's, on a CUDA device; None stands for the CPU."""
-    return run(m, grad, quiet) if index is None else gpu.run_on(index, run, (m, grad, quiet), {})
+    return run(m, grad, quiet) if index is None else gpu.run_on(index, run, m, grad, quiet)
 
 
 def _accumulate_on_device(node: Node, buffers: dict[Node, Any], sums: Sums, quiet: Callable[..., Any]) -> None:

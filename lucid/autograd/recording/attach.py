@@ -27,7 +27,7 @@ def attach(node: Node, edges: tuple[Edge | None, ...], array: Array | None) -> N
     node.edges = edges
     node.extra = None
     if type(array) is not ndarray and array is not None:
-        node.keep_stream(gpu.current_stream(gpu.device_index(array)))
+        node.keep_stream(gpu.current_stream(array.data.device_id))
     if unusual and thread.state.anomaly is not None:
         note_forward(node)
     node.sequence = next(sequences)

@@ -10,7 +10,7 @@ from lucid.autograd.recording.namespace import CUDA
 from lucid.errors import NotDifferentiableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
@@ -195,6 +195,22 @@ class Plan:
             if self.joint or (count <= 2 and type(targets) is int):
                 self.direct = self.steps[0][0]
 
+    def values_of(self, arrays: Sequence[Any], settings: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return what a node keeps beside arrays: shapes, dtypes and settings."""
+        values: list[Any] = []
+        for kind, what in self.values:
+            if kind == "setting":
+                values.append(settings[what])
+            elif kind == "shape":
+                values.append(_shape_of(arrays[what]))
+            elif kind == "dtype":
+                values.append(getattr(arrays[what], "dtype", None))
+            elif kind == "shapes":
+                values.append([_shape_of(arrays[p]) for p in what])
+            else:
+                values.append([arrays[p].dtype for p in what])
+        return tuple(values)
+
     def run(self, m: Namespace, grad: Array, pool: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the gradient of each operand from what `pool` holds."""
         if self.direct is not None:
@@ -216,6 +232,11 @@ class Plan:
                 for target, g in zip(targets, result, strict=True):
                     grads[target] = g
         return tuple(grads)
+
+
+def _shape_of(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of an array; None for a number, which has no gradient to be summed to it."""
+    return getattr(array, "shape", None)
 
 
 def taker(take: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Sequence[Any]]:

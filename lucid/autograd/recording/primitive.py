@@ -30,12 +30,14 @@ from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
 from lucid.backend.functions import cupy_functions, with_weak_numbers
 from lucid.cuda.launch.elementwise import Elementwise
+from lucid.cuda.launch.plans import is_planned, not_planned, with_plan
 from lucid.errors import DeviceError, LucidError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lucid.autograd.base import Edge
+    from lucid.cuda.launch.plans import Plan as LaunchPlan
 
 
 class Primitive:
@@ -179,22 +181,26 @@ class Primitive:
         kernel = self.kernel
         if kernel is None:
             return general
-
-        def run(*arrays: Any, **settings: Any) -> Any:
-            out = kernel(*arrays, **settings)
-            return general(*arrays, **settings) if out is NotImplemented else out
-
         straight = kernel.straight() if isinstance(kernel, Elementwise) else None
-        if straight is None:
-            return run
+        if straight is not None:
 
-        def short(*arrays: Any) -> Any:
-            try:
-                return straight(*arrays)
-            except TypeError:
-                return run(*arrays)
+            def short(*arrays: Any) -> Any:
+                try:
+                    return straight(*arrays)
+                except TypeError:
+                    out = kernel(*arrays)
+                    return general(*arrays) if out is NotImplemented else out
 
-        return short
+            return short
+        return by_kernel(kernel, general)
+
+    @functools.cached_property
+    def gpu_with_plan(self) -> Callable[[Sequence[Any], Mapping[str, Any]], tuple[Any, LaunchPlan | None]]:
+        """What gives the result of `gpu` for arrays and settings, and the launch plan by which it was made."""
+        run = self.gpu
+        if self.kernel is not None and is_planned(self.kernel):
+            return with_plan(run)
+        return lambda arrays, settings: (run(*arrays, **settings), None)
 
     def positions(self, name: str, count: int) -> tuple[int, ...]:
         """Return the positions of the operands that belong to the input `name`, of `count` operands."""
@@ -244,7 +250,7 @@ class Primitive:
         try:
             if isinstance(first, np.ndarray) or first is None:
                 return thread.state.quiet(self.cpu, *arrays, **settings)
-            return gpu.run_on(first.data.device_id, self.gpu, arrays, settings)
+            return gpu.run_on(first.data.device_id, self.gpu_with_plan, arrays, settings)[0]
         except LucidError:
             raise
         except ValueError as error:
@@ -263,7 +269,9 @@ class Primitive:
                 if kind is None:
                     first = array
                     kind = array.__class__
-                elif type(array) is not kind or (kind is not np.ndarray and array.device != first.device):
+                elif type(array) is not kind or (
+                    kind is not np.ndarray and array.data.device_id != first.data.device_id
+                ):
                     raise self.device_error(operands)
                 edge = operand.edge if operand.origin is None or not self.rules else live_edge(operand)
                 if edge is not None:
@@ -274,6 +282,7 @@ class Primitive:
                 arrays.append(operand)
                 edges.append(None)
         state = thread.state
+        launched = None
         if kind is np.ndarray:
             try:
                 out = state.quiet(self.cpu, *arrays, **settings)
@@ -285,24 +294,26 @@ class Primitive:
             out = self.raw(arrays, settings)
         else:
             try:
-                out = gpu.run_on(first.data.device_id, self.gpu, arrays, settings)
+                out, launched = gpu.run_on(first.data.device_id, self.gpu_with_plan, arrays, settings)
             except LucidError:
                 raise
             except ValueError as error:
                 raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
-        level = state.recording if unusual else PLAIN
+        recorded = needs_grad and self.rules and (state.recording if unusual else PLAIN)
         if is_tuple(out):
-            return self.finish_several(operands, arrays, edges if needs_grad and level else None, out, settings)
+            return self.finish_several(operands, arrays, edges if recorded else None, out, settings, launched)
         if self.view:
             tensor = wrap_on_graph(out, None, version_of(operands[0]))
             if tensor.version is INFERENCE:
                 return tensor
             tensor.origin = View(operands[0], self, settings, 0)
+        elif recorded:
+            tensor = wrap_on_graph(out, None, [0])
         else:
-            tensor = wrap(out)
+            return wrap(out)
         out = tensor.array
-        if needs_grad and level and self.rules and out.dtype.kind in "fcV":
-            node = self.record(operands, arrays, edges, (out,), (tensor,), settings)
+        if recorded and out.dtype.kind in "fcV":
+            node = self.record(operands, arrays, edges, (out,), (tensor,), settings, launched)
             tensor.edge = (node, 0)
         return tensor
 
@@ -313,6 +324,7 @@ class Primitive:
         edges: list[Edge | None] | None,
         outs: tuple[Any, ...],
         settings: dict[str, Any],
+        launched: LaunchPlan | None,
     ) -> tuple[Any, ...]:
         """Return the outputs of a primitive of several outputs as tensors, recorded if `edges` is given."""
         tensors: list[Any] = []
@@ -324,8 +336,8 @@ class Primitive:
         if self.view and version_of(operands[0]) is INFERENCE:
             return tuple(tensors)
         outs = tuple([tensor.array for tensor in tensors])
-        if edges is not None and self.rules:
-            node = self.record(operands, arrays, edges, outs, tensors, settings)
+        if edges is not None:
+            node = self.record(operands, arrays, edges, outs, tensors, settings, launched)
             for index, tensor in enumerate(tensors):
                 if tensor.array.dtype.kind in "fcV" and (not self.outputs or index in self.differentiable):
                     tensor.edge = (node, index)
@@ -342,11 +354,18 @@ class Primitive:
         outs: tuple[Any, ...],
         tensors: Sequence[Any],
         settings: dict[str, Any],
+        launched: LaunchPlan | None = None,
     ) -> PrimitiveNode:
-        """Return the node of one call."""
-        conjugate = self.holomorphic and outs[0].dtype.kind == "c"
+        """Return the node of one call, whose arrays were made by a launch plan if `launched` is one."""
         needed = tuple([edge is not None for edge in edges])
-        plan = self.plan(needed, conjugate=conjugate, cuda=type(outs[0]) is not np.ndarray)
+        known = None if launched is None else launched.recorded.get(needed)
+        if known is None:
+            conjugate = self.holomorphic and outs[0].dtype.kind == "c"
+            plan = self.plan(needed, conjugate=conjugate, cuda=type(outs[0]) is not np.ndarray)
+            known = plan, plan.values_of(arrays, settings)
+            if launched is not None:
+                launched.recorded[needed] = known
+        plan, values = known
         node = plan.node_type()
         attach(node, tuple(edges), outs[0])
         node.outputs = len(outs)
@@ -365,19 +384,7 @@ class Primitive:
             saved.append(tensor.array)
             counter = version_of(tensor)
             versions += (counter, counter[0])
-        values: list[Any] = []
-        for kind, what in plan.values:
-            if kind == "setting":
-                values.append(settings[what])
-            elif kind == "shape":
-                values.append(shape_of(arrays[what]))
-            elif kind == "dtype":
-                values.append(getattr(arrays[what], "dtype", None))
-            elif kind == "shapes":
-                values.append([shape_of(arrays[p]) for p in what])
-            else:
-                values.append([arrays[p].dtype for p in what])
-        node.kept = plan, tuple(saved), tuple(versions), tuple(values)
+        node.kept = plan, tuple(saved), tuple(versions), values
         if unusual and saved and thread.state.saved_hooks:
             owners: list[Any] = [
                 x if isinstance(x, TensorBase) else None for x in map(operands.__getitem__, plan.saves)
@@ -387,7 +394,7 @@ class Primitive:
             outputs = range(len(plan.saves), len(saved))
             for k in outputs:
                 owners[k] = wrap_on_graph(saved[k], node.edge_of_saved(k), version_of(owners[k]))
-            node.kept = plan, PackedTuple(pack_saved(tuple(saved), tuple(owners))), (), tuple(values)
+            node.kept = plan, PackedTuple(pack_saved(tuple(saved), tuple(owners))), (), values
             for k in outputs:
                 owners[k].edge = None
         return node
@@ -403,9 +410,17 @@ class Primitive:
         return f"<primitive {self.name}>"
 
 
-def shape_of(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of an array; None for a number, which has no gradient to be summed to it."""
-    return getattr(array, "shape", None)
+def by_kernel(kernel: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what runs the kernel, and the general form where it says NotImplemented."""
+
+    def run(*arrays: Any, **settings: Any) -> Any:
+        out = kernel(*arrays, **settings)
+        if out is NotImplemented:
+            not_planned()
+            return general(*arrays, **settings)
+        return out
+
+    return run
 
 
 def primitive(

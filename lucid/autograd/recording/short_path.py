@@ -280,11 +280,11 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
 def cuda_arrays(kernel: Callable[..., Any]) -> Arrays:
     """Return CUDA arrays, and what computes by `kernel` on one or two operands, of which one may be a number."""
     straight = kernel.straight() if isinstance(kernel, Elementwise) else None
-    ndarray, device = gpu.cupy().ndarray, gpu.current_device
+    ndarray, device = gpu.cupy().ndarray, gpu.cupy().cuda.runtime.getDevice
 
     def function(*operands: Any) -> Any:
         for operand in operands:
-            if type(operand) is ndarray and gpu.device_index(operand) != device():
+            if type(operand) is ndarray and operand.data.device_id != device():
                 raise TypeError
         out = kernel(*operands)
         if out is NotImplemented:
@@ -292,7 +292,7 @@ def cuda_arrays(kernel: Callable[..., Any]) -> Arrays:
         return out
 
     half = np.dtype(ml_dtypes.bfloat16)
-    return Arrays(ndarray, half, straight or function, gpu.current_stream)
+    return Arrays(ndarray, half, straight or function, gpu.cupy().cuda.get_current_stream)
 
 
 def form(primitive: Primitive, needed: int, number: int = 0, *, cuda: bool = False) -> tuple[Plan | None, int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -45,8 +45,7 @@ Form = tuple[tuple[int, ...], tuple[int, ...], int]
 # A kernel's launch, None where there is nothing to do, and the struct with the layout that it takes first.
 Launch = tuple["Callable[..., None] | None", bytes]
 # Shape and dtype of the output, and the launches for aligned data and for any, which take addresses alone.
-Again = "Callable[[Sequence[int]], None] | None"
-Bound = tuple[tuple[int, ...], "np.dtype[Any]", Again, Again]
+Bound: TypeAlias = "tuple[tuple[int, ...], np.dtype[Any], Callable[..., None] | None, Callable[..., None] | None]"
 
 
 class Layout(NamedTuple):

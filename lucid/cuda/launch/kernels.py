@@ -7,14 +7,13 @@ of a file for one dtype are compiled together; the logger ``lucid.cuda`` says so
 
 from __future__ import annotations
 
-import ctypes
-import re
 import struct
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lucid.backend.locks import new_lock, new_rlock
+from lucid.backend.locks import new_rlock
 from lucid.cuda.launch.driver import CudaDriver
+from lucid.cuda.launch.parameters import Parameters, last_packer
 from lucid.cuda.launch.plans import note, recordings
 from lucid.cuda.source.signature import NUMBERS, source
 from lucid.cuda.source.sources import joined
@@ -44,8 +43,6 @@ VECTOR_BYTES = 16
 
 Extent = int | tuple[int, ...]
 
-# Of cuLaunchKernel: the parameters lie in one buffer.
-_BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
 # Above this a kernel must be allowed its dynamic shared memory beforehand.
 _PLAIN_SHARED = 48 << 10
 # Larger numbers would lose their upper bits on the way to the driver.
@@ -115,57 +112,6 @@ def driver() -> Driver:
         return _driver
 
 
-class Parameters:
-    """The parameters of a launch as they lie in memory, in one buffer that the driver reads before a launch returns.
-
-    Attributes
-    ----------
-    pack_into : callable
-        ``pack_into(buffer, 0, *values)``.
-    buffer : ctypes array
-        The memory, of whole words.
-    words : memoryview
-        The same as integers of eight bytes.
-    extra : int
-        The address of what tells the driver of it.
-    pointers : dict of int to int
-        Where in the memory those of the values lie that are pointers, by their position.
-    lock : lock
-        To be held from packing to the end of the launch.
-    """
-
-    __slots__ = ("_held", "buffer", "extra", "lock", "pack_into", "pointers", "words")
-
-    def __init__(self, codes: str) -> None:
-        packer = struct.Struct(f"@{codes}")
-        self.pack_into = packer.pack_into
-        self.buffer = ctypes.create_string_buffer(max(-(-packer.size // 8) * 8, 8))
-        self.words = memoryview(self.buffer).cast("B").cast("Q")
-        size = ctypes.c_size_t(packer.size)
-        told = (ctypes.c_void_p * 5)(
-            _BUFFER_POINTER, ctypes.addressof(self.buffer), _BUFFER_SIZE, ctypes.addressof(size), _END
-        )
-        self.extra = ctypes.addressof(told)
-        # read by the driver at every launch
-        self._held = size, told
-        self.pointers = pointers_in(codes)
-        self.lock = new_lock()
-
-
-@cache
-def pointers_in(codes: str) -> dict[int, int]:
-    """Return where pointers lie among the parameters of a signature, by their position among the values."""
-    found: dict[int, int] = {}
-    before, position = "@", 0
-    for count, kind in re.findall(r"(\d*)([A-Za-z?])", codes):
-        for _ in range(int(count or 1) if kind not in "sx" else 1):
-            before += f"{count}{kind}" if kind in "sx" else kind
-            if kind == "P":
-                found[position] = struct.calcsize(before) - struct.calcsize("P")
-            position += kind != "x"
-    return found
-
-
 class Launcher:
     """One instance of a kernel.
 
@@ -219,16 +165,18 @@ class Launcher:
         return (self._shapes.get((grid, block, 0)) or self._shape(grid, block, 0))[0]
 
     def bound(
-        self, grid: Extent, block: Extent, values: tuple[Any, ...], slots: Sequence[Slot]
-    ) -> Callable[[Sequence[int]], None]:
-        """Return the launch of this shape with these values, to be called with the addresses that the slots name.
+        self, grid: Extent, block: Extent, values: tuple[Any, ...], slots: Sequence[Slot], last: int = 0
+    ) -> Callable[..., None]:
+        """Return the launch of this shape with these values, to be called with what is different each time.
+
+        That is a list of addresses, of which the slots say what lies where, and so many of the last values.
 
         Raises
         ------
         KernelError
             If a grid has no room for so many blocks.
         """
-        return (self._shapes.get((grid, block, 0)) or self._shape(grid, block, 0))[1](values, slots)
+        return (self._shapes.get((grid, block, 0)) or self._shape(grid, block, 0))[1](values, slots, last)
 
     def _shape(self, grid: Extent, block: Extent, shared: int) -> tuple[Callable[..., None], Bind]:
         """Return the launch of a shape, and what binds it."""
@@ -254,14 +202,14 @@ class Launcher:
 
         def retry(error: RuntimeError, handle: int, extra: int) -> None:
             runs = _driver or driver()
-            code: int | None = getattr(error, "status", None)
-            if code is None:
+            if not hasattr(error, "status"):
                 raise error
+            code = int(getattr(error, "status", 0))
             if runs.recovers(code):
                 try:
                     runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
                 except RuntimeError as second:
-                    code = getattr(second, "status", code)
+                    code = int(getattr(second, "status", code))
                 else:
                     return
             words = runs.failure(code)
@@ -285,21 +233,24 @@ class Launcher:
             if recordings:
                 note(values, own.pointers, bind)
 
-        def bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[Sequence[int]], None]:
-            # parameters of its own, in which only addresses change
+        def bind(values: tuple[Any, ...], slots: Sequence[Slot], last: int = 0) -> Callable[..., None]:
+            # parameters of its own, in which nothing else changes
             bound = Parameters(self._codes)
             bound.pack_into(bound.buffer, 0, *values)
             words, extra = bound.words, bound.extra
             places = [(bound.pointers[position] // 8, number, offset) for position, number, offset in slots]
             plain = shared <= _PLAIN_SHARED
+            pack_last = last_packer(self._codes, last)
 
-            def again(addresses: Sequence[int]) -> None:
+            def again(addresses: Sequence[int], *last: Any) -> None:
                 runs = _driver or driver()
                 handle = (plain and handles.get(runs.device())) or find()
                 # all of `bound` has to live: what the driver reads holds addresses of it
                 with bound.lock:
                     for place, number, offset in places:
                         words[place] = addresses[number] + offset
+                    if last:
+                        pack_last(bound.buffer, *last)
                     try:
                         runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
                     except RuntimeError as error:

@@ -5,28 +5,32 @@ launches. All of it is the same for the next arrays of that form but the address
 arrays that were made, by `empty`, and the launches with their values, of which those that are pointers are noted as
 "the third array, and so many bytes on". Later calls make such arrays, fill the addresses in, and launch.
 
-A launcher may be `planned` if it does nothing to arrays but by launches, and looks at nothing but its arguments: no
-values, switches or random numbers. What holds an address that no array explains, as of a copy that CuPy made, is not
-planned, but asked each time.
+A launcher may be `planned` if it does nothing to arrays but by launches, and looks at nothing but its arguments and
+`allow_tf32`: at no values, other switches or random numbers. What holds an address that no array explains, as of a copy
+that CuPy made, is not planned, but asked each time.
 """
 
 from __future__ import annotations
 
 import functools
 import struct
+import weakref
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from lucid.backend import gpu
+from lucid.backends.cuda import matmul
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     import numpy as np
 
     from lucid.backend.arrays import Array
 
-__all__ = ["Bind", "Plan", "Slot", "empty", "not_planned", "note", "planned", "recordings"]
+__all__ = [
+    "Bind", "Plan", "Slot", "empty", "is_planned", "not_planned", "note", "planned", "recordings", "with_plan",
+]  # fmt: skip
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -37,7 +41,7 @@ ALIGNMENT = 16
 
 Slot = tuple[int, int, int]
 """A value that is an address: its position among the values, the number of the array, bytes from its first."""
-Bind: TypeAlias = "Callable[[tuple[Any, ...], Sequence[Slot]], Callable[[Sequence[int]], None]]"
+Bind: TypeAlias = "Callable[..., Callable[..., None]]"
 """``bind(values, slots)`` gives the same launch with other addresses: called with those of all arrays."""
 
 
@@ -52,17 +56,20 @@ class Plan(NamedTuple):
         The launches, called with the addresses of all arrays.
     result : int or tuple of int
         Which arrays come out; None for None.
+    recorded : dict
+        For whoever records an op that is done so: what does not depend on more than the form either.
     """
 
     made: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
     steps: tuple[Callable[[Sequence[int]], None], ...]
     result: Any
+    recorded: dict[Any, Any]
 
-    def run(self, given: list[Any], addresses: list[int], ndarray: type[Any]) -> Any:
-        """Return the results for arrays that lie at these addresses."""
+    def run(self, given: list[Any], addresses: list[int], make: Callable[[Any, Any], Any]) -> Any:
+        """Return the results for arrays that lie at these addresses, in arrays that `make` makes."""
         arrays = given
         for shape, dtype in self.made:
-            array = ndarray(shape, dtype)
+            array = make(shape, dtype)
             arrays.append(array)
             addresses.append(array.data.ptr)
         for step in self.steps:
@@ -95,7 +102,7 @@ class Recording:
                 numbers = self.number(result)
         except NotPlannedError:
             return None
-        return None if self.broken else Plan(tuple(self.made), tuple(self.steps), numbers)
+        return None if self.broken else Plan(tuple(self.made), tuple(self.steps), numbers, {})
 
     def number(self, array: Array | None) -> int | None:
         """Return which of the arrays this is."""
@@ -167,9 +174,15 @@ def note(values: tuple[Any, ...], pointers: Collection[int], bind: Bind) -> None
         recording.note(values, pointers, bind)
 
 
+_make: Callable[[Any, Any], Any] | None = None
+
+
 def empty(shape: Any, dtype: Any) -> Any:
     """Return a CUDA array without values, as `cupy.empty` does, for a launcher to write to."""
-    made = gpu.cupy().ndarray(shape, dtype)
+    global _make
+    if _make is None:
+        _make = gpu.array_maker()
+    made = _make(shape, dtype)
     if recordings and (recording := recordings.get(get_ident())) is not None:
         recording.arrays.append(made)
         recording.made.append((made.shape, made.dtype))
@@ -185,41 +198,68 @@ def not_planned() -> None:
 
 def planned(launcher: F) -> F:
     """Return a launcher that notes what it does, by the form of its arguments, and does that again."""
-    plans: dict[tuple[Any, ...], Plan | None] = {}
-    ndarray: Any = None
+    run = with_plan(launcher)
 
     @functools.wraps(launcher)
-    def run(*arguments: Any, **settings: Any) -> Any:
-        nonlocal ndarray
+    def call(*arguments: Any, **settings: Any) -> Any:
+        return run(arguments, settings)[0]
+
+    _planned.add(call)
+    return call  # type: ignore[return-value]
+
+
+_planned: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
+
+
+def is_planned(launcher: Callable[..., Any]) -> bool:
+    """Return whether a launcher, or the one that is called with further arguments, is planned."""
+    while isinstance(launcher, functools.partial):
+        launcher = launcher.func
+    return launcher in _planned
+
+
+def with_plan(launcher: Callable[..., Any]) -> Callable[[Sequence[Any], Mapping[str, Any]], tuple[Any, Plan | None]]:
+    """Return what gives the result of a launcher for arguments and settings, and the plan by which it was made.
+
+    None stands for the plan where there is none, and at the call with which it is made.
+    """
+    plans: dict[tuple[Any, ...], Plan | None] = {}
+    ndarray: Any = None
+    make: Any = None
+
+    def run(arguments: Sequence[Any], settings: Mapping[str, Any]) -> tuple[Any, Plan | None]:
+        nonlocal ndarray, make
         if ndarray is None:
+            make = gpu.array_maker()
             ndarray = gpu.cupy().ndarray
         given: list[Any] = []
         addresses: list[int] = []
-        key: list[Any] = []
+        key: list[Any] = [matmul.allow_tf32]
         for argument in arguments:
             if type(argument) is ndarray:
                 address = argument.data.ptr
                 if address not in addresses:
                     given.append(argument)
                     addresses.append(address)
-                # with the number of the address: one array twice is another form than two
-                key += (
-                    argument.dtype, argument.shape, argument.strides, address % ALIGNMENT, addresses.index(address),
-                )  # fmt: skip
+                    place = address % ALIGNMENT
+                else:
+                    # one array twice is another form than two
+                    place = ~addresses.index(address)
+                key += (argument.dtype, argument.shape, argument.strides, place)
             else:
                 key.append(argument)
-        form = (*key, *settings.items()) if settings else tuple(key)
+        if settings:
+            key += settings.items()
+        form = tuple(key)
         try:
             plan = plans.get(form)
         except TypeError:
-            return launcher(*arguments, **settings)
-        if plan is not None and not recordings:
-            return plan.run(given, addresses, ndarray)
-        thread = get_ident()
-        if thread in recordings or (plan is None and form in plans):
-            return launcher(*arguments, **settings)
+            return launcher(*arguments, **settings), None
+        thread = get_ident() if recordings or plan is None else 0
+        if thread and (thread in recordings or (plan is None and form in plans)):
+            return launcher(*arguments, **settings), None
         if plan is not None:
-            return plan.run(given, addresses, ndarray)
+            return plan.run(given, addresses, make), plan
         recording = recordings[thread] = Recording(given)
         try:
             result = launcher(*arguments, **settings)
@@ -229,6 +269,6 @@ def planned(launcher: F) -> F:
             if len(plans) >= REMEMBERED:
                 plans.clear()
             plans[form] = recording.plan(result)
-        return result
+        return result, None
 
-    return run  # type: ignore[return-value]
+    return run

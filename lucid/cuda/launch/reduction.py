@@ -315,6 +315,7 @@ def reduced_as(op: Reduction, x: Array, dim: tuple[int, ...], keepdim: bool, dty
     return NotImplemented if code is None else op(x, dim, keepdim, dtype, setting, code)
 
 
+@planned
 def sum_over(x: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any, divisor: float = 1.0) -> Any:
     """Return the sum of `x` over `dim`, divided, as `dtype`; NotImplemented if there is no kernel for it."""
     return reduced_as(SUM, x, dim, keepdim, dtype, divisor)

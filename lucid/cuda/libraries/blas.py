@@ -32,7 +32,7 @@ from lucid.cuda.launch.plans import empty, not_planned, note, planned, recording
 from lucid.errors import ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lucid.cuda.launch.plans import Slot
 
@@ -63,6 +63,7 @@ class Factor(NamedTuple):
 _factors: dict[tuple[float, type], Factor] = {}
 
 
+@planned
 def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: float = 0.0) -> Array:
     """Return ``alpha * a @ b + beta * out`` of CuPy arrays, by the rules of ``numpy.matmul``.
 
@@ -87,11 +88,6 @@ def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: f
     ShapeError
         If a matrix has more than 2^31 - 1 rows or columns, or a stack so many matrices: cuBLAS counts them in 32 bits.
     """
-    return _planned(a, b, out, alpha=alpha, beta=beta, tf32=settings.allow_tf32)
-
-
-@planned
-def _planned(a: Array, b: Array, out: Array, *, alpha: float, beta: float, tf32: bool) -> Array:
     if a.dtype not in FORMS or a.dtype != b.dtype:
         not_planned()
         return gpu.cupy().matmul(a, b)
@@ -110,7 +106,7 @@ def _planned(a: Array, b: Array, out: Array, *, alpha: float, beta: float, tf32:
         loops = _loops(left, right, stack, rows * columns)
         dense = len(loops) == 1 and _lines(left) is not None and _lines(right) is not None
         if dense or not product.multiply(left, right, out, loops, alpha, beta):
-            _multiply(_readable(left), _readable(right), out, stack, (rows, inner, columns), alpha, beta, tf32)
+            _multiply(_readable(left), _readable(right), out, stack, (rows, inner, columns), alpha, beta)
     else:
         not_planned()
         if beta:
@@ -120,6 +116,7 @@ def _planned(a: Array, b: Array, out: Array, *, alpha: float, beta: float, tf32:
     return out
 
 
+@planned
 def added_product(x: Array | None, a: Array, b: Array, *, alpha: float = 1.0, beta: float = 1.0) -> Array:
     """Return ``beta * x + alpha * a @ b`` with `x` broadcast to the product: one call, which rounds each sum once.
 
@@ -141,17 +138,12 @@ def added_product(x: Array | None, a: Array, b: Array, *, alpha: float = 1.0, be
         return NotImplemented
     if x is None or not beta:
         return matmul(a, b, alpha=alpha)
-    return _planned_sum(x, a, b, alpha=alpha, beta=beta, tf32=settings.allow_tf32)
-
-
-@planned
-def _planned_sum(x: Array, a: Array, b: Array, *, alpha: float, beta: float, tf32: bool) -> Array:
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     out = empty((*stack, *a.shape[-2:-1], b.shape[-1]), a.dtype)
     if converted(x, a.dtype, out) is NotImplemented:
         not_planned()
         out[...] = x
-    return _planned(a, b, out, alpha=alpha, beta=beta, tf32=tf32)
+    return matmul(a, b, out, alpha=alpha, beta=beta)
 
 
 def _readable(x: Array) -> Array:
@@ -171,9 +163,8 @@ def _lines(x: Array) -> tuple[bool, int] | None:
 
 
 def _multiply(
-    a: Array, b: Array, out: Array, stack: tuple[int, ...], sizes: tuple[int, int, int], alpha: float, beta: float,
-    tf32: bool,
-) -> None:  # fmt: skip
+    a: Array, b: Array, out: Array, stack: tuple[int, ...], sizes: tuple[int, int, int], alpha: float, beta: float
+) -> None:
     """Write the product of stacks of readable matrices."""
     rows, inner, columns = sizes
     loops = _loops(a, b, stack, rows * columns)
@@ -196,7 +187,7 @@ def _multiply(
         )
     number, compute, factor = FORMS[a.dtype]
     made = FORMS[out.dtype][0]
-    if compute == COMPUTE_32F and tf32 and a.dtype == np.float32:
+    if compute == COMPUTE_32F and settings.allow_tf32 and a.dtype == np.float32:
         compute = COMPUTE_32F_FAST_TF32
     alpha_at, beta_at = _factor(alpha, factor), _factor(beta, factor)
     a_at, b_at, out_at = a.data.ptr, b.data.ptr, out.data.ptr
@@ -236,13 +227,21 @@ def _call(
         cublas.setMathMode(handle, mode)
 
 
-def _bind(values: tuple[Any, ...], slots: tuple[Slot, ...]) -> Callable[[list[int]], None]:
+def _bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[Sequence[int]], None]:
     """Return the same call with other addresses."""
     (_, b, b_skip), (_, a, a_skip), (_, out, out_skip) = slots
-    rest = values[3:]
+    alpha, beta, problem, form_b, form_a, rest = values[3:]
+    if rest[0] in HALVES:
+        return lambda addresses: _call(
+            addresses[b] + b_skip, addresses[a] + a_skip, addresses[out] + out_skip, *values[3:]
+        )
+    multiply, handle_of = _cublas().gemmStridedBatchedEx, gpu.cupy().cuda.device.get_cublas_handle
 
-    def again(addresses: list[int]) -> None:
-        _call(addresses[b] + b_skip, addresses[a] + a_skip, addresses[out] + out_skip, *rest)
+    def again(addresses: Sequence[int]) -> None:
+        multiply(
+            handle_of(), *problem, alpha.address, addresses[b] + b_skip, *form_b, addresses[a] + a_skip, *form_a,
+            beta.address, addresses[out] + out_skip, *rest,
+        )  # fmt: skip
 
     return again
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.cuda.launch.plans import planned
 from lucid.cuda.libraries import blas
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, only_tensors
@@ -32,6 +33,7 @@ def _linear(xp: ModuleType, bias: Array | None, x: Array, weight: Array) -> Arra
 
 
 @_linear.cuda
+@planned
 def _linear_cuda(bias: Array | None, x: Array, weight: Array) -> Any:
     return blas.added_product(bias, x, weight.T)
 

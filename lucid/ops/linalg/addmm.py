@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.cuda.launch.plans import planned
 from lucid.cuda.libraries import blas
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import accumulation_dtype
@@ -38,6 +39,7 @@ def _addmm(xp: ModuleType, x: Array, a: Array, b: Array, *, beta: float, alpha: 
 
 
 @_addmm.cuda
+@planned
 def _addmm_cuda(x: Array, a: Array, b: Array, *, beta: float, alpha: float) -> Any:
     return blas.added_product(x, a, b, alpha=alpha, beta=beta)
 

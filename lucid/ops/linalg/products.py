@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
+from lucid.cuda.libraries import blas
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.linalg.matrices import (
     broadcastable,
@@ -41,6 +42,9 @@ def _swap_last_vjp(m: Namespace, grad: Array) -> Any:
 @primitive(cpu=product_cpu, saved_as={"b": "mat2"})
 def _matmul(xp: ModuleType, a: Array, b: Array) -> Array:
     return product(xp, a, b)
+
+
+_matmul.cuda(blas.matmul)
 
 
 @_matmul.vjp("a")
