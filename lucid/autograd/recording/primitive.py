@@ -327,12 +327,12 @@ class Primitive:
         launched: LaunchPlan | None,
     ) -> tuple[Any, ...]:
         """Return the outputs of a primitive of several outputs as tensors, recorded if `edges` is given."""
-        tensors: list[Any] = []
-        for out in outs:
-            tensor = wrap(out)
-            if self.view:
-                tensor.version = version_of(operands[0])
-            tensors.append(tensor)
+        if self.view:
+            tensors = [wrap_on_graph(out, None, version_of(operands[0])) for out in outs]
+        elif edges is not None:
+            tensors = [wrap_on_graph(out, None, [0]) for out in outs]
+        else:
+            return tuple([wrap(out) for out in outs])
         if self.view and version_of(operands[0]) is INFERENCE:
             return tuple(tensors)
         outs = tuple([tensor.array for tensor in tensors])

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import math
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.layout import plan_of
 from lucid.cuda.launch.plans import empty
 from lucid.cuda.launch.transposition import transposed
-from lucid.cuda.source.signature import constant, packer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.backend.arrays import Array
+    from lucid.cuda.launch.layout import Form
 
 __all__ = ["ALL", "BOOL", "INTEGERS", "NUMBERS", "Elementwise", "converted", "overlap"]
 
@@ -31,56 +31,17 @@ ALL = NUMBERS + BOOL
 # Kernels by the number of operands.
 KINDS = {1: "unary", 2: "binary", 3: "ternary", 4: "quaternary", 8: "octonary"}
 
-THREADS = 256
 # Layouts that a function remembers before it begins anew.
 REMEMBERED = 1024
 
 # Operands whose dtype is not that of the function.
 _FIXED = {"M": np.dtype(np.bool_), "W": np.dtype(np.float32)}
 _PYTHON_NUMBERS = frozenset((bool, int, float))
-# Shape, strides in bytes and bytes of an element of an operand; None for a number.
-Form = tuple[tuple[int, ...], tuple[int, ...], int]
-
 
 # A kernel's launch, None where there is nothing to do, and the struct with the layout that it takes first.
 Launch = tuple["Callable[..., None] | None", bytes]
 # Shape and dtype of the output, and the launches for aligned data and for any, which take addresses alone.
 Bound: TypeAlias = "tuple[tuple[int, ...], np.dtype[Any], Callable[..., None] | None, Callable[..., None] | None]"
-
-
-class Layout(NamedTuple):
-    """How a kernel walks through operands of given shapes and strides.
-
-    Attributes
-    ----------
-    grid, block : int
-        The launch shape.
-    packed : bool
-        Whether it goes by packs of 16 bytes.
-    parameter : bytes
-        The struct that the kernel takes.
-    """
-
-    grid: int
-    block: int
-    packed: bool
-    parameter: bytes
-
-
-class Plan(NamedTuple):
-    """What a function does for operands of given shapes and strides.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the output.
-    aligned, general : Layout or None
-        For data aligned to 16 bytes, and for others; None if no kernel goes through so many dimensions.
-    """
-
-    shape: tuple[int, ...]
-    aligned: Any
-    general: Any
 
 
 class Elementwise:
@@ -114,6 +75,7 @@ class Elementwise:
         self.out = None if out == "T" else _dtype_of(out)
         # by dtype, shapes and strides: shape and dtype of the output, and the launches for aligned data and for any
         self.launches: dict[Any, tuple[tuple[int, ...], np.dtype[Any], Launch, Launch]] = {}
+        self.in_place: dict[Any, Bound] = {}
         self.dtypes = _dtypes_of(dtypes)
         self._functor = functor, out
         self.kernel = Kernel(
@@ -261,9 +223,26 @@ class Elementwise:
 
         return run
 
-    def _bind(self, bound: dict[Any, Bound], key: Any, operands: Sequence[Any]) -> Bound:
+    def change(self, x: Array, y: Array) -> None:
+        """Write the function of two arrays of one dtype, on the current device, to the first.
+
+        Raises
+        ------
+        TypeError
+            If there is no kernel for them.
+        ValueError
+            If `y` does not broadcast to the shape of `x`.
+        """
+        key = x.dtype, x.shape, x.strides, y.shape, y.strides
+        _, _, aligned, general = self.in_place.get(key) or self._bind(self.in_place, key, (x, y), x)
+        a, b = x.data.ptr, y.data.ptr
+        launch = general if (a | b) % VECTOR_BYTES else aligned
+        if launch is not None:
+            launch((a, a, b))
+
+    def _bind(self, bound: dict[Any, Bound], key: Any, operands: Sequence[Any], out: Any = None) -> Bound:
         """Find the launches for arrays of one form, bound to all but addresses, and remember them."""
-        found = self._find(operands[0].dtype, operands, None)
+        found = self._find(operands[0].dtype, operands, out)
         if found is None:
             raise TypeError
         shape, made, choices = found
@@ -311,81 +290,6 @@ class Elementwise:
 
 def _form(operand: Any) -> Form | None:
     return (operand.shape, operand.strides, operand.itemsize) if hasattr(operand, "strides") else None
-
-
-def plan_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, width: int) -> Plan:
-    """Return the plan for operands of these forms; its layouts are None if they have too many dimensions.
-
-    Parameters
-    ----------
-    operands : sequence of (shape, strides in bytes, bytes of an element), or None for a number
-        They broadcast against each other.
-    out : such a form, optional
-        None for an output in C order.
-    out_bytes : int
-        Bytes of an element of the output.
-    width : int
-        Elements of a pack.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit each other.
-    """
-    shapes = [operand[0] for operand in operands if operand is not None]
-    shape = np.broadcast_shapes(*shapes) if out is None else out[0]
-    if out is not None and np.broadcast_shapes(shape, *shapes) != shape:
-        raise ValueError(f"an output of shape {shape} takes no operands of shapes {shapes}")
-    if out is None:
-        steps = [math.prod(shape[d + 1 :]) * out_bytes for d in range(len(shape))]
-        out = shape, tuple(steps), out_bytes
-    sizes, strides = collapsed(shape, [strides_in(shape, form) for form in (out, *operands)])
-    if len(sizes) > constant("elementwise.cuh", "MAX_DIMS"):
-        return Plan(shape, None, None)
-    count = math.prod(sizes)
-    general = layout_of(sizes, strides, count, 0, packed=False)
-    inner, *outer = strides
-    packs, tail = divmod(sizes[0], width)
-    even = all(step % width == 0 for row in outer for step, first in zip(row, inner, strict=True) if first)
-    if packs and inner[0] == 1 and all(step in (0, 1) for step in inner) and (not outer or (even and not tail)):
-        return Plan(shape, layout_of([packs, *sizes[1:]], strides, count // width, tail, packed=True), general)
-    return Plan(shape, general, general)
-
-
-def strides_in(shape: tuple[int, ...], form: Form | None) -> list[int]:
-    """Return the steps of an operand, in elements, along the dimensions of `shape`: zero where it is broadcast."""
-    if form is None:
-        return [0] * len(shape)
-    sizes, strides, itemsize = form
-    own = [0 if size == 1 else stride // itemsize for size, stride in zip(sizes, strides, strict=True)]
-    return [0] * (len(shape) - len(own)) + own
-
-
-def collapsed(shape: tuple[int, ...], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[tuple[int, ...]]]:
-    """Return sizes, and the strides of all operands, by dimension from the innermost; as few as do."""
-    sizes: list[int] = []
-    rows: list[tuple[int, ...]] = []
-    for size, row in reversed(list(zip(shape, zip(*strides, strict=True), strict=True))):
-        if size == 1:
-            continue
-        if sizes and all(step == inner * sizes[-1] for step, inner in zip(row, rows[-1], strict=True)):
-            sizes[-1] *= size
-        else:
-            sizes.append(size)
-            rows.append(row)
-    return sizes or [1], rows or [(1,) + (0,) * (len(strides) - 1)]
-
-
-def layout_of(sizes: Sequence[int], strides: Sequence[Sequence[int]], packs: int, tail: int, *, packed: bool) -> Layout:
-    """Return the layout of so many packs and single elements, with sizes in packs along the innermost dimension."""
-    threads = max(packs, tail)
-    block = min(THREADS, threads) or 1
-    missing = constant("elementwise.cuh", "MAX_DIMS") - len(sizes)
-    by_operand = [[*steps, *[0] * missing] for steps in zip(*strides, strict=True)]
-    words = [packs, tail, len(sizes), *sizes, *[1] * missing, *[step for steps in by_operand for step in steps]]
-    return Layout(
-        -(-threads // block), block, packed, packer("elementwise.cuh", f"Layout<{len(by_operand)}>").pack(*words)
-    )
 
 
 @cache

@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from lucid.backend.locks import new_rlock
-from lucid.cuda.launch.driver import CudaDriver
-from lucid.cuda.launch.parameters import Parameters, last_packer
+from lucid.cuda.launch.driver import CudaDriver, Parameters, last_packer
 from lucid.cuda.launch.plans import note, recordings
 from lucid.cuda.source.signature import NUMBERS, source
 from lucid.cuda.source.sources import joined

@@ -235,10 +235,10 @@ def _bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[Sequence[
         return lambda addresses: _call(
             addresses[b] + b_skip, addresses[a] + a_skip, addresses[out] + out_skip, *values[3:]
         )
-    multiply, handle_of = _cublas().gemmStridedBatchedEx, gpu.cupy().cuda.device.get_cublas_handle
+    cublas, handle_of = _cublas(), gpu.cupy().cuda.device.get_cublas_handle
 
     def again(addresses: Sequence[int]) -> None:
-        multiply(
+        cublas.gemmStridedBatchedEx(
             handle_of(), *problem, alpha.address, addresses[b] + b_skip, *form_b, addresses[a] + a_skip, *form_a,
             beta.address, addresses[out] + out_skip, *rest,
         )  # fmt: skip

@@ -38,10 +38,14 @@ def real_operand(name: str, input: Tensor) -> Any:
 
 def check_affine(name: str, x: Tensor, shape: tuple[int, ...], why: str, **parameters: Tensor | None) -> None:
     """Refuse weights and biases of another shape, or neither of the dtype of the input nor, for half types, float32."""
+    dtype = x.array.dtype
     for role, parameter in parameters.items():
         if parameter is None:
             continue
-        if array_of(parameter).shape != shape:
+        array = array_of(parameter)
+        if array.dtype is dtype and array.shape == shape:
+            continue
+        if array.shape != shape:
             raise ShapeError(
                 f"{name}: expected {role} of shape {list(shape)}, {why}, got shape {list(parameter.array.shape)}"
             )

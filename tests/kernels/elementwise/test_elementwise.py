@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.cuda.launch.elementwise import plan_of
+from lucid.cuda.launch.layout import plan_of
 from lucid.cuda.source.signature import constant
 from tests.gradients import numbers
 

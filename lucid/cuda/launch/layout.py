@@ -1,0 +1,130 @@
+"""How a kernel walks through operands of any shapes and strides: in as few loops as do, by packs where it can."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lucid.cuda.source.signature import constant, packer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Form", "Layout", "Plan", "plan_of"]
+
+THREADS = 256
+
+# Shape, strides in bytes and bytes of an element of an operand; None for a number.
+Form = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+class Layout(NamedTuple):
+    """How a kernel walks through operands of given shapes and strides.
+
+    Attributes
+    ----------
+    grid, block : int
+        The launch shape.
+    packed : bool
+        Whether it goes by packs of 16 bytes.
+    parameter : bytes
+        The struct that the kernel takes.
+    """
+
+    grid: int
+    block: int
+    packed: bool
+    parameter: bytes
+
+
+class Plan(NamedTuple):
+    """What a function does for operands of given shapes and strides.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the output.
+    aligned, general : Layout or None
+        For data aligned to 16 bytes, and for others; None if no kernel goes through so many dimensions.
+    """
+
+    shape: tuple[int, ...]
+    aligned: Any
+    general: Any
+
+
+def plan_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, width: int) -> Plan:
+    """Return the plan for operands of these forms; its layouts are None if they have too many dimensions.
+
+    Parameters
+    ----------
+    operands : sequence of (shape, strides in bytes, bytes of an element), or None for a number
+        They broadcast against each other.
+    out : such a form, optional
+        None for an output in C order.
+    out_bytes : int
+        Bytes of an element of the output.
+    width : int
+        Elements of a pack.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit each other.
+    """
+    shapes = [operand[0] for operand in operands if operand is not None]
+    shape = np.broadcast_shapes(*shapes) if out is None else out[0]
+    if out is not None and np.broadcast_shapes(shape, *shapes) != shape:
+        raise ValueError(f"an output of shape {shape} takes no operands of shapes {shapes}")
+    if out is None:
+        steps = [math.prod(shape[d + 1 :]) * out_bytes for d in range(len(shape))]
+        out = shape, tuple(steps), out_bytes
+    sizes, strides = collapsed(shape, [strides_in(shape, form) for form in (out, *operands)])
+    if len(sizes) > constant("elementwise.cuh", "MAX_DIMS"):
+        return Plan(shape, None, None)
+    count = math.prod(sizes)
+    general = layout_of(sizes, strides, count, 0, packed=False)
+    inner, *outer = strides
+    packs, tail = divmod(sizes[0], width)
+    even = all(step % width == 0 for row in outer for step, first in zip(row, inner, strict=True) if first)
+    if packs and inner[0] == 1 and all(step in (0, 1) for step in inner) and (not outer or (even and not tail)):
+        return Plan(shape, layout_of([packs, *sizes[1:]], strides, count // width, tail, packed=True), general)
+    return Plan(shape, general, general)
+
+
+def strides_in(shape: tuple[int, ...], form: Form | None) -> list[int]:
+    """Return the steps of an operand, in elements, along the dimensions of `shape`: zero where it is broadcast."""
+    if form is None:
+        return [0] * len(shape)
+    sizes, strides, itemsize = form
+    own = [0 if size == 1 else stride // itemsize for size, stride in zip(sizes, strides, strict=True)]
+    return [0] * (len(shape) - len(own)) + own
+
+
+def collapsed(shape: tuple[int, ...], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[tuple[int, ...]]]:
+    """Return sizes, and the strides of all operands, by dimension from the innermost; as few as do."""
+    sizes: list[int] = []
+    rows: list[tuple[int, ...]] = []
+    for size, row in reversed(list(zip(shape, zip(*strides, strict=True), strict=True))):
+        if size == 1:
+            continue
+        if sizes and all(step == inner * sizes[-1] for step, inner in zip(row, rows[-1], strict=True)):
+            sizes[-1] *= size
+        else:
+            sizes.append(size)
+            rows.append(row)
+    return sizes or [1], rows or [(1,) + (0,) * (len(strides) - 1)]
+
+
+def layout_of(sizes: Sequence[int], strides: Sequence[Sequence[int]], packs: int, tail: int, *, packed: bool) -> Layout:
+    """Return the layout of so many packs and single elements, with sizes in packs along the innermost dimension."""
+    threads = max(packs, tail)
+    block = min(THREADS, threads) or 1
+    missing = constant("elementwise.cuh", "MAX_DIMS") - len(sizes)
+    by_operand = [[*steps, *[0] * missing] for steps in zip(*strides, strict=True)]
+    words = [packs, tail, len(sizes), *sizes, *[1] * missing, *[step for steps in by_operand for step in steps]]
+    return Layout(
+        -(-threads // block), block, packed, packer("elementwise.cuh", f"Layout<{len(by_operand)}>").pack(*words)
+    )
