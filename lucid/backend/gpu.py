@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 __all__ = [
+    "array_maker",
+    "array_type",
     "cupy",
     "current_device",
     "current_stream",
@@ -153,6 +155,11 @@ def is_gpu_array(x: object) -> bool:
     return kind is not None and isinstance(x, kind)
 
 
+def array_type() -> type[Any] | None:
+    """Return the class of CuPy's arrays; None while no CUDA device has been asked for."""
+    return None if _module is None else _module.ndarray
+
+
 def array_maker() -> Callable[[Any, Any], Any]:
     """Return what makes a CUDA array without values: ``cupy.ndarray(shape, dtype)``, in three quarters of its time."""
     kind = cupy().ndarray
@@ -259,7 +266,7 @@ def current_stream(index: int | None = None) -> Any:
     CudaUnavailableError
         If there is no CUDA device.
     """
-    module = cupy()
+    module = _module or cupy()
     return module.cuda.get_current_stream() if index is None else module.cuda.get_current_stream(index)
 
 

@@ -106,7 +106,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     keep, needed, captures, counts = this.keep, this.needed, this.captures, this.counts
     watched = bool(captures) or needed is not None or state.anomaly is not None
     ndarray, quiet, add = np.ndarray, state.quiet, np.add
-    plain = not (graph or watched)
+    plain, device_array = not (graph or watched), gpu.array_type()
     buffers: dict[Node, Any] = {}
     sums = Sums()
     leaves: list[AccumulateGrad] = []
@@ -149,7 +149,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 else:
                     _run_light_leaf(this, node, extra, buffers, quiet)
                 continue
-            if plain and extra is None and gpu.is_gpu_array(buffers.get(node)):
+            if plain and extra is None and type(buffers.get(node)) is device_array:
                 _accumulate_on_device(node, buffers, sums, quiet)
                 continue
         elif newest is not None:
@@ -163,14 +163,21 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         if not plain or type(grad) is not ndarray:
             if sums:
                 grad = sums.settled(node, grad)
-            m = GRAPH if graph else namespace_of_buffer(grad)
-            index: int | None = None if m is CPU else follow(this, node, grad)
-            if watched or extra is not None:
-                grads = _run_watched(this, node, m, grad, quiet, index)
-                if grads is None:
-                    continue
+            if plain and extra is None and type(grad) is device_array:
+                # the same as below, for the many nodes on which nothing hangs
+                index = grad.data.device_id
+                if not gpu.is_default(gpu.current_stream(index)):
+                    follow(this, node, grad)
+                grads = gpu.run_on(index, node.backward, CUDA, grad, quiet)
             else:
-                grads = _run_on_device(index, node.backward, m, grad, quiet)
+                m = GRAPH if graph else namespace_of_buffer(grad)
+                index = None if m is CPU else follow(this, node, grad)
+                if watched or extra is not None:
+                    grads = _run_watched(this, node, m, grad, quiet, index)
+                    if grads is None:
+                        continue
+                else:
+                    grads = _run_on_device(index, node.backward, m, grad, quiet)
         elif extra is None:
             grads = node.backward(CPU, grad, quiet)
         elif extra.light is not None:
@@ -307,8 +314,7 @@ def _accumulate_on_device(node: Node, buffers: dict[Node, Any], sums: Sums, quie
     """Run a leaf on the device of its gradient, which it finds in nobody else's hands."""
     if sums:
         buffers[node] = sums.settled(node, buffers[node])
-    with gpu.use_device(gpu.device_index(buffers[node])):
-        node.backward(CUDA, buffers.pop(node), quiet)
+    gpu.run_on(buffers[node].data.device_id, lambda: node.backward(CUDA, buffers.pop(node), quiet))
 
 
 def _run_watched(
