@@ -7,6 +7,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import CUDA
+from lucid.cuda.launch.plans import with_plan
 from lucid.errors import NotDifferentiableError
 
 if TYPE_CHECKING:
@@ -38,9 +39,11 @@ class Rule:
     cuda : callable or None
         ``cuda(grad, *arguments)``: the same gradients of raw CUDA arrays by one kernel; NotImplemented where it has
         none for these dtypes or layouts.
+    planned : bool
+        Whether `function` does nothing to CUDA arrays but what a launch plan notes, and may be done by one.
     """
 
-    __slots__ = ("arguments", "covers", "cuda", "function")
+    __slots__ = ("_by_plan", "arguments", "covers", "cuda", "function", "planned")
 
     def __init__(
         self,
@@ -48,15 +51,24 @@ class Rule:
         covers: tuple[str, ...],
         cuda: Callable[..., Any] | None = None,
         arguments: tuple[str, ...] = (),
+        *,
+        planned: bool = False,
     ) -> None:
         self.function = function
+        self.planned = planned
+        self._by_plan: Callable[..., Any] | None = None
         self.covers = covers
         self.cuda = cuda
         self.arguments: tuple[str, ...] = arguments or function.__code__.co_varnames[2 : function.__code__.co_argcount]
 
     def bound(self, needs: tuple[bool, ...], *, conjugate: bool, cuda: bool) -> Callable[..., Any]:
         """Return what gives the needed gradients: `function`, with its kernel on CUDA, conjugated if complex."""
-        function = conjugated(self.function) if conjugate else by_kernel(self) if cuda and self.cuda else self.function
+        if conjugate:
+            function = conjugated(self.function)
+        elif cuda and self.planned:
+            function = self._by_plan = self._by_plan or by_plan(self)
+        else:
+            function = by_kernel(self) if cuda and self.cuda else self.function
         if "needs" not in self.arguments:
             return function
 
@@ -246,6 +258,18 @@ def taker(take: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Sequence[Any]]:
     if len(take) > 1:
         return operator.itemgetter(*take)
     return operator.itemgetter(slice(take[0], take[0] + 1) if take else slice(0))
+
+
+def by_plan(rule: Rule) -> Callable[..., Any]:
+    """Return a rule that runs by launch plans on raw CUDA arrays."""
+    function = rule.function
+    on_cuda = with_plan(functools.partial(function, CUDA))
+
+    @functools.wraps(function)
+    def run(m: Namespace, grad: Array, *arguments: Any) -> Any:
+        return on_cuda((grad, *arguments), {})[0] if m is CUDA else function(m, grad, *arguments)
+
+    return run
 
 
 def by_kernel(rule: Rule) -> Callable[..., Any]:

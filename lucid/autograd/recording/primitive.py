@@ -122,7 +122,7 @@ class Primitive:
         self.general = general
         self.call = (unary if len(self.inputs) == 1 else binary)(self, general)
 
-    def vjp(self, *names: Any, cuda: Callable[..., Any] | None = None) -> Any:
+    def vjp(self, *names: Any, cuda: Callable[..., Any] | None = None, planned: bool = False) -> Any:
         """Attach a derivative rule: ``@op.vjp`` for all inputs, ``@op.vjp("a")`` for those that are named.
 
         Parameters
@@ -133,6 +133,8 @@ class Primitive:
         cuda : callable, optional
             ``cuda(grad, *arguments)``: one kernel that does on CUDA arrays what the rule does, or returns
             NotImplemented.
+        planned : bool
+            Whether the rule does nothing to CUDA arrays but what a launch plan notes, and may be done by one.
 
         Raises
         ------
@@ -143,7 +145,7 @@ class Primitive:
             return self.vjp(*self.inputs)(names[0])
 
         def attach(function: Callable[..., Any]) -> Callable[..., Any]:
-            self.attach(Rule(function, names or self.inputs, cuda))
+            self.attach(Rule(function, names or self.inputs, cuda, planned=planned))
             return function
 
         return attach

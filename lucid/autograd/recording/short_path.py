@@ -284,7 +284,10 @@ def cuda_arrays(kernel: Callable[..., Any]) -> Arrays:
 
     def function(*operands: Any) -> Any:
         for operand in operands:
-            if type(operand) is ndarray and operand.data.device_id != device():
+            if type(operand) is not ndarray:
+                if hasattr(operand, "dtype"):
+                    raise TypeError
+            elif operand.data.device_id != device():
                 raise TypeError
         out = kernel(*operands)
         if out is NotImplemented:

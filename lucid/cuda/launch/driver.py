@@ -6,11 +6,11 @@ import ctypes
 import re
 import struct
 import time
+from array import array
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
-from lucid.backend.locks import new_lock
 from lucid.backend.log import logger
 from lucid.errors import KernelError
 
@@ -94,43 +94,43 @@ class CudaDriver:
 
 # Of cuLaunchKernel: the parameters lie in one buffer.
 _BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
+# Words in front of the parameters: what tells the driver of them, and their size, to which one of these points.
+_HEAD = 6
 
 
 class Parameters:
-    """The parameters of a launch as they lie in memory, in one buffer that the driver reads before a launch returns.
+    """The parameters of a launch as they lie in memory, which the driver reads before a launch returns.
 
     Attributes
     ----------
-    pack_into : callable
-        ``pack_into(buffer, 0, *values)``.
-    buffer : ctypes array
-        The memory, of whole words.
-    words : memoryview
-        The same as integers of eight bytes.
+    words : array of unsigned integers of eight bytes
+        The memory, never resized: what tells the driver of the parameters, and these from `start` on, in bytes.
     extra : int
         The address of what tells the driver of it.
-    pointers : dict of int to int
-        Where in the memory those of the values lie that are pointers, by their position.
-    lock : lock
-        To be held from packing to the end of the launch.
+    places : dict of int to int
+        Which words the pointers are, by their position among the values.
     """
 
-    __slots__ = ("_held", "buffer", "extra", "lock", "pack_into", "pointers", "words")
+    __slots__ = ("extra", "pack", "places", "words")
+
+    start = 8 * _HEAD
 
     def __init__(self, codes: str) -> None:
-        packer = struct.Struct(f"@{codes}")
-        self.pack_into = packer.pack_into
-        self.buffer = ctypes.create_string_buffer(max(-(-packer.size // 8) * 8, 8))
-        self.words = memoryview(self.buffer).cast("B").cast("Q")
-        size = ctypes.c_size_t(packer.size)
-        told = (ctypes.c_void_p * 5)(
-            _BUFFER_POINTER, ctypes.addressof(self.buffer), _BUFFER_SIZE, ctypes.addressof(size), _END
+        packer = packer_of(codes)
+        self.words = words = array("Q", bytes(self.start + max(-(-packer.size // 8) * 8, 8)))
+        self.extra, _ = words.buffer_info()
+        words[:_HEAD] = array(
+            "Q",
+            [_BUFFER_POINTER, self.extra + self.start, _BUFFER_SIZE, self.extra + 8 * (_HEAD - 1), _END, packer.size],
         )
-        self.extra = ctypes.addressof(told)
-        # read by the driver at every launch
-        self._held = size, told
-        self.pointers = pointers_in(codes)
-        self.lock = new_lock()
+        self.pack = packer.pack_into
+        self.places = places_of_pointers(codes)
+
+
+@cache
+def packer_of(codes: str) -> struct.Struct:
+    """Return what packs values as the C ABI places them."""
+    return struct.Struct(f"@{codes}")
 
 
 @cache
@@ -147,14 +147,14 @@ def places_in(codes: str) -> list[tuple[str, int]]:
 
 
 @cache
-def pointers_in(codes: str) -> dict[int, int]:
-    """Return where pointers lie among the parameters of a signature, by their position among the values."""
-    return {position: place for position, (code, place) in enumerate(places_in(codes)) if code == "P"}
+def places_of_pointers(codes: str) -> dict[int, int]:
+    """Return which words of `Parameters` are pointers, by their position among the values."""
+    return {position: _HEAD + place // 8 for position, (code, place) in enumerate(places_in(codes)) if code == "P"}
 
 
 @cache
 def last_packer(codes: str, count: int) -> Callable[..., None]:
-    """Return what packs the last so many values of a signature where they lie: ``pack(buffer, *values)``."""
+    """Return what packs the last so many values of a signature where they lie: ``pack(words, *values)``."""
     places = places_in(codes)[len(places_in(codes)) - count :]
     start = end = places[0][1] if places else 0
     form = "="
@@ -163,7 +163,7 @@ def last_packer(codes: str, count: int) -> Callable[..., None]:
         end = place + struct.calcsize(f"={code}")
     packer = struct.Struct(form)
 
-    def pack(buffer: ctypes.Array[ctypes.c_char], *values: float) -> None:
-        packer.pack_into(buffer, start, *values)
+    def pack(words: array[int], *values: float) -> None:
+        packer.pack_into(words, Parameters.start + start, *values)
 
     return pack

@@ -11,7 +11,7 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.layout import plan_of
-from lucid.cuda.launch.plans import empty
+from lucid.cuda.launch.plans import empty, recordings
 from lucid.cuda.launch.transposition import transposed
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ class Elementwise:
     def straight(self) -> Callable[..., Any] | None:
         """Return the function of one or two arrays that does what `__call__` does in straight lines; None of others.
 
-        It raises TypeError where there is no kernel for them, and where their device is not the current one. One of two
-        may be a number.
+        It raises TypeError where there is no kernel for them, where their device is not the current one, and while a
+        plan is being made, which has to note what is done. One of two may be a number.
         """
         return {"T": self._of_one, "TT": self._of_two}.get(self.operands, lambda: None)()
 
@@ -166,7 +166,7 @@ class Elementwise:
 
         def run(x: Any) -> Any:
             memory = x.data
-            if memory.device_id != device():
+            if recordings or memory.device_id != device():
                 raise TypeError
             key = x.dtype, x.shape, x.strides
             shape, made, aligned, general = bound.get(key) or self._bind(bound, key, (x,))
@@ -190,7 +190,7 @@ class Elementwise:
             if type(array) is not ndarray or type(number) not in _PYTHON_NUMBERS:
                 raise TypeError
             dtype, memory = array.dtype, array.data
-            if memory.device_id != device() or (dtype.kind in "biu" and type(number) is float):
+            if recordings or memory.device_id != device() or (dtype.kind in "biu" and type(number) is float):
                 raise TypeError
             form = array.shape, array.strides
             key = (dtype, None, *form, None) if first else (dtype, None, None, *form)
@@ -210,7 +210,7 @@ class Elementwise:
                 return with_number(x, y)
             dtype, memory, other = x.dtype, x.data, y.data
             index = memory.device_id
-            if index != other.device_id or y.dtype is not dtype or index != device():
+            if recordings or index != other.device_id or y.dtype is not dtype or index != device():
                 raise TypeError
             key = dtype, x.shape, x.strides, y.shape, y.strides
             shape, made, aligned, general = bound.get(key) or self._bind(bound, key, (x, y))

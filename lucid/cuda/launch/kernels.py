@@ -11,7 +11,7 @@ import struct
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lucid.backend.locks import new_rlock
+from lucid.backend.locks import new_lock, new_rlock
 from lucid.cuda.launch.driver import CudaDriver, Parameters, last_packer
 from lucid.cuda.launch.plans import note, recordings
 from lucid.cuda.source.signature import NUMBERS, source
@@ -124,7 +124,7 @@ class Launcher:
         Gives the handle on the current device of the kernel of a C++ name, compiling if need be.
     """
 
-    __slots__ = ("_codes", "_find", "_handles", "_parameters", "_shapes", "name")
+    __slots__ = ("_codes", "_find", "_handles", "_lock", "_parameters", "_shapes", "name")
 
     def __init__(self, name: str, signature: str, find: Callable[[str], int]) -> None:
         self.name = name
@@ -133,6 +133,8 @@ class Launcher:
         self._handles: dict[int, int] = {}
         self._shapes: dict[tuple[Extent, Extent, int], tuple[Callable[..., None], Bind]] = {}
         self._parameters = Parameters(signature)
+        # held from packing to the end of the launch
+        self._lock = new_lock()
 
     def __call__(self, grid: Extent, block: Extent, *values: Any, shared: int = 0) -> None:
         """Queue the kernel on the current stream.
@@ -186,8 +188,8 @@ class Launcher:
                 f"launch of {self.name}: {gx:,} x {gy:,} x {gz:,} blocks, and a grid has at most {_MOST_BLOCKS:,} "
                 f"along x and {_MOST_BESIDE:,} along y and z"
             )
-        handles, own = self._handles, self._parameters
-        lock, pack, buffer, extra = own.lock, own.pack_into, own.buffer, own.extra
+        handles, own, lock = self._handles, self._parameters, self._lock
+        pack, words, start, extra = own.pack, own.words, own.start, own.extra
 
         def find() -> int:
             # before a lock is taken: to compile takes long, and logs
@@ -222,7 +224,7 @@ class Launcher:
             runs = _driver or driver()
             with lock:
                 try:
-                    pack(buffer, 0, *values)
+                    pack(words, start, *values)
                 except struct.error as error:
                     raise KernelError(f"{self.name} takes parameters of types {self._codes!r}: {error}") from error
                 try:
@@ -230,26 +232,25 @@ class Launcher:
                 except RuntimeError as error:
                     retry(error, handle, extra)
             if recordings:
-                note(values, own.pointers, bind)
+                note(values, own.places, bind)
 
         def bind(values: tuple[Any, ...], slots: Sequence[Slot], last: int = 0) -> Callable[..., None]:
             # parameters of its own, in which nothing else changes
             bound = Parameters(self._codes)
-            bound.pack_into(bound.buffer, 0, *values)
+            bound.pack(bound.words, bound.start, *values)
             words, extra = bound.words, bound.extra
-            places = [(bound.pointers[position] // 8, number, offset) for position, number, offset in slots]
+            places = [(bound.places[position], number, offset) for position, number, offset in slots]
             plain = shared <= _PLAIN_SHARED
             pack_last = last_packer(self._codes, last)
 
             def again(addresses: Sequence[int], *last: Any) -> None:
                 runs = _driver or driver()
                 handle = (plain and handles.get(runs.device())) or find()
-                # all of `bound` has to live: what the driver reads holds addresses of it
-                with bound.lock:
+                with lock:
                     for place, number, offset in places:
                         words[place] = addresses[number] + offset
                     if last:
-                        pack_last(bound.buffer, *last)
+                        pack_last(words, *last)
                     try:
                         runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
                     except RuntimeError as error:

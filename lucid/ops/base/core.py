@@ -50,7 +50,7 @@ def _sum_to_cuda(x: Any, *, shape: tuple[int, ...] | None) -> Any:
     if shape is None or x.shape == shape:
         return x
     total = sum_over(x, broadcast_axes(x.shape, shape), False, x.dtype)
-    return total if total is NotImplemented else total.reshape(shape)
+    return total if total is NotImplemented or total.shape == shape else total.reshape(shape)
 
 
 @sum_to.vjp

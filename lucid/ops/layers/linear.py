@@ -43,7 +43,7 @@ def _linear_x(m: Namespace, grad: Array, weight: Array) -> Any:
     return m.matmul(grad, weight)
 
 
-@_linear.vjp("weight")
+@_linear.vjp("weight", planned=True)
 def _linear_weight(m: Namespace, grad: Array, x: Array, weight_shape: Ints) -> Any:
     rows = math.prod(x.shape[:-1])
     grad = m.reshape(grad, shape=(rows, weight_shape[0]))

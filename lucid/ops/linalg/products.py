@@ -47,7 +47,7 @@ def _matmul(xp: ModuleType, a: Array, b: Array) -> Array:
 _matmul.cuda(blas.matmul)
 
 
-@_matmul.vjp("a")
+@_matmul.vjp("a", planned=True)
 def _matmul_a(m: Namespace, grad: Array, b: Array, a_shape: tuple[int, ...] | None) -> Any:
     shape = b.shape if a_shape is None else a_shape  # None stands for the shape of the other operand
     if len(b.shape) == 1:
@@ -59,7 +59,7 @@ def _matmul_a(m: Namespace, grad: Array, b: Array, a_shape: tuple[int, ...] | No
     return m.sum_to(m.matmul(grad, m.swap_last(b)), shape=shape)
 
 
-@_matmul.vjp("b")
+@_matmul.vjp("b", planned=True)
 def _matmul_b(m: Namespace, grad: Array, a: Array, b_shape: tuple[int, ...] | None) -> Any:
     shape = a.shape if b_shape is None else b_shape
     if len(a.shape) == 1:

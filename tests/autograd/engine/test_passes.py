@@ -7,6 +7,8 @@ import pytest
 
 import lucid
 from lucid.autograd.recording.namespace import namespace_of
+from lucid.backend import gpu
+from tests.device import DEVICE
 from tests.gradients import flat, is_floating, numbers, random_like, tensors_of
 from tests.ops.test_samples import check_close
 from tests.samples import all_samples
@@ -41,8 +43,18 @@ def watched(monkeypatch, name):
 
 @pytest.fixture
 def products(monkeypatch):
-    """Return the matrix products of backward passes."""
-    return watched(monkeypatch, "matmul")
+    """Return the shapes of the factors of each product in a backward pass."""
+    if DEVICE == "cpu":
+        return watched(monkeypatch, "matmul")
+    cublas, seen = gpu.part("cupy_backends.cuda.libs.cublas"), []
+    multiply = cublas.gemmStridedBatchedEx
+
+    def noted(handle, transposed_b, transposed_a, columns, rows, inner, *rest):
+        seen.append([(rows, inner), (inner, columns)])
+        return multiply(handle, transposed_b, transposed_a, columns, rows, inner, *rest)
+
+    monkeypatch.setattr(cublas, "gemmStridedBatchedEx", noted)
+    return seen
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
@@ -69,14 +81,16 @@ def test_the_gradient_by_one_operand(sample, create_graph, rng):
 def test_what_is_not_needed_is_not_computed(products, rng):
     """The gradient of a product by one factor takes one product, by both it takes two."""
     x, w = leaf(rng, 3, 4), leaf(rng, 4, 2)
-    y = (x @ w).sum()
-    lucid.autograd.grad(y, x, retain_graph=True)
+    y = x @ w
+    upstream = leaf(rng, 3, 2).detach()
+    products.clear()
+    lucid.autograd.grad(y, x, upstream, retain_graph=True)
     assert products == [[(3, 2), (2, 4)]]
     products.clear()
-    y.backward(inputs=[w], retain_graph=True)
+    y.backward(upstream, inputs=[w], retain_graph=True)
     assert products == [[(4, 3), (3, 2)]]
     products.clear()
-    lucid.autograd.grad(y, (x, w))
+    lucid.autograd.grad(y, (x, w), upstream)
     assert len(products) == 2
 
 

@@ -430,16 +430,11 @@ def test_plans_are_bounded(rng, monkeypatch):
 @pytest.mark.parametrize("tf32", [False, True])
 def test_a_switch_is_part_of_the_form(tf32, monkeypatch, rng):
     """Products are planned by `allow_tf32`, too: setting it takes effect on shapes that are known."""
-    seen = []
-    call = blas._cublas()
-
-    class Watched:
-        def __getattr__(self, name):
-            if name != "gemmStridedBatchedEx":
-                return getattr(call, name)
-            return lambda *arguments: (seen.append(arguments[-2]), call.gemmStridedBatchedEx(*arguments))[1]
-
-    monkeypatch.setattr(blas, "_cublas", Watched)
+    cublas, seen = blas._cublas(), []
+    multiply = cublas.gemmStridedBatchedEx
+    monkeypatch.setattr(
+        cublas, "gemmStridedBatchedEx", lambda *arguments: (seen.append(arguments[-2]), multiply(*arguments))[1]
+    )
     x, bias = lucid.tensor(drawn(rng, 33, 31), device="cuda"), lucid.ones(33, 33, device="cuda")
     for allowed in (tf32, not tf32, tf32):
         monkeypatch.setattr(lucid.backends.cuda.matmul, "allow_tf32", allowed)
