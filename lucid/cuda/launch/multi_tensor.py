@@ -188,8 +188,8 @@ class Tables:
     """
 
     def __init__(self) -> None:
-        self._before: dict[int, Table | None] = {}
-        self._now: dict[int, Table | None] = {}
+        self._before: dict[int, Table] = {}
+        self._now: dict[int, Table] = {}
 
     def begin(self) -> None:
         """Begin a step; what it does not use is forgotten at the next one."""
@@ -199,14 +199,14 @@ class Tables:
         """Change rows of gradient, parameter and state; returns the rows that have no kernel."""
         if kernel is None:
             return rows
-        key = id(rows[0][1])
+        key, arguments = id(rows[0][1]), (str(len(rows[0])),)
         table = self._before.get(key)
-        if table is not None and table.change(rows, settings):
-            self._now[key] = table
-            return []
-        arguments = (str(len(rows[0])),)
-        self._now[key] = _table(kernel, rows, settings, arguments)
-        return _change(kernel, rows, *settings, arguments=arguments)
+        if table is None or not table.change(rows, settings):
+            table = _table(kernel, rows, settings, arguments)
+            if table is None or not table.change(rows, settings):
+                return _change(kernel, rows, *settings, arguments=arguments)
+        self._now[key] = table
+        return []
 
     def __reduce__(self) -> tuple[type[Tables], tuple[()]]:
         return Tables, ()

@@ -58,15 +58,25 @@ class Plan(NamedTuple):
         Which arrays come out; None for None.
     recorded : dict
         For whoever records an op that is done so: what does not depend on more than the form either.
+    alone : tuple or None
+        Shape, dtype and launch, where one launch makes the only array, which comes out.
     """
 
     made: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
     steps: tuple[Callable[[Sequence[int]], None], ...]
     result: Any
     recorded: dict[Any, Any]
+    alone: tuple[tuple[int, ...], np.dtype[Any], Callable[[Sequence[int]], None]] | None
 
     def run(self, given: list[Any], addresses: list[int], make: Callable[[Any, Any], Any]) -> Any:
         """Return the results for arrays that lie at these addresses, in arrays that `make` makes."""
+        if self.alone is not None:
+            # most plans: one array is made, by one launch
+            shape, dtype, step = self.alone
+            array = make(shape, dtype)
+            addresses.append(array.data.ptr)
+            step(addresses)
+            return array
         arrays = given
         for shape, dtype in self.made:
             array = make(shape, dtype)
@@ -102,7 +112,12 @@ class Recording:
                 numbers = self.number(result)
         except NotPlannedError:
             return None
-        return None if self.broken else Plan(tuple(self.made), tuple(self.steps), numbers, {})
+        if self.broken:
+            return None
+        alone = None
+        if len(self.made) == len(self.steps) == 1 and numbers == len(self.arrays) - 1:
+            alone = (*self.made[0], self.steps[0])
+        return Plan(tuple(self.made), tuple(self.steps), numbers, {}, alone)
 
     def number(self, array: Array | None) -> int | None:
         """Return which of the arrays this is."""
