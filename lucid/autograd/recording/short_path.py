@@ -19,6 +19,7 @@ from lucid.autograd.modes.state import PLAIN, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.cuda.launch.elementwise import Elementwise
+from lucid.errors import LucidError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,6 +198,8 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
                 return general(a, b)
             try:
                 out = function(x, y)
+            except LucidError:
+                raise
             except ValueError as error:
                 raise broadcast_error(name, x, y) from error
             except (TypeError, MemoryError, *NumPyComplaints):

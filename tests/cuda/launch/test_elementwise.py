@@ -175,9 +175,9 @@ def test_a_full_device_is_told():
     pool = gpu.cupy().get_default_memory_pool()
     x = lucid.ones(1 << 20, device="cuda")
     limit = pool.get_limit()
+    pool.free_all_blocks()
     pool.set_limit(size=pool.total_bytes() + (1 << 20))
     try:
-        pool.free_all_blocks()
         for act in (lambda: x + x, lambda: x * 2.0, lambda: x.exp()):
             with pytest.raises(lucid.cuda.OutOfMemoryError, match="no room"):
                 act()

@@ -119,18 +119,23 @@ LUCID_OF_ALL_PARTS(4, 8)
 #undef LUCID_OF_ALL_PARTS
 #undef LUCID_OF_PARTS
 
+namespace lucid_simulator {
+// A sum that wraps around, as the device's does
+template <typename T> inline T wrapped_sum(T a, T b) { return (T)((unsigned)a + (unsigned)b); }
+}  // namespace lucid_simulator
+
 // Sums of products of the parts, added to a third number
 #define LUCID_PRODUCTS(A, B, C)                                                                                          \
     LUCID_FUNCTION C __dp4a(C a, C b, C c) {                                                                                     \
-        for (int i = 0; i < 4; ++i) c += lucid_simulator::part<A>((unsigned)a, i, 8) * lucid_simulator::part<B>((unsigned)b, i, 8); \
+        for (int i = 0; i < 4; ++i) c = lucid_simulator::wrapped_sum(c, lucid_simulator::part<A>((unsigned)a, i, 8) * lucid_simulator::part<B>((unsigned)b, i, 8)); \
         return c;                                                                                                        \
     }                                                                                                                    \
     LUCID_FUNCTION C __dp2a_lo(C a, C b, C c) {                                                                                  \
-        for (int i = 0; i < 2; ++i) c += lucid_simulator::part<A>((unsigned)a, i, 16) * lucid_simulator::part<B>((unsigned)b, i, 8); \
+        for (int i = 0; i < 2; ++i) c = lucid_simulator::wrapped_sum(c, lucid_simulator::part<A>((unsigned)a, i, 16) * lucid_simulator::part<B>((unsigned)b, i, 8)); \
         return c;                                                                                                        \
     }                                                                                                                    \
     LUCID_FUNCTION C __dp2a_hi(C a, C b, C c) {                                                                                  \
-        for (int i = 0; i < 2; ++i) c += lucid_simulator::part<A>((unsigned)a, i, 16) * lucid_simulator::part<B>((unsigned)b, i + 2, 8); \
+        for (int i = 0; i < 2; ++i) c = lucid_simulator::wrapped_sum(c, lucid_simulator::part<A>((unsigned)a, i, 16) * lucid_simulator::part<B>((unsigned)b, i + 2, 8)); \
         return c;                                                                                                        \
     }
 LUCID_PRODUCTS(int, int, int)
