@@ -7,9 +7,7 @@ sizes, so that its kernels cost next to nothing. One thread, one process. Times 
 
 from __future__ import annotations
 
-import ctypes
 import os
-import struct
 import subprocess
 import sys
 import time
@@ -272,28 +270,29 @@ def parts(rounds: int) -> dict[str, float]:
     """Return the microseconds of a launch, a call of cuBLAS and an allocation, each done from Python at the least."""
     import cupy
 
+    from lucid.backend import gpu
     from lucid.cuda.launch import kernels
+    from lucid.cuda.launch.driver import Parameters
 
     peer, name, signature = Peer("lucid", "cuda"), "nothing", "PPPq"
     source = f'extern "C" __global__ void {name}(const void*, const void*, void*, long long) {{}}'
     handle = kernels.load(kernels.Unit(name, name, source, {name: signature}))[name]
-    packer, size = struct.Struct(f"@{signature}"), ctypes.c_size_t(struct.calcsize(f"@{signature}"))
-    buffer = ctypes.create_string_buffer(packer.size)
-    extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(buffer), 2, ctypes.addressof(size), 0)
+    parameters = Parameters(signature)
+    words, start, extra = parameters.words, parameters.start, parameters.extra
     driver = kernels.driver()
-    stream = driver.stream()
+    stream, make = driver.stream().ptr, gpu.array_maker()
     x = cupy.ndarray((128, 128), np.float32)
     cublas, blas, one = cupy.cuda.cublas, cupy.cuda.device.get_cublas_handle(), np.ones(1, np.float32)
     factor, operand, matrices = one.ctypes.data, (x.data.ptr, 128), (128, 128, 128)
 
     def launch() -> None:
-        packer.pack_into(buffer, 0, x.data.ptr, x.data.ptr, x.data.ptr, x.size)
-        driver.launch(handle, 1, 1, 1, 128, 1, 1, 0, stream, None, extra)
+        parameters.pack(words, start, x.data.ptr, x.data.ptr, x.data.ptr, x.size)
+        driver.launch(handle, 1, 1, 1, 128, 1, 1, 0, stream, 0, extra)
 
     calls: dict[str, Callable[[], object]] = {
         "launches": launch,
         "library": lambda: cublas.sgemm(blas, 0, 0, *matrices, factor, *operand, *operand, factor, *operand),
-        "allocations": lambda: cupy.ndarray((128, 128), np.float32),
+        "allocations": lambda: make((128, 128), np.float32),
     }
     samplers = {name: on_the_host(peer, call) for name, call in calls.items()}
     return {name: min(sample() for _ in range(rounds)) for name, sample in samplers.items()}

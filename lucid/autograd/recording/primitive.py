@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from lucid.cuda.launch.plans import Plan as LaunchPlan
 
 
+NOTHING: tuple[Any, ...] = (None,)
+
+
 class Primitive:
     """A differentiable function of arrays: called with tensors it records, its raw form works on arrays.
 
@@ -360,14 +363,16 @@ class Primitive:
     ) -> PrimitiveNode:
         """Return the node of one call, whose arrays were made by a launch plan if `launched` is one."""
         needed = tuple([edge is not None for edge in edges])
-        known = None if launched is None else launched.recorded.get(needed)
-        if known is None:
+        # read once: another thread may record by the same plan
+        known = NOTHING if launched is None else launched.recorded
+        if known[0] == needed:
+            _, plan, values = known
+        else:
             conjugate = self.holomorphic and outs[0].dtype.kind == "c"
             plan = self.plan(needed, conjugate=conjugate, cuda=type(outs[0]) is not np.ndarray)
-            known = plan, plan.values_of(arrays, settings)
+            values = plan.values_of(arrays, settings)
             if launched is not None:
-                launched.recorded[needed] = known
-        plan, values = known
+                launched.recorded = needed, plan, values
         node = plan.node_type()
         attach(node, tuple(edges), outs[0])
         node.outputs = len(outs)

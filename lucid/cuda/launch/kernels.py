@@ -234,27 +234,41 @@ class Launcher:
             if recordings:
                 note(values, own.places, bind)
 
+        plain = shared <= _PLAIN_SHARED
+
         def bind(values: tuple[Any, ...], slots: Sequence[Slot], last: int = 0) -> Callable[..., None]:
             # parameters of its own, in which nothing else changes
             bound = Parameters(self._codes)
             bound.pack(bound.words, bound.start, *values)
             words, extra = bound.words, bound.extra
-            places = [(bound.places[position], number, offset) for position, number, offset in slots]
-            plain = shared <= _PLAIN_SHARED
-            pack_last = last_packer(self._codes, last)
+            places = tuple([(bound.places[position], number, offset) for position, number, offset in slots])
 
-            def again(addresses: Sequence[int], *last: Any) -> None:
+            def again(addresses: Sequence[int]) -> None:
                 runs = _driver or driver()
                 handle = (plain and handles.get(runs.device())) or find()
                 with lock:
                     for place, number, offset in places:
                         words[place] = addresses[number] + offset
-                    if last:
-                        pack_last(words, *last)
                     try:
                         runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)
                     except RuntimeError as error:
                         retry(error, handle, extra)
+
+            return again if not last else with_last(bound, places, last)
+
+        def with_last(bound: Parameters, places: Sequence[Slot], count: int) -> Callable[..., None]:
+            words, pack_last = bound.words, last_packer(self._codes, count)
+
+            def again(addresses: Sequence[int], *last: Any) -> None:
+                handle, runs = find(), _driver or driver()
+                with lock:
+                    for place, number, offset in places:
+                        words[place] = addresses[number] + offset
+                    pack_last(words, *last)
+                    try:
+                        runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, bound.extra)
+                    except RuntimeError as error:
+                        retry(error, handle, bound.extra)
 
             return again
 

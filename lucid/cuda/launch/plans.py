@@ -16,15 +16,13 @@ import functools
 import struct
 import weakref
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from lucid.backend import gpu
 from lucid.backends.cuda import matmul
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-
-    import numpy as np
 
     from lucid.backend.arrays import Array
 
@@ -45,7 +43,7 @@ Bind: TypeAlias = "Callable[..., Callable[..., None]]"
 """``bind(values, slots)`` gives the same launch with other addresses: called with those of all arrays."""
 
 
-class Plan(NamedTuple):
+class Plan:
     """What is done for arrays of one form.
 
     Attributes
@@ -56,17 +54,27 @@ class Plan(NamedTuple):
         The launches, called with the addresses of all arrays.
     result : int or tuple of int
         Which arrays come out; None for None.
-    recorded : dict
-        For whoever records an op that is done so: what does not depend on more than the form either.
     alone : tuple or None
         Shape, dtype and launch, where one launch makes the only array, which comes out.
+    recorded : tuple
+        For whoever records an op that is done so: what follows from the form alone, for the operands that required
+        grad the last time, and these first.
     """
 
-    made: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
-    steps: tuple[Callable[[Sequence[int]], None], ...]
-    result: Any
-    recorded: dict[Any, Any]
-    alone: tuple[tuple[int, ...], np.dtype[Any], Callable[[Sequence[int]], None]] | None
+    __slots__ = ("alone", "made", "recorded", "result", "steps")
+
+    def __init__(
+        self,
+        made: list[tuple[tuple[int, ...], Any]],
+        steps: list[Callable[[Sequence[int]], None]],
+        result: Any,
+        alone: tuple[Any, ...] | None,
+    ) -> None:
+        self.made = tuple(made)
+        self.steps = tuple(steps)
+        self.result = result
+        self.alone = alone
+        self.recorded: tuple[Any, ...] = (None,)
 
     def run(self, given: list[Any], addresses: list[int], make: Callable[[Any, Any], Any]) -> Any:
         """Return the results for arrays that lie at these addresses, in arrays that `make` makes."""
@@ -117,7 +125,7 @@ class Recording:
         alone = None
         if len(self.made) == len(self.steps) == 1 and numbers == len(self.arrays) - 1:
             alone = (*self.made[0], self.steps[0])
-        return Plan(tuple(self.made), tuple(self.steps), numbers, {}, alone)
+        return Plan(self.made, self.steps, numbers, alone)
 
     def number(self, array: Array | None) -> int | None:
         """Return which of the arrays this is."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,7 +58,6 @@ class RowsPlan(NamedTuple):
     block: tuple[int, int]
 
 
-@functools.lru_cache(maxsize=4096)
 def plan_of(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, dim: int, aligned: bool
 ) -> RowsPlan | None:

@@ -69,6 +69,7 @@ def test_recording_is_linear(op: Callable[..., lucid.Tensor]) -> None:
         tensors = [lucid.ones(1, requires_grad=True) for _ in range(n)]
         return lines(lambda: lucid.autograd.grad(op(tensors).sum(), tensors[0]))
 
+    work(400)  # what is compiled and imported is by now
     assert work(400) < 5 * work(100)
 
 
@@ -130,4 +131,5 @@ def test_removing_hooks_is_linear(newest_first: bool) -> None:
 
         return lines(remove)
 
+    work(400)  # what is compiled and imported is by now
     assert work(400) < 5 * work(100)
