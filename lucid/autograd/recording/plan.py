@@ -7,7 +7,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import CUDA
-from lucid.cuda.launch.plans import with_plan
+from lucid.cuda.launch.plans import not_planned, with_plan
 from lucid.errors import NotDifferentiableError
 
 if TYPE_CHECKING:
@@ -283,6 +283,19 @@ def by_kernel(rule: Rule) -> Callable[..., Any]:
             if grads is not NotImplemented:
                 return grads
         return rule.function(m, grad, *arguments)
+
+    return run
+
+
+def kernel_or_reference(kernel: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what runs the kernel, and the general form where it says NotImplemented."""
+
+    def run(*arrays: Any, **settings: Any) -> Any:
+        out = kernel(*arrays, **settings)
+        if out is NotImplemented:
+            not_planned()
+            return general(*arrays, **settings)
+        return out
 
     return run
 

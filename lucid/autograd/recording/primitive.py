@@ -21,7 +21,7 @@ from lucid.autograd.base import (
 from lucid.autograd.modes.state import PLAIN, thread, unusual
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
-from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule
+from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule, kernel_or_reference
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.saved import PackedTuple, pack_saved
 from lucid.autograd.recording.saved_attributes import expose
@@ -30,7 +30,7 @@ from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
 from lucid.backend.functions import cupy_functions, with_weak_numbers
 from lucid.cuda.launch.elementwise import Elementwise
-from lucid.cuda.launch.plans import is_planned, not_planned, with_plan
+from lucid.cuda.launch.plans import is_planned, with_plan
 from lucid.errors import DeviceError, LucidError
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class Primitive:
                     return general(*arrays) if out is NotImplemented else out
 
             return short
-        return by_kernel(kernel, general)
+        return kernel_or_reference(kernel, general)
 
     @functools.cached_property
     def gpu_with_plan(self) -> Callable[[Sequence[Any], Mapping[str, Any]], tuple[Any, LaunchPlan | None]]:
@@ -415,19 +415,6 @@ class Primitive:
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
-
-
-def by_kernel(kernel: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what runs the kernel, and the general form where it says NotImplemented."""
-
-    def run(*arrays: Any, **settings: Any) -> Any:
-        out = kernel(*arrays, **settings)
-        if out is NotImplemented:
-            not_planned()
-            return general(*arrays, **settings)
-        return out
-
-    return run
 
 
 def primitive(
