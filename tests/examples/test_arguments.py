@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 def test_unknown_arguments_are_refused(example, monkeypatch, capsys):
     """A misspelled option ends the script with its name, before anything is done."""
     monkeypatch.setattr(sys, "argv", [str(example), "--no-such-option"])
+    # an example may set what lucid reads of it, for itself
+    monkeypatch.setattr(os, "environ", os.environ.copy())
     with pytest.raises(SystemExit, match="2"):
         runpy.run_path(str(example), run_name="__main__")
     printed = capsys.readouterr()

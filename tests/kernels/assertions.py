@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lucid.cuda.launch.kernels import KERNELS
 from lucid.cuda.source.signature import NUMBERS, declared, source
+from tests.kernels.declared import KERNELS
 
 PRELUDE = """
 #ifdef __EDG__

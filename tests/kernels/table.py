@@ -17,8 +17,8 @@ from xml.etree import ElementTree as ET
 from rich.console import Console
 from rich.table import Table
 
-import lucid  # noqa: F401  declares the kernels
-from lucid.cuda.launch.kernels import C_TYPES, KERNELS
+from lucid.cuda.launch.kernels import C_TYPES
+from tests.kernels.declared import KERNELS
 from tests.kernels.test_nvrtc import ARCHITECTURES
 
 SHORT = {c_name: str(dtype) for dtype, c_name in C_TYPES.items()}

@@ -21,6 +21,7 @@ from lucid.errors import ShapeError
 from lucid.nn import functional
 from tests.gradients import flat, numbers, outputs_and_gradients, random_like, tensors_of
 from tests.ops.test_samples import GRADIENT, SAMPLES, check_close
+from tests.optimizers import NAMES
 
 pytestmark = [
     pytest.mark.gpu,
@@ -275,7 +276,7 @@ def test_norm_and_clipping(rng):
     check_end(*gradients)
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("name", NAMES)
 def test_steps(name, rng):
     """An optimizer changes the last elements of a huge parameter."""
     grad, small_grad = huge(rng, (MORE,))

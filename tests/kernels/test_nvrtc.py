@@ -1,4 +1,4 @@
-"""Every kernel, in every dtype, compiles for two architectures and stays within its budget of registers."""
+"""Every kernel, in every dtype, compiles for three architectures and stays within its budget of registers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 
 import pytest
 
-from lucid.cuda.launch.kernels import KERNELS, unit
+from lucid.cuda.launch.kernels import unit
+from lucid.cuda.source.sources import folder
 from tests.kernels.assertions import assertions
+from tests.kernels.declared import KERNELS
 from tests.kernels.nvrtc import CompileError, compile_unit, is_installed
 
-ARCHITECTURES = ("sm_80", "sm_90")
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 UNITS = sorted(
     {(kernel.stem, instance[0] if instance else "") for kernel in KERNELS for instance in kernel.instances},
 )
@@ -19,6 +21,8 @@ UNITS = sorted(
 # other waits for memory. Kernels that keep more in registers on purpose are listed with what they take.
 REGISTERS = 128
 MORE_REGISTERS = {"lucid::attention_": 224}
+# What the same kernels take more on one architecture: of 128 columns still one block of 256 threads fits a processor.
+MORE_ON = {"sm_100": {"lucid::attention_key_grad": 248}}
 # Bytes that a thread of these may spill, to the cache nearest by: what they hold of a tile or row fills the registers.
 SPILLS = {"lucid::attention_query_grad": 32, "lucid::rows_backward": 8}
 SHARED = 48 << 10
@@ -34,6 +38,11 @@ def compiler():
     pytest.skip("needs the nvrtc extra: pip install 'lucid-cupy[nvrtc]'")
 
 
+def test_every_file_is_compiled():
+    """No file of kernels is left out: what declares it is imported by `tests/kernels/declared.py`."""
+    assert {path.stem for path in folder().rglob("*.cu")} == {stem for stem, _ in UNITS}
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize(("stem", "group"), UNITS)
 def test_compiles_within_its_budget(stem, group, architecture, record_property):
@@ -44,7 +53,8 @@ def test_compiles_within_its_budget(stem, group, architecture, record_property):
     beyond = []
     for name, usage in usages.items():
         record_property(name, (usage.registers, usage.spilled, usage.shared))
-        most = next((most for start, most in MORE_REGISTERS.items() if name.startswith(start)), REGISTERS)
+        more = {**MORE_ON.get(architecture, {}), **MORE_REGISTERS}
+        most = next((most for start, most in more.items() if name.startswith(start)), REGISTERS)
         spills = next((spills for start, spills in SPILLS.items() if name.startswith(start)), 0)
         if usage.registers > most or usage.spilled > spills or usage.shared > SHARED:
             beyond.append(f"{name}: {usage}, budget {most} registers, {spills} bytes spilled")

@@ -8,12 +8,13 @@ import subprocess
 
 import pytest
 
-from lucid.cuda.launch.kernels import KERNELS, VECTOR_BYTES
+from lucid.cuda.launch.kernels import VECTOR_BYTES
 from lucid.cuda.simulator.compilation import FOLDER, source_for_host
 from lucid.cuda.source import sources
 from lucid.cuda.source.signature import NUMBERS, Source, constant, packer, source
 from lucid.errors import KernelError
 from tests.kernels.assertions import asserted, assertions, of_struct
+from tests.kernels.declared import KERNELS
 
 STEMS = sorted({kernel.stem for kernel in KERNELS})
 

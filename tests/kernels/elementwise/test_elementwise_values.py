@@ -12,9 +12,9 @@ import pytest
 
 import lucid
 from lucid.cuda.launch.elementwise import KINDS
-from lucid.cuda.launch.kernels import KERNELS
 from lucid.nn import functional
 from tests.gradients import numbers
+from tests.kernels.declared import KERNELS
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
