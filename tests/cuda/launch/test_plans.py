@@ -97,6 +97,16 @@ def test_strides_alone_make_another_form(rng):
     assert len(calls) == 2
 
 
+def test_alignment_alone_makes_another_form(rng):
+    """Of the same shape and strides, an array that begins between two packs is not read by packs."""
+    run, calls = asked(sum_of)
+    base, other = device(drawn(rng, 17)), device(drawn(rng, 16))
+    for first in (0, 1, 0, 1, 2, 4):
+        x = base[first : first + 12]
+        np.testing.assert_array_equal(run(x, other[:12]).get(), x.get() + other[:12].get())
+    assert len(calls) == 3
+
+
 def test_addresses_within_an_array(rng):
     """A launch may begin anywhere in an operand, also before its first element, where its strides are negative."""
     run, calls = asked(lambda x: sum_of(x[2:], x[:-2]))
