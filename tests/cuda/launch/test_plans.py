@@ -302,6 +302,25 @@ def test_results_of_every_kind(rng):
     assert [kinds.count(kind) for kind in ("several", "operand", "missing", "view")] == [1, 1, 3, 3]
 
 
+@pytest.mark.parametrize("pick", [lambda x, out: x, lambda x, out: (out,), lambda x, out: (x, out), lambda x, out: out])
+def test_results_of_one_launch(pick, rng):
+    """Where one launch makes one array, what comes out is still what the launcher returned."""
+
+    def launcher(x):
+        out = empty(x.shape, x.dtype)
+        ADD(x, x, out=out)
+        return pick(x, out)
+
+    run, calls = asked(launcher)
+    for _ in range(3):
+        x = device(drawn(rng, 6))
+        got, expected = run(x), pick(x, x + x)
+        assert isinstance(got, tuple) is isinstance(expected, tuple)
+        for array, other in zip(*[r if isinstance(r, tuple) else (r,) for r in (got, expected)], strict=True):
+            np.testing.assert_array_equal(array.get(), other.get())
+    assert len(calls) == 1
+
+
 def test_arrays_without_elements(rng):
     """They have no address to tell them apart, and nothing is launched."""
     run, calls = asked(sum_of)
