@@ -419,6 +419,20 @@ def test_many_threads_run_one_plan(rng):
 
 
 @pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+def test_each_device_runs_its_own_kernel(rng, monkeypatch):
+    """A kernel is loaded for each device, also where a plan or a bound launch was made on another."""
+    monkeypatch.setenv("LUCID_CUDA_SIMULATOR", "2")
+    launcher = ADD.kernel[ADD.instances[np.dtype(np.float32)][0]]
+    run, _ = asked(sum_of)
+    for act in (run, ADD.straight(), lambda x, y: ADD.change(x, y)):
+        launcher._handles.clear()
+        for index in (0, 0, 1):
+            with gpu.use_device(index):
+                x = device(drawn(rng, 8))
+                act(x, x.copy())
+        assert set(launcher._handles) == {0, 1}
+
+
 def test_a_plan_serves_every_device(rng):
     """It holds no handle of a device: the kernel is found on the current one."""
     run, calls = asked(sum_of)
