@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.autograd.recording.namespace import CUDA
 from lucid.backend import gpu
 from lucid.cuda.launch import kernels, plans
 from lucid.cuda.launch.plans import empty, planned
@@ -442,6 +443,15 @@ def test_a_plan_serves_every_device(rng):
             out = run(device(x), device(x))
             assert gpu.device_index(out) == index
             np.testing.assert_array_equal(out.get(), x + x)
+    assert len(calls) == 1
+
+
+def test_elementwise_steps_are_noted(rng):
+    """The raw forms that rules call are part of a plan, though by themselves they keep their launches by form."""
+    run, calls = asked(lambda x, y: CUDA.add(CUDA.mul(CUDA.neg(x), y), x))
+    for _ in range(3):
+        x, y = drawn(rng, 6), drawn(rng, 6)
+        np.testing.assert_array_equal(run(device(x), device(y)).get(), -x * y + x)
     assert len(calls) == 1
 
 
