@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import threading
 from types import SimpleNamespace
 
@@ -444,6 +445,24 @@ def test_a_plan_serves_every_device(rng):
             assert gpu.device_index(out) == index
             np.testing.assert_array_equal(out.get(), x + x)
     assert len(calls) == 1
+
+
+def test_what_is_recorded_follows_what_requires_grad(rng):
+    """Calls of one form save and give what their own operands need, whichever required grad in the call before."""
+    values = drawn(rng, 4, 3), drawn(rng, 5, 3), drawn(rng, 5), drawn(rng, 4, 5)
+    x, w, _, up = values
+    expected = up @ w, up.T @ x, up.sum(0)
+    patterns = list(itertools.product((False, True), repeat=3))[1:]
+    for pattern in patterns * 3:
+        tensors = [
+            lucid.tensor(value, device="cuda", requires_grad=needed)
+            for value, needed in zip(values[:3], pattern, strict=True)
+        ]
+        lucid.nn.functional.linear(*tensors).backward(lucid.tensor(up, device="cuda"))
+        for tensor, needed, wanted in zip(tensors, pattern, expected, strict=True):
+            assert (tensor.grad is not None) == needed
+            if needed:
+                np.testing.assert_allclose(tensor.grad.cpu().numpy(), wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_elementwise_steps_are_noted(rng):
