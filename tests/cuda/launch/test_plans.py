@@ -196,6 +196,20 @@ def test_nothing_is_compiled_under_a_lock(monkeypatch, rng):
     np.testing.assert_array_equal(inside[0].get(), x.get() + y.get())
 
 
+def test_products_of_parts(rng):
+    """A call of cuBLAS may begin anywhere in its operands, too."""
+    run, calls = asked(lambda x, y, out: blas.matmul(x[1:], y[2:], out[3:]))
+    for _ in range(3):
+        x, y, out = drawn(rng, 40, 33), drawn(rng, 35, 37), device(drawn(rng, 42, 37))
+        np.testing.assert_allclose(run(device(x), device(y), out).get(), x[1:] @ y[2:], rtol=1e-4, atol=1e-4)
+    assert len(calls) == 3
+    run, calls = asked(lambda x, y: blas.matmul(x[1:], y[2:]))
+    for _ in range(3):
+        x, y = drawn(rng, 40, 33), drawn(rng, 35, 37)
+        np.testing.assert_allclose(run(device(x), device(y)).get(), x[1:] @ y[2:], rtol=1e-4, atol=1e-4)
+    assert len(calls) == 1
+
+
 def test_products_without_an_inner_size():
     """They are no launches of lucid's: what is scaled is scaled each time."""
     a, b = lucid.ones(2, 0, device="cuda"), lucid.ones(0, 3, device="cuda")
