@@ -133,7 +133,7 @@ def public_classes():
         if isinstance(getattr(lucid.nn, name), type)
         and issubclass(getattr(lucid.nn, name), lucid.nn.Module)
         and hasattr(torch.nn, name)
-        and name not in {"Module", "Sequential", "Sigmoid", "Tanh", "LogSigmoid"}
+        and name not in {"Module", "Sequential"}
     )
 
 
