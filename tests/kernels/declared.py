@@ -1,12 +1,14 @@
-"""Every kernel that lucid declares: parts of it are imported only when they are first asked for."""
+"""Every kernel that lucid declares: all of its modules are imported, as parts come only when they are asked for."""
 
 from __future__ import annotations
+
+import importlib
+import pkgutil
 
 import lucid
 from lucid.cuda.launch.kernels import KERNELS
 
 __all__ = ["KERNELS"]
 
-# what declares kernels and comes late; test_nvrtc.py tells if something is missing here
-for part in ("amp", "nn", "optim", "utils"):
-    getattr(lucid, part)
+for module in pkgutil.walk_packages(lucid.__path__, "lucid."):
+    importlib.import_module(module.name)
