@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 PICTURE = (ROOT / "examples" / "hooks_order.py").read_text(encoding="utf-8")
 HOOKS = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
+BROKEN = (ROOT / "tests" / "nn" / "hooking" / "test_hook_errors.py").read_text(encoding="utf-8")
 
 
 # ---- optimizers ----
@@ -109,6 +110,16 @@ def test_every_kind_of_hook_is_in_the_picture(kind):
     assert re.search(rf"\b{kind.rpartition('.')[2]}\b", PICTURE + beside), (
         f"{kind} is not in the picture of docs/hooks.md: add it to KINDS and to the run in examples/hooks_order.py, "
         'and write both anew by it, or say in the paragraph "Not in the tables" why it is not in them'
+    )
+
+
+@pytest.mark.parametrize("kind", sorted(kind for kind in kinds_of_hooks() if kind.startswith("Module.")))
+def test_every_kind_of_a_module_is_broken(kind):
+    """Of each kind that a module registers, a hook that raises, or is called otherwise than it expects, is tried."""
+    name = kind.removeprefix("Module.")
+    assert f'"{name}"' in BROKEN or f".{name}(" in BROKEN, (
+        f"no test has a {name} that raises: add a row to ROWS in tests/nn/hooking/test_hook_errors.py, or to "
+        "STATE_ROWS there if it fires where a state dict is made or loaded"
     )
 
 

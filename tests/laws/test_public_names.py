@@ -12,6 +12,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.autograd import Function
+from lucid.autograd.hooks.table import TableAttribute
 
 A, G, F = lucid.autograd, lucid.autograd.graph, lucid.autograd.function
 
@@ -279,6 +280,7 @@ def use_state_hook():
 def use_module_dictionaries():
     """Existing tools read the lengths of a module's tables, their keys, and copy them."""
     module = nn.Linear(1, 1)
+    # PyTorch's names, which stay; whatever else a module keeps hooks in looks the same
     tables = [
         "_forward_hooks",
         "_forward_hooks_with_kwargs",
@@ -291,6 +293,7 @@ def use_module_dictionaries():
         "_state_dict_pre_hooks",
         "_load_state_dict_pre_hooks",
         "_load_state_dict_post_hooks",
+        *(name for name in dir(nn.Module) if isinstance(getattr(nn.Module, name), TableAttribute)),
     ]
     assert all(len(getattr(module, name)) == 0 and isinstance(getattr(module, name), OrderedDict) for name in tables)
     assert list(module._parameters) == ["weight", "bias"]
