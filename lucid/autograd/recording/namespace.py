@@ -32,6 +32,10 @@ class CudaNamespace(Namespace):
         setattr(self, name, function)
         return function
 
+    # for "Did you mean" at the end of a traceback
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *PRIMITIVES]
+
 
 CPU: Any = Namespace()
 CUDA: Any = CudaNamespace()
