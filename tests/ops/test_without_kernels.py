@@ -35,10 +35,14 @@ def no_kernels(monkeypatch):
     def reference(primitive):
         return with_weak_numbers(lambda *arrays, **settings: primitive.reference(cupy_functions(), *arrays, **settings))
 
+    def without_plan(primitive):
+        return lambda arrays, settings: (primitive.gpu(*arrays, **settings), None)
+
     def without_cuda(primitive, needed, *, conjugate=False, cuda=False):
         return plan(primitive, needed, conjugate=conjugate)
 
     monkeypatch.setattr(Primitive, "gpu", property(reference))
+    monkeypatch.setattr(Primitive, "gpu_with_plan", property(without_plan))
     monkeypatch.setattr(Primitive, "plan", without_cuda)
     found = dict(vars(CUDA))
     vars(CUDA).clear()

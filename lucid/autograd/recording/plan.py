@@ -7,7 +7,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import CUDA
-from lucid.cuda.launch.plans import not_planned, with_plan
+from lucid.cuda.launch.plans import with_plan
 from lucid.errors import NotDifferentiableError
 
 if TYPE_CHECKING:
@@ -292,10 +292,7 @@ def kernel_or_reference(kernel: Callable[..., Any], general: Callable[..., Any])
 
     def run(*arrays: Any, **settings: Any) -> Any:
         out = kernel(*arrays, **settings)
-        if out is NotImplemented:
-            not_planned()
-            return general(*arrays, **settings)
-        return out
+        return general(*arrays, **settings) if out is NotImplemented else out
 
     return run
 

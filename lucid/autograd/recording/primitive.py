@@ -30,7 +30,7 @@ from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
 from lucid.backend.functions import cupy_functions, with_weak_numbers
 from lucid.cuda.launch.elementwise import Elementwise
-from lucid.cuda.launch.plans import is_planned, with_plan
+from lucid.cuda.launch.plans import is_planned, off_plan, with_plan
 from lucid.errors import DeviceError, LucidError
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Primitive:
         """The raw form on CUDA arrays: the kernel where it can, the reference on CuPy elsewhere."""
         general = functools.partial(self.reference, cupy_functions())
         if not self.view:
-            general = with_weak_numbers(general)
+            general = off_plan(with_weak_numbers(general))
         kernel = self.kernel
         if kernel is None:
             return general

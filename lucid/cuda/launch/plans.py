@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 __all__ = [
-    "Bind", "Plan", "Slot", "empty", "is_planned", "not_planned", "note", "planned", "recordings", "with_plan",
+    "Bind", "Plan", "Slot", "empty", "is_planned", "not_planned", "note", "off_plan", "planned", "recordings",
+    "with_plan",
 ]  # fmt: skip
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -214,9 +215,18 @@ def empty(shape: Any, dtype: Any) -> Any:
 
 def not_planned() -> None:
     """Let no plan be made of what is noted now in this thread, if anything is: something else than launches is done."""
-    recording = recordings.get(get_ident())
-    if recording is not None:
+    if recordings and (recording := recordings.get(get_ident())) is not None:
         recording.broken = True
+
+
+def off_plan(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of CUDA arrays, such as one of CuPy's, that does something else than launches that are noted."""
+
+    def run(*arrays: Any, **settings: Any) -> Any:
+        not_planned()
+        return function(*arrays, **settings)
+
+    return run
 
 
 def planned(launcher: F) -> F:

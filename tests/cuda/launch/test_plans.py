@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.autograd.recording.namespace import CUDA
+from lucid.autograd.recording.namespace import CUDA, PRIMITIVES
 from lucid.backend import gpu
 from lucid.cuda.launch import kernels, plans
 from lucid.cuda.launch.plans import empty, planned
@@ -293,6 +293,21 @@ def test_what_is_no_launch_makes_no_plan(rng):
         np.testing.assert_array_equal(run(device(x)).get(), x)
     assert len(calls) == 3
     plans.not_planned()  # where nothing is noted it says nothing
+
+
+def test_the_reference_makes_no_plan(rng):
+    """An op without a kernel is CuPy's, which no plan notes: what it does to known arrays would be left out."""
+    assert PRIMITIVES["angle"].kernel is None
+
+    def launcher(x):
+        PRIMITIVES["angle"].gpu(x)
+        return ADD(x, x)
+
+    run, calls = asked(launcher)
+    for _ in range(3):
+        x = drawn(rng, 5)
+        np.testing.assert_array_equal(run(device(x)).get(), x + x)
+    assert len(calls) == 3
 
 
 def test_results_of_every_kind(rng):
