@@ -220,7 +220,7 @@ def not_planned() -> None:
 
 
 def off_plan(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of CUDA arrays, such as one of CuPy's, that does something else than launches that are noted."""
+    """Return a function of CUDA arrays, such as one of CuPy's, that does more than launches that are noted."""
 
     def run(*arrays: Any, **settings: Any) -> Any:
         not_planned()
