@@ -1,0 +1,1 @@
+"""CUDA graphs: work that is recorded once and launched as a whole."""
