@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = [
     "AnomalyError",
     "ArgumentError",
+    "CaptureError",
     "CheckpointError",
     "CudaUnavailableError",
     "DeviceError",
@@ -57,6 +58,10 @@ class CudaUnavailableError(DeviceError):
 
 class KernelError(LucidError, RuntimeError):
     """A CUDA kernel does not compile, is launched in a way that it cannot be, or does what it may not."""
+
+
+class CaptureError(LucidError, RuntimeError):
+    """Work cannot be captured in a CUDA graph, or a captured graph cannot be launched any more."""
 
 
 class OutOfMemoryError(LucidError, RuntimeError, MemoryError):

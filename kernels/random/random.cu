@@ -3,6 +3,7 @@
 //
 //     fill_uniform, fill_normal, fill_exponential, fill_integers, fill_bernoulli: out_n, n values of a draw that begins
 //         at `offset`
+//     store_seed: where the draws of a captured graph begin, told at each replay
 //     dropout: out_n = x_n * scale where word(n) < threshold, else 0; backward is the same on the gradient
 //
 // A thread makes the values of one Philox block: four of one word each, or two of two words each (float64, integers).
@@ -28,22 +29,32 @@ __device__ __forceinline__ void write_group(T* out_n, long long n, long long fir
             if (first + l < n) out_n[first + l] = group.value_k[l];
 }
 
+// The words of a block; with `start_2` of the stream whose seed and offset lie there, `offset` being counted from that.
+__device__ __forceinline__ PhiloxBlock block_of(const Word64* start_2, Word64 seed, Word64 offset) {
+    if (start_2) {
+        seed = start_2[0];
+        offset += start_2[1];
+    }
+    return philox_block(seed, offset);
+}
+
 template <typename T> constexpr int values_of_block = sizeof(T) == 8 ? 2 : 4;
 
 // Calls make(block, l) for each value of the draw and writes what it returns.
 template <typename T, typename Make>
-__device__ __forceinline__ void draw(T* out_n, long long n, Word64 seed, Word64 offset, Make make) {
+__device__ __forceinline__ void draw(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset,
+                                     Make make) {
     constexpr int COUNT = values_of_block<T>;
     const long long b = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (b * COUNT >= n) return;
-    const PhiloxBlock block = philox_block(seed, offset + (Word64)b);
+    const PhiloxBlock block = block_of(start_2, seed, offset + (Word64)b);
     write_group<T, COUNT>(out_n, n, b * COUNT, [&](int l) { return make(block, l); });
 }
 
 template <typename T>
-__global__ void fill_uniform(T* out_n, long long n, Word64 seed, Word64 offset, double start, double scale, double last,
-                             int bits) {
-    draw<T>(out_n, n, seed, offset, [&](PhiloxBlock block, int l) {
+__global__ void fill_uniform(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset, double start,
+                             double scale, double last, int bits) {
+    draw<T>(out_n, n, start_2, seed, offset, [&](PhiloxBlock block, int l) {
         if constexpr (sizeof(T) == 8)
             return (T)uniform_double(word64_of(block, l), start, scale, last);
         else
@@ -52,8 +63,9 @@ __global__ void fill_uniform(T* out_n, long long n, Word64 seed, Word64 offset, 
 }
 
 template <typename T>
-__global__ void fill_normal(T* out_n, long long n, Word64 seed, Word64 offset, double mean, double std) {
-    draw<T>(out_n, n, seed, offset, [&](PhiloxBlock block, int l) {
+__global__ void fill_normal(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset, double mean,
+                            double std) {
+    draw<T>(out_n, n, start_2, seed, offset, [&](PhiloxBlock block, int l) {
         if constexpr (sizeof(T) == 8)
             return (T)normal64(word64_of(block, l), mean, std);
         else
@@ -61,8 +73,10 @@ __global__ void fill_normal(T* out_n, long long n, Word64 seed, Word64 offset, d
     });
 }
 
-template <typename T> __global__ void fill_exponential(T* out_n, long long n, Word64 seed, Word64 offset, double rate) {
-    draw<T>(out_n, n, seed, offset, [&](PhiloxBlock block, int l) {
+template <typename T>
+__global__ void fill_exponential(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset,
+                                 double rate) {
+    draw<T>(out_n, n, start_2, seed, offset, [&](PhiloxBlock block, int l) {
         if constexpr (sizeof(T) == 8)
             return (T)exponential64(word64_of(block, l), rate);
         else
@@ -72,26 +86,29 @@ template <typename T> __global__ void fill_exponential(T* out_n, long long n, Wo
 
 // low + floor(word * count / 2^64), count 0 standing for 2^64: two words for each value of any type.
 template <typename T>
-__global__ void fill_integers(T* out_n, long long n, Word64 seed, Word64 offset, long long low, Word64 count) {
+__global__ void fill_integers(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset, long long low,
+                              Word64 count) {
     const long long b = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (b * 2 >= n) return;
-    const PhiloxBlock block = philox_block(seed, offset + (Word64)b);
+    const PhiloxBlock block = block_of(start_2, seed, offset + (Word64)b);
     write_group<T, 2>(out_n, n, b * 2, [&](int l) { return (T)random_integer(word64_of(block, l), low, count); });
 }
 
 // bool only: true with probability threshold / 2^32.
 template <typename T>
-__global__ void fill_bernoulli(T* out_n, long long n, Word64 seed, Word64 offset, Word64 threshold) {
-    draw<T>(out_n, n, seed, offset, [&](PhiloxBlock block, int l) { return bernoulli(block.lane_l[l], threshold); });
+__global__ void fill_bernoulli(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset,
+                               Word64 threshold) {
+    draw<T>(out_n, n, start_2, seed, offset,
+            [&](PhiloxBlock block, int l) { return bernoulli(block.lane_l[l], threshold); });
 }
 
 template <typename T>
-__global__ void dropout(const T* x_n, T* out_n, long long n, Word64 seed, Word64 offset, Word64 threshold,
-                        double scale_) {
+__global__ void dropout(const T* x_n, T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset,
+                        Word64 threshold, double scale_) {
     const long long b = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (b * 4 >= n) return;
     const Real<T> scale = (Real<T>)scale_;
-    const PhiloxBlock block = philox_block(seed, offset + (Word64)b);
+    const PhiloxBlock block = block_of(start_2, seed, offset + (Word64)b);
     Pack<T, 4> x;
     if (b * 4 + 4 <= n && (unsigned long long)x_n % alignof(Pack<T, 4>) == 0)
         x = ((const Pack<T, 4>*)x_n)[b];
@@ -101,6 +118,11 @@ __global__ void dropout(const T* x_n, T* out_n, long long n, Word64 seed, Word64
     write_group<T, 4>(out_n, n, b * 4, [&](int l) {
         return bernoulli(block.lane_l[l], threshold) ? from_real<T>(to_real(x.value_k[l]) * scale) : from_real<T>(0);
     });
+}
+
+__global__ void store_seed(Word64* start_2, Word64 seed, Word64 offset) {
+    start_2[0] = seed;
+    start_2[1] = offset;
 }
 
 }  // namespace lucid

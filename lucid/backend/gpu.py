@@ -11,9 +11,10 @@ from contextlib import ExitStack, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lucid.backend.capture import REMEDY, capture_of_this_thread, captures, check_not_capturing
 from lucid.backend.log import logger
 from lucid.backend.trust import distrusted
-from lucid.errors import CudaUnavailableError, OutOfMemoryError
+from lucid.errors import CaptureError, CudaUnavailableError, LucidError, OutOfMemoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,7 @@ __all__ = [
     "device_count",
     "device_index",
     "is_available",
+    "is_capturing",
     "is_default",
     "is_gpu_array",
     "is_loaded",
@@ -210,8 +212,8 @@ class use_device:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if isinstance(error, MemoryError) and isinstance(error, cupy().cuda.memory.OutOfMemoryError):
-                raise _out_of_memory(error) from error
+            if isinstance(error, Exception):
+                _raise_for(error)
         finally:
             if self._runtime.getDevice() != self._before:
                 self._runtime.setDevice(self._before)
@@ -227,13 +229,22 @@ def run_on(index: int, function: Callable[..., Any], *arguments: Any) -> Any:
             return function(*arguments)
     try:
         return function(*arguments)
-    except MemoryError as error:
-        if isinstance(error, cupy().cuda.memory.OutOfMemoryError):
-            raise _out_of_memory(error) from error
+    except Exception as error:
+        _raise_for(error)
         raise
     finally:
         if runtime.getDevice() != index:
             runtime.setDevice(index)
+
+
+def _raise_for(error: Exception) -> None:
+    """Raise the error of lucid's for one of CuPy's that is about memory, or about a capture; else return."""
+    if isinstance(error, MemoryError) and isinstance(error, cupy().cuda.memory.OutOfMemoryError):
+        raise _out_of_memory(error) from error
+    if captures and capture_of_this_thread() is not None and not isinstance(error, LucidError):
+        # CuPy refuses with errors of several types what a capture cannot record
+        if "captur" in str(error).lower():
+            raise CaptureError(f"this cannot be captured in a CUDA graph ({error}): {REMEDY}") from error
 
 
 def _out_of_memory(error: BaseException) -> OutOfMemoryError:
@@ -268,6 +279,11 @@ def current_stream(index: int | None = None) -> Any:
     """
     module = _module or cupy()
     return module.cuda.get_current_stream() if index is None else module.cuda.get_current_stream(index)
+
+
+def is_capturing() -> bool:
+    """Whether what this thread queues on the current device's stream is recorded for a CUDA graph, and not done."""
+    return _module is not None and not is_default(stream := current_stream()) and bool(stream.is_capturing())
 
 
 def default_stream() -> Any:
@@ -356,6 +372,7 @@ def transfer(array: Array, source: int | None, target: int | None, *, blocking: 
     OutOfMemoryError
         If the target has no room for the copy.
     """
+    check_not_capturing("a copy to the host" if target is None else "a copy from the host or another device")
     module = cupy()
     if target is None:
         with use_device(device_index(array)):

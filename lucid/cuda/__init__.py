@@ -11,6 +11,7 @@ import os
 from lucid.backend.gpu import device_count, is_available
 from lucid.cuda.compiler import compile
 from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
+from lucid.cuda.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 from lucid.cuda.memory import (
     empty_cache,
     max_memory_allocated,
@@ -29,6 +30,7 @@ if os.environ.get("LUCID_CUDA_SIMULATOR", "0") not in {"", "0"}:
     start()
 
 __all__ = [
+    "CUDAGraph",
     "Event",
     "OutOfMemoryError",
     "Stream",
@@ -40,7 +42,10 @@ __all__ = [
     "device_count",
     "empty_cache",
     "get_device_name",
+    "graph",
+    "graph_pool_handle",
     "is_available",
+    "is_current_stream_capturing",
     "is_debug",
     "max_memory_allocated",
     "memory_allocated",

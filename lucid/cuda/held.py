@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
+from lucid.backend.capture import capture_of_this_thread, captures
 from lucid.backend.locks import new_rlock
 from lucid.backend.ownership import SOLE, references
 
@@ -37,8 +38,12 @@ _lock = new_rlock()
 
 def hold(array: Array, stream: Any, index: int) -> None:
     """Keep the memory of a CuPy array from reuse before a stream of device ``index`` is done with it."""
-    release()
     memory = array.data.mem
+    if captures and (capture := capture_of_this_thread()) is not None:
+        # no event of a capture can be asked for, and the graph's memory is nobody else's
+        capture.kept.append(memory)
+        return
+    release()
     with _lock:
         use = _uses.setdefault(id(memory), _Use(memory))
         use.streams[index, stream.ptr] = stream

@@ -1,13 +1,16 @@
 """How much device memory is in use, and how much was at most.
 
-The figures are of CuPy's default memory pool, which rounds every allocation up to a multiple of 512 bytes.
+The figures are of CuPy's default memory pool and of those of CUDA graphs, which round every allocation up to a multiple
+of 512 bytes.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from lucid.backend import gpu
 from lucid.backend.locks import new_rlock
@@ -15,9 +18,13 @@ from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import release
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from lucid.cuda.devices import CudaDevice
 
-__all__ = ["empty_cache", "max_memory_allocated", "memory_allocated", "memory_reserved", "reset_peak_memory_stats"]
+__all__ = [
+    "Pool", "empty_cache", "max_memory_allocated", "memory_allocated", "memory_reserved", "reset_peak_memory_stats",
+]  # fmt: skip
 
 
 class PeakMemory:
@@ -93,11 +100,52 @@ def _watch_peak(index: int) -> None:
         _watching.installed = True
     if index not in _watched:
         _watched.add(index)
-        _watch.restart(index, _pool().used_bytes())
+        _watch.restart(index, _used_bytes(index))
+
+
+class Pool:
+    """Memory of the device that was current, for CUDA graphs alone.
+
+    Attributes
+    ----------
+    device : int
+        Its index.
+    """
+
+    __slots__ = ("__weakref__", "_raw", "device")
+
+    def __init__(self) -> None:
+        self.device = gpu.current_device()
+        self._raw: Any = gpu.cupy().cuda.MemoryPool()
+        _graph_pools.add(self)
+
+    @contextmanager
+    def used(self) -> Generator[None]:
+        """Context in which this thread's new arrays lie in this memory."""
+        with gpu.cupy().cuda.using_allocator(self._raw.malloc):
+            yield
+
+    def used_bytes(self) -> int:
+        """Return how many bytes arrays hold."""
+        return int(self._raw.used_bytes())
+
+    def total_bytes(self) -> int:
+        """Return how many bytes there are, in use or for the next replay."""
+        return int(self._raw.total_bytes())
+
+    def __repr__(self) -> str:
+        return f"<memory of cuda:{self.device} for CUDA graphs: {self.total_bytes():,} bytes>"
+
+
+_graph_pools: WeakSet[Pool] = WeakSet()
 
 
 def _pool() -> Any:
     return gpu.cupy().get_default_memory_pool()
+
+
+def _used_bytes(index: int) -> int:
+    return int(_pool().used_bytes()) + sum([pool.used_bytes() for pool in list(_graph_pools) if pool.device == index])
 
 
 def memory_allocated(device: CudaDevice = None) -> int:
@@ -119,8 +167,9 @@ def memory_allocated(device: CudaDevice = None) -> int:
     """
     if not gpu.is_available():
         return 0
-    with gpu.use_device(cuda_index(device)):
-        return int(_pool().used_bytes())
+    index = cuda_index(device)
+    with gpu.use_device(index):
+        return _used_bytes(index)
 
 
 def memory_reserved(device: CudaDevice = None) -> int:
@@ -145,8 +194,11 @@ def memory_reserved(device: CudaDevice = None) -> int:
     """
     if not gpu.is_available():
         return 0
-    with gpu.use_device(cuda_index(device)):
-        return int(_pool().total_bytes())
+    index = cuda_index(device)
+    with gpu.use_device(index):
+        return int(_pool().total_bytes()) + sum(
+            [pool.total_bytes() for pool in list(_graph_pools) if pool.device == index]
+        )
 
 
 def max_memory_allocated(device: CudaDevice = None) -> int:
@@ -175,7 +227,7 @@ def max_memory_allocated(device: CudaDevice = None) -> int:
     index = cuda_index(device)
     with gpu.use_device(index):
         _watch_peak(index)
-        return _watch.peak(index, int(_pool().used_bytes()))
+        return _watch.peak(index, _used_bytes(index))
 
 
 def reset_peak_memory_stats(device: CudaDevice = None) -> None:
@@ -196,7 +248,7 @@ def reset_peak_memory_stats(device: CudaDevice = None) -> None:
     index = cuda_index(device)
     with gpu.use_device(index):
         _watch_peak(index)
-        _watch.restart(index, int(_pool().used_bytes()))
+        _watch.restart(index, _used_bytes(index))
 
 
 def empty_cache() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray, namespace, on, to_device
+from lucid.backend.capture import captures, check_not_capturing
 from lucid.backend.device import as_device, device, device_of
 from lucid.backend.dtype import as_dtype, dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
@@ -232,6 +233,8 @@ def item(self: Tensor) -> Any:
             f"a Tensor with {array.size} elements cannot be converted to Scalar: expected one element, got shape "
             f"{tuple(array.shape)}; use tolist(), or reduce it"
         )
+    if captures and self.is_cuda:
+        check_not_capturing("item()")
     value = array.item()
     # NumPy does not know how to make a Python number of bfloat16
     return float(value) if array.dtype.kind == "V" else value

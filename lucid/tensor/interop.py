@@ -10,6 +10,7 @@ from lucid.autograd.base import wrap
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
+from lucid.backend.capture import check_not_capturing
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
@@ -78,6 +79,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
             f"can't convert {device_of(array)} device type tensor to numpy: use tensor.cpu() to copy it to host memory "
             "first"
         )
+    check_not_capturing("numpy()")
     return array.get()
 
 

@@ -30,7 +30,7 @@ from lucid.backend.random.generator import (
 )
 from lucid.backend.random.inverse_normal import inverse_normal, minus_log
 from lucid.backend.random.philox import random_bits, word_chunks
-from lucid.errors import ArgumentError, SettingError
+from lucid.errors import ArgumentError, CaptureError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +73,11 @@ def _draw(
     seed, offset = generator.reserve(blocks)
     if type(drawn) is not np.ndarray and _on_cuda and _on_cuda[0](drawn, seed, offset, *kernel):
         return drawn
+    if not isinstance(seed, int):
+        raise CaptureError(
+            f"drawing {drawn.dtype} numbers cannot be captured in a CUDA graph: no kernel draws them; draw them before "
+            "the capture, or convert those of another dtype"
+        )
     for first_word, words in word_chunks(xp, blocks, seed, offset):
         first = first_word // words_each
         values = values_of(words)

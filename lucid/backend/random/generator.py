@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
+from lucid.backend.capture import capture_of_this_thread, captures
 from lucid.backend.locks import new_lock
 from lucid.errors import ArgumentError, SettingError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lucid.backend.arrays import Array
+    from lucid.cuda.launch.random import DeviceSeed
 
 __all__ = [
     "Generator",
@@ -110,10 +112,12 @@ class Generator:
         """
         self._restore(*_unpack_state(state))
 
-    def reserve(self, count: int) -> tuple[int, int]:
+    def reserve(self, count: int) -> tuple[int | DeviceSeed, int]:
         """Seed and starting offset of ``count`` blocks of four words that no other draw will get.
 
-        Read together, so that a draw never mixes the seed of one state with the offset of another.
+        Read together, so that a draw never mixes the seed of one state with the offset of another. In a capture each
+        replay reserves them, and leaves seed and offset on the device: what is returned then is where, and how far
+        from that offset.
 
         Raises
         ------
@@ -122,6 +126,8 @@ class Generator:
         """
         if count < 0:
             raise SettingError(f"reserve: expected a count of blocks >= 0, got {count}")
+        if captures and self.device != "cpu" and (capture := capture_of_this_thread()) is not None:
+            return capture.reserve(self, count)
         with self._lock:
             seed, offset = self._seed, self._offset
             self._offset = (offset + count) % 2**64

@@ -1,18 +1,45 @@
-"""What a capture in progress is told by the code that it records: what to do before each replay, what to keep."""
+"""A capture in progress, and the graph that it becomes."""
 
 from __future__ import annotations
 
+import ctypes
+from contextlib import contextmanager, suppress
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
+
+from lucid.backend import gpu
+from lucid.backend.capture import capture_of_this_thread, captures
+from lucid.backend.locks import new_lock
+from lucid.cuda.launch import kernels
+from lucid.cuda.launch.random import DeviceSeed
+from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Iterable
+
+    from lucid.backend.random.generator import Generator as RandomGenerator
 
 __all__ = ["Capture", "capture_of_this_thread", "captures"]
 
 
+class Draws:
+    """How much a capture draws from one generator, and where each replay begins."""
+
+    __slots__ = ("count", "generator", "seed")
+
+    def __init__(self, generator: RandomGenerator) -> None:
+        self.generator = generator
+        self.count = 0
+        self.seed = DeviceSeed()
+
+    def advance(self) -> None:
+        """Reserve what a replay draws, and tell its kernels where that begins."""
+        seed, offset = self.generator.reserve(self.count)
+        self.seed.store(cast("int", seed), offset)
+
+
 class Capture:
-    """A capture in progress, or the graph that it has become.
+    """What a stream records, from `begin` to `end`; then a graph, to be replayed.
 
     Attributes
     ----------
@@ -20,20 +47,120 @@ class Capture:
         Called before each replay, on its device and stream: what a graph cannot know, such as numbers that the host
         counts, is written to where the graph reads it.
     kept : list of object
-        What lives for as long as the graph: arrays whose addresses it holds.
+        What lives for as long as the graph.
+    addresses : set of int
+        Those that its launches were given, and other numbers of their parameters.
+    workspaces : dict of int to Array
+        Memory that matrix products of a stream work in, by the stream's pointer.
+    fired : dict of str to str
+        The hooks that ran meanwhile, by name, and their kinds.
+    outside : callable or None
+        ``outside(function, args, kwargs)`` calls a function between two parts of a step that is captured in parts.
     """
 
-    __slots__ = ("before", "kept")
+    __slots__ = ("addresses", "before", "device", "draws", "fired", "graph", "kept", "outside", "stream", "workspaces")
 
     def __init__(self) -> None:
         self.before: list[Callable[[], None]] = []
         self.kept: list[object] = []
+        self.addresses: set[int] = set()
+        self.workspaces: dict[int, Any] = {}
+        self.draws: dict[RandomGenerator, Draws] = {}
+        self.fired: dict[str, str] = {}
+        self.outside: Callable[..., Any] | None = None
+        self.device = -1
+        self.stream: Any = None
+        self.graph: Any = None
+
+    def begin(self) -> None:
+        """Let the current stream record what this thread queues on it."""
+        self.device = gpu.current_device()
+        self.stream = gpu.current_stream()
+        self.stream.begin_capture()
+        captures[get_ident()] = self
+
+    def end(self) -> None:
+        """End the recording, which is a graph now.
+
+        Raises
+        ------
+        CaptureError
+            If something that cannot be recorded was done in between.
+        """
+        del captures[get_ident()]
+        try:
+            self.graph = self.stream.end_capture()
+        except Exception as error:
+            raise CaptureError(f"this cannot be captured in a CUDA graph: {error}") from error
+
+    def abandon(self) -> None:
+        """End the recording of work that has failed, if it has not ended."""
+        if captures.pop(get_ident(), None) is not None:
+            with suppress(Exception):
+                self.stream.end_capture()
+
+    def reserve(self, generator: RandomGenerator, count: int) -> tuple[DeviceSeed, int]:
+        """Return where replays find seed and offset of a generator, and how far from there `count` blocks begin."""
+        if generator.device != f"cuda:{self.device}":
+            raise CaptureError(
+                f"drawing on {generator.device} cannot be part of a capture on cuda:{self.device}: a graph is of one "
+                "device; draw before the capture"
+            )
+        draws = self.draws.get(generator)
+        if draws is None:
+            draws = self.draws[generator] = Draws(generator)
+            self.before.append(draws.advance)
+        offset = draws.count
+        draws.count += count
+        return draws.seed, offset
+
+    def note(self, addresses: Iterable[int]) -> None:
+        """Take note of addresses that the graph holds."""
+        self.addresses.update(addresses)
+
+    def replay(self, stream: Any) -> None:
+        """Queue the graph on the current stream, `stream`, of its device."""
+        for function in self.before:
+            function()
+        self.graph.launch(stream)
 
 
-captures: dict[int, Capture] = {}
-"""By the thread. Empty nearly always, so that who asks asks no more than that."""
+class NotingDriver:
+    """A driver that tells captures which numbers the launches of their threads are given, addresses among them."""
+
+    def __init__(self, driver: kernels.Driver) -> None:
+        self._driver = driver
+        self.device, self.stream = driver.device, driver.stream
+        self.load, self.allow_shared = driver.load, driver.allow_shared
+        self.recovers, self.failure = driver.recovers, driver.failure
+
+    def launch(self, *launch: int) -> None:
+        """Launch, or record, as the driver does."""
+        capture = capture_of_this_thread()
+        if capture is not None:
+            # as `lucid.cuda.launch.driver.Parameters` lays them out
+            _, values, _, size, *_ = (ctypes.c_uint64 * 4).from_address(launch[-1])
+            words = ctypes.c_uint64.from_address(size).value // 8
+            capture.note((ctypes.c_uint64 * words).from_address(values))
+        self._driver.launch(*launch)
 
 
-def capture_of_this_thread() -> Capture | None:
-    """Return the capture that this thread is in, if it is in any."""
-    return captures.get(get_ident()) if captures else None
+_lock = new_lock()
+_drivers: list[kernels.Driver] = []
+"""What ran kernels before captures began, once for each that is in progress."""
+
+
+@contextmanager
+def noting() -> Generator[None]:
+    """Let the launches of captures be noted inside; outside nothing asks whether they are."""
+    with _lock:
+        plain = _drivers[0] if _drivers else kernels.driver()
+        _drivers.append(plain)
+        kernels.drive(lambda: NotingDriver(plain))
+    try:
+        yield
+    finally:
+        with _lock:
+            _drivers.pop()
+            if not _drivers:
+                kernels.drive(lambda: plain)

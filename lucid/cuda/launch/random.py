@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.backend import gpu
 from lucid.backend.random import draws as random
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
@@ -28,13 +30,40 @@ FILLS = {
 _dropout = Kernel("random", "lucid::dropout", [(dtype,) for dtype in FLOATS])
 
 
+_store_seed = Kernel("random", "lucid::store_seed", [()])
+
+
+class DeviceSeed:
+    """Seed and offset in a device's memory, where the draws of a captured graph read them.
+
+    Attributes
+    ----------
+    array : Array
+        Both, as integers of 64 bits.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self) -> None:
+        self.array: Any = gpu.cupy().empty(2, np.uint64)
+
+    def store(self, seed: int, offset: int) -> None:
+        """Let what is queued from now on draw from the stream of `seed` at `offset`."""
+        _store_seed[()](1, 1, self.array.data.ptr, seed, offset)
+
+
+def _where(seed: int | DeviceSeed) -> tuple[int, int]:
+    """Return the address of seed and offset, or 0, and the seed, or 0."""
+    return (0, seed) if isinstance(seed, int) else (seed.array.data.ptr, 0)
+
+
 def _grid(threads: int) -> tuple[int, int]:
     """Return blocks, and threads in each."""
     block = min(-(-threads // 32) * 32, _THREADS)
     return -(-threads // block), block
 
 
-def fill(out: Array, seed: int, offset: int, name: str, *numbers: Any) -> bool:
+def fill(out: Array, seed: int | DeviceSeed, offset: int, name: str, *numbers: Any) -> bool:
     """Fill a new array with a draw from the stream of `seed` at `offset`; returns whether there is a kernel for it."""
     if name == "integers":
         low, count = numbers
@@ -46,11 +75,11 @@ def fill(out: Array, seed: int, offset: int, name: str, *numbers: Any) -> bool:
     if out.size:
         words = 2 if name == "integers" or out.itemsize == 8 else 1
         grid, block = _grid(-(-out.size * words // 4))
-        FILLS[name][dtype](grid, block, out.data.ptr, out.size, seed, offset, *numbers)
+        FILLS[name][dtype](grid, block, out.data.ptr, out.size, *_where(seed), offset, *numbers)
     return True
 
 
-def dropout(x: Array, *, seed: int, offset: int, threshold: int, scale: float) -> Array:
+def dropout(x: Array, *, seed: int | DeviceSeed, offset: int, threshold: int, scale: float) -> Array:
     """Return ``x * scale`` where the word of an element is below `threshold`, and 0 elsewhere.
 
     Words are those of the stream of `seed` from `offset` on. Returns NotImplemented for dtypes without a kernel.
@@ -63,7 +92,7 @@ def dropout(x: Array, *, seed: int, offset: int, threshold: int, scale: float) -
     x = module.ascontiguousarray(x)
     if out.size:
         grid, block = _grid(-(-out.size // 4))
-        _dropout[dtype](grid, block, x.data.ptr, out.data.ptr, out.size, seed, offset, threshold, scale)
+        _dropout[dtype](grid, block, x.data.ptr, out.data.ptr, out.size, *_where(seed), offset, threshold, scale)
     return out
 
 

@@ -29,6 +29,7 @@ from lucid.backends.cuda import matmul as settings
 from lucid.cuda.launch import product
 from lucid.cuda.launch.elementwise import converted
 from lucid.cuda.launch.plans import empty, not_planned, note, planned, recordings
+from lucid.cuda.libraries.captured_blas import captured_product
 from lucid.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -216,15 +217,24 @@ def _call(
     handle = gpu.cupy().cuda.device.get_cublas_handle()
     # of half types alone are parts of a sum added in their own precision, unless the mode says otherwise
     mode = cublas.getMathMode(handle) if rest[0] in HALVES else FULL_SUMS
+    values = *problem, alpha.address, b, *form_b, a, *form_a, beta.address, out, *rest
     if mode & FULL_SUMS:
-        cublas.gemmStridedBatchedEx(handle, *problem, alpha.address, b, *form_b, a, *form_a, beta.address, out, *rest)
+        _product(cublas, handle, values)
         return
     cublas.setMathMode(handle, mode | FULL_SUMS)
     try:
-        cublas.gemmStridedBatchedEx(handle, *problem, alpha.address, b, *form_b, a, *form_a, beta.address, out, *rest)
+        _product(cublas, handle, values)
     finally:
         # the handle is CuPy's, too
         cublas.setMathMode(handle, mode)
+
+
+def _product(cublas: Any, handle: int, values: tuple[int, ...]) -> None:
+    try:
+        cublas.gemmStridedBatchedEx(handle, *values)
+    except NotImplementedError:
+        # CuPy refuses it on a stream that captures
+        captured_product(cublas.getMathMode(handle), values)
 
 
 def _bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[Sequence[int]], None]:
@@ -238,10 +248,15 @@ def _bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[Sequence[
     cublas, handle_of = _cublas(), gpu.cupy().cuda.device.get_cublas_handle
 
     def again(addresses: Sequence[int]) -> None:
-        cublas.gemmStridedBatchedEx(
-            handle_of(), *problem, alpha.address, addresses[b] + b_skip, *form_b, addresses[a] + a_skip, *form_a,
-            beta.address, addresses[out] + out_skip, *rest,
+        values = (
+            *problem, alpha.address, addresses[b] + b_skip, *form_b, addresses[a] + a_skip, *form_a, beta.address,
+            addresses[out] + out_skip, *rest,
         )  # fmt: skip
+        handle = handle_of()
+        try:
+            cublas.gemmStridedBatchedEx(handle, *values)
+        except NotImplementedError:
+            captured_product(cublas.getMathMode(handle), values)
 
     return again
 

@@ -6,6 +6,7 @@
 // CUBLAS_COMPUTE_16F rounds to float16 every 16 terms. As in BLAS, what a factor of zero would multiply is not read.
 #include "libraries/cublas.h"
 
+#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -17,6 +18,9 @@ extern "C" int cudaStreamSynchronize(void* stream);
 namespace lucid_simulator {
 
 namespace {
+// Of the workspace, as a product leaves it.
+constexpr size_t garbage_bytes = 256;
+
 std::mutex lock;
 // Never destroyed: handles are used until the process ends.
 auto& handles = *new std::set<const Handle*>;
@@ -53,6 +57,11 @@ Call::Call(std::string name, const Handle* handle) : name(std::move(name)) {
 Call& Call::expect(bool valid) {
     if (!status && !valid) status = invalid_value;
     return *this;
+}
+
+void Call::works() {
+    const ptrdiff_t used = std::min<size_t>(settings.workspace_bytes, garbage_bytes);
+    if (!status && used) writes(Vector<char>{settings.workspace, used, 1});
 }
 
 int Call::run(const std::function<void()>& work) const {
@@ -117,7 +126,12 @@ template <class S, class T, class C> struct Product {
         }
         if (!beta.surely(0)) call.reads(out, count);
         call.expect(call.writes(out, count));
+        call.works();
+        Handle settings{};
+        find_handle(handle, settings);
         return call.run([=, *this] {
+            if (settings.workspace_bytes)
+                std::memset(settings.workspace, 0xFF, std::min(settings.workspace_bytes, garbage_bytes));
             const A first = widen(alpha.get()), second = widen(beta.get());
             for (int i = 0; i < count; ++i) compute(left.at(i), right.at(i), out.at(i), first, second);
         });
@@ -241,7 +255,14 @@ LUCID_CUDA int cublasGetVersion_v2(Handle* handle, int* version) {
     return with_handle(handle, [&] { return version ? (*version = 120900, success) : invalid_value; });
 }
 LUCID_CUDA int cublasSetStream_v2(Handle* handle, void* stream) {
-    return with_handle(handle, [&] { return handle->stream = stream, success; });
+    // the workspace is the default one again
+    return with_handle(handle, [&] { return handle->stream = stream, handle->workspace_bytes = 0, success; });
+}
+LUCID_CUDA int cublasSetWorkspace_v2(Handle* handle, void* workspace, size_t bytes) {
+    return with_handle(handle, [&] {
+        if ((uintptr_t)workspace % 256) return invalid_value;
+        return handle->workspace = (char*)workspace, handle->workspace_bytes = workspace ? bytes : 0, success;
+    });
 }
 LUCID_CUDA int cublasGetStream_v2(Handle* handle, void** stream) {
     return with_handle(handle, [&] { return stream ? (*stream = handle->stream, success) : invalid_value; });

@@ -26,6 +26,8 @@ enum Side { at_left = 0, at_right = 1 };
 struct Handle {
     void* stream;
     int pointer_mode, math_mode;
+    char* workspace;
+    size_t workspace_bytes;
 };
 
 // Whether the handle was made and not destroyed; if so, what is set on it is copied.
@@ -147,6 +149,8 @@ class Call : public Ranges {
         return {place, {}};
     }
 
+    // Whatever lies in the workspace, if the handle has one, is lost.
+    void works();
     // What has become of the call so far: an answer for one that has nothing to do.
     int answer() const { return status; }
     int run(const std::function<void()>& work) const;

@@ -1,0 +1,33 @@
+"""Which threads are in a capture: their work is not done but recorded, for a CUDA graph to do later."""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import TYPE_CHECKING
+
+from lucid.errors import CaptureError
+
+if TYPE_CHECKING:
+    from lucid.cuda.graphs.capture import Capture
+
+__all__ = ["REMEDY", "capture_of_this_thread", "captures", "check_not_capturing"]
+
+REMEDY = (
+    "a capture records work and reads no values: move out of it what reads them (item(), bool(), tolist(), cpu()), "
+    "what copies from the host (lucid.tensor() of Python numbers, indices in lists), and ops whose result has a shape "
+    "that depends on values (nonzero, masked_select, unique)"
+)
+
+captures: dict[int, Capture] = {}
+"""By the thread. Empty nearly always, so that who asks asks no more than that."""
+
+
+def capture_of_this_thread() -> Capture | None:
+    """Return the capture that this thread is in, if it is in any."""
+    return captures.get(get_ident()) if captures else None
+
+
+def check_not_capturing(what: str) -> None:
+    """Raise `CaptureError` if this thread is in a capture, which cannot record `what`."""
+    if captures and get_ident() in captures:
+        raise CaptureError(f"{what} cannot be captured in a CUDA graph: {REMEDY}")

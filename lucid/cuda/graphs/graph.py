@@ -1,0 +1,258 @@
+"""CUDA graphs under PyTorch's names: work that is recorded once, and launched as a whole."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lucid.backend import gpu
+from lucid.backend.capture import capture_of_this_thread
+from lucid.cuda.devices import synchronize
+from lucid.cuda.graphs.capture import Capture, noting
+from lucid.cuda.libraries import captured_blas
+from lucid.cuda.memory import Pool
+from lucid.cuda.streams import Stream, current_stream
+from lucid.cuda.streams import stream as use_stream
+from lucid.errors import ArgumentError, CaptureError, DeviceError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"]
+
+
+def is_current_stream_capturing() -> bool:
+    """Return whether what is queued now is recorded for a CUDA graph, by lucid or by CuPy."""
+    return gpu.is_capturing()
+
+
+def graph_pool_handle() -> Pool:
+    """Return new memory of the current device, which several graphs may share by ``graph(g, pool=...)``.
+
+    Graphs that share memory have to be replayed in the order in which they were captured, and not at the same time.
+    """
+    return Pool()
+
+
+class CUDAGraph:
+    """Work that was recorded by `lucid.cuda.graph`, and is queued as a whole by `replay`.
+
+    Its arrays have the addresses of the capture: inputs are changed in place, outputs are overwritten by each replay.
+    Arrays that it made lie in memory of its own, which no other work is given while the graph or a tensor in it lives.
+    Random numbers go on at each replay as they would without a graph.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.zeros(3, device="cuda")  # doctest: +SKIP
+    >>> g = lucid.cuda.CUDAGraph()  # doctest: +SKIP
+    >>> with lucid.cuda.graph(g):  # doctest: +SKIP
+    ...     y = x + 1
+    >>> x.fill_(2)  # doctest: +SKIP
+    >>> g.replay()  # doctest: +SKIP
+    >>> y  # doctest: +SKIP
+    tensor([3., 3., 3.], device='cuda:0')
+    """
+
+    __slots__ = ("_capture", "_pool", "_recording")
+
+    def __init__(self) -> None:
+        self._capture: Capture | None = None
+        self._pool: Pool | None = None
+        self._recording: ExitStack | None = None
+
+    def capture_begin(self, pool: Pool | CUDAGraph | None = None) -> None:
+        """Let the current stream, which is not the default one, record; `lucid.cuda.graph` does this and more.
+
+        Raises
+        ------
+        CaptureError
+            If this graph holds a capture already, this thread is in one, or the stream is the default one.
+        """
+        if self._capture is not None:
+            raise CaptureError(
+                "capture_begin: this graph holds a capture: call reset() first, or use another CUDAGraph"
+            )
+        if capture_of_this_thread() is not None:
+            raise CaptureError("capture_begin: this thread is in a capture: end it first, captures do not nest")
+        if gpu.is_default(gpu.current_stream()):
+            raise CaptureError(
+                "capture_begin: the default stream cannot capture: use lucid.cuda.graph(), which takes another, or a "
+                "lucid.cuda.stream() block"
+            )
+        memory = checked_pool(pool)
+        capture = Capture()
+        capture.kept.append(memory)
+        with ExitStack() as stack:
+            stack.enter_context(recording(memory))
+            capture.begin()
+            self._capture, self._pool, self._recording = capture, memory, stack.pop_all()
+
+    def capture_end(self) -> None:
+        """End the recording.
+
+        Raises
+        ------
+        CaptureError
+            If none is in progress, or something was done that cannot be recorded; the graph is empty then.
+        """
+        recording = self._recording
+        if self._capture is None or recording is None:
+            raise CaptureError("capture_end: no capture is in progress: call capture_begin() first")
+        self._recording = None
+        try:
+            with recording:
+                self._capture.end()
+        except BaseException:
+            self.reset()
+            raise
+
+    def abandon(self) -> None:
+        """Leave a capture in progress, whose work has failed."""
+        if self._capture is not None and self._recording is not None:
+            with self._recording:
+                self._capture.abandon()
+            self._recording = None
+            self.reset()
+
+    def replay(self) -> None:
+        """Queue the recorded work on the current stream.
+
+        Raises
+        ------
+        CaptureError
+            If there is none, or this thread is in a capture.
+        DeviceError
+            If the current stream is of another device.
+        """
+        capture = self._capture
+        if capture is None or capture.graph is None:
+            raise CaptureError("replay: expected a graph that was captured: use it in lucid.cuda.graph() first")
+        if capture_of_this_thread() is not None:
+            raise CaptureError("replay: this thread is in a capture, and a graph cannot be part of another one")
+        if gpu.current_device() != capture.device:
+            raise DeviceError(
+                f"replay: expected cuda:{capture.device} as current device, where the graph was captured, got "
+                f"cuda:{gpu.current_device()}: call it inside of lucid.cuda.device({capture.device})"
+            )
+        capture.replay(gpu.current_stream())
+
+    def reset(self) -> None:
+        """Forget the recorded work, and give its memory back as soon as no tensor lies in it.
+
+        Raises
+        ------
+        CaptureError
+            If the capture is in progress.
+        """
+        if self._recording is not None:
+            raise CaptureError("reset: the capture is in progress: end it first")
+        self._capture = self._pool = None
+
+    def pool(self) -> Pool:
+        """Return the graph's memory, for ``graph(g, pool=...)`` of another.
+
+        Raises
+        ------
+        CaptureError
+            If nothing was captured.
+        """
+        if self._pool is None:
+            raise CaptureError("pool: expected a graph that was captured: it has no memory before")
+        return self._pool
+
+    def debug_dump(self, debug_path: str) -> None:
+        """Write the recorded work to a file, in the DOT language.
+
+        Raises
+        ------
+        CaptureError
+            If there is none.
+        """
+        if self._capture is None or self._capture.graph is None:
+            raise CaptureError("debug_dump: expected a graph that was captured: use it in lucid.cuda.graph() first")
+        Path(debug_path).write_text(self._capture.graph.debug_dot_str(), encoding="utf-8")
+
+
+def checked_pool(pool: object) -> Pool:
+    """Return memory for a graph of the current device: that which is given, or new.
+
+    Raises
+    ------
+    ArgumentError
+        If what is given is no memory.
+    DeviceError
+        If it is another device's.
+    """
+    if pool is None:
+        return Pool()
+    if isinstance(pool, CUDAGraph):
+        pool = pool.pool()
+    if not isinstance(pool, Pool):
+        raise ArgumentError(
+            f"pool: expected what graph_pool_handle() or CUDAGraph.pool() returned, got {type(pool).__name__}"
+        )
+    if pool.device != gpu.current_device():
+        raise DeviceError(f"pool: expected memory of cuda:{gpu.current_device()}, got that of cuda:{pool.device}")
+    return pool
+
+
+@contextmanager
+def recording(pool: Pool) -> Generator[None]:
+    """Context for captures of this thread: what they need is made, and new arrays lie in `pool`."""
+    captured_blas.prepare()
+    with noting(), pool.used():
+        yield
+
+
+@contextmanager
+def graph(cuda_graph: CUDAGraph, pool: Pool | CUDAGraph | None = None, stream: Stream | None = None) -> Generator[None]:
+    """Context whose work on the current device is recorded by `cuda_graph`, and not done.
+
+    It waits for the device, and enters a stream. Nothing inside may read values on the host, copy from it, or make
+    shapes that depend on values: that raises where it stands, and leaves graph, stream, device and memory as they were.
+    What has state on the host needs its own care: optimizers ask for ``capturable=True``, hooks run once, at the
+    capture. `lucid.cuda.graphed_step` cares for a whole training step. See docs/speed.md.
+
+    Parameters
+    ----------
+    cuda_graph : CUDAGraph
+        One that holds no capture.
+    pool : Pool or CUDAGraph, optional
+        Whose memory it shares; new memory without it.
+    stream : Stream, optional
+        One of the current device, not the default one.
+
+    Raises
+    ------
+    CaptureError
+        If `cuda_graph` holds a capture, this thread is in one, or something inside cannot be recorded.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> weight = lucid.ones(3, device="cuda")  # doctest: +SKIP
+    >>> g = lucid.cuda.CUDAGraph()  # doctest: +SKIP
+    >>> with lucid.cuda.graph(g):  # doctest: +SKIP
+    ...     doubled = weight * 2
+    """
+    if not isinstance(cuda_graph, CUDAGraph):
+        raise ArgumentError(f"graph: expected a CUDAGraph, got {type(cuda_graph).__name__}")
+    if capture_of_this_thread() is not None:
+        raise CaptureError("graph: this thread is in a capture: end it first, captures do not nest")
+    index = gpu.current_device()
+    side = Stream() if stream is None else stream
+    if side.device.index != index:
+        raise DeviceError(f"graph: expected a stream of cuda:{index}, the current device, got one of {side.device}")
+    synchronize()
+    before = current_stream()
+    with use_stream(side):
+        cuda_graph.capture_begin(pool)
+        try:
+            yield
+        except BaseException:
+            cuda_graph.abandon()
+            raise
+        cuda_graph.capture_end()
+    side.wait_stream(before)
