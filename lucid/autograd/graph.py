@@ -11,7 +11,7 @@ from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wra
 from lucid.autograd.engine.node import Node
 from lucid.autograd.engine.retain import hooks_of
 from lucid.autograd.engine.running import current_graph_task_id, current_node, queue_callback
-from lucid.autograd.hooks.firing import StandIn, check_callable, fire
+from lucid.autograd.hooks.firing import StandIn, check_callable, every_step_hook, fire
 from lucid.autograd.hooks.handle import Handle, RemovableHandle
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.mutation import allow_mutation_on_saved_tensors
@@ -196,7 +196,7 @@ class NoGradientError(HookError, AssertionError):
 
 
 def register_multi_grad_hook(
-    tensors: Sequence[TensorBase], fn: Callable[..., Any], *, mode: str = "all"
+    tensors: Sequence[TensorBase], fn: Callable[..., Any], *, mode: str = "all", every_step: bool = False
 ) -> _MultiHandle:
     """Return the handle of a hook that waits for the gradients of several tensors.
 
@@ -209,6 +209,8 @@ def register_multi_grad_hook(
         gives none. With ``mode="any"`` called once for each pass with the first gradient.
     mode : {"all", "any"}
         Which gradients to wait for.
+    every_step : bool
+        As for `Tensor.register_hook`.
 
     Raises
     ------
@@ -230,6 +232,7 @@ def register_multi_grad_hook(
     if mode not in {"all", "any"}:
         raise SettingError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
     check_callable(fn, "register_multi_grad_hook: fn")
+    fn = every_step_hook(fn, every_step)
     if isinstance(tensors, TensorBase) or not isinstance(tensors, Iterable):
         got = "a single Tensor" if isinstance(tensors, TensorBase) else type(tensors).__name__
         raise HookTypeError(f"register_multi_grad_hook: tensors: expected a sequence of tensors, got {got}")

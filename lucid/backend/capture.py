@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from threading import get_ident
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
     from lucid.cuda.graphs.capture import Capture
+    from lucid.cuda.graphs.outside import Watch
 
-__all__ = ["REMEDY", "capture_of_this_thread", "captures", "check_not_capturing"]
+__all__ = ["REMEDY", "Changes", "capture_of_this_thread", "captures", "changes", "check_not_capturing"]
 
 REMEDY = (
     "a capture records work and reads no values: move out of it what reads them (item(), bool(), tolist(), cpu()), "
@@ -20,6 +22,34 @@ REMEDY = (
 
 captures: dict[int, Capture] = {}
 """By the thread. Empty nearly always, so that who asks asks no more than that."""
+
+
+class Changes:
+    """What has happened, in the whole process, that a captured step must look at before it is replayed.
+
+    Attributes
+    ----------
+    arrays : int
+        How often a tensor was given another array.
+    hooks : int
+        How often a hook that may fire in a step was added or removed.
+    watches : set of Watch
+        What is told of tensors in whose place modules get others.
+    """
+
+    __slots__ = ("arrays", "hooks", "watches")
+
+    def __init__(self) -> None:
+        self.arrays = self.hooks = 0
+        self.watches: WeakSet[Watch] = WeakSet()
+
+    def replace(self, old: object) -> None:
+        """Take note that a module has another tensor in place of this one."""
+        for watch in list(self.watches):
+            watch.replaced(old)
+
+
+changes = Changes()
 
 
 def capture_of_this_thread() -> Capture | None:

@@ -12,6 +12,7 @@ from lucid.backend.gpu import device_count, is_available
 from lucid.cuda.compiler import compile
 from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
 from lucid.cuda.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+from lucid.cuda.graphs.step import graphed_step
 from lucid.cuda.memory import (
     empty_cache,
     max_memory_allocated,
@@ -44,6 +45,7 @@ __all__ = [
     "get_device_name",
     "graph",
     "graph_pool_handle",
+    "graphed_step",
     "is_available",
     "is_current_stream_capturing",
     "is_debug",

@@ -6,6 +6,7 @@ of 512 bytes.
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import deque
 from contextlib import contextmanager
@@ -112,18 +113,30 @@ class Pool:
         Its index.
     """
 
-    __slots__ = ("__weakref__", "_raw", "device")
+    __slots__ = ("__weakref__", "_addresses", "_raw", "device")
 
     def __init__(self) -> None:
         self.device = gpu.current_device()
         self._raw: Any = gpu.cupy().cuda.MemoryPool()
+        self._addresses: set[int] = set()
         _graph_pools.add(self)
 
     @contextmanager
     def used(self) -> Generator[None]:
         """Context in which this thread's new arrays lie in this memory."""
-        with gpu.cupy().cuda.using_allocator(self._raw.malloc):
+        with gpu.cupy().cuda.using_allocator(self._malloc):
             yield
+
+    def _malloc(self, size: int) -> Any:
+        pointer = self._raw.malloc(size)
+        self._addresses.add(pointer.ptr)
+        return pointer
+
+    def live(self) -> list[Any]:
+        """Return the memory that arrays hold, for a graph to hold too: what is let go of would be given out again."""
+        kind = gpu.array_type()
+        memory = [each.data.mem for each in gc.get_objects() if type(each) is kind]
+        return [each for each in memory if each.ptr in self._addresses and each.device_id == self.device]
 
     def used_bytes(self) -> int:
         """Return how many bytes arrays hold."""

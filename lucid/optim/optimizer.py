@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lucid.arguments import checked, shown, unfit
 from lucid.autograd.base import TensorBase, grad_of
-from lucid.autograd.hooks.firing import fire
+from lucid.autograd.hooks.firing import every_step_hook, fire
 from lucid.autograd.hooks.table import KINDS, TableAttribute, register
 from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.backend.interrupts import uninterrupted
@@ -353,16 +353,18 @@ class Optimizer:
 
     # ---- registration of hooks ----
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_step_pre_hook(self, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(optimizer, args, kwargs)``, called before `step`.
 
         What it returns is None, or a tuple ``(args, kwargs)`` that replaces the arguments of `step`. As in PyTorch, the
-        optimiser itself is the first of `args`.
+        optimiser itself is the first of `args`. With `every_step` replays of a captured step call it too.
         """
+        hook = every_step_hook(hook, every_step)
         return register(self._optimizer_step_pre_hooks, hook, f"{type(self).__name__} hook")
 
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Return the handle of ``hook(optimizer, args, kwargs)``, called after `step`."""
+    def register_step_post_hook(self, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
+        """Return the handle of ``hook(optimizer, args, kwargs)``, called after `step`; `every_step` as there."""
+        hook = every_step_hook(hook, every_step)
         return register(self._optimizer_step_post_hooks, hook, f"{type(self).__name__} hook")
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:

@@ -9,7 +9,7 @@ import functools
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.autograd.hooks.firing import fire, hook_name
+from lucid.autograd.hooks.firing import every_step_hook, fire, hook_name
 from lucid.autograd.hooks.table import HookTable, register
 from lucid.errors import HookError
 
@@ -23,7 +23,7 @@ _pre_hooks = HookTable("step pre-hooks of all optimizers")
 _post_hooks = HookTable("step post-hooks of all optimizers")
 
 
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_optimizer_step_pre_hook(hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
     """Return the handle of ``hook(optimizer, args, kwargs)``, called before each step of every optimiser.
 
     It fires before the optimiser's own hooks, and may replace the arguments as those of
@@ -38,15 +38,15 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     ...     optimizer.step()
     SGD
     """
-    return register(_pre_hooks, hook, "register_optimizer_step_pre_hook")
+    return register(_pre_hooks, every_step_hook(hook, every_step), "register_optimizer_step_pre_hook")
 
 
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_optimizer_step_post_hook(hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
     """Return the handle of ``hook(optimizer, args, kwargs)``, called after each step of every optimiser.
 
     It fires after the optimiser's own hooks.
     """
-    return register(_post_hooks, hook, "register_optimizer_step_post_hook")
+    return register(_post_hooks, every_step_hook(hook, every_step), "register_optimizer_step_post_hook")
 
 
 def with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:

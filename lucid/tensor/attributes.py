@@ -13,6 +13,7 @@ from lucid.autograd.engine.retain import expect_form, registered_hooks, retains_
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
+from lucid.backend.capture import changes
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError
@@ -271,6 +272,7 @@ class Attributes(TensorBase):
                 f"data set to a tensor that requires gradients must be floating point or complex, got {describe(value)}"
             )
         self.array = value.array
+        changes.arrays += 1
         self.origin = None
         if edge is not None:
             expect_form(self, edge)

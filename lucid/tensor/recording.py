@@ -54,7 +54,9 @@ def backward(
     functions.backward(self, gradient, retain_graph, create_graph, inputs)
 
 
-def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+def register_hook(
+    self: Tensor, hook: Callable[[Tensor], Tensor | None], *, every_step: bool = False
+) -> RemovableHandle:
     """Return the handle of ``hook(grad)``, which sees this tensor's gradient in each backward pass and may replace it.
 
     The hook is called once in each pass, with the gradient of that pass summed over all uses of the tensor. A leaf's
@@ -66,6 +68,8 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     hook : callable
         Returns None, or a tensor of the gradient's shape, dtype and device that replaces it for all that follows,
         later hooks included. It runs with grad mode off, on under ``create_graph=True``.
+    every_step : bool
+        Whether each replay of a captured step calls it; see `lucid.cuda.graphed_step`.
 
     Returns
     -------
@@ -94,10 +98,12 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     tensor([20., 40.])
     >>> handle.remove()
     """
-    return retain.register_hook(self, hook)
+    return retain.register_hook(self, hook, every_step=every_step)
 
 
-def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+def register_post_accumulate_grad_hook(
+    self: Tensor, hook: Callable[[Tensor], None], *, every_step: bool = False
+) -> RemovableHandle:
     """Return the handle of ``hook(tensor)``, called after a backward pass has updated this leaf's `.grad`.
 
     Parameters
@@ -105,6 +111,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     hook : callable
         Gets this tensor, must return None, and may change or drop its `.grad`, which is as before, and may be None,
         where the pass brought no gradient.
+    every_step : bool
+        As for `register_hook`.
 
     Returns
     -------
@@ -129,7 +137,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     >>> x
     tensor([0.7000], requires_grad=True)
     """
-    return retain.register_post_accumulate_grad_hook(self, hook)
+    return retain.register_post_accumulate_grad_hook(self, hook, every_step=every_step)
 
 
 def retain_grad(self: Tensor) -> None:

@@ -16,11 +16,12 @@ from lucid.autograd.engine.node import SMALL_BYTES, AccumulateGrad, Extra, Node
 from lucid.autograd.engine.passes import Pass
 from lucid.autograd.engine.streams import follow
 from lucid.autograd.engine.taking_over import references_in
-from lucid.autograd.hooks.firing import add_hook_note, fire, hook_name, position_of
+from lucid.autograd.hooks.firing import add_hook_note, fire, hook_name, note_fired, position_of
 from lucid.autograd.hooks.gradients import check_replacement, fire_node_hooks, fire_tensor_hooks
 from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, namespace_of
 from lucid.backend import gpu
+from lucid.backend.capture import captures
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
@@ -272,6 +273,8 @@ def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
     tensor.edge = tensor.origin = None
     light: Any = extra.light
     hooks = light[:]
+    if captures:
+        note_fired(hooks, "tensor hook")
     hook = None
     try:
         for hook in hooks:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, grad_of, wrap
-from lucid.autograd.hooks.firing import check_callable
+from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.modes.state import NumPyComplaints, thread
 from lucid.autograd.recording.namespace import GRAPH
@@ -219,13 +219,15 @@ class Node:
     def _sequence_nr(self) -> int:
         return self.sequence
 
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_hook(self, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(grad_inputs, grad_outputs)``, called after the node has run.
 
         Parameters
         ----------
         hook : callable
             Returns None, or a tuple that replaces all of `grad_inputs`.
+        every_step : bool
+            Whether each replay of a captured step calls it; see `lucid.cuda.graphed_step`.
 
         Raises
         ------
@@ -233,18 +235,21 @@ class Node:
             If `hook` is not callable.
         """
         check_callable(hook, "Node.register_hook")
+        hook = every_step_hook(hook, every_step)
         hooks = self.rare().posthooks
         hooks.append(hook)
         self.rare().settle()
-        return RemovableHandle(hooks, hook)
+        return RemovableHandle(hooks, hook, lasting=isinstance(self, AccumulateGrad))
 
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_prehook(self, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(grad_outputs)``, called before the node runs.
 
         Parameters
         ----------
         hook : callable
             Returns None, or a tuple that replaces all of `grad_outputs`.
+        every_step : bool
+            As for `register_hook`.
 
         Raises
         ------
@@ -252,10 +257,11 @@ class Node:
             If `hook` is not callable.
         """
         check_callable(hook, "Node.register_prehook")
+        hook = every_step_hook(hook, every_step)
         hooks = self.rare().prehooks
         hooks.append(hook)
         self.rare().settle()
-        return RemovableHandle(hooks, hook)
+        return RemovableHandle(hooks, hook, lasting=isinstance(self, AccumulateGrad))
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.engine.node import AccumulateGrad
-from lucid.autograd.hooks.firing import check_callable
+from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.recording.views import live_edge
 from lucid.errors import GraphError, HookError
@@ -68,15 +68,19 @@ def registered_hooks(tensor: TensorBase, kind: str) -> OrderedDict[int, Callable
     return OrderedDict(enumerate(hooks)) if hooks else None
 
 
-def register_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
+def register_hook(tensor: TensorBase, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
     """Return the handle of a tensor hook; see `Tensor.register_hook`."""
     check_callable(hook, "Tensor.register_hook")
+    hook = every_step_hook(hook, every_step)
     hooks = hooks_of(tensor)
     hooks.append(hook)
-    return RemovableHandle(hooks, hook)
+    edge = tensor.edge
+    return RemovableHandle(hooks, hook, lasting=edge is not None and type(edge[0]) is AccumulateGrad)
 
 
-def register_post_accumulate_grad_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
+def register_post_accumulate_grad_hook(
+    tensor: TensorBase, hook: Callable[..., Any], *, every_step: bool = False
+) -> RemovableHandle:
     """Return the handle of a post-accumulate hook; see `Tensor.register_post_accumulate_grad_hook`."""
     check_callable(hook, "Tensor.register_post_accumulate_grad_hook")
     edge = live_edge(tensor)
@@ -87,10 +91,11 @@ def register_post_accumulate_grad_hook(tensor: TensorBase, hook: Callable[..., A
             f"post accumulate grad hooks cannot be registered on non-leaf tensors ({describe(tensor)}, made by "
             f"{edge[0].name()}): use register_hook there"
         )
+    hook = every_step_hook(hook, every_step)
     hooks = edge[0].rare().accumulated
     hooks.append(hook)
     edge[0].rare().settle()
-    return RemovableHandle(hooks, hook)
+    return RemovableHandle(hooks, hook, lasting=True)
 
 
 def retain_grad(tensor: TensorBase) -> None:

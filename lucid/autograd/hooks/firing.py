@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from lucid.backend.capture import capture_of_this_thread, captures
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
@@ -18,6 +19,36 @@ class StandIn:
     """The base of what stands in place of a user's hook: errors name it by that hook, its attribute `func`."""
 
     __slots__ = ()
+
+
+class EveryStep(StandIn):
+    """A hook that is called in each step, also where the step is a CUDA graph: it stops between two parts of that."""
+
+    __slots__ = ("func",)
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the hook returns, between two parts of a capture if this thread is in one."""
+        capture = capture_of_this_thread() if captures else None
+        return self.func(*args, **kwargs) if capture is None else capture.call_outside(self.func, args, kwargs)
+
+
+def every_step_hook(hook: Any, every_step: bool) -> Any:
+    """Return what is registered for a hook: itself, or with `every_step` what replays of a step call, too."""
+    return EveryStep(hook) if every_step and callable(hook) else hook
+
+
+def note_fired(hooks: Iterable[object], kind: str) -> None:
+    """Tell the capture of this thread, if it is in one, which hooks run now and not at replays."""
+    capture = capture_of_this_thread()
+    for hook in hooks if capture is not None else ():
+        inner: object = hook
+        while isinstance(inner, StandIn) and not isinstance(inner, EveryStep):
+            inner = cast("Any", inner).func
+        if capture is not None and not isinstance(inner, EveryStep):
+            capture.fired[hook_name(inner)] = kind
 
 
 def check_callable(hook: object, where: str) -> None:
@@ -46,6 +77,9 @@ def fire(
     kind, owner : str
         For the note on an error. An owner that takes long to name is a function, called only then.
     """
+    if captures:
+        hooks = tuple(hooks)
+        note_fired(hooks, kind)
     for index, hook in enumerate(hooks):
         try:
             result = call(hook, value)

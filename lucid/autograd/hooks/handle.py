@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Self
 
+from lucid.backend.capture import changes
 from lucid.backend.locks import new_rlock
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class RemovableHandle(Handle):
         The list that holds the hook.
     hook : callable
         The registered object; it is found by identity.
+    lasting : bool
+        Whether it hangs on what outlives a step, so that a captured step has to know.
 
     Notes
     -----
@@ -59,9 +62,14 @@ class RemovableHandle(Handle):
     tensor([4., 8.])
     """
 
-    __slots__ = ("__weakref__", "_hook", "_hooks_list", "_removed")
+    __slots__ = ("__weakref__", "_hook", "_hooks_list", "_lasting", "_removed")
 
-    def __init__(self, hooks_list: list[Callable[..., object]], hook: Callable[..., object]) -> None:
+    def __init__(
+        self, hooks_list: list[Callable[..., object]], hook: Callable[..., object], *, lasting: bool = False
+    ) -> None:
+        if lasting:
+            changes.hooks += 1
+        self._lasting = lasting
         self._hooks_list = hooks_list
         self._hook = hook
         self._removed = False
@@ -79,3 +87,5 @@ class RemovableHandle(Handle):
                     del hooks[index]
                     break
             self._removed = True
+            if self._lasting:
+                changes.hooks += 1

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.hooks.firing import StandIn, check_callable, hook_name
 from lucid.autograd.hooks.handle import Handle, changing
+from lucid.backend.capture import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,6 +112,8 @@ class HookTable(OrderedDict[int, Any]):
         return taken
 
     def _changed(self) -> None:
+        if "state_dict" not in self.kind:
+            changes.hooks += 1
         active = self.active
         if self:
             active[self.kind] = ()

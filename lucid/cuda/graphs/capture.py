@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
     from lucid.backend.random.generator import Generator as RandomGenerator
+    from lucid.cuda.memory import Pool
 
 __all__ = ["Capture", "capture_of_this_thread", "captures"]
 
@@ -41,6 +42,11 @@ class Draws:
 class Capture:
     """What a stream records, from `begin` to `end`; then a graph, to be replayed.
 
+    Parameters
+    ----------
+    pool : Pool, optional
+        Where its arrays lie.
+
     Attributes
     ----------
     before : list of callable
@@ -55,12 +61,15 @@ class Capture:
     fired : dict of str to str
         The hooks that ran meanwhile, by name, and their kinds.
     outside : callable or None
-        ``outside(function, args, kwargs)`` calls a function between two parts of a step that is captured in parts.
+        ``outside(function, args, kwargs)`` calls a function between two parts of what is captured in parts.
     """
 
-    __slots__ = ("addresses", "before", "device", "draws", "fired", "graph", "kept", "outside", "stream", "workspaces")
+    __slots__ = (
+        "addresses", "before", "device", "draws", "fired", "graph", "kept", "outside", "pool", "stream", "workspaces",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, pool: Pool | None = None) -> None:
+        self.pool = pool
         self.before: list[Callable[[], None]] = []
         self.kept: list[object] = []
         self.addresses: set[int] = set()
@@ -92,6 +101,8 @@ class Capture:
             self.graph = self.stream.end_capture()
         except Exception as error:
             raise CaptureError(f"this cannot be captured in a CUDA graph: {error}") from error
+        if self.pool is not None:
+            self.kept.extend(self.pool.live())
 
     def abandon(self) -> None:
         """End the recording of work that has failed, if it has not ended."""
@@ -113,6 +124,21 @@ class Capture:
         offset = draws.count
         draws.count += count
         return draws.seed, offset
+
+    def call_outside(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what a hook of each step returns, called between this part of a capture and the next.
+
+        Raises
+        ------
+        CaptureError
+            If this is captured in one part.
+        """
+        if self.outside is None:
+            raise CaptureError(
+                "a hook with every_step=True fires in this capture, which cannot stop for it: capture by "
+                "lucid.cuda.graphed_step, which can, or register the hook without every_step"
+            )
+        return self.outside(function, args, kwargs)
 
     def note(self, addresses: Iterable[int]) -> None:
         """Take note of addresses that the graph holds."""

@@ -82,8 +82,7 @@ class CUDAGraph:
                 "lucid.cuda.stream() block"
             )
         memory = checked_pool(pool)
-        capture = Capture()
-        capture.kept.append(memory)
+        capture = Capture(memory)
         with ExitStack() as stack:
             stack.enter_context(recording(memory))
             capture.begin()

@@ -17,13 +17,13 @@ from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap, wrap_on
 from lucid.autograd.engine.node import Node
 from lucid.autograd.hooks.firing import fire, hook_name
 from lucid.autograd.hooks.gradients import check_replacement
+from lucid.autograd.hooks.structure import StructureError, map_leaves, paired
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import View, live_edge
 from lucid.backend.arrays import namespace, on
 from lucid.errors import HookError, HookTypeError
-from lucid.nn.hooking.structure import StructureError, map_leaves, paired
 from lucid.nn.module.paths import module_path
 
 if TYPE_CHECKING:

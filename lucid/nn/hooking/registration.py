@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.hooks.firing import every_step_hook
 from lucid.autograd.hooks.table import RemovableHandle, TableAttribute, register
 from lucid.nn.hooking.boundary import FULL, PRE, Form
 from lucid.nn.hooking.forms import is_full_backward_hook, takes_pytorch_form
@@ -19,7 +20,7 @@ class HookMethods:
 
     Every registration returns a `lucid.nn.hooks.RemovableHandle`; what cannot be called it refuses with a TypeError. A
     table maps handle ids to hooks; those named after another with a suffix mark which of its hooks were registered with
-    that option.
+    that option. With `every_step` each replay of a captured step calls the hook; see `lucid.cuda.graphed_step`.
     """
 
     _forward_pre_hooks = TableAttribute(counted=True)
@@ -36,7 +37,7 @@ class HookMethods:
     _load_state_dict_post_hooks = TableAttribute()
 
     def register_forward_pre_hook(
-        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, every_step: bool = False
     ) -> RemovableHandle:
         """Return the handle of a hook that is called before `forward`, and may replace its arguments.
 
@@ -59,11 +60,18 @@ class HookMethods:
         >>> module(lucid.zeros(2))
         tensor([1., 1.])
         """
+        hook = every_step_hook(hook, every_step)
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return register(self._forward_pre_hooks, hook, "register_forward_pre_hook", prepend=prepend, marks=marks)
 
     def register_forward_hook(
-        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+        self,
+        hook: Hook,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+        every_step: bool = False,
     ) -> RemovableHandle:
         """Return the handle of a hook that is called after `forward`, and may replace its output.
 
@@ -89,13 +97,20 @@ class HookMethods:
         >>> module(lucid.ones(2))
         tensor([3., 3.])
         """
+        hook = every_step_hook(hook, every_step)
         marks = [self._forward_hooks_with_kwargs] if with_kwargs else []
         if always_call:
             marks.append(self._forward_hooks_always_called)
         return register(self._forward_hooks, hook, "register_forward_hook", prepend=prepend, marks=marks)
 
     def register_full_backward_pre_hook(
-        self, hook: Hook, prepend: bool = False, *, aligned: bool = False, structured: bool = False
+        self,
+        hook: Hook,
+        prepend: bool = False,
+        *,
+        aligned: bool = False,
+        structured: bool = False,
+        every_step: bool = False,
     ) -> RemovableHandle:
         """Return the handle of a hook that sees the gradients of the outputs before the module's backward.
 
@@ -124,6 +139,7 @@ class HookMethods:
         tensor([10., 10.])
         """
         form = Form(structured=structured, aligned=aligned)
+        hook = every_step_hook(hook, every_step)
         return register(
             self._backward_pre_hooks, hook, "register_full_backward_pre_hook", prepend=prepend,
             option=None if form == PRE else form,
@@ -137,6 +153,7 @@ class HookMethods:
         aligned: bool = True,
         with_kwargs: bool = False,
         structured: bool = False,
+        every_step: bool = False,
     ) -> RemovableHandle:
         """Return the handle of a hook that sees the gradients of the inputs, and may replace them.
 
@@ -180,11 +197,11 @@ class HookMethods:
         """
         form = Form(structured, with_kwargs, aligned)
         return register(
-            self._backward_hooks, hook, "register_full_backward_hook", prepend=prepend,
+            self._backward_hooks, every_step_hook(hook, every_step), "register_full_backward_hook", prepend=prepend,
             option=None if form == FULL else form,
         )  # fmt: skip
 
-    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
+    def register_backward_hook(self, hook: Hook, *, every_step: bool = False) -> RemovableHandle:
         """Return the handle of a hook on the tensor that the module returns.
 
         Parameters
@@ -210,8 +227,8 @@ class HookMethods:
         tensor([1.])
         """
         if is_full_backward_hook(hook, "register_backward_hook", "register_full_backward_hook"):
-            return self.register_full_backward_hook(hook)
-        return register(self._output_hooks, hook, "register_backward_hook")
+            return self.register_full_backward_hook(hook, every_step=every_step)
+        return register(self._output_hooks, every_step_hook(hook, every_step), "register_backward_hook")
 
     def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Return the handle of ``hook(module, prefix, keep_vars)``, called before the module saves its part.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, describe, grad_of, wrap
 from lucid.autograd.modes.state import no_grad
+from lucid.backend.capture import changes
 from lucid.backend.device import as_device
 from lucid.backend.dtype import as_dtype
 from lucid.backend.sharing import shared
@@ -49,7 +50,9 @@ class Conversion(Tree):
             if value.array is not tensor.array:
                 tensor.data = value
         for table, name, buffer in buffers:
-            table[name] = buffer
+            before, table[name] = table[name], buffer
+            if before is not buffer:
+                changes.replace(before)
         return self
 
     def to(self, *args: Any, non_blocking: bool = False, **kwargs: Any) -> Self:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.table import KINDS, ActiveHooks
+from lucid.backend.capture import changes
 from lucid.errors import ArgumentError, SettingError
 from lucid.nn.hooking.calling import call
 from lucid.nn.hooking.tables import global_tables, registered_value
@@ -128,7 +129,7 @@ class Module(Conversion, StateMethods):
                 f"express '{name}' as a function of another Tensor, compute the value in forward()"
             )
         hooks = global_tables.parameter_registration
-        self._parameters[name] = registered_value(hooks, self, name, param, "parameter", Parameter)
+        _store(self._parameters, name, registered_value(hooks, self, name, param, "parameter", Parameter))
 
     def register_buffer(self, name: str, tensor: object, persistent: bool = True) -> None:
         """Add a tensor that is no parameter under `name`, such as running statistics.
@@ -158,7 +159,7 @@ class Module(Conversion, StateMethods):
                 f"cannot assign '{type(tensor).__name__}' object to buffer '{name}': expected a Tensor or None"
             )
         hooks = global_tables.buffer_registration
-        self._buffers[name] = registered_value(hooks, self, name, tensor, "buffer", TensorBase)
+        _store(self._buffers, name, registered_value(hooks, self, name, tensor, "buffer", TensorBase))
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -186,7 +187,10 @@ class Module(Conversion, StateMethods):
             raise unfit(module, "a Module or None", "module")
         self._check_name(name, "module", self._modules)
         module = registered_value(global_tables.module_registration, self, name, module, "module", Module)
+        before = self._modules.get(name)
         self._modules[name] = module
+        for tensor in [*before.parameters(), *before.buffers()] if before is not None and before is not module else ():
+            changes.replace(tensor)
         adopt(self, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
@@ -338,3 +342,11 @@ class Module(Conversion, StateMethods):
 def indented(text: str) -> str:
     """Return `text` with its lines after the first moved two columns to the right."""
     return text.replace("\n", "\n  ")
+
+
+def _store(table: dict[str, Any], name: str, tensor: Any) -> None:
+    """Enter a parameter or buffer; graphs that use the one before are told."""
+    before = table.get(name)
+    table[name] = tensor
+    if before is not None and before is not tensor:
+        changes.replace(before)

@@ -340,7 +340,8 @@ bool MemoryOfGraph::use_again(const Block& block) {
     if (first != table.begin() && std::prev(first)->second.begin + std::prev(first)->second.size > block.begin) --first;
     for (auto entry = first; entry != end; ++entry) others.push_back(entry->second);
     for (const Block& other : others)
-        if (other.number < block.number || is_late(other) || of_graph->blocks.count(other.begin)) return false;
+        if (other.number < block.number || (is_late(other) && !other.captured) || of_graph->blocks.count(other.begin))
+            return false;
     table.erase(first, end);
     table[block.begin] = block;
     of_graph->blocks[block.begin] = others;

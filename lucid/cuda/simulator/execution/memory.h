@@ -28,6 +28,7 @@ struct Block {
     uint64_t number = 0;             // in the order in which blocks were given out
     const char* variable = nullptr;  // its name, if it is one
     bool constant = false;           // kernels may only read it
+    bool captured = false;           // given out in a capture: for graphs that share a pool of memory
 };
 // Gives its number; one that has a number, as a graph uses it again, keeps that.
 uint64_t use_memory(Block block);
@@ -37,8 +38,8 @@ bool block_at(uintptr_t address, Block* found);
 uint64_t newest_memory();
 
 // While a graph runs on this host thread: what was given out after it was captured is not its memory. Blocks that came
-// and went during the capture come and go again, where nobody else has their memory; those that the capture put in
-// their place later make room meanwhile.
+// and went during the capture come and go again, where nobody else has their memory; those that the capture, or a later
+// one, put in their place make room meanwhile.
 class MemoryOfGraph {
     MemoryOfGraph* outside;
     uint64_t outside_newest;

@@ -157,6 +157,12 @@ int submit(void* stream, const std::string& name, const Run& run) {
     return run(stream);
 }
 
+bool is_captured_by_thread() {
+    if (!active) return false;
+    std::lock_guard<std::mutex> guard(lock);
+    return !captures_where(is_of_thread).empty();
+}
+
 void record_given_out(const Block& block) {
     if (!active) return;
     std::lock_guard<std::mutex> guard(lock);

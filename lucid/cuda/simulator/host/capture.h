@@ -15,6 +15,8 @@ using Run = std::function<int(void* stream)>;
 
 // Runs work, or lets the stream record it if it captures.
 int submit(void* stream, const std::string& name, const Run& run);
+// Whether the thread is in a capture.
+bool is_captured_by_thread();
 // A block of memory was given to the thread, or given back: a graph does both again.
 void record_given_out(const Block& block);
 void record_given_back(const Block& block);

@@ -265,6 +265,7 @@ LUCID_CUDA void lucid_hand_out(uintptr_t begin, size_t size) {
         // what was taken back by a thread whose pool told nothing
         leave_memory(begin, size);
         fill(begin, size);
+        block.captured = is_captured_by_thread();
         block.number = use_memory(block);
         ++counts.allocations;
     }

@@ -1,0 +1,141 @@
+"""Tensors from outside of a capture that its graph reads or writes: their memory is kept, and they are watched."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from bisect import bisect_left
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lucid.autograd.base import TensorBase, describe, grad_of
+from lucid.backend import gpu
+from lucid.backend.capture import changes
+from lucid.errors import CaptureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Watch"]
+
+
+class Watched(NamedTuple):
+    """A tensor from outside, and the array that it had when the capture began."""
+
+    reference: weakref.ref[Any]
+    array: Any
+    words: str
+
+    @property
+    def is_as_before(self) -> bool:
+        """Whether the tensor is there, with the same memory."""
+        tensor = self.reference()
+        return tensor is not None and getattr(tensor.array.data, "mem", None) is self.array.data.mem
+
+
+def byte_bounds(array: Any) -> tuple[int, int]:
+    """Return the addresses from which on and before which the elements of a CUDA array lie."""
+    start = array.data.ptr
+    if not array.size:
+        return start, start
+    reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    return start + sum([min(reach, 0) for reach in reaches]), (
+        start + sum([max(reach, 0) for reach in reaches]) + array.itemsize
+    )
+
+
+class Watch:
+    """The tensors of a device that are there when a capture begins; after `use`, those of them that its graph uses.
+
+    Their memory is kept, and `check` tells when it is no longer that of the tensors which it was.
+    """
+
+    def __init__(self, device: int) -> None:
+        kind: Any = gpu.array_type()
+        is_tensor: dict[type, bool] = {}
+        self._kept: list[Any] = []
+        self._gradients: list[tuple[weakref.ref[Any], Any]] = []
+        self._watched: dict[int, Watched] = {}
+        self._lost: list[Watched] = []
+        self._changes = changes.arrays
+        for each in gc.get_objects():
+            own: type = type(each)
+            if own is kind:
+                if each.data.device_id == device:
+                    self._kept.append(each)
+                continue
+            found = is_tensor.get(own)
+            if found is None:
+                found = is_tensor[own] = issubclass(own, TensorBase)
+            # one that is being made has no array yet
+            array: Any = getattr(each, "array", None) if found else None
+            if type(array) is kind and array.data.device_id == device:
+                reference = weakref.ref(each, partial(self._go, id(each)))
+                self._watched[id(each)] = Watched(reference, array, describe(each))
+                self._gradients.append((reference, grad_of(each)))
+        changes.watches.add(self)
+
+    def _go(self, key: int, _: object = None) -> None:
+        watched = self._watched.pop(key, None)
+        if watched is not None:
+            self._lost.append(watched)
+
+    def replaced(self, tensor: object) -> None:
+        """Take note that a module has another tensor in place of this one."""
+        self._go(id(tensor))
+
+    def use(self, addresses: Iterable[int]) -> None:
+        """Keep what the graph uses alone, by the addresses that it holds.
+
+        Raises
+        ------
+        CaptureError
+            If the captured work has replaced some of it, of which a graph goes on to use the old.
+        """
+        ordered = sorted(addresses)
+
+        def is_used(array: Any) -> bool:
+            start, end = byte_bounds(array)
+            position = bisect_left(ordered, start)
+            return position < len(ordered) and ordered[position] < end
+
+        self._kept = [array.data.mem for array in self._kept if is_used(array)]
+        self._lost = [each for each in self._lost if is_used(each.array)]
+        self._watched = {key: each for key, each in self._watched.items() if is_used(each.array)}
+        self._gradients.clear()
+        self._changes = -1
+        self._check(
+            "the captured work gave a module or variable another tensor, or a tensor other memory, in place of what it "
+            "has read: of {}. Each replay would read the old one again: change it in place (copy_, add_)"
+        )
+
+    def check(self) -> None:
+        """Raise `CaptureError` if a tensor that the graph uses has other memory by now, or is gone."""
+        if self._lost or self._changes != changes.arrays:
+            self._check(
+                "a tensor that the captured step uses was replaced or moved since: of {}. The graph would go on with "
+                "the old memory: change tensors in place (copy_, load_state_dict), or call reset() on the graphed "
+                "step, which then captures anew"
+            )
+
+    def _check(self, words: str) -> None:
+        # one that is gone is nobody's concern where another tensor shows the same memory
+        held = {id(each.array.data.mem) for each in self._watched.values() if each.is_as_before}
+        lost = [each for each in self._lost if id(each.array.data.mem) not in held]
+        lost += [each for each in self._watched.values() if not each.is_as_before]
+        if lost:
+            more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+            raise CaptureError(words.format(lost[0].words + more))
+        self._lost.clear()
+        self._changes = changes.arrays
+
+    def put_back(self) -> None:
+        """Let tensors have the arrays and gradients that they had: those of work that was not done hold nothing."""
+        for watched in self._watched.values():
+            tensor = watched.reference()
+            if tensor is not None and tensor.array is not watched.array:
+                tensor.array = watched.array
+        for reference, grad in self._gradients:
+            tensor = reference()
+            if tensor is not None:
+                tensor.stored_grad = grad

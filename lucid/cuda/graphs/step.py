@@ -1,0 +1,302 @@
+"""A whole training step as a CUDA graph, cared for: warm-up, inputs, hooks, and what the graph must not miss."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from lucid.arguments import shown
+from lucid.autograd.base import TensorBase, describe, wrap
+from lucid.autograd.hooks.structure import map_leaves
+from lucid.autograd.modes.state import no_grad, set_grad_enabled, thread
+from lucid.backend import gpu
+from lucid.backend.capture import capture_of_this_thread, changes
+from lucid.cuda.graphs.capture import Capture
+from lucid.cuda.graphs.graph import checked_pool, recording
+from lucid.cuda.graphs.outside import Watch
+from lucid.cuda.streams import Stream, current_stream
+from lucid.cuda.streams import stream as use_stream
+from lucid.errors import ArgumentError, CaptureError, DeviceError, SettingError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.cuda.graphs.graph import CUDAGraph
+    from lucid.cuda.memory import Pool
+
+__all__ = ["GraphedStep", "graphed_step"]
+
+_DEVICE_TO_DEVICE = 3
+
+
+def graphed_step(
+    step: Callable[..., Any], *inputs: Any, warmup: int = 3, pool: Pool | CUDAGraph | None = None
+) -> GraphedStep:
+    """Return a function that does what `step` does, from the fourth call on by launching one CUDA graph.
+
+    Each call is one step, with its own inputs. The first `warmup` run as always, on a stream of their own. The next one
+    is captured and launched. Later ones copy the inputs to where the graph reads them, and launch it. Random numbers
+    are those of the same steps without a graph. What is returned lies in the graph's memory, which the next call
+    overwrites, and is detached: clone it to keep it. See docs/speed.md.
+
+    Parameters
+    ----------
+    step : callable
+        Takes tensors as `inputs` are. It computes on the current device alone, reads no values on the host, and uses
+        optimizers with ``capturable=True`` where they count steps.
+    *inputs : Tensor, or tuples, lists and dicts of them
+        CUDA tensors of the shapes and dtypes of every later call; their values are not used.
+    warmup : int
+        At least 1: what a first step makes, such as an optimizer's state, a graph would make again each time.
+    pool : Pool or CUDAGraph, optional
+        As for `lucid.cuda.graph`.
+
+    Raises
+    ------
+    CaptureError
+        At the call that captures: where `step` does what cannot be captured; gradients are as before then. At a later
+        one: if a tensor that the step uses was replaced since, or is gone.
+    ShapeError, DtypeError
+        If an input is of another shape or dtype; the graph stays.
+
+    Notes
+    -----
+    Hooks that fire in the step run when it is captured, and what they queue on the device is part of the graph; a
+    warning names them. One that was registered with ``every_step=True`` is called in each step, between two parts of
+    the graph. If a hook was added or removed since, the next call captures anew, with a warning.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> model = lucid.nn.Linear(8, 1).to("cuda")  # doctest: +SKIP
+    >>> optimizer = lucid.optim.AdamW(model.parameters(), capturable=True)  # doctest: +SKIP
+    >>> def step(x, y):
+    ...     optimizer.zero_grad()
+    ...     loss = lucid.nn.functional.mse_loss(model(x), y)
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    >>> x, y = lucid.randn(16, 8, device="cuda"), lucid.randn(16, 1, device="cuda")  # doctest: +SKIP
+    >>> graphed = lucid.cuda.graphed_step(step, x, y)  # doctest: +SKIP
+    >>> for _ in range(100):  # doctest: +SKIP
+    ...     loss = graphed(x, y)
+    """
+    if not callable(step):
+        raise ArgumentError(f"graphed_step: expected a callable step, got {shown(step)}")
+    if not isinstance(warmup, int) or isinstance(warmup, bool):
+        raise ArgumentError(f"graphed_step: expected warmup as an integer, got {shown(warmup)}")
+    if warmup < 1:
+        raise SettingError(f"graphed_step: expected at least 1 step of warmup, got {warmup}")
+    return GraphedStep(step, inputs, warmup, checked_pool(pool))
+
+
+class OutsideCall:
+    """A call of a hook between two parts of a step: what it returned at the capture is what later parts read."""
+
+    __slots__ = ("args", "function", "kwargs", "recording", "result")
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.function = function
+        self.args, self.kwargs = args, kwargs
+        self.recording = thread.state.grad_mode.enabled
+        self.result = function(*args, **kwargs)
+
+    def replay(self, stream: object) -> None:
+        """Call the hook again, with the values of now, and put what it returns where the next part reads it."""
+        with set_grad_enabled(self.recording):
+            result = self.function(*self.args, **self.kwargs)
+        targets, sources = tensors_in(self.result), tensors_in(result)
+        if (self.result is None) != (result is None) or [_form(t) for t in targets] != [_form(s) for s in sources]:
+            raise CaptureError(
+                f"a hook with every_step=True returned {_words(result)} in a replayed step, and {_words(self.result)} "
+                "when the step was captured: let it return the same kind of thing each time, or call reset() on the "
+                "graphed step"
+            )
+        with no_grad():
+            for target, source in zip(targets, sources, strict=True):
+                if source is not target:
+                    wrap(target.array).copy_(wrap(source.array))
+
+
+class GraphedStep:
+    """What `graphed_step` returns."""
+
+    def __init__(self, step: Callable[..., Any], inputs: tuple[Any, ...], warmup: int, pool: Pool) -> None:
+        self._step = step
+        self._warmup, self._left = warmup, warmup
+        self._pool = pool
+        self._device = pool.device
+        self._stream = Stream()
+        self._inputs = map_leaves(inputs, self._static)
+        self._leaves = tensors_in(self._inputs)
+        self._parts: list[Capture | OutsideCall] = []
+        self._outputs: Any = None
+        self._watch: Watch | None = None
+        self._hook_changes = -1
+
+    def _static(self, value: Any) -> Any:
+        """Return a tensor for the values of an input."""
+        if not isinstance(value, TensorBase):
+            raise ArgumentError(
+                f"graphed_step: expected tensors as inputs, got {shown(value)}: a graph would go on with this one; "
+                "make it a CUDA tensor, or let the step close over it"
+            )
+        tensor: Any = value
+        if not tensor.is_cuda or tensor.array.data.device_id != self._device:
+            raise DeviceError(
+                f"graphed_step: expected inputs on cuda:{self._device}, the current device, got one of "
+                f"{describe(tensor)}"
+            )
+        with no_grad():
+            return tensor.detach().clone().contiguous().requires_grad_(tensor.requires_grad)
+
+    @property
+    def inputs(self) -> Any:
+        """The tensors that the step is called with, in a tuple; each call copies its inputs to them."""
+        return self._inputs
+
+    def reset(self) -> None:
+        """Forget the graph: the next calls warm up, and then one captures anew."""
+        self._forget()
+        self._left = self._warmup
+
+    def _forget(self) -> None:
+        self._parts, self._outputs, self._watch = [], None, None
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Return what the step returns for `inputs`."""
+        if capture_of_this_thread() is not None:
+            raise CaptureError("graphed_step: called in a capture: a graph cannot be part of another one")
+        if gpu.current_device() != self._device:
+            raise DeviceError(
+                f"graphed_step: expected cuda:{self._device} as the current device, as when it was made, got "
+                f"cuda:{gpu.current_device()}: call it inside of lucid.cuda.device({self._device})"
+            )
+        given = tensors_in(inputs)
+        self._check(given)
+        if self._watch is not None:
+            self._watch.check()
+        if self._parts and self._hook_changes != changes.hooks:
+            warnings.warn(
+                "graphed_step: a hook was added or removed since the step was captured: it is captured anew",
+                stacklevel=2,
+            )
+            self._forget()
+        self._copy(given)
+        if self._parts:
+            stream = gpu.current_stream()
+            for part in self._parts:
+                part.replay(stream)
+            return self._outputs
+        return self._run_or_capture()
+
+    def _check(self, given: list[Any]) -> None:
+        """Raise unless the inputs have the form of those that the step was made for."""
+        if len(given) != len(self._leaves):
+            raise ArgumentError(f"graphed_step: expected {len(self._leaves)} tensors as inputs, got {len(given)}")
+        for number, (own, other) in enumerate(zip(self._leaves, given, strict=True)):
+            ours, theirs = own.array, other.array
+            if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+                raise ShapeError(
+                    f"graphed_step: expected input {number} of {describe(own)}, as it was made for, got one of "
+                    f"{describe(other)}: make a graphed step for each shape, or pad"
+                )
+
+    def _copy(self, given: list[Any]) -> None:
+        """Copy inputs to where the step reads them."""
+        memory_copy, stream = gpu.cupy().cuda.runtime.memcpyAsync, gpu.current_stream().ptr
+        for own, other in zip(self._leaves, given, strict=True):
+            if own is other:
+                continue
+            target, source = own.array, other.array
+            if other.is_cuda and source.data.device_id == self._device and source._c_contiguous:  # noqa: SLF001
+                memory_copy(target.data.ptr, source.data.ptr, target.nbytes, _DEVICE_TO_DEVICE, stream)
+            else:
+                with no_grad():
+                    wrap(target).copy_(wrap(source))
+
+    def _run_or_capture(self) -> Any:
+        """Return what a step returns that is run, or captured and launched, on the stream of this."""
+        before, side = current_stream(), self._stream
+        side.wait_stream(before)
+        try:
+            with use_stream(side):
+                if self._left:
+                    outputs = map_leaves(self._step(*self._inputs), _detached)
+                    self._left -= 1
+                else:
+                    self._capture()
+                    outputs = self._outputs
+        finally:
+            before.wait_stream(side)
+        return outputs
+
+    def _capture(self) -> None:
+        watch = Watch(self._device)
+        parts: list[Capture | OutsideCall] = []
+        captures: list[Capture] = []
+
+        def begin() -> None:
+            capture = Capture(self._pool)
+            capture.outside = call_outside
+            captures.append(capture)
+            capture.begin()
+
+        def end() -> None:
+            captures[-1].end()
+            parts.append(captures[-1])
+
+        def call_outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            end()
+            captures[-1].replay(gpu.current_stream())
+            call = OutsideCall(function, args, kwargs)
+            parts.append(call)
+            begin()
+            return call.result
+
+        with recording(self._pool):
+            try:
+                begin()
+                outputs = map_leaves(self._step(*self._inputs), _detached)
+                end()
+                watch.use([address for part in captures for address in part.addresses])
+                captures[-1].replay(gpu.current_stream())
+            except BaseException:
+                captures[-1].abandon()
+                watch.put_back()
+                raise
+        self._hook_changes, self._watch = changes.hooks, watch
+        self._parts, self._outputs = parts, outputs
+        fired = {name: kind for part in captures for name, kind in part.fired.items()}
+        if fired:
+            warnings.warn(
+                "graphed_step: these hooks ran when the step was captured, and do not run when it is replayed, but for "
+                f"what they queued on the device: {', '.join(f'{name}, {kind}' for name, kind in fired.items())}. "
+                "Register with every_step=True what each step has to call",
+                stacklevel=4,
+            )
+
+
+def tensors_in(value: Any) -> list[Any]:
+    """Return the tensors in nested tuples, lists and dicts, in their order."""
+    found: list[Any] = []
+
+    def visit(leaf: Any) -> Any:
+        if isinstance(leaf, TensorBase):
+            found.append(leaf)
+        return leaf
+
+    map_leaves(value, visit)
+    return found
+
+
+def _detached(leaf: Any) -> Any:
+    return wrap(leaf.array) if isinstance(leaf, TensorBase) else leaf
+
+
+def _form(tensor: Any) -> tuple[Any, ...]:
+    return tensor.array.shape, tensor.array.dtype, tensor.is_cuda
+
+
+def _words(result: object) -> str:
+    return ", ".join([f"a tensor of {describe(tensor)}" for tensor in tensors_in(result)]) or type(result).__name__
