@@ -59,7 +59,7 @@ class Watch:
         self._lost: list[Watched] = []
         self._changes = changes.arrays
         for each in gc.get_objects():
-            own: type = type(each)
+            own: type[Any] = type(each)
             if own is kind:
                 if each.data.device_id == device:
                     self._kept.append(each)
