@@ -9,7 +9,9 @@ import os
 import sys
 from contextlib import ExitStack, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
 
 from lucid.backend.capture import REMEDY, capture_of_this_thread, captures, check_not_capturing
 from lucid.backend.log import logger
@@ -372,8 +374,13 @@ def transfer(array: Array, source: int | None, target: int | None, *, blocking: 
     OutOfMemoryError
         If the target has no room for the copy.
     """
-    check_not_capturing("a copy to the host" if target is None else "a copy from the host or another device")
     module = cupy()
+    if source is None and not array.ndim and array.itemsize <= 8:
+        # by its bits, in a kernel's parameter: no copy, which a capture could not record; of dtypes that CuPy has not
+        bits = np.dtype(f"u{array.itemsize}")
+        with use_device(cast("int", target)):
+            return module.full((), array.view(bits).item(), bits).view(array.dtype)
+    check_not_capturing("a copy to the host" if target is None else "a copy from the host or another device")
     if target is None:
         with use_device(device_index(array)):
             return array.get(order="A", blocking=blocking)

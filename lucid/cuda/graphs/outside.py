@@ -6,7 +6,7 @@ import gc
 import weakref
 from bisect import bisect_left
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.autograd.base import TensorBase, describe, grad_of
 from lucid.backend import gpu
@@ -59,7 +59,7 @@ class Watch:
         self._lost: list[Watched] = []
         self._changes = changes.arrays
         for each in gc.get_objects():
-            own: type[Any] = type(each)
+            own = cast("type[Any]", type(each))
             if own is kind:
                 if each.data.device_id == device:
                     self._kept.append(each)
