@@ -7,12 +7,12 @@ the memory figures are 0, `empty_cache` does nothing, and everything else raises
 from __future__ import annotations
 
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from lucid.backend.gpu import device_count, is_available
 from lucid.cuda.compiler import compile
 from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
-from lucid.cuda.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
-from lucid.cuda.graphs.step import graphed_step
 from lucid.cuda.memory import (
     empty_cache,
     max_memory_allocated,
@@ -24,6 +24,29 @@ from lucid.cuda.streams import Event, Stream, current_stream, default_stream, st
 from lucid.cuda.switches import is_debug, set_debug
 from lucid.cuda.warmup import warmup
 from lucid.errors import OutOfMemoryError
+
+if TYPE_CHECKING:
+    from lucid.cuda.graphs.callables import make_graphed_callables
+    from lucid.cuda.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+    from lucid.cuda.graphs.step import graphed_step
+else:
+    # what builds on tensors, which build on this package, is imported when it is first asked for
+    _LATER = {
+        "make_graphed_callables": "lucid.cuda.graphs.callables",
+        "graphed_step": "lucid.cuda.graphs.step",
+        **dict.fromkeys(
+            ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"), "lucid.cuda.graphs.graph"
+        ),
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module 'lucid.cuda' has no attribute {name!r}")
+        return getattr(import_module(_LATER[name]), name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 if os.environ.get("LUCID_CUDA_SIMULATOR", "0") not in {"", "0"}:
     from lucid.cuda.simulator.bootstrap import start
@@ -49,6 +72,7 @@ __all__ = [
     "is_available",
     "is_current_stream_capturing",
     "is_debug",
+    "make_graphed_callables",
     "max_memory_allocated",
     "memory_allocated",
     "memory_reserved",

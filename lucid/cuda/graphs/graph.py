@@ -161,6 +161,14 @@ class CUDAGraph:
             raise CaptureError("pool: expected a graph that was captured: it has no memory before")
         return self._pool
 
+    def addresses(self) -> set[int]:
+        """Return the addresses that the graph holds, and other numbers of its launches."""
+        return self._capture.addresses if self._capture is not None else set()
+
+    def fired(self) -> dict[str, str]:
+        """Return the hooks that ran in the capture, by name, and their kinds."""
+        return self._capture.fired if self._capture is not None else {}
+
     def debug_dump(self, debug_path: str) -> None:
         """Write the recorded work to a file, in the DOT language.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import shown
@@ -14,9 +15,10 @@ from lucid.backend.capture import capture_of_this_thread, changes
 from lucid.cuda.graphs.capture import Capture
 from lucid.cuda.graphs.graph import checked_pool, recording
 from lucid.cuda.graphs.outside import Watch
+from lucid.cuda.graphs.static import check_form, copy_to_static, static_input, tensors_in
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
-from lucid.errors import ArgumentError, CaptureError, DeviceError, SettingError, ShapeError
+from lucid.errors import ArgumentError, CaptureError, DeviceError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from lucid.cuda.memory import Pool
 
 __all__ = ["GraphedStep", "graphed_step"]
-
-_DEVICE_TO_DEVICE = 3
 
 
 def graphed_step(
@@ -127,28 +127,12 @@ class GraphedStep:
         self._pool = pool
         self._device = pool.device
         self._stream = Stream()
-        self._inputs = map_leaves(inputs, self._static)
+        self._inputs = map_leaves(inputs, partial(static_input, "graphed_step", self._device))
         self._leaves = tensors_in(self._inputs)
         self._parts: list[Capture | OutsideCall] = []
         self._outputs: Any = None
         self._watch: Watch | None = None
         self._hook_changes = -1
-
-    def _static(self, value: Any) -> Any:
-        """Return a tensor for the values of an input."""
-        if not isinstance(value, TensorBase):
-            raise ArgumentError(
-                f"graphed_step: expected tensors as inputs, got {shown(value)}: a graph would go on with this one; "
-                "make it a CUDA tensor, or let the step close over it"
-            )
-        tensor: Any = value
-        if not tensor.is_cuda or tensor.array.data.device_id != self._device:
-            raise DeviceError(
-                f"graphed_step: expected inputs on cuda:{self._device}, the current device, got one of "
-                f"{describe(tensor)}"
-            )
-        with no_grad():
-            return tensor.detach().clone().contiguous().requires_grad_(tensor.requires_grad)
 
     @property
     def inputs(self) -> Any:
@@ -173,7 +157,7 @@ class GraphedStep:
                 f"cuda:{gpu.current_device()}: call it inside of lucid.cuda.device({self._device})"
             )
         given = tensors_in(inputs)
-        self._check(given)
+        check_form("graphed_step", self._leaves, given)
         if self._watch is not None:
             self._watch.check()
         if self._parts and self._hook_changes != changes.hooks:
@@ -182,38 +166,13 @@ class GraphedStep:
                 stacklevel=2,
             )
             self._forget()
-        self._copy(given)
+        copy_to_static(self._leaves, given)
         if self._parts:
             stream = gpu.current_stream()
             for part in self._parts:
                 part.replay(stream)
             return self._outputs
         return self._run_or_capture()
-
-    def _check(self, given: list[Any]) -> None:
-        """Raise unless the inputs have the form of those that the step was made for."""
-        if len(given) != len(self._leaves):
-            raise ArgumentError(f"graphed_step: expected {len(self._leaves)} tensors as inputs, got {len(given)}")
-        for number, (own, other) in enumerate(zip(self._leaves, given, strict=True)):
-            ours, theirs = own.array, other.array
-            if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
-                raise ShapeError(
-                    f"graphed_step: expected input {number} of {describe(own)}, as it was made for, got one of "
-                    f"{describe(other)}: make a graphed step for each shape, or pad"
-                )
-
-    def _copy(self, given: list[Any]) -> None:
-        """Copy inputs to where the step reads them."""
-        memory_copy, stream = gpu.cupy().cuda.runtime.memcpyAsync, gpu.current_stream().ptr
-        for own, other in zip(self._leaves, given, strict=True):
-            if own is other:
-                continue
-            target, source = own.array, other.array
-            if other.is_cuda and source.data.device_id == self._device and source._c_contiguous:  # noqa: SLF001
-                memory_copy(target.data.ptr, source.data.ptr, target.nbytes, _DEVICE_TO_DEVICE, stream)
-            else:
-                with no_grad():
-                    wrap(target).copy_(wrap(source))
 
     def _run_or_capture(self) -> Any:
         """Return what a step returns that is run, or captured and launched, on the stream of this."""
@@ -275,19 +234,6 @@ class GraphedStep:
                 "Register with every_step=True what each step has to call",
                 stacklevel=4,
             )
-
-
-def tensors_in(value: Any) -> list[Any]:
-    """Return the tensors in nested tuples, lists and dicts, in their order."""
-    found: list[Any] = []
-
-    def visit(leaf: Any) -> Any:
-        if isinstance(leaf, TensorBase):
-            found.append(leaf)
-        return leaf
-
-    map_leaves(value, visit)
-    return found
 
 
 def _detached(leaf: Any) -> Any:

@@ -1,0 +1,259 @@
+"""Functions and modules whose forward and backward are CUDA graphs, under PyTorch's name."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from lucid.arguments import shown
+from lucid.autograd.base import TensorBase, describe, wrap
+from lucid.autograd.function import Function, once_differentiable
+from lucid.autograd.functions import grad as gradients_of
+from lucid.autograd.hooks.structure import map_leaves
+from lucid.backend import gpu
+from lucid.cuda.graphs.graph import CUDAGraph, checked_pool, graph
+from lucid.cuda.graphs.outside import Watch
+from lucid.cuda.graphs.static import check_form, copy_to_static, static_input, tensors_in
+from lucid.cuda.streams import Stream, current_stream
+from lucid.cuda.streams import stream as use_stream
+from lucid.errors import ArgumentError, HookError, SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.cuda.memory import Pool
+
+__all__ = ["make_graphed_callables"]
+
+
+class Graphed(NamedTuple):
+    """What replays of one function read and write."""
+
+    inputs: list[Any]
+    """Tensors that the function is given, then parameters, which stay where they are."""
+    given: int
+    """How many are given."""
+    outputs: Any
+    flat: list[Any]
+    """The tensors in `outputs`."""
+    grad_outputs: list[Any]
+    """One for each output, None for those that do not require grad."""
+    grad_inputs: list[Any]
+    """One for each input, None for those that get none."""
+    forward: CUDAGraph
+    backward: CUDAGraph | None
+    watch: Watch
+
+
+def make_graphed_callables(
+    callables: Any,
+    sample_args: tuple[Any, ...],
+    num_warmup_iters: int = 3,
+    allow_unused_input: bool = False,
+    pool: Pool | CUDAGraph | None = None,
+) -> Any:
+    """Return functions or modules that launch one CUDA graph for their forward and one for their backward.
+
+    What lies between them stays as it is: losses, hooks, optimizers. A module is changed and returned: its `forward` is
+    the graph as long as its `training` is what it is now. Results are overwritten by the next call of the same
+    function; they cannot be differentiated twice. For a whole training step see `lucid.cuda.graphed_step`.
+
+    Parameters
+    ----------
+    callables : callable or tuple of callable
+        Modules, which may have no hooks now, and functions, which take tensors alone.
+    sample_args : tuple of Tensor, or tuple of such tuples
+        Of each callable CUDA tensors as it will be called with: shapes, dtypes, and whether they require grad.
+    num_warmup_iters : int
+        How often each runs before, at least 1.
+    allow_unused_input : bool
+        Whether an input or parameter that requires grad may have none.
+    pool : Pool or CUDAGraph, optional
+        As for `lucid.cuda.graph`.
+
+    Raises
+    ------
+    CaptureError
+        If one does what cannot be captured; or, at a call, if a parameter was replaced since.
+    HookError
+        If a module has hooks. Those that come later fire around the graph.
+    ShapeError
+        At a call with tensors of another form.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> model = lucid.nn.Linear(8, 1).to("cuda")  # doctest: +SKIP
+    >>> x = lucid.randn(16, 8, device="cuda")  # doctest: +SKIP
+    >>> model = lucid.cuda.make_graphed_callables(model, (x,))  # doctest: +SKIP
+    >>> model(x).sum().backward()  # doctest: +SKIP
+    """
+    if not isinstance(num_warmup_iters, int) or isinstance(num_warmup_iters, bool) or num_warmup_iters < 1:
+        raise SettingError(
+            f"make_graphed_callables: expected num_warmup_iters as an integer of at least 1, got "
+            f"{shown(num_warmup_iters)}"
+        )
+    several = isinstance(callables, tuple)
+    functions = cast("tuple[Any, ...]", callables if several else (callables,))
+    samples = cast("tuple[Any, ...]", sample_args if several else (sample_args,))
+    if len(samples) != len(functions) or not all(isinstance(each, tuple) for each in samples):
+        raise ArgumentError(
+            f"make_graphed_callables: expected a tuple of arguments for each of {len(functions)} callables, got "
+            f"{shown(sample_args)}"
+        )
+    for function in functions:
+        _check_callable(function)
+    memory = checked_pool(pool)
+    device = gpu.current_device()
+    inputs = [map_leaves(each, partial(static_input, "make_graphed_callables", device)) for each in samples]
+    before, side = current_stream(), Stream()
+    side.wait_stream(before)
+    with use_stream(side):
+        for function, args in zip(functions, inputs, strict=True):
+            for _ in range(num_warmup_iters):
+                _backward_of(function, args, _forward_of(function)(*args), allow_unused=allow_unused_input)
+    before.wait_stream(side)
+    graphed = _captured(functions, inputs, side, memory, allow_unused=allow_unused_input)
+    made = tuple(_replaying(function, each) for function, each in zip(functions, graphed, strict=True))
+    return made if several else made[0]
+
+
+def _check_callable(function: Any) -> None:
+    if not callable(function):
+        raise ArgumentError(f"make_graphed_callables: expected a callable, got {shown(function)}")
+    module: Any = function
+    if not _is_module(module):
+        return
+    if module._active_hooks:  # noqa: SLF001
+        raise HookError(
+            "make_graphed_callables: the module has hooks, which would run once, at the capture: remove them and "
+            "register them again afterwards, when they fire around the graph"
+        )
+    if any(buffer.requires_grad for buffer in module.buffers()):
+        raise ArgumentError("make_graphed_callables: a buffer of the module requires grad: make it a parameter")
+
+
+def _is_module(function: object) -> bool:
+    return hasattr(function, "_active_hooks") and hasattr(function, "parameters")
+
+
+def _forward_of(function: Any) -> Callable[..., Any]:
+    return function.forward if _is_module(function) else function
+
+
+def _parameters_of(function: Any) -> list[Any]:
+    return [p for p in function.parameters() if p.requires_grad] if _is_module(function) else []
+
+
+def _backward_of(function: Any, args: Any, outputs: Any, *, allow_unused: bool, grads: Any = None) -> list[Any]:
+    """Return the gradient of each input, None for those that require none, of outputs with the given gradients."""
+    inputs = [*tensors_in(args), *_parameters_of(function)]
+    wanted = [tensor for tensor in inputs if tensor.requires_grad]
+    roots = [tensor for tensor in tensors_in(outputs) if tensor.requires_grad]
+    if not wanted or not roots:
+        return [None] * len(inputs)
+    if grads is None:
+        grads = [_zeros_like(root) for root in roots]
+    found = iter(gradients_of(roots, wanted, grads, allow_unused=allow_unused))
+    return [next(found) if tensor.requires_grad else None for tensor in inputs]
+
+
+def _zeros_like(tensor: Any) -> Any:
+    with gpu.use_device(gpu.device_index(tensor.array)):
+        return wrap(gpu.cupy().zeros(tensor.array.shape, tensor.array.dtype))
+
+
+def _captured(
+    functions: Sequence[Any], inputs: list[Any], side: Stream, memory: Pool, *, allow_unused: bool
+) -> list[Graphed]:
+    """Return the graphs of all forwards, captured in order, and of all backwards, captured from the last."""
+    watches = [Watch(memory.device) for _ in functions]
+    forwards: list[tuple[CUDAGraph, Any]] = []
+    for function, args in zip(functions, inputs, strict=True):
+        forward = CUDAGraph()
+        with graph(forward, pool=memory, stream=side):
+            outputs = _forward_of(function)(*args)
+        forwards.append((forward, outputs))
+    graphed: list[Graphed] = []
+    for function, args, watch, (forward, outputs) in reversed(
+        list(zip(functions, inputs, watches, forwards, strict=True))
+    ):
+        flat = tensors_in(outputs)
+        with memory.used():
+            grad_outputs = [_zeros_like(tensor) if tensor.requires_grad else None for tensor in flat]
+        given = [tensor for tensor in grad_outputs if tensor is not None]
+        all_inputs = [*tensors_in(args), *_parameters_of(function)]
+        grad_inputs: list[Any] = [None] * len(all_inputs)
+        backward = CUDAGraph() if given and any(tensor.requires_grad for tensor in all_inputs) else None
+        if backward is not None:
+            with graph(backward, pool=memory, stream=side):
+                grad_inputs = _backward_of(function, args, outputs, allow_unused=allow_unused, grads=given)
+        watch.use(forward.addresses() | (backward.addresses() if backward is not None else set()))
+        graphed.append(
+            Graphed(
+                all_inputs, len(tensors_in(args)), outputs, [tensor.detach() for tensor in flat], grad_outputs,
+                grad_inputs, forward, backward, watch,
+            )
+        )  # fmt: skip
+    fired = {name: kind for each in graphed for name, kind in each.forward.fired().items()}
+    if fired:
+        warnings.warn(
+            "make_graphed_callables: these hooks ran when the forward was captured, and do not run when it is "
+            f"replayed: {', '.join(f'{name}, {kind}' for name, kind in fired.items())}",
+            stacklevel=3,
+        )
+    return graphed[::-1]
+
+
+def _replaying(function: Any, graphed: Graphed) -> Any:
+    """Return what launches the graphs: the module with such a forward, or a function."""
+
+    class Replay(Function):
+        @staticmethod
+        def forward(ctx: Any, *inputs: Any) -> Any:
+            copy_to_static(graphed.inputs[: graphed.given], list(inputs[: graphed.given]))
+            graphed.forward.replay()
+            outputs = tuple(wrap(tensor.array) for tensor in graphed.flat)
+            ctx.mark_non_differentiable(
+                *[each for each, grad in zip(outputs, graphed.grad_outputs, strict=True) if grad is None]
+            )
+            return outputs
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx: Any, *grads: Any) -> Any:
+            pairs = [(own, new) for own, new in zip(graphed.grad_outputs, grads, strict=True) if own is not None]
+            copy_to_static([own for own, _ in pairs], [new for _, new in pairs])
+            if graphed.backward is not None:
+                graphed.backward.replay()
+            return tuple(None if grad is None else wrap(grad.array) for grad in graphed.grad_inputs)
+
+    def replay(*args: Any) -> Any:
+        given = tensors_in(args)
+        check_form("make_graphed_callables", graphed.inputs[: graphed.given], given)
+        for number, (own, new) in enumerate(zip(graphed.inputs, given, strict=False)):
+            if new.requires_grad and not own.requires_grad:
+                raise ArgumentError(
+                    f"make_graphed_callables: input {number} requires grad, and the sample of {describe(own)} did not: "
+                    "pass samples that require grad where the inputs will"
+                )
+        graphed.watch.check()
+        results = iter(Replay.apply(*given, *graphed.inputs[graphed.given :]))
+        return map_leaves(graphed.outputs, lambda leaf: next(results) if isinstance(leaf, TensorBase) else leaf)
+
+    if not _is_module(function):
+        return replay
+    training, eager = function.training, function.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        if function.training != training:
+            return eager(*args, **kwargs)
+        if kwargs:
+            raise ArgumentError(
+                f"make_graphed_callables: expected positional arguments, as the samples were, got {[*kwargs]}"
+            )
+        return replay(*args)
+
+    function.forward = forward
+    return function

@@ -1,0 +1,72 @@
+"""Tensors that a graph reads its inputs from: made like samples, checked, and filled before each replay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lucid.arguments import shown
+from lucid.autograd.base import TensorBase, describe, wrap
+from lucid.autograd.hooks.structure import map_leaves
+from lucid.autograd.modes.state import no_grad
+from lucid.backend import gpu
+from lucid.errors import ArgumentError, DeviceError, ShapeError
+
+__all__ = ["check_form", "copy_to_static", "static_input", "tensors_in"]
+
+_DEVICE_TO_DEVICE = 3
+
+
+def tensors_in(value: Any) -> list[Any]:
+    """Return the tensors in nested tuples, lists and dicts, in their order."""
+    found: list[Any] = []
+
+    def visit(leaf: Any) -> Any:
+        if isinstance(leaf, TensorBase):
+            found.append(leaf)
+        return leaf
+
+    map_leaves(value, visit)
+    return found
+
+
+def static_input(name: str, device: int, value: Any) -> Any:
+    """Return a tensor for the values of an input of the function of this name, which is a tensor on the device."""
+    if not isinstance(value, TensorBase):
+        raise ArgumentError(
+            f"{name}: expected tensors as inputs, got {shown(value)}: a graph would go on with this one; make it a "
+            "CUDA tensor, or let the function close over it"
+        )
+    tensor: Any = value
+    if not tensor.is_cuda or tensor.array.data.device_id != device:
+        raise DeviceError(
+            f"{name}: expected inputs on cuda:{device}, the current device, got one of {describe(tensor)}"
+        )
+    with no_grad():
+        return tensor.detach().clone().contiguous().requires_grad_(tensor.requires_grad)
+
+
+def check_form(name: str, static: list[Any], given: list[Any]) -> None:
+    """Raise unless the inputs have the form of those that a graph was captured for."""
+    if len(given) != len(static):
+        raise ArgumentError(f"{name}: expected {len(static)} tensors as inputs, got {len(given)}")
+    for number, (own, other) in enumerate(zip(static, given, strict=True)):
+        ours, theirs = own.array, other.array
+        if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+            raise ShapeError(
+                f"{name}: expected input {number} of {describe(own)}, as it was made for, got one of "
+                f"{describe(other)}: make one for each shape, or pad"
+            )
+
+
+def copy_to_static(static: list[Any], given: list[Any]) -> None:
+    """Copy inputs of the right form to where a graph reads them, on the current stream."""
+    memory_copy, stream = gpu.cupy().cuda.runtime.memcpyAsync, gpu.current_stream().ptr
+    for own, other in zip(static, given, strict=True):
+        target, source = own.array, other.array
+        if target is source:
+            continue
+        if other.is_cuda and source.data.device_id == target.data.device_id and source._c_contiguous:  # noqa: SLF001
+            memory_copy(target.data.ptr, source.data.ptr, target.nbytes, _DEVICE_TO_DEVICE, stream)
+        else:
+            with no_grad():
+                wrap(target).copy_(wrap(source))
