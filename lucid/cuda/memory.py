@@ -135,8 +135,9 @@ class Pool:
     def live(self) -> list[Any]:
         """Return the memory that arrays hold, for a graph to hold too: what is let go of would be given out again."""
         kind = gpu.array_type()
-        memory = [each.data.mem for each in gc.get_objects() if type(each) is kind]
-        return [each for each in memory if each.ptr in self._addresses and each.device_id == self.device]
+        # one that another thread is about to make has no memory yet
+        pointers = [each.data for each in gc.get_objects() if type(each) is kind and each.data is not None]
+        return [at.mem for at in pointers if at.device_id == self.device and at.mem.ptr in self._addresses]
 
     def used_bytes(self) -> int:
         """Return how many bytes arrays hold."""

@@ -96,13 +96,13 @@ class Capture:
         CaptureError
             If something that cannot be recorded was done in between.
         """
+        if self.pool is not None:
+            self.kept.extend(self.pool.live())
         del captures[get_ident()]
         try:
             self.graph = self.stream.end_capture()
         except Exception as error:
             raise CaptureError(f"this cannot be captured in a CUDA graph: {error}") from error
-        if self.pool is not None:
-            self.kept.extend(self.pool.live())
 
     def abandon(self) -> None:
         """End the recording of work that has failed, if it has not ended."""

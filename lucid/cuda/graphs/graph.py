@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 from lucid.backend import gpu
@@ -213,6 +214,17 @@ def recording(pool: Pool) -> Generator[None]:
         yield
 
 
+_streams: dict[tuple[int, int], Stream] = {}
+
+
+def _stream_of_thread(index: int) -> Stream:
+    """Return the stream on which this thread captures for a device: one, as CuPy's memory is apart by stream."""
+    key = index, get_ident()
+    if key not in _streams:
+        _streams[key] = Stream(index)
+    return _streams[key]
+
+
 @contextmanager
 def graph(cuda_graph: CUDAGraph, pool: Pool | CUDAGraph | None = None, stream: Stream | None = None) -> Generator[None]:
     """Context whose work on the current device is recorded by `cuda_graph`, and not done.
@@ -249,7 +261,7 @@ def graph(cuda_graph: CUDAGraph, pool: Pool | CUDAGraph | None = None, stream: S
     if capture_of_this_thread() is not None:
         raise CaptureError("graph: this thread is in a capture: end it first, captures do not nest")
     index = gpu.current_device()
-    side = Stream() if stream is None else stream
+    side = _stream_of_thread(index) if stream is None else stream
     if side.device.index != index:
         raise DeviceError(f"graph: expected a stream of cuda:{index}, the current device, got one of {side.device}")
     synchronize()

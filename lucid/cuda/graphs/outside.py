@@ -61,15 +61,15 @@ class Watch:
         for each in gc.get_objects():
             own = cast("type[Any]", type(each))
             if own is kind:
-                if each.data.device_id == device:
+                # one that another thread is about to make has no memory yet
+                if each.data is not None and each.data.device_id == device:
                     self._kept.append(each)
                 continue
             found = is_tensor.get(own)
             if found is None:
                 found = is_tensor[own] = issubclass(own, TensorBase)
-            # one that is being made has no array yet
             array: Any = getattr(each, "array", None) if found else None
-            if type(array) is kind and array.data.device_id == device:
+            if type(array) is kind and array.data is not None and array.data.device_id == device:
                 reference = weakref.ref(each, partial(self._go, id(each)))
                 self._watched[id(each)] = Watched(reference, array, describe(each))
                 self._gradients.append((reference, grad_of(each)))

@@ -178,7 +178,8 @@ void record_given_out(const Block& block) {
 void record_given_back(const Block& block) {
     if (!active) return;
     std::lock_guard<std::mutex> guard(lock);
-    for (const auto& capture : captures_where(is_of_thread)) {
+    // whichever thread held it last
+    for (const auto& capture : captures_where([](const Capture&) { return true; })) {
         const auto found = capture->blocks.find(block.number);
         if (found == capture->blocks.end()) continue;
         *found->second = true;

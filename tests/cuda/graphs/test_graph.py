@@ -1,0 +1,442 @@
+"""CUDA graphs: a replay does what was recorded, with the values and random numbers of now, or says why it cannot."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import lucid
+import lucid.nn.functional as F
+from lucid.backend import gpu
+from lucid.errors import ArgumentError, CaptureError, DeviceError
+from tests.gradients import numbers
+
+pytestmark = pytest.mark.gpu
+
+
+def drawn(rng, *shape, **settings):
+    """Return a CUDA tensor of random numbers."""
+    return lucid.tensor(rng.standard_normal(shape).astype("f"), device="cuda", **settings)
+
+
+def captured(function, **settings):
+    """Return the graph of what a function does, and what it returned."""
+    g = lucid.cuda.CUDAGraph()
+    with lucid.cuda.graph(g, **settings):
+        out = function()
+    return g, out
+
+
+@pytest.fixture(autouse=True)
+def nothing_changed():
+    """Fail a test that leaves another stream, device or allocator, or a capture."""
+    before = lucid.cuda.current_stream(), lucid.cuda.current_device(), gpu.cupy().cuda.get_allocator()
+    yield
+    assert not lucid.cuda.is_current_stream_capturing()
+    assert before == (lucid.cuda.current_stream(), lucid.cuda.current_device(), gpu.cupy().cuda.get_allocator())
+
+
+def test_a_replay_does_the_work_and_a_capture_does_not(rng):
+    """Inputs are read where they were, with the values of now; outputs are written where they are."""
+    x = drawn(rng, 5, 7)
+    total = lucid.zeros(7, device="cuda")
+
+    def work():
+        total.add_((x * 2).sum(0))
+        return x.exp()
+
+    g, out = captured(work)
+    assert not total.any()
+    expected = np.zeros(7, "f")
+    for _ in range(3):
+        x.copy_(drawn(rng, 5, 7))
+        g.replay()
+        np.testing.assert_array_equal(numbers(out), numbers(x.exp()))
+        expected += numbers((x * 2).sum(0))
+    np.testing.assert_allclose(numbers(total), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "shapes", [((4, 5), (5, 3)), ((2, 4, 5), (2, 5, 3)), ((5,), (5, 3)), ((3, 1, 4, 5), (2, 5, 3))]
+)
+def test_matrix_products(rng, dtype, shapes):
+    """Products and their gradients are captured, bit for bit those without a graph; one by a plan made before, too."""
+    kind = getattr(lucid, dtype)
+    a, b = [drawn(rng, *shape).to(kind).requires_grad_() for shape in shapes]
+
+    def work():
+        out = a @ b
+        return out, *lucid.autograd.grad(out.sum(), (a, b))
+
+    graphs = [captured(work)]
+    for _ in range(2):
+        work()
+    graphs.append(captured(work))
+    with lucid.no_grad():
+        a.copy_(drawn(rng, *shapes[0]))
+        b.copy_(drawn(rng, *shapes[1]))
+    expected = [numbers(t) for t in work()]
+    for g, out in graphs:
+        g.replay()
+        for ours, theirs in zip(out, expected, strict=True):
+            np.testing.assert_array_equal(numbers(ours), theirs)
+
+
+DRAWS = {
+    "rand": lambda: lucid.rand(5, device="cuda"),
+    "randn": lambda: lucid.randn(3, 3, device="cuda"),
+    "randn of float64": lambda: lucid.randn(5, dtype=lucid.float64, device="cuda"),
+    "randint": lambda: lucid.randint(0, 100, (7,), device="cuda"),
+    "randperm": lambda: lucid.randperm(9, device="cuda"),
+    "bernoulli": lambda: lucid.bernoulli(lucid.full((9,), 0.5, device="cuda")),
+    "exponential": lambda: lucid.empty(5, device="cuda").exponential_(),
+    "dropout": lambda: F.dropout(lucid.ones(9, device="cuda"), 0.5),
+    "several": lambda: lucid.rand(3, device="cuda") + lucid.randn(3, device="cuda"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_numbers_go_on(rng, name):
+    """Each replay draws what the same code would have drawn then, also between draws outside; as do later ones."""
+    draw, seed = DRAWS[name], int(rng.integers(2**62))
+    draw()
+    lucid.manual_seed(seed)
+    expected = [numbers(f()) for _ in range(3) for f in (draw, lambda: lucid.rand(2, device="cuda"))]
+    g, out = captured(draw)
+    lucid.manual_seed(seed)
+    for k in range(3):
+        g.replay()
+        np.testing.assert_array_equal(numbers(out), expected[2 * k])
+        np.testing.assert_array_equal(numbers(lucid.rand(2, device="cuda")), expected[2 * k + 1])
+
+
+def test_a_backward_pass_drops_what_its_forward_dropped(rng):
+    """Dropout draws its mask again in backward, from where the replay's forward drew it."""
+    x = drawn(rng, 200, requires_grad=True)
+
+    def work():
+        out = F.dropout(x, 0.5)
+        return out, *lucid.autograd.grad(out.sum(), x)
+
+    g, (out, grad) = captured(work)
+    masks = []
+    for _ in range(3):
+        g.replay()
+        np.testing.assert_array_equal(numbers(out) != 0, numbers(grad) != 0)
+        masks.append(numbers(grad).tolist())
+    assert masks[0] != masks[1] != masks[2]
+
+
+REFUSED = {
+    "item": lambda x: x.sum().item(),
+    "bool": lambda x: bool((x > 0).all()),
+    "tolist": lambda x: x.tolist(),
+    "cpu": lambda x: x.cpu(),
+    "numpy": lambda x: x.numpy(force=True),
+    "print": repr,
+    "tensor of numbers": lambda x: lucid.tensor([1.0, 2.0], device="cuda"),
+    "from the CPU": lambda x: lucid.ones(3).to("cuda"),
+    "indices in a list": lambda x: x[[0, 1]],
+    "nonzero": lucid.nonzero,
+    "mask": lambda x: x[x > 0],
+    "masked_select": lambda x: lucid.masked_select(x, x > 0),
+    "unique": lucid.unique,
+    "synchronize": lambda x: lucid.cuda.synchronize(),
+    "event": lambda x: lucid.cuda.current_stream().record_event().synchronize(),
+    "a graph in a graph": lambda x: captured(lambda: x + 1),
+    "a replay": lambda x: lucid.cuda.graphed_step(lambda y: y, x)(x),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_captured_raises_where_it_stands(rng, name):
+    """The error says what to do; graph, device, stream and memory are as before, and the same graph can be used."""
+    x = drawn(rng, 4, 3)
+    if name == "synchronize":
+        lucid.cuda.synchronize()
+    reached = []
+    g = lucid.cuda.CUDAGraph()
+    with pytest.raises((CaptureError, gpu.cupy().cuda.runtime.CUDARuntimeError), match=r"(?i)captur"):  # noqa: SIM117
+        with lucid.cuda.graph(g):
+            y = x + 1
+            REFUSED[name](y)
+            reached.append(name)
+    assert not reached
+    assert not lucid.cuda.is_current_stream_capturing()
+    with pytest.raises(CaptureError, match="expected a graph that was captured"):
+        g.replay()
+    with lucid.cuda.graph(g):
+        y = x + 1
+    g.replay()
+    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+
+
+def test_numbers_of_the_host_that_are_no_copies(rng):
+    """A Python number reaches the device in a launch's parameters: an assigned one, a new tensor of no dimension."""
+    x = drawn(rng, 4, 3)
+
+    def work():
+        x[1:3] = 5.0
+        x[0, 0] = -0.0
+        return lucid.tensor(2.5, device="cuda") * x, lucid.full((2,), 3, device="cuda")
+
+    g, (out, three) = captured(work)
+    expected = numbers(x).copy()
+    expected[1:3], expected[0, 0] = 5, -0.0
+    g.replay()
+    np.testing.assert_array_equal(numbers(x), expected)
+    assert np.signbit(numbers(x)[0, 0])
+    np.testing.assert_array_equal(numbers(out), 2.5 * expected)
+    assert three.tolist() == [3, 3]
+
+
+def test_an_error_of_the_users_ends_the_capture(rng):
+    """It goes on as it is; what was recorded is forgotten."""
+    x, g = drawn(rng, 3), lucid.cuda.CUDAGraph()
+    with pytest.raises(ZeroDivisionError), lucid.cuda.graph(g):
+        x.add_(1 / 0)
+    with lucid.cuda.graph(g):
+        x.add_(1)
+    before = numbers(x)
+    g.replay()
+    np.testing.assert_array_equal(numbers(x), before + 1)
+
+
+# ---- memory ----
+
+
+def test_memory_of_a_graph_is_its_own(rng):
+    """What the capture let go of is nobody else's, nor are outputs that are gone; all goes with the graph."""
+    x = drawn(rng, 1000)
+    captured(lambda: x @ x)
+    gc.collect()
+    before = lucid.cuda.memory_allocated(), lucid.cuda.memory_reserved()
+
+    def work():
+        return ((x + 1) * 2).exp(), x.sum()
+
+    g, (out, total) = captured(work)
+    del total
+    assert lucid.cuda.memory_reserved() > before[1]
+    held = [lucid.empty(1000, device="cuda").fill_(7) for _ in range(8)]
+    for _ in range(2):
+        g.replay()
+    assert all((t == 7).all() for t in held)
+    np.testing.assert_array_equal(numbers(out), numbers(((x + 1) * 2).exp()))
+    del held, out
+    g.replay()
+    g.reset()
+    gc.collect()
+    lucid.cuda.empty_cache()
+    assert lucid.cuda.memory_allocated() == before[0]
+    assert lucid.cuda.memory_reserved() <= before[1]
+    with pytest.raises(CaptureError, match="expected a graph that was captured"):
+        g.replay()
+
+
+def test_graphs_that_share_memory(rng):
+    """Replayed in the order of their captures they take turns in the same memory."""
+    x, y = drawn(rng, 100_000), drawn(rng, 100_000)
+    first, a = captured(lambda: ((x + 1) * 2).sum())
+    alone = lucid.cuda.memory_reserved()
+    second, b = captured(lambda: ((y + 3) * 4).sum(), pool=first.pool())
+    third, c = captured(lambda: (y + a).sum(), pool=first)
+    # three arrays more, if each had memory of its own
+    assert lucid.cuda.memory_reserved() < alone + 2 * y.array.nbytes
+    for _ in range(2):
+        x.copy_(drawn(rng, 100_000))
+        for g in (first, second, third):
+            g.replay()
+        for got, expected in ((a, ((x + 1) * 2).sum()), (b, ((y + 3) * 4).sum()), (c, (y + a).sum())):
+            np.testing.assert_array_equal(numbers(got), numbers(expected))
+
+
+def test_a_pool_that_is_made_before(rng):
+    """`graph_pool_handle` gives memory that graphs share."""
+    pool, x = lucid.cuda.graph_pool_handle(), drawn(rng, 10)
+    g, out = captured(lambda: x + 1, pool=pool)
+    assert g.pool() is pool
+    assert "bytes" in repr(pool)
+    g.replay()
+    np.testing.assert_array_equal(numbers(out), numbers(x) + 1)
+
+
+def test_memory_recorded_for_a_stream_is_held(rng):
+    """`record_stream` in a capture keeps memory for the graph, where no event could be asked for."""
+    x = drawn(rng, 10)
+
+    def work():
+        y = x + 1
+        y.record_stream(lucid.cuda.current_stream())
+        return y * 2
+
+    g, out = captured(work)
+    g.replay()
+    np.testing.assert_array_equal(numbers(out), (numbers(x) + 1) * 2)
+
+
+# ---- what is refused ----
+
+
+def test_bad_calls(rng):
+    """Each says what was expected, and changes nothing."""
+    x, g, empty = drawn(rng, 3), lucid.cuda.CUDAGraph(), lucid.cuda.CUDAGraph()
+    for call in (empty.replay, empty.pool, empty.capture_end, lambda: empty.debug_dump("graph.dot")):
+        with pytest.raises(CaptureError, match=r"expected a graph that was captured|call capture_begin"):
+            call()
+    empty.reset()
+    with lucid.cuda.graph(g):
+        y = x + 1
+    for again in (lambda: captured_again(g, x), g.capture_begin):
+        with pytest.raises(CaptureError, match=r"call reset\(\) first"):
+            again()
+    with pytest.raises(CaptureError, match="the default stream cannot capture"):
+        empty.capture_begin()
+    with pytest.raises(ArgumentError, match="expected a CUDAGraph, got str"), lucid.cuda.graph("g"):
+        pass
+    with pytest.raises(ArgumentError, match="graph_pool_handle"), lucid.cuda.graph(empty, pool="memory"):
+        pass
+    with pytest.raises(CaptureError, match="it has no memory before"), lucid.cuda.graph(empty, pool=empty):
+        pass
+    g.replay()
+    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+
+
+def captured_again(g, x):
+    """Capture into a graph that holds a capture."""
+    with lucid.cuda.graph(g):
+        return x + 1
+
+
+def test_calls_in_a_capture(rng):
+    """A graph is not reset, ended twice or begun again while it records; the capture goes on."""
+    x, g, other = drawn(rng, 3), lucid.cuda.CUDAGraph(), lucid.cuda.CUDAGraph()
+    done, _ = captured(lambda: x + 1)
+    with lucid.cuda.graph(g):
+        assert lucid.cuda.is_current_stream_capturing()
+        y = x * 2
+        for call, words in (
+            (g.reset, "in progress"),
+            (other.capture_begin, "do not nest"),
+            (done.replay, "cannot be part of another"),
+        ):
+            with pytest.raises(CaptureError, match=words):
+                call()
+    g.replay()
+    np.testing.assert_array_equal(numbers(y), numbers(x) * 2)
+
+
+def test_begin_and_end(rng, tmp_path):
+    """The context in parts, on a stream of the user's; what was recorded can be looked at."""
+    x, g = drawn(rng, 3), lucid.cuda.CUDAGraph()
+    side = lucid.cuda.Stream()
+    with lucid.cuda.stream(side):
+        x + 1
+        side.synchronize()
+        g.capture_begin()
+        y = x + 1
+        g.capture_end()
+    g.replay()
+    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+    g.debug_dump(str(tmp_path / "graph.dot"))
+    assert "digraph" in (tmp_path / "graph.dot").read_text(encoding="utf-8")
+
+
+def test_two_devices(rng):
+    """A graph is of one device: memory, streams, random numbers and replays of another are refused."""
+    if lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    x = drawn(rng, 3)
+    g, y = captured(lambda: x + 1)
+    with lucid.cuda.device(1):
+        with pytest.raises(DeviceError, match=r"lucid.cuda.device\(0\)"):
+            g.replay()
+        with pytest.raises(DeviceError, match="expected memory of cuda:1"):
+            captured(lambda: None, pool=g)
+        z = drawn(rng, 3).to("cuda:1")
+        h, w = captured(lambda: z * 2)
+        h.replay()
+        np.testing.assert_array_equal(numbers(w), numbers(z) * 2)
+        with pytest.raises(DeviceError, match="expected a stream of cuda:1"):
+            captured(lambda: None, stream=lucid.cuda.Stream(0))
+    with pytest.raises(CaptureError, match="drawing on cuda:1"):
+        captured(lambda: lucid.rand(3, device="cuda:1"))
+    g.replay()
+    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+
+
+def test_captures_of_threads(rng):
+    """Each thread records its own work, while others compute."""
+    xs = [drawn(rng, 50, 50) for _ in range(3)]
+    for x in xs:
+        (x @ x).sum()
+    graphs, errors, stop = {}, [], threading.Event()
+
+    def capture(number):
+        try:
+            x = xs[number]
+            for _ in range(3):
+                graphs[number] = captured_on_stream(lambda: (x @ x + number).sum())
+        except Exception as error:  # noqa: BLE001  the test says which
+            errors.append(error)
+
+    def compute():
+        x = lucid.ones(8, device="cuda")
+        while not stop.is_set():
+            x.add_(1)
+
+    threads = [threading.Thread(target=capture, args=(number,)) for number in range(3)]
+    other = threading.Thread(target=compute)
+    other.start()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stop.set()
+    other.join()
+    assert not errors
+    for number, (g, out) in graphs.items():
+        g.replay()
+        np.testing.assert_array_equal(numbers(out), numbers((xs[number] @ xs[number] + number).sum()))
+
+
+def captured_on_stream(function):
+    """Return a graph and what the function returned, without waiting for the device, which another thread uses."""
+    g = lucid.cuda.CUDAGraph()
+    with lucid.cuda.stream(lucid.cuda.Stream()):
+        g.capture_begin()
+        out = function()
+        g.capture_end()
+    return g, out
+
+
+def test_a_product_in_a_capture_of_somebody_elses(rng):
+    """CuPy's own captures take lucid's kernels; a matrix product names what captures it."""
+    x = drawn(rng, 4, 4)
+    x @ x
+    stream = gpu.cupy().cuda.Stream(non_blocking=True)
+    lucid.cuda.synchronize()
+    with stream:
+        stream.begin_capture()
+        assert lucid.cuda.is_current_stream_capturing()
+        y = x + 1
+        with pytest.raises(CaptureError, match=r"lucid.cuda.graph\(\)"):
+            x @ x
+        graph = stream.end_capture()
+    graph.launch(stream)
+    stream.synchronize()
+    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+
+
+def test_a_hook_of_each_step_needs_a_graphed_step(rng):
+    """A graph of one part cannot stop for it."""
+    x = drawn(rng, 3, requires_grad=True)
+    with x.register_hook(lambda grad: None, every_step=True):
+        with pytest.raises(CaptureError, match="graphed_step"):
+            captured(lambda: (x * 2).sum().backward())
+        (x * 2).sum().backward()
+    np.testing.assert_array_equal(numbers(x.grad), 2)
