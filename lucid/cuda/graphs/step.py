@@ -194,6 +194,7 @@ class GraphedStep:
         watch = Watch(self._device)
         parts: list[Capture | OutsideCall] = []
         captures: list[Capture] = []
+        allocator = gpu.cupy().cuda.get_allocator()
 
         def begin() -> None:
             capture = Capture(self._pool)
@@ -208,7 +209,9 @@ class GraphedStep:
         def call_outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             end()
             captures[-1].replay(gpu.current_stream())
-            call = OutsideCall(function, args, kwargs)
+            # what a hook makes and keeps lies where no part of the graph writes
+            with gpu.cupy().cuda.using_allocator(allocator):
+                call = OutsideCall(function, args, kwargs)
             parts.append(call)
             begin()
             return call.result

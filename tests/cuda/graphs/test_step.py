@@ -1,0 +1,594 @@
+"""Graphed steps: what training does by one graph is, bit for bit, what it does without, hooks of each step included."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+import lucid
+import lucid.nn.functional as F
+from lucid import nn
+from lucid.autograd.graph import register_multi_grad_hook
+from lucid.errors import ArgumentError, CaptureError, DeviceError, SettingError, ShapeError
+from lucid.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from tests.gradients import numbers
+
+pytestmark = pytest.mark.gpu
+
+WARMUP = 3
+
+
+class Training:
+    """A small model and what trains it, the same each time."""
+
+    def __init__(self, seed):
+        lucid.manual_seed(seed)
+        self.model = nn.Sequential(nn.Linear(5, 8), nn.GELU(), nn.Dropout(0.3), nn.LayerNorm(8), nn.Linear(8, 3)).to(
+            "cuda"
+        )
+        self.optimizer = lucid.optim.AdamW(self.model.parameters(), lr=0.02, capturable=True)
+
+    def step(self, x, y):
+        """Train on one batch, and return its loss."""
+        self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
+        self.optimizer.step()
+        return loss
+
+    def state(self):
+        """Return the parameters."""
+        return [numbers(p) for p in self.model.parameters()]
+
+
+def batches(rng, count):
+    """Return inputs and classes."""
+    return [
+        (
+            lucid.tensor(rng.standard_normal((6, 5)).astype("f"), device="cuda"),
+            lucid.tensor(rng.integers(0, 3, 6), device="cuda"),
+        )
+        for _ in range(count)
+    ]
+
+
+def same(ours, theirs):
+    """Fail unless arrays are the same, bit for bit."""
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def both(rng, data, arrange=lambda training: None, seed=None):
+    """Return the losses and parameters after the same steps without and with a graph, and what was arranged."""
+    seed = int(rng.integers(2**31)) if seed is None else seed
+    found = []
+    for graphed in (False, True):
+        training = Training(seed)
+        arranged = arrange(training)
+        run = lucid.cuda.graphed_step(training.step, *data[0]) if graphed else training.step
+        lucid.manual_seed(seed + 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            losses = [run(*batch).item() for batch in data]
+        found.append((losses, training.state(), arranged))
+    return found
+
+
+def test_a_hundred_steps(rng):
+    """With dropout, AdamW and clipping; memory that the capture let go of holds garbage at each replay."""
+    (losses, state, _), (ours, own_state, _) = both(rng, batches(rng, 100))
+    assert ours == losses
+    same(own_state, state)
+    assert losses[0] != losses[-1]
+
+
+def test_the_learning_rate_of_now(rng):
+    """A scheduler that sets numbers of a group has its way with a graph, too."""
+    seed, data = int(rng.integers(2**31)), batches(rng, 12)
+    found = []
+    for graphed in (False, True):
+        training = Training(seed)
+        run = lucid.cuda.graphed_step(training.step, *data[0]) if graphed else training.step
+        lucid.manual_seed(seed)
+        for k, batch in enumerate(data):
+            training.optimizer.param_groups[0]["lr"] = 0.05 / (k + 1)
+            training.optimizer.param_groups[0]["weight_decay"] = 0.1 * (k % 3)
+            run(*batch)
+        found.append(training.state())
+    same(*found)
+
+
+def test_each_call_is_one_step(rng):
+    """The first calls run as always, the next is captured and done, later ones are replays."""
+    x = lucid.zeros(3, device="cuda")
+    calls = []
+
+    def step(y):
+        calls.append(1)
+        x.add_(y)
+        return x * 2
+
+    run = lucid.cuda.graphed_step(step, lucid.empty(3, device="cuda"), warmup=2)
+    assert not calls
+    total = np.zeros(3, "f")
+    for k in range(6):
+        y = rng.integers(0, 100, 3).astype("f")
+        out = run(lucid.tensor(y, device="cuda"))
+        total += y
+        np.testing.assert_array_equal(numbers(x), total)
+        np.testing.assert_array_equal(numbers(out), 2 * total)
+        assert len(calls) == min(k + 1, 3)
+    run.reset()
+    for _ in range(4):
+        run(out)
+    assert len(calls) == 6
+
+
+# ---- inputs and outputs ----
+
+
+def test_inputs_of_every_kind(rng):
+    """Nested ones, strided ones, those on the CPU, and the static ones themselves; they may require grad."""
+    a, b = rng.standard_normal((2, 4, 3)).astype("f")
+    sample = {"a": lucid.empty(4, 3, device="cuda"), "b": [lucid.empty(4, 3, device="cuda", requires_grad=True)]}
+
+    def step(given):
+        (given["a"] * given["b"][0]).sum().backward()
+        return given["b"][0].grad, (given["a"] + given["b"][0], 7)
+
+    run = lucid.cuda.graphed_step(step, sample, warmup=1)
+    (static,) = run.inputs
+    assert static["b"][0].requires_grad
+    wide = lucid.tensor(np.repeat(a.T, 2, 1), device="cuda")
+    for given in (
+        {"a": lucid.tensor(a, device="cuda"), "b": [lucid.tensor(b)]},
+        {"a": wide[:, ::2].t(), "b": (lucid.tensor(b, device="cuda"),)},
+        static,
+        {"a": lucid.tensor(a), "b": [static["b"][0]]},
+    ):
+        static["b"][0].grad = None
+        run.reset()
+        for _ in range(3):
+            run(given)
+            static["b"][0].grad.zero_()
+        grad, (total, seven) = run(given)
+        np.testing.assert_array_equal(numbers(grad), a)
+        np.testing.assert_array_equal(numbers(total), a + b)
+        assert seven == 7
+        assert not total.requires_grad
+
+
+def test_outputs_are_overwritten_and_detached(rng):
+    """The same tensors come out of each replay; what was cloned stays."""
+    w = lucid.ones(2, device="cuda", requires_grad=True)
+    run = lucid.cuda.graphed_step(lambda x: w * x, lucid.empty(2, device="cuda"), warmup=1)
+    outs = [run(lucid.full((2,), float(k), device="cuda")) for k in range(4)]
+    assert outs[1].data_ptr() == outs[2].data_ptr() == outs[3].data_ptr() != outs[0].data_ptr()
+    assert (outs[0] == 0).all()
+    assert (outs[1] == 3).all()
+    assert not any(out.requires_grad for out in outs)
+
+
+def test_bad_inputs(rng):
+    """Other shapes, dtypes and counts are refused, and the graph goes on as before."""
+    x = lucid.ones(3, device="cuda")
+    seen = lucid.zeros(3, device="cuda")
+    run = lucid.cuda.graphed_step(seen.add_, x)
+    for _ in range(5):
+        run(x)
+    for given, error, words in (
+        ((lucid.ones(4, device="cuda"),), ShapeError, r"input 0 of shape \(3,\)"),
+        ((lucid.ones(3, dtype=lucid.float64, device="cuda"),), ShapeError, "float64"),
+        ((), ArgumentError, "expected 1 tensors as inputs, got 0"),
+        ((x, x), ArgumentError, "expected 1 tensors as inputs, got 2"),
+        ((3.0,), ArgumentError, "expected 1 tensors as inputs, got 0"),
+    ):
+        with pytest.raises(error, match=words):
+            run(*given)
+    run(x)
+    assert seen.tolist() == [6.0] * 3
+    for bad, error, words in (
+        (lambda: lucid.cuda.graphed_step(3, x), ArgumentError, "expected a callable"),
+        (lambda: lucid.cuda.graphed_step(abs, 2.5), ArgumentError, "make it a CUDA tensor"),
+        (lambda: lucid.cuda.graphed_step(abs, lucid.ones(3, device="cpu")), DeviceError, "expected inputs on cuda:0"),
+        (lambda: lucid.cuda.graphed_step(abs, x, warmup=0), SettingError, "at least 1"),
+        (lambda: lucid.cuda.graphed_step(abs, x, warmup="3"), ArgumentError, "as an integer"),
+        (lambda: lucid.cuda.graphed_step(abs, x, pool=3), ArgumentError, "graph_pool_handle"),
+    ):
+        with pytest.raises(error, match=words):
+            bad()
+    if lucid.cuda.device_count() > 1:
+        with lucid.cuda.device(1), pytest.raises(DeviceError, match=r"lucid.cuda.device\(0\)"):
+            run(x)
+
+
+# ---- what a graph must not miss ----
+
+
+def replaced_data(training):
+    """Give a parameter other memory."""
+    training.model[0].weight.data = training.model[0].weight.data.clone()
+
+
+def moved(training):
+    """Move the model away and back."""
+    training.model.to("cpu")
+    training.model.to("cuda")
+
+
+def other_parameter(training):
+    """Give a layer another parameter; the optimizer keeps the old one."""
+    training.model[4].weight = nn.Parameter(lucid.zeros(3, 8, device="cuda"))
+
+
+def other_layer(training):
+    """Give the model another layer."""
+    training.model[4] = nn.Linear(8, 3).to("cuda")
+
+
+def loaded_state(training):
+    """Load the optimizer's state, which gets memory of its own."""
+    training.optimizer.load_state_dict(training.optimizer.state_dict())
+
+
+@pytest.mark.parametrize("change", [replaced_data, moved, other_parameter, other_layer, loaded_state])
+def test_tensors_that_were_replaced(rng, change):
+    """A graph would go on with the old memory: the call says so and does nothing; after reset() all goes on."""
+    data = batches(rng, 6)
+    training = Training(0)
+    run = lucid.cuda.graphed_step(training.step, *data[0])
+    for batch in data:
+        run(*batch)
+    change(training)
+    gc.collect()
+    before = training.state()
+    for _ in range(2):
+        with pytest.raises(CaptureError, match=r"replaced or moved.*call reset\(\)"):
+            run(*data[0])
+    same(training.state(), before)
+    run.reset()
+    for batch in data:
+        assert np.isfinite(run(*batch).item())
+
+
+def test_what_stays_where_it_is_may_change(rng):
+    """Values that are loaded in place are those of the next replay."""
+    data, training = batches(rng, 6), Training(0)
+    run = lucid.cuda.graphed_step(training.step, *data[0])
+    for batch in data:
+        run(*batch)
+    state = {name: t.clone() for name, t in training.model.state_dict().items()}
+    first = run(*data[0]).item()
+    training.model.load_state_dict({name: lucid.zeros_like(t) for name, t in state.items()})
+    assert run(*data[0]).item() == pytest.approx(np.log(3), rel=1e-6)
+    assert first != pytest.approx(np.log(3), rel=1e-6)
+
+
+def test_gradients_that_the_step_adds_to(rng):
+    """Where nobody clears them in the step they are the graph's, too: dropping them afterwards is told."""
+    w = lucid.ones(3, device="cuda", requires_grad=True)
+
+    def step(x):
+        (w * x).sum().backward()
+
+    x = lucid.ones(3, device="cuda")
+    run = lucid.cuda.graphed_step(step, x)
+    for k in range(6):
+        run(x)
+        assert w.grad.tolist() == [k + 1.0] * 3
+    w.grad = None
+    with pytest.raises(CaptureError, match="replaced or moved"):
+        run(x)
+    assert w.grad is None
+    run.reset()
+    for k in range(6):
+        run(x)
+        assert w.grad.tolist() == [k + 1.0] * 3
+
+
+@pytest.mark.parametrize("kind", ["buffer", "variable", "data"])
+def test_a_step_that_replaces_what_it_reads(rng, kind):
+    """Each replay would read the old tensor: the capture refuses it, and nothing of the step is done."""
+    module = nn.Module()
+    module.register_buffer("state", lucid.ones(2, device="cuda"))
+    leaf = lucid.ones(2, device="cuda")
+    variable = [lucid.ones(2, device="cuda")]
+
+    def step(x):
+        if kind == "buffer":
+            module.state = module.state + x
+            return module.state
+        if kind == "data":
+            leaf.data = leaf + x
+            return leaf
+        variable[0] = variable[0] + x
+        return variable[0]
+
+    x = lucid.ones(2, device="cuda")
+    run = lucid.cuda.graphed_step(step, x)
+    for k in range(WARMUP):
+        assert run(x).tolist() == [k + 2.0] * 2
+    with pytest.raises(CaptureError, match="change it in place"):
+        run(x)
+    if kind == "data":
+        assert leaf.tolist() == [4.0, 4.0]
+
+
+def test_a_step_that_cannot_be_captured(rng):
+    """The error comes from where it reads; gradients are as before, and a mended step goes on."""
+    data, training = batches(rng, 6), Training(0)
+    reads = [True]
+
+    def step(x, y):
+        loss = training.step(x, y)
+        if reads and training.model[0].weight.grad.norm().item() > 1e9:
+            raise AssertionError
+        return loss
+
+    run = lucid.cuda.graphed_step(step, *data[0])
+    for batch in data[:WARMUP]:
+        run(*batch)
+    grads = [p.grad for p in training.model.parameters()]
+    values, before = [numbers(grad) for grad in grads], training.state()
+    for _ in range(2):
+        with pytest.raises(CaptureError, match=r"item\(\) cannot be captured"):
+            run(*data[3])
+    assert all(p.grad is grad for p, grad in zip(training.model.parameters(), grads, strict=True))
+    same([numbers(grad) for grad in grads], values)
+    same(training.state(), before)
+    reads.clear()
+    for batch in data[3:]:
+        assert np.isfinite(run(*batch).item())
+
+
+# ---- hooks ----
+
+
+def test_a_hook_that_runs_at_the_capture_alone_is_named(rng):
+    """What it queues on the device is in the graph; what it does on the host is done once, and said."""
+    data, seen = batches(rng, 8), []
+
+    def double(grad):
+        seen.append(1)
+        return grad * 2
+
+    def arrange(training):
+        return training.model[0].weight.register_hook(double)
+
+    (losses, state, _), (ours, own_state, _) = both(rng, data, arrange)
+    assert ours == losses
+    same(own_state, state)
+    assert len(seen) == len(data) + WARMUP + 1
+    training = Training(0)
+    training.model[0].weight.register_hook(double)
+    training.model.register_forward_hook(print_nothing)
+    run = lucid.cuda.graphed_step(training.step, *data[0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for batch in data:
+            run(*batch)
+    (warning,) = caught
+    text = str(warning.message)
+    assert "test_step.py" in text
+    assert all(words in text for words in ("double", "tensor hook", "print_nothing", "forward hook", "every_step=True"))
+    assert warning.filename == __file__
+
+
+def print_nothing(module, args, output):
+    """Look at an output."""
+
+
+def norm_of(log):
+    """Return a hook that notes the norms of the tensors it is given, which it has to wait for."""
+
+    def note(*given):
+        log.append([float(t.detach().norm()) for t in flat(given)])
+
+    return note
+
+
+def flat(given):
+    """Return the tensors in nested tuples."""
+    for each in given:
+        if isinstance(each, lucid.Tensor):
+            yield each
+        elif isinstance(each, tuple | list):
+            yield from flat(each)
+
+
+def hook_kinds():
+    """Return what registers a hook, `register(training, hook, every_step=True)`, by kind."""
+    from lucid.nn.modules import module as everywhere
+
+    def weight(training):
+        return training.model[0].weight
+
+    def accumulator(training):
+        return lucid.autograd.graph.get_gradient_edge(weight(training)).node
+
+    kinds = {
+        "tensor": lambda t, hook, **k: weight(t).register_hook(hook, **k),
+        "post-accumulate": lambda t, hook, **k: weight(t).register_post_accumulate_grad_hook(hook, **k),
+        "node": lambda t, hook, **k: accumulator(t).register_hook(hook, **k),
+        "node before": lambda t, hook, **k: accumulator(t).register_prehook(hook, **k),
+        "multi-grad": lambda t, hook, **k: register_multi_grad_hook(list(t.model.parameters()), hook, **k),
+        "multi-grad any": lambda t, hook, **k: register_multi_grad_hook(
+            list(t.model.parameters()), hook, mode="any", **k
+        ),
+        "step before": lambda t, hook, **k: t.optimizer.register_step_pre_hook(hook, **k),
+        "step after": lambda t, hook, **k: t.optimizer.register_step_post_hook(hook, **k),
+        "any step before": lambda t, hook, **k: register_optimizer_step_pre_hook(hook, **k),
+        "any step after": lambda t, hook, **k: register_optimizer_step_post_hook(hook, **k),
+        "backward": lambda t, hook, **k: t.model.register_backward_hook(lambda tensor, grad: hook(tensor, grad), **k),
+    }
+    for name in ("forward_pre", "forward", "full_backward_pre", "full_backward"):
+        kinds[name] = lambda t, hook, name=name, **k: getattr(t.model[4], f"register_{name}_hook")(hook, **k)
+        kinds[f"any module's {name}"] = lambda t, hook, name=name, **k: getattr(
+            everywhere, f"register_module_{name}_hook"
+        )(hook, **k)
+    return kinds
+
+
+@pytest.mark.parametrize("kind", hook_kinds())
+def test_a_hook_of_each_step(rng, kind):
+    """It is called in each step, replayed or not, at its moment, with the values of that step."""
+    data, logs, handles = batches(rng, 7), [], []
+
+    def arrange(training):
+        logs.append([])
+        handles.append(hook_kinds()[kind](training, norm_of(logs[-1]), every_step=True))
+        for handle in handles[:-1]:
+            handle.remove()
+
+    (losses, state, _), (ours, own_state, _) = both(rng, data, arrange)
+    handles[-1].remove()
+    assert ours == losses
+    same(own_state, state)
+    plain, graphed = logs
+    assert len(plain) == len(graphed) >= len(data)
+    assert plain == graphed
+
+
+def test_a_hook_of_each_step_that_replaces(rng):
+    """What it returns in a step is what that step goes on with, also where it reads values to decide."""
+    data = batches(rng, 9)
+
+    def arrange(training):
+        count = itertools.count()
+
+        def scale(grad):
+            largest = float(grad.abs().max())
+            return grad * (next(count) / (1 + largest))
+
+        def shift(module, args, output):
+            return output + next(count)
+
+        training.model[0].weight.register_hook(scale, every_step=True)
+        training.model[0].register_forward_hook(shift, every_step=True)
+
+    (losses, state, _), (ours, own_state, _) = both(rng, data, arrange)
+    assert ours == losses
+    same(own_state, state)
+
+
+def test_what_a_hook_of_each_step_keeps(rng):
+    """A state that it makes when it first runs, at the capture, is its own: no replay writes there."""
+    data = batches(rng, 9)
+
+    def arrange(training):
+        means = {}
+
+        def smooth(grad):
+            if "mean" not in means:
+                means["mean"] = lucid.zeros_like(grad)
+            return means["mean"].mul_(0.5).add_(grad)
+
+        training.model[0].weight.register_hook(smooth, every_step=True)
+        return means
+
+    (losses, state, means), (ours, own_state, own_means) = both(rng, data, arrange)
+    assert ours == losses
+    same([*own_state, numbers(own_means["mean"])], [*state, numbers(means["mean"])])
+
+
+def test_a_hook_of_each_step_that_returns_another_kind(rng):
+    """The parts of a graph read what was returned at the capture: something else is refused."""
+    x = lucid.ones(2, device="cuda", requires_grad=True)
+    returns = [None]
+    x.register_hook(lambda grad: None if returns[0] is None else grad * returns[0], every_step=True)
+
+    def step(y):
+        x.grad = None
+        (x * y).sum().backward()
+        return x.grad
+
+    y = lucid.ones(2, device="cuda")
+    run = lucid.cuda.graphed_step(step, y)
+    for _ in range(5):
+        assert run(y).tolist() == [1.0, 1.0]
+    returns[0] = 3
+    with pytest.raises(CaptureError, match="returned a tensor of shape"):
+        run(y)
+    run.reset()
+    for _ in range(5):
+        assert run(y).tolist() == [3.0, 3.0]
+
+
+def test_hooks_that_come_and_go(rng):
+    """One that was added or removed makes the next call capture anew, and say so; others leave the graph alone."""
+    data, training = batches(rng, 5), Training(0)
+    run = lucid.cuda.graphed_step(training.step, *data[0])
+    calls = []
+    step = run._step
+    run._step = lambda *args: (calls.append(1), step(*args))[1]
+    for batch in data:
+        run(*batch)
+    assert len(calls) == WARMUP + 1
+
+    def replay():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for batch in data:
+                run(*batch)
+        return [str(warning.message) for warning in caught]
+
+    seen = []
+    handle = training.model[0].weight.register_hook(lambda grad: seen.append(1), every_step=True)
+    assert ["captured anew" in text for text in replay()] == [True]
+    assert (len(calls), len(seen)) == (WARMUP + 2, len(data))
+    handle.remove()
+    assert ["captured anew" in text for text in replay()] == [True]
+    assert (len(calls), len(seen)) == (WARMUP + 3, len(data))
+    # of a tensor that no step knows
+    y = lucid.ones(3, device="cuda", requires_grad=True) * 2
+    with y.register_hook(print):
+        assert replay() == []
+    training.model.register_state_dict_pre_hook(print)
+    assert replay() == []
+
+
+def test_a_hook_that_raises(rng):
+    """It raises at the call, in a replay, too, and the next call goes on."""
+    x = lucid.zeros(2, device="cuda", requires_grad=True)
+    bad = []
+
+    def check(grad):
+        if bad:
+            raise FloatingPointError(bad.pop())
+
+    x.register_hook(check, every_step=True)
+
+    def step(y):
+        x.grad = None
+        (x * y).sum().backward()
+        return x.grad
+
+    y = lucid.ones(2, device="cuda")
+    run = lucid.cuda.graphed_step(step, y)
+    for k in range(7):
+        bad.append(k)
+        with pytest.raises(FloatingPointError, match=str(k)):
+            run(y * k)
+        assert not lucid.cuda.is_current_stream_capturing()
+        assert run(y * k).tolist() == [k, k]
+
+
+def test_a_graph_is_collected(rng):
+    """With the graphed step its memory goes, and the tensors that it kept."""
+    data = batches(rng, 5)
+    sizes = []
+    for _ in range(3):
+        training = Training(0)
+        run = lucid.cuda.graphed_step(training.step, *data[0])
+        for batch in data:
+            run(*batch)
+        del training, run
+        gc.collect()
+        lucid.cuda.empty_cache()
+        sizes.append((lucid.cuda.memory_allocated(), lucid.cuda.memory_reserved()))
+    assert sizes[1] == sizes[2]
