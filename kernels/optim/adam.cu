@@ -8,18 +8,27 @@
 //
 // size and eps hold the corrections for the first steps: size = lr * sqrt(1 - beta2^t) / (1 - beta1^t), and eps times
 // sqrt(1 - beta2^t). Rows of the table: gradient g, parameter p, m, v, and top with amsgrad (DEPTH = 5) or not (4).
-// Launch: one block for each chunk of the table, see tensors.cuh.
+// Numbers come by value, or from numbers_t (of each row its own), which adam_numbers makes; where `found` is set,
+// nothing changes. Launch: one block for each chunk of the table, see tensors.cuh, and numbers.cuh.
 
+#include "numbers.cuh"
 #include "tensors.cuh"
 
 namespace lucid {
 
+struct AdamNumbers {
+    double beta1, beta2, size, eps, shrink, weight_decay;
+};
+
 template <typename T, int DEPTH>
-__global__ void adam(Tensors<DEPTH> tensors, int rows, int chunk, double beta1, double beta2, double size_, double eps_,
-                     double shrink_, double weight_decay_, int maximize) {
+__global__ void adam(Tensors<DEPTH> tensors, int rows, int chunk, const float* found, const AdamNumbers* numbers_t,
+                     AdamNumbers numbers, int maximize) {
     typedef Real<T> R;
-    const R fresh1 = (R)(1 - beta1), kept2 = (R)beta2, fresh2 = (R)(1 - beta2);
-    const R size = (R)size_, eps = (R)eps_, shrink = (R)shrink_, weight_decay = (R)weight_decay_;
+    if (found && *found != 0) return;
+    if (numbers_t) numbers = numbers_t[chunk_of_block(tensors, rows, chunk).row];
+    const R fresh1 = (R)(1 - numbers.beta1), kept2 = (R)numbers.beta2, fresh2 = (R)(1 - numbers.beta2);
+    const R size = (R)numbers.size, eps = (R)numbers.eps, shrink = (R)numbers.shrink;
+    const R weight_decay = (R)numbers.weight_decay;
     for_each_in_chunk<T, DEPTH, 1>(tensors, rows, chunk, [&](R(&value_d)[DEPTH]) {
         R gradient = maximize ? -value_d[0] : value_d[0];
         if (weight_decay != 0) gradient += weight_decay * value_d[1];  // 0 times infinity would be NaN
@@ -34,6 +43,26 @@ __global__ void adam(Tensors<DEPTH> tensors, int rows, int chunk, double beta1, 
         }
         value_d[1] = shrink * value_d[1] - size * (mean / (sqrt(square) + eps));
     });
+}
+
+struct AdamSettings {
+    double lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay;
+};
+
+__global__ void adam_numbers(Steps steps, int rows, const float* found, const AdamSettings* settings,
+                             AdamNumbers* numbers_t) {
+    const AdamSettings s = *settings;
+    const bool apart = s.decoupled_weight_decay != 0;
+    LUCID_FOR(t, rows) {
+        const double step = counted(steps.step_t[t], found);
+        const double root = sqrt(1 - pow(s.beta2, step));
+        numbers_t[t] = AdamNumbers{s.beta1,
+                                   s.beta2,
+                                   s.lr * root / (1 - pow(s.beta1, step)),
+                                   s.eps * root,
+                                   apart ? 1 - s.lr * s.weight_decay : 1,
+                                   apart ? 0 : s.weight_decay};
+    }
 }
 
 }  // namespace lucid

@@ -5,17 +5,26 @@
 //     p = p - lr * (b, or d without a buffer, or d + momentum * b: nesterov)
 //
 // Rows of the table: gradient g, parameter p, and the buffer b of momentum (DEPTH = 3) or none (DEPTH = 2).
-// Launch: one block for each chunk of the table, see tensors.cuh.
+// Numbers come by value, or from numbers_t (of each row its own), which sgd_numbers makes; where `found` is set,
+// nothing changes. Launch: one block for each chunk of the table, see tensors.cuh, and numbers.cuh.
 
+#include "numbers.cuh"
 #include "tensors.cuh"
 
 namespace lucid {
 
+struct SgdNumbers {
+    double lr, weight_decay, momentum, fresh;
+};
+
 template <typename T, int DEPTH>
-__global__ void sgd(Tensors<DEPTH> tensors, int rows, int chunk, double lr_, double weight_decay_, double momentum_,
-                    double fresh_, int nesterov, int maximize) {
+__global__ void sgd(Tensors<DEPTH> tensors, int rows, int chunk, const float* found, const SgdNumbers* numbers_t,
+                    SgdNumbers numbers, int nesterov, int maximize) {
     typedef Real<T> R;
-    const R lr = (R)lr_, weight_decay = (R)weight_decay_, momentum = (R)momentum_, fresh = (R)fresh_;
+    if (found && *found != 0) return;
+    if (numbers_t) numbers = numbers_t[chunk_of_block(tensors, rows, chunk).row];
+    const R lr = (R)numbers.lr, weight_decay = (R)numbers.weight_decay;
+    const R momentum = (R)numbers.momentum, fresh = (R)numbers.fresh;
     for_each_in_chunk<T, DEPTH, 1>(tensors, rows, chunk, [&](R(&value_d)[DEPTH]) {
         R direction = maximize ? -value_d[0] : value_d[0];
         if (weight_decay != 0) direction += weight_decay * value_d[1];  // 0 times infinity would be NaN
@@ -26,6 +35,20 @@ __global__ void sgd(Tensors<DEPTH> tensors, int rows, int chunk, double lr_, dou
         }
         value_d[1] -= lr * direction;
     });
+}
+
+struct SgdSettings {
+    double lr, momentum, dampening, weight_decay;
+};
+
+// Of steps behind the first one, which takes a direction whole: the buffer is there.
+__global__ void sgd_numbers(Steps steps, int rows, const float* found, const SgdSettings* settings,
+                            SgdNumbers* numbers_t) {
+    const SgdSettings s = *settings;
+    LUCID_FOR(t, rows) {
+        counted(steps.step_t[t], found);
+        numbers_t[t] = SgdNumbers{s.lr, s.weight_decay, s.momentum, 1 - s.dampening};
+    }
 }
 
 }  // namespace lucid

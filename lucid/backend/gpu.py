@@ -299,6 +299,15 @@ def is_default(stream: Any) -> bool:
     return stream.ptr == _DEFAULT
 
 
+def is_capturing() -> bool:
+    """Whether what this thread queues on the current device is recorded, whatever began the capture."""
+    if _module is None:
+        return False
+    stream = _module.cuda.get_current_stream()
+    # CuPy captures no default stream
+    return stream.ptr > _PER_THREAD and stream.is_capturing()
+
+
 def mark(stream: Any) -> Any:
     """CuPy event at the end of what is queued on a stream of the current device so far."""
     return stream.record(cupy().cuda.Event(disable_timing=True))

@@ -37,6 +37,8 @@ class Adam(ElementwiseOptimizer):
         Keeps the divisor from zero, at least 0.
     amsgrad : bool
         Whether the largest `v` so far divides.
+    capturable : bool
+        Whether steps are counted on the parameters' CUDA devices, as CUDA graphs need it; no step then waits for one.
     decoupled_weight_decay : bool
         Whether the parameter shrinks by ``lr * weight_decay`` of itself instead, as in `AdamW`.
 
@@ -63,6 +65,7 @@ class Adam(ElementwiseOptimizer):
         "amsgrad": flag,
         "maximize": flag,
         "decoupled_weight_decay": flag,
+        "capturable": flag,
     }
     slots: ClassVar = {"step": "", "exp_avg": "", "exp_avg_sq": "", "max_exp_avg_sq": "amsgrad"}
     kernel = "adam"

@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from lucid.autograd.base import version_of, wrap
+from lucid.autograd.base import grad_of, version_of, wrap
 from lucid.backend import gpu
-from lucid.backend.arrays import namespace
+from lucid.backend.arrays import namespace, to_device
+from lucid.backend.device import CPU, device_of
+from lucid.cuda.graphs.capture import capture_of_this_thread
 from lucid.cuda.launch import multi_tensor
 from lucid.optim.blocks import update_in_blocks
+from lucid.optim.capturing import check_capture, refresh
 from lucid.optim.optimizer import Optimizer
-from lucid.optim.settings import check_implementation, rate_of
+from lucid.optim.settings import check_implementation, flag, given_of, rate_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lucid.backend.arrays import Array
+    from lucid.backend.device import Device
     from lucid.cuda.launch.kernels import Kernel
+    from lucid.cuda.steps.numbers import NumbersKernel
     from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
@@ -44,7 +49,8 @@ class ElementwiseOptimizer(Optimizer):
         Of each setting the check of its values, out of ``lucid/optim/settings.py``.
     slots : dict
         The state of a parameter: zeros like it, and under ``"step"`` the number of steps that it has made. Beside each
-        the setting without which, being 0 or False, a parameter has no such state; or "".
+        the setting without which, being 0 or False, a parameter has no such state; or "". Who counts steps has a
+        setting ``"capturable"``, the last of its ranges: whether they are counted on the parameter's device.
     formula : callable
         A static method that changes a parameter and its state in place, by ufuncs and ``out=``. It gets the array
         module, two arrays to write into, the gradient (which stays), the parameter and its state in the order of
@@ -52,8 +58,10 @@ class ElementwiseOptimizer(Optimizer):
         `numbers` makes of them. Complex numbers come as pairs of real ones, and half types in float32.
     kernel : str
         The kernel ``lucid::NAME<T, DEPTH>`` of ``NAME.cu`` that does the same to rows of `DEPTH` arrays:
-        gradient, parameter, and state in the order of `slots`. It takes the formula's numbers in the formula's order.
-        Without one, the formula runs on CUDA devices too.
+        gradient, parameter, and state in the order of `slots`. It takes the formula's numbers in the formula's order,
+        those that are no flags as a struct, by value or on the device. There ``lucid::NAME_numbers`` of the same file
+        computes them, as `numbers` does, from the settings in the order of `ranges`: pairs are two numbers, flags 0
+        or 1. Without a kernel, the formula runs on CUDA devices too, and in no CUDA graph.
     """
 
     ranges: ClassVar[Mapping[str, Callable[[Any, str], None]]]
@@ -61,14 +69,21 @@ class ElementwiseOptimizer(Optimizer):
     formula: ClassVar[Callable[..., None]]
     kernel: ClassVar[str]
     _numbers: ClassVar[list[str]]
-    _step_kernel: ClassVar[Kernel | None]
+    step_kernel: ClassVar[Kernel | None]
+    _numbers_kernel: ClassVar[NumbersKernel]
+    # while a step is taken: whether it is recorded, and the flag on the device that makes it change nothing
+    _captured = False
+    _found: Array | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "formula" in vars(cls):
             cls._numbers = inspect.getfullargspec(cls.formula).kwonlyargs
             # what is inherited would do what the inherited formula does
-            cls._step_kernel = cls._declare_kernel() if "kernel" in vars(cls) else None
+            cls.step_kernel = cls._declare_kernel() if "kernel" in vars(cls) else None
+            if cls.step_kernel is not None:
+                plain = [name for name in cls._numbers if cls.ranges.get(name) is not flag]
+                cls._numbers_kernel = multi_tensor.numbers_kernel(cls.kernel, len(plain))
 
     @classmethod
     def _declare_kernel(cls) -> Kernel:
@@ -104,11 +119,18 @@ class ElementwiseOptimizer(Optimizer):
 
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change the parameters of one group; each has a gradient."""
+        if (self._captured or group.get("capturable")) and self.step_kernel is not None:
+            params = self._update_there(self.step_kernel, params, group)
+            if not params:
+                return
+        found = self._found
         names = self.state_names(group)
         slots = [name for name in names if name != "step"]
         counted = "step" in names
+        if counted and found is not None and found.item():
+            return
         settings = {**group, "lr": rate_of(group)}
-        new = self._make_state(params, names)
+        new = self._make_state(params, group, names)
         by_step: dict[float, list[list[Array]]] = {}
         for param in params:
             version_of(param)[0] += 1
@@ -117,9 +139,12 @@ class ElementwiseOptimizer(Optimizer):
                 state = self.state[param]
                 row += [state[name].array for name in slots]
                 if counted:
-                    # two thirds of the time of `+= 1`
                     count = state["step"].array
-                    count.fill(count.item() + 1)
+                    if type(count) is not np.ndarray:
+                        count = _count_there(state, group)
+                    else:
+                        # two thirds of the time of `+= 1`
+                        count.fill(count.item() + 1)
                     step = count.item()
                 elif param in new:
                     step = 1
@@ -128,19 +153,96 @@ class ElementwiseOptimizer(Optimizer):
             given = {**settings, **self.numbers(settings, step)}
             self._change(rows, {name: given[name] for name in self._numbers})
 
-    def _update_groups(self, given: list[list[Tensor]]) -> None:
-        if "_tables" not in vars(self):
-            self._tables = multi_tensor.Tables()
-        self._tables.begin()
-        super()._update_groups(given)
+    def _update_there(self, kernel: Kernel, params: list[Tensor], group: Group) -> list[Tensor]:
+        """Change parameters by numbers that their devices compute; returns those on the CPU or without a kernel."""
+        there = [param for param in params if param.is_cuda]
+        if not there:
+            return params
+        names = self.state_names(group)
+        if not self._captured:
+            self._make_state(there, group, names)
+            for param in there if "step" in names else ():
+                if type(self.state[param]["step"].array) is np.ndarray:
+                    _move_count(self.state[param], device_of(param.array))
+        rows, steps = self.rows(there, names)
+        given = given_of(group, self.ranges, write=capture_of_this_thread() is None)
+        flags = [group[name] if self.ranges.get(name) is flag else 0.0 for name in self._numbers]
+        for param in there:
+            version_of(param)[0] += 1
+        # a graph has tables of its own: what they hold lives as long as it, and is written when it is launched
+        tables = multi_tensor.Tables() if self._captured else self._tables
+        found = 0 if self._found is None else self._found.data.ptr
+        left = tables.step_there(kernel, self._numbers_kernel, rows, steps, given, flags, found)
+        if self._captured:
+            refresh(self, group, tables)
+        others = set(map(id, left))
+        rest = [param for param in params if not param.is_cuda]
+        return rest + [param for param, row in zip(there, rows, strict=True) if id(row) in others]
 
-    def _make_state(self, params: list[Tensor], names: tuple[str, ...]) -> dict[Tensor, dict[str, Tensor]]:
+    def rows(self, params: list[Tensor], names: tuple[str, ...]) -> tuple[list[list[Array]], list[Array | None]]:
+        """Return gradient, parameter and state of each, and each count of steps."""
+        slots, counted = [name for name in names if name != "step"], "step" in names
+        rows: list[list[Array]] = []
+        steps: list[Array | None] = []
+        for param in params:
+            state = self.state[param] if names else {}
+            rows.append([param.stored_grad.array, param.array, *(state[name].array for name in slots)])
+            steps.append(state["step"].array if counted else None)
+        return rows, steps
+
+    def _update_groups(self, given: list[list[Tensor]]) -> None:
+        attributes = vars(self)
+        if "_tables" not in attributes:
+            self._tables = multi_tensor.Tables()
+        if gpu.is_capturing():
+            check_capture(self, given)
+            attributes["_captured"] = True
+        else:
+            self._tables.begin()
+        try:
+            super()._update_groups(given)
+        finally:
+            attributes.pop("_captured", None)
+
+    def skips_on_device(self, device: int) -> bool:
+        """Return whether a step can leave all as it is where a flag on a device says so, unknown to the host."""
+        kind = type(self)
+        if kind.step is not Optimizer.step or kind.update is not ElementwiseOptimizer.update or not self.step_kernel:
+            return False
+        for group in self.param_groups:
+            names = self.state_names(group)
+            counted = "step" in names
+            if counted and not group["capturable"]:
+                return False
+            # state that a first step fills in another way must not be made by one that does not take place
+            settings = {**group, "lr": 0.0}
+            apart = names and not counted and self.numbers(settings, 1) != self.numbers(settings, math.inf)
+            for param in group["params"]:
+                if grad_of(param) is None:
+                    continue
+                elsewhere = not param.is_cuda or gpu.device_index(param.array) != device
+                if elsewhere or (apart and not self.state.get(param)):
+                    return False
+        return True
+
+    def step_unless(self, found: Array, **kwargs: Any) -> Any:
+        """Return what `step` returns, which changes nothing where a flag, a float32 number on the device, is not 0."""
+        attributes = vars(self)
+        attributes["_found"] = found
+        try:
+            return self.step(**kwargs)
+        finally:
+            attributes.pop("_found", None)
+
+    def _make_state(
+        self, params: list[Tensor], group: Group, names: tuple[str, ...]
+    ) -> dict[Tensor, dict[str, Tensor]]:
         """Return the state, by name, that parameters lacked and now have.
 
         What a setting asks for may be missing at any step, since settings change; the rest at the first one only.
         """
         made: dict[Tensor, dict[str, Tensor]] = {}
-        wanted = frozenset(names)
+        wanted, there = frozenset(names), bool(group.get("capturable"))
         for param in params if names else ():
             state = self.state.get(param, {})
             if state.keys() >= wanted:
@@ -149,7 +251,7 @@ class ElementwiseOptimizer(Optimizer):
             if state and not all(map(self.slots.get, missing)):
                 raise KeyError(f"the state of a parameter of shape {param.shape} has {list(state)} and lacks {missing}")
             if missing:
-                made[param] = {name: _zeros(name, param) for name in missing}
+                made[param] = {name: _zeros(name, param, there=there) for name in missing}
         # all of it before any is kept, so that a device without room for it leaves the state as it was
         for param, state in made.items():
             self.state[param].update(state)
@@ -159,8 +261,12 @@ class ElementwiseOptimizer(Optimizer):
         """Change rows of gradient, parameter and state in place."""
         on_cuda = [row for row in rows if type(row[0]) is not np.ndarray]
         if on_cuda:
+            found = self._found
             rows = [row for row in rows if type(row[0]) is np.ndarray]
-            rows += self._tables.step(self._step_kernel, on_cuda, *numbers.values())
+            at = 0 if found is None else found.data.ptr
+            left = self._tables.step(self.step_kernel, on_cuda, *numbers.values(), found=at)
+            if left and (found is None or not found.item()):
+                rows += left
         for row in rows:
             update_in_blocks(self.formula, row, numbers)
 
@@ -170,13 +276,32 @@ def _frozen(value: object) -> Any:
     return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
 
-def _zeros(name: str, param: Tensor) -> Tensor:
+def _zeros(name: str, param: Tensor, *, there: bool) -> Tensor:
     """Return new state of a parameter: a number under "step", and otherwise like the parameter."""
+    array, shape, dtype = param.array, param.array.shape, param.array.dtype
     if name == "step":
-        # on the CPU whatever the parameter's device: reading it back from there would wait for the device
-        return wrap(np.zeros((), np.float32))
-    array = param.array
+        shape, dtype = (), np.dtype(np.float32)
+        # on the CPU unless it is wanted there: reading it back from a device would wait for it
+        if not there:
+            return wrap(np.zeros(shape, dtype))
     if not param.is_cuda:
-        return wrap(np.zeros(array.shape, array.dtype))
+        return wrap(np.zeros(shape, dtype))
     with gpu.use_device(gpu.device_index(array)):
-        return wrap(namespace(array).zeros(array.shape, array.dtype))
+        return wrap(namespace(array).zeros(shape, dtype))
+
+
+def _move_count(state: dict[str, Tensor], device: Device) -> Array:
+    """Return a parameter's count of steps, moved to a device."""
+    state["step"] = wrap(to_device(state["step"].array, device))
+    return state["step"].array
+
+
+def _count_there(state: dict[str, Tensor], group: Group) -> Array:
+    """Return a count of steps that is on a device, one higher; it moves to the CPU unless it is wanted there."""
+    count = state["step"].array if group["capturable"] else _move_count(state, CPU)
+    if type(count) is np.ndarray:
+        count += 1
+    else:
+        with gpu.use_device(gpu.device_index(count)):
+            count.fill(count.item() + 1)
+    return count

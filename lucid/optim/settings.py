@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase
+from lucid.backend import gpu
+from lucid.cuda.steps.numbers import Given
 from lucid.errors import ArgumentError, NotDifferentiableError, SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from lucid.backend.arrays import Array
     from lucid.optim.optimizer import Group
 
 # how messages call a setting, as PyTorch's do
@@ -71,6 +74,21 @@ def rate_of(group: Group) -> float:
     """Return the learning rate of a group as a number; one that a tensor holds is read from its device."""
     lr = group["lr"]
     return float(lr.array.item() if isinstance(lr, TensorBase) else lr)
+
+
+def given_of(group: Group, names: Iterable[str], *, write: bool) -> Given:
+    """Return settings as numbers: pairs as two, flags as 0 or 1; a learning rate on a device is not read."""
+    values: list[float] = []
+    there: list[tuple[int, Array]] = []
+    for name in names:
+        value = group[name]
+        if isinstance(value, TensorBase) and gpu.is_gpu_array(value.array):
+            there.append((len(values), value.array))
+            values.append(0.0)
+        else:
+            pair = cast("tuple[Any, ...]", value if isinstance(value, tuple | list) else (value,))
+            values += [float(each) for each in pair]
+    return Given(values, there, write)
 
 
 def check_implementation(given: Mapping[str, Any]) -> None:

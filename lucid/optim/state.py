@@ -95,7 +95,8 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
     slots: dict[Any, _Slot] = {}
     for number, (own, saved) in enumerate(zip(optimizer.param_groups, saved_groups, strict=True)):
         where = f"parameter group {number}"
-        missing = sorted({"params", *optimizer.defaults}.difference(saved))
+        # dicts that were saved before there was this setting lack it
+        missing = sorted({"params", *optimizer.defaults}.difference(saved, {"capturable"}))
         if missing:
             raise StateDictError(
                 f"load_state_dict: {where} lacks {missing}: expected the state of {type(optimizer).__name__}, got the "
@@ -108,6 +109,8 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
             )
         group = copy.deepcopy({key: value for key, value in saved.items() if key != "params"})
         group["params"] = own["params"]
+        if "capturable" in optimizer.defaults:
+            group.setdefault("capturable", own["capturable"])
         if "param_names" in own:
             group.setdefault("param_names", own["param_names"])
         try:
@@ -158,10 +161,10 @@ def _entries(entries: Any, names: tuple[str, ...] | None, slot: _Slot) -> dict[s
 def _value(value: Any, slot: _Slot, name: str, *, as_step: bool) -> Any:
     """Return one entry of a parameter's state: a tensor beside the parameter, or a copy of something else.
 
-    A count of steps, where the optimizer has one, becomes a tensor of float32 on the CPU.
+    A count of steps, where the optimizer has one, becomes a tensor of float32, on the CPU unless it is capturable.
     """
     if as_step and isinstance(value, int | float):
-        return wrap(np.array(value, np.float32))
+        value = np.array(value, np.float32)
     if isinstance(value, TensorBase):
         array = value.array
     elif hasattr(value, "__array__") or hasattr(value, "__cuda_array_interface__"):
@@ -171,6 +174,8 @@ def _value(value: Any, slot: _Slot, name: str, *, as_step: bool) -> Any:
     dtype, device = dtype_of(array), CPU
     if as_step:
         dtype = float32
+        if slot.group.get("capturable"):
+            device = device_of(slot.param.array)
     elif name != "step":
         device = device_of(slot.param.array)
         if dtype.is_floating_point or dtype.is_complex:

@@ -20,11 +20,13 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.source.signature import constant
+from lucid.cuda.steps.numbers import NumbersKernel, RowNumbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from lucid.backend.arrays import Array
+    from lucid.cuda.steps.numbers import Given
 
 Row: TypeAlias = list[Any]
 
@@ -63,27 +65,34 @@ def _kind_of(dtype: np.dtype[Any]) -> tuple[str | None, int]:
     return name if name in FLOATS else None, real.itemsize
 
 
-def _sorted_out(rows: Iterable[Row]) -> tuple[dict[tuple[int, str], list[Row]], list[Row]]:
-    """Return the rows that kernels can take, by device and C name of their dtype, and the others.
+def _name_of(dtype: np.dtype[Any]) -> str:
+    """Return the C name of the dtype of rows that kernels can take."""
+    return _kind_of(dtype)[0] or ""
+
+
+def _sorted_out(
+    rows: Iterable[Row], *, empty: bool = False
+) -> tuple[dict[tuple[int, np.dtype[Any]], list[Row]], list[Row]]:
+    """Return the rows that kernels can take, by device and dtype, and the others; without elements only if `empty`.
 
     The first of several arrays is only read, and so made contiguous where it is strided.
     """
-    groups: dict[tuple[int, str], list[Row]] = {}
+    groups: dict[tuple[int, np.dtype[Any]], list[Row]] = {}
     others: list[Row] = []
     seen: set[int] = set()
     for row in rows:
         last = row[-1]
-        if not last.size:
+        if not (last.size or empty):
             continue
         dtype, shape, memory = last.dtype, last.shape, last.data
         name, _ = _kind_of(dtype)
         address = memory.ptr
         # its own attribute takes a tenth of the time of `flags.c_contiguous`
-        fits = name is not None and address not in seen and last._c_contiguous  # noqa: SLF001
+        fits = name is not None and (address not in seen or not last.size) and last._c_contiguous  # noqa: SLF001
         for array in row[:-1] if fits else ():
             if array.dtype != dtype or array.shape != shape or not (array._c_contiguous or array is row[0]):  # noqa: SLF001
                 fits = False
-        if name is None or not fits:
+        if not fits:
             others.append(row)
             continue
         seen.add(address)
@@ -91,7 +100,7 @@ def _sorted_out(rows: Iterable[Row]) -> tuple[dict[tuple[int, str], list[Row]], 
         if not row[0]._c_contiguous:  # noqa: SLF001
             with gpu.use_device(device):
                 row = [gpu.cupy().ascontiguousarray(row[0]), *row[1:]]  # noqa: PLW2901
-        groups.setdefault((device, name), []).append(row)
+        groups.setdefault((device, dtype), []).append(row)
     return groups, others
 
 
@@ -121,8 +130,9 @@ def _tables(rows: list[Row]) -> list[tuple[int, int, tuple[int, ...]]]:
 def _change(kernel: Kernel, rows: Iterable[Row], *settings: Any, arguments: tuple[str, ...] = ()) -> list[Row]:
     """Launch a kernel over rows; returns those that it cannot take."""
     groups, others = _sorted_out(rows)
-    for (device, name), group in groups.items():
+    for (device, dtype), group in groups.items():
         with gpu.use_device(device):
+            name = _name_of(dtype)
             launch = kernel[name, *arguments] if arguments else kernel[name]
             for grid, block, values in _tables(group):
                 launch(grid, block, *values, *settings)
@@ -137,6 +147,11 @@ def step_kernel(name: str, depths: Iterable[int]) -> Kernel:
     return Kernel(name, f"lucid::{name}", _instances(*map(str, depths)))
 
 
+def numbers_kernel(name: str, count: int) -> NumbersKernel:
+    """Declare ``lucid::name_numbers`` of ``name.cu``, which computes so many numbers of each row."""
+    return NumbersKernel(Kernel(name, f"lucid::{name}_numbers", [()]), count)
+
+
 class Table(NamedTuple):
     """The launches that change rows of one device and dtype, whose arrays stay the same but for the first.
 
@@ -147,7 +162,12 @@ class Table(NamedTuple):
     shapes : list of tuple of int
         Of the rows.
     launches : list of (callable, int, int)
-        What is called with the addresses of the first arrays of some rows, and the settings; from which row to which.
+        What is called with the addresses of the first arrays of some rows, that of a flag if there is one, and the
+        settings; from which row to which.
+    flagged : bool
+        Whether nothing is to change where a flag on the device is set.
+    numbers : RowNumbers or None
+        Where the numbers of the rows lie on the device; None where they are among the settings.
     """
 
     kept: list[Any]
@@ -155,8 +175,14 @@ class Table(NamedTuple):
     dtype: Any
     device: int
     launches: list[tuple[Callable[..., None], int, int]]
+    flagged: bool
+    numbers: RowNumbers | None
 
-    def change(self, rows: list[Row], settings: Sequence[float]) -> bool:
+    def counts(self, steps: list[Array | None]) -> bool:
+        """Return whether the numbers of the rows are computed on the device, from these counts of steps."""
+        return self.numbers is not None and self.numbers.fits(steps)
+
+    def change(self, rows: list[Row], settings: Sequence[float], found: int = 0, given: Given | None = None) -> bool:
         """Change these rows, if they are those of the table and their first arrays are fit to be read."""
         kept = self.kept
         if not all(map(operator.is_, [array for row in rows for array in row[1:]], kept)) or len(rows) * (
@@ -175,9 +201,12 @@ class Table(NamedTuple):
             ):
                 return False
             addresses.append(memory.ptr)
+        flags = [found] if self.flagged else []
         with gpu.use_device(device):
+            if self.numbers is not None and given is not None:
+                self.numbers.compute(given, found)
             for launch, start, stop in self.launches:
-                launch(addresses[start:stop], *settings)
+                launch(addresses[start:stop] + flags, *settings)
         return True
 
 
@@ -195,41 +224,113 @@ class Tables:
         """Begin a step; what it does not use is forgotten at the next one."""
         self._before, self._now = self._now, {}
 
-    def step(self, kernel: Kernel | None, rows: list[Row], *settings: float) -> list[Row]:
-        """Change rows of gradient, parameter and state; returns the rows that have no kernel."""
+    def step(self, kernel: Kernel | None, rows: list[Row], *settings: float, found: int = 0) -> list[Row]:
+        """Change rows of gradient, parameter and state; returns the rows that have no kernel.
+
+        Nothing changes where a float32 flag on their device, at the address `found`, is not 0.
+        """
         if kernel is None:
             return rows
-        key, arguments = id(rows[0][1]), (str(len(rows[0])),)
+        key, depth = id(rows[0][1]), str(len(rows[0]))
         table = self._before.get(key)
-        if table is None or not table.change(rows, settings):
-            table = _table(kernel, rows, settings, arguments)
-            if table is None or not table.change(rows, settings):
-                return _change(kernel, rows, *settings, arguments=arguments)
+        # of numbers on the device the table is `step_there`'s
+        if table is None or table.numbers or table.flagged != bool(found) or not table.change(rows, settings, found):
+            table = _table(kernel, rows, settings, flagged=bool(found))
+            if table is None or not table.change(rows, settings, found):
+                return _change(kernel, rows, found, 0, *settings, arguments=(depth,))
         self._now[key] = table
         return []
+
+    def step_there(
+        self,
+        kernel: Kernel,
+        made_by: NumbersKernel,
+        rows: list[Row],
+        steps: list[Array | None],
+        given: Given,
+        settings: Sequence[float],
+        found: int,
+    ) -> list[Row]:
+        """Change rows as `step` does, by numbers that are computed on the device; returns those that have no kernel.
+
+        Parameters
+        ----------
+        kernel, made_by : Kernel, NumbersKernel
+            What changes rows, and what computes their numbers.
+        rows : list of list of Array
+            Gradient, parameter and state.
+        steps : list of Array or None
+            Of each row the number of steps that were made so far, which becomes one more.
+        given : Given
+            The settings that numbers are computed from.
+        settings : sequence of float
+            What the kernel takes by value: of the numbers on the device anything.
+        found : int
+            Address of a flag, or 0.
+        """
+        table = self._before.get(key := id(rows[0][1]))
+        if table is not None and table.counts(steps) and table.change(rows, settings, found, given):
+            self._now[key] = table
+            return []
+        step_of = {id(row[1]): step for row, step in zip(rows, steps, strict=True)}
+        groups, others = _sorted_out(rows, empty=True)
+        for (device, _), group in groups.items():
+            counts, key = [step_of[id(row[1])] for row in group], id(group[0][1])
+            table = self._before.get(key)
+            if table is None or not table.counts(counts) or not table.change(group, settings, found, given):
+                with gpu.use_device(device):
+                    numbers = RowNumbers(made_by, counts, len(given.values))
+                    table = _table_of(kernel, group, settings, flagged=True, numbers=numbers)
+                table.change(group, settings, found, given)
+            self._now[key] = table
+        return others
+
+    def write(self, values: Sequence[float]) -> None:
+        """Write settings to every device where numbers are computed from them, if they have changed."""
+        for table in self._now.values():
+            if table.numbers is not None:
+                table.numbers.write(values)
 
     def __reduce__(self) -> tuple[type[Tables], tuple[()]]:
         return Tables, ()
 
 
-def _table(kernel: Kernel, rows: list[Row], settings: Sequence[float], arguments: tuple[str, ...]) -> Table | None:
+def unfit_for_kernels(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that kernels cannot take."""
+    return _sorted_out(rows, empty=True)[1]
+
+
+def _table(kernel: Kernel, rows: list[Row], settings: Sequence[float], *, flagged: bool) -> Table | None:
     """Return the table of rows, None if they need more than one."""
     groups, others = _sorted_out(rows)
     if others or len(groups) != 1:
         return None
-    ((device, name), group) = next(iter(groups.items()))
-    if len(group) != len(rows):
-        return None
-    launcher = kernel[name, *arguments]
+    (group,) = groups.values()
+    return None if len(group) != len(rows) else _table_of(kernel, rows, settings, flagged=flagged, numbers=None)
+
+
+def _table_of(
+    kernel: Kernel, rows: list[Row], settings: Sequence[float], *, flagged: bool, numbers: RowNumbers | None
+) -> Table:
+    """Return the table of rows of one device and dtype."""
+    first = rows[0][0]
+    launcher = kernel[_name_of(first.dtype), str(len(rows[0]))]
     launches: list[tuple[Callable[..., None], int, int]] = []
     start = 0
-    for grid, block, values in _tables(group):
+    for grid, block, values in _tables(rows):
         count = values[-2]
-        slots = [(number, number, 0) for number in range(count)]
-        launches.append((launcher.bound(grid, block, (*values, *settings), slots, len(settings)), start, start + count))
         start += count
+        if not grid:
+            continue
+        slots = [(number, number, 0) for number in range(count)]
+        if flagged:
+            slots.append((len(values), count, 0))
+        beside = (0, 0 if numbers is None else numbers.address(start - count))
+        bound = launcher.bound(grid, block, (*values, *beside, *settings), slots, len(settings))
+        launches.append((bound, start - count, start))
     kept = [array for row in rows for array in row[1:]]
-    return Table(kept, [row[0].shape for row in rows], rows[0][0].dtype, device, launches)
+    shapes = [row[0].shape for row in rows]
+    return Table(kept, shapes, first.dtype, first.data.device_id, launches, flagged, numbers)
 
 
 # ---- gradients ----

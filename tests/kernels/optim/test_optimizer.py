@@ -152,13 +152,13 @@ def test_parameters_that_join_later(rng, setting):
 
 @every_setting
 def test_dtypes_side_by_side(rng, setting):
-    """One group may hold parameters of several dtypes."""
+    """One group may hold parameters of several dtypes, complex ones beside real ones of the same parts."""
     name, options = SETTINGS[setting]
     results = []
     values = [rng.standard_normal(40) for _ in range(6)]
     grads = [rng.standard_normal(40) for _ in range(6)]
     for device in ("cpu", "cuda"):
-        dtypes = [lucid.float32, lucid.float64, lucid.float16] * 2
+        dtypes = [lucid.float32, lucid.float64, lucid.float16, lucid.float32, lucid.complex64, lucid.float16]
         params = [lucid.tensor(v, dtype=d, device=device).requires_grad_() for v, d in zip(values, dtypes, strict=True)]
         for param, grad in zip(params, grads, strict=True):
             param.grad = lucid.tensor(grad, dtype=param.dtype, device=device)

@@ -1,0 +1,111 @@
+"""What the steps of optimizers take beside arrays, in device memory: a graph reads there what its launches change."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.backend.arrays import to_device
+from lucid.backend.device import device_of
+from lucid.cuda.launch.kernels import Kernel
+from lucid.cuda.source.signature import constant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.backend.arrays import Array
+
+__all__ = ["Given", "NumbersKernel", "RowNumbers"]
+
+_THREADS = 128
+
+_write_settings = Kernel("numbers", "lucid::write_settings", [()])
+
+
+class NumbersKernel(NamedTuple):
+    """The kernel ``lucid::NAME_numbers`` of an optimizer, and how many numbers of each row it makes."""
+
+    kernel: Kernel
+    made: int
+
+
+class Given(NamedTuple):
+    """The settings of a group as numbers, and which of them lie on a device instead.
+
+    Attributes
+    ----------
+    values : list of float
+        In the order in which the optimizer declares its settings; 0 for one that lies on a device.
+    there : list of (int, Array)
+        Positions and arrays of one element.
+    write : bool
+        Whether values that have changed are written when numbers are computed; otherwise `RowNumbers.write` is called
+        before.
+    """
+
+    values: list[float]
+    there: list[tuple[int, Array]]
+    write: bool
+
+
+class RowNumbers:
+    """The numbers of some rows, computed on the current device from the settings of a group and each row's own step.
+
+    Parameters
+    ----------
+    made_by : NumbersKernel
+        What computes them.
+    steps : list of Array or None
+        The count of each row, a float32 number on the device; None where nothing is counted.
+    size : int
+        How many settings there are.
+    """
+
+    def __init__(self, made_by: NumbersKernel, steps: list[Array | None], size: int) -> None:
+        module = gpu.cupy()
+        self._device = gpu.current_device()
+        self._steps = steps
+        self._settings = module.empty(size, np.float64)
+        self._numbers = module.empty((len(steps), made_by.made), np.float64)
+        self._written: list[float] | None = None
+        self._launches: list[Callable[..., None]] = []
+        most = constant("numbers.cuh", "MOST_COUNTED")
+        for start in range(0, len(steps), most):
+            here = steps[start : start + most]
+            addresses = [0 if step is None else step.data.ptr for step in here]
+            addresses += [0] * (most - len(here))
+            values = (*addresses, len(here), 0, self._settings.data.ptr, self.address(start))
+            # the flag is another array each time
+            slots = [(most + 1, 0, 0)]
+            grid = -(-len(here) // _THREADS)
+            self._launches.append(made_by.kernel[()].bound(grid, _THREADS, values, slots))
+
+    def address(self, row: int) -> int:
+        """Return where the numbers of a row lie."""
+        return self._numbers.data.ptr + row * self._numbers.strides[0]
+
+    def fits(self, steps: list[Array | None]) -> bool:
+        """Return whether these are the counts that the launches know."""
+        return len(steps) == len(self._steps) and all(map(operator.is_, steps, self._steps))
+
+    def write(self, values: Sequence[float]) -> None:
+        """Write the settings to the device, if they are others than those that were written last."""
+        if values == self._written:
+            return
+        padding = [0.0] * (constant("numbers.cu", "MOST_SETTINGS") - len(values))
+        with gpu.use_device(self._device):
+            _write_settings[()](1, 32, *values, *padding, len(values), self._settings.data.ptr)
+        self._written = list(values)
+
+    def compute(self, given: Given, found: int) -> None:
+        """Count a step of each row, unless the flag at the address `found` is set, and compute the numbers of it."""
+        if given.write:
+            self.write(given.values)
+        for position, array in given.there:
+            near = array if gpu.device_index(array) == self._device else to_device(array, device_of(self._settings))
+            self._settings[position : position + 1] = near.reshape(1)
+        for launch in self._launches:
+            launch([found])

@@ -1,0 +1,87 @@
+"""Steps in a capture: what cannot be recorded is refused, and what settings say is written before each replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.cuda.graphs.capture import capture_of_this_thread
+from lucid.cuda.launch.multi_tensor import unfit_for_kernels
+from lucid.errors import SettingError
+from lucid.optim.settings import flag, given_of
+
+if TYPE_CHECKING:
+    from lucid.cuda.launch.multi_tensor import Tables
+    from lucid.optim.elementwise import ElementwiseOptimizer
+    from lucid.optim.optimizer import Group
+    from lucid.tensor import Tensor
+
+
+def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) -> None:
+    """Raise unless a step of these parameters, some of each group, can be recorded by a CUDA graph.
+
+    Raises
+    ------
+    SettingError
+        If one cannot; the message says what to do. Nothing is changed then.
+    """
+    what = f"{type(optimizer).__name__}.step() in a capture of a CUDA graph"
+    for number, (params, group) in enumerate(zip(given, optimizer.param_groups, strict=True)):
+        names = optimizer.state_names(group)
+        if params and "step" in names and not group["capturable"]:
+            raise SettingError(
+                f"{what}: parameter group {number} has capturable=False, so that its steps are counted on the host, "
+                "once for all replays: make the optimizer with capturable=True"
+            )
+        for param in params:
+            if not param.is_cuda:
+                raise SettingError(
+                    f"{what}: a parameter of shape {tuple(param.shape)} is on the CPU, where nothing is recorded: "
+                    "move it to the CUDA device, or step its optimizer outside of the capture"
+                )
+            state: dict[str, Any] = optimizer.state.get(param, {})
+            if not state.keys() >= set(names) or ("step" in names and type(state["step"].array) is np.ndarray):
+                raise SettingError(
+                    f"{what}: a parameter of shape {tuple(param.shape)} has no {[*names]} on its device yet, and each "
+                    "replay would begin with new state: take a step before the capture"
+                )
+        rows, _ = optimizer.rows(params, names)
+        if rows and (optimizer.step_kernel is None or unfit_for_kernels(rows)):
+            raise SettingError(
+                f"{what}: parameter group {number} has parameters that no kernel changes: expected floating or complex "
+                "ones that are contiguous, each in the group once, and an optimizer with a kernel"
+            )
+
+
+def refresh(optimizer: ElementwiseOptimizer, group: Group, tables: Tables) -> None:
+    """Have the capture of this thread write the settings of a group before each replay, where they have changed.
+
+    A capture that CuPy began itself is told nothing: settings are recorded as they are.
+    """
+    capture = capture_of_this_thread()
+    if capture is None:
+        vars(optimizer).setdefault("_recorded", []).append(tables)
+        return
+    state, form = optimizer.state, _form(optimizer, group)
+
+    def write() -> None:
+        if optimizer.state is not state or _form(optimizer, group) != form:
+            raise SettingError(
+                f"replay of a step of {type(optimizer).__name__}: the graph was captured with {form[0]} and the state "
+                f"of then; now it is {_form(optimizer, group)[0]}"
+                f"{'' if optimizer.state is state else ', with another state'}: capture anew after load_state_dict(), "
+                "after a change of such settings and after one of the tensor that holds the learning rate; that "
+                "tensor's value may be changed in place"
+            )
+        tables.write(given_of(group, optimizer.ranges, write=False).values)
+
+    capture.kept += [tables, given_of(group, optimizer.ranges, write=False).there]
+    capture.before.append(write)
+
+
+def _form(optimizer: ElementwiseOptimizer, group: Group) -> tuple[dict[str, Any], list[tuple[int, int]]]:
+    """Return what of a group is part of a graph: flags, which state there is, and where tensors of settings lie."""
+    flags = {name: group[name] for name, check in optimizer.ranges.items() if check is flag}
+    there = [(position, array.data.ptr) for position, array in given_of(group, optimizer.ranges, write=False).there]
+    return {**flags, "state": optimizer.state_names(group)}, there

@@ -1,0 +1,404 @@
+"""Steps of optimizers in CUDA graphs: a replay does what a step does, with the settings of then."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import optim
+from lucid.backend import gpu
+from tests.captures import Recorded
+from tests.optimizers import SETTINGS
+
+pytestmark = pytest.mark.gpu
+
+STEPS = 6
+SHAPES = ((5,), (300,), (), (0,), (3, 4))
+every_setting = pytest.mark.parametrize(("name", "settings"), SETTINGS.values(), ids=SETTINGS)
+
+
+def made(name, params, **settings):
+    """Return an optimizer that can be captured."""
+    counts = {} if name == "SGD" else {"capturable": True}
+    return getattr(optim, name)(params, **{**counts, **settings})
+
+
+class Training:
+    """Parameters on the device, and gradients that are given; `step` is called by those who take or record one."""
+
+    def __init__(self, rng, name="AdamW", dtype="float32", shapes=SHAPES, steps=STEPS, **settings):
+        self.dtype = getattr(lucid, dtype)
+        self.params = [
+            lucid.tensor(rng.standard_normal(shape), dtype=self.dtype, device="cuda").requires_grad_()
+            for shape in shapes
+        ]
+        self.grads = [[rng.standard_normal(shape) for shape in shapes] for _ in range(steps)]
+        self.optimizer = made(name, self.params, **{"lr": 0.1, **settings})
+        for param in self.params:
+            param.grad = lucid.zeros(param.shape, dtype=self.dtype, device="cuda")
+
+    def give(self, number):
+        """Put the gradients of a step where a graph reads them."""
+        for param, grad in zip(self.params, self.grads[number], strict=True):
+            param.grad.copy_(lucid.tensor(grad, dtype=self.dtype))
+
+    def run(self, *, replayed, change=lambda group, number: None):
+        """Take all steps, those behind the first by a graph if so; returns parameters and state."""
+        self.give(0)
+        self.optimizer.step()
+        step = Recorded(self.optimizer.step) if replayed else self.optimizer.step
+        for number in range(1, len(self.grads)):
+            self.give(number)
+            change(self.optimizer.param_groups[0], number)
+            step()
+        return self.values()
+
+    def values(self):
+        """Return the bytes of parameters and state."""
+        entries = self.optimizer.state_dict()["state"]
+        state = [entries[number][name] for number in sorted(entries) for name in sorted(entries[number])]
+        return [tensor.detach().cpu().numpy().tobytes() for tensor in [*self.params, *state]]
+
+
+def trained(rng_seed, *, replayed, change=lambda group, number: None, **given):
+    """Return what is left of a training with the random numbers of a seed."""
+    return Training(np.random.default_rng(rng_seed), **given).run(replayed=replayed, change=change)
+
+
+@every_setting
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64"])
+def test_replays_are_steps_bit_by_bit(rng, name, settings, dtype):
+    """Parameters, state and counts are the same bits in a graph, in eager steps, and where the host counts."""
+    seed = int(rng.integers(1 << 30))
+    given = {"name": name, "dtype": dtype, **settings}
+    replayed = trained(seed, replayed=True, **given)
+    assert replayed == trained(seed, replayed=False, **given)
+    if name != "SGD":
+        given["capturable"] = False
+    if gpu.is_simulated():
+        # the device's powers are the host's there
+        assert replayed == trained(seed, replayed=False, **given)
+
+
+def schedule(group, number):
+    """Change every number of a group, some steps none."""
+    if number % 2:
+        group["lr"] = 0.2 / number
+        group["weight_decay"] = 0.01 * number
+        for name, value in (("momentum", 0.9 - 0.1 * number), ("betas", (0.9, 0.9 + 0.01 * number)), ("eps", 1e-6)):
+            if name in group:
+                group[name] = value
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_settings_take_effect_at_the_next_replay(rng, name):
+    """Learning rate and other numbers that are set between replays are those of eager steps, bit by bit."""
+    seed = int(rng.integers(1 << 30))
+    given = {"momentum": 0.9} if name == "SGD" else {}
+    replayed = trained(seed, replayed=True, change=schedule, name=name, **given)
+    assert replayed == trained(seed, replayed=False, change=schedule, name=name, **given)
+    assert replayed != trained(seed, replayed=False, name=name, **given)
+
+
+def test_settings_are_written_only_where_they_changed(rng):
+    """A replay whose settings are those of the last one launches nothing before the graph."""
+    if not gpu.is_simulated():
+        pytest.skip("counts launches of the simulated device")
+    from lucid.cuda.simulator.counting import counters
+
+    training = Training(rng)
+    training.give(0)
+    training.optimizer.step()
+    step = Recorded(training.optimizer.step)
+    launches = []
+    for rate in (0.1, 0.1, 0.2, 0.2):
+        training.optimizer.param_groups[0]["lr"] = rate
+        counters.reset()
+        with step.waiting():
+            for function in step.capture.before:
+                function()
+        launches.append(counters.launches)
+    assert launches == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("name", ["SGD", "AdamW"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_learning_rate_on_the_device(rng, name, dtype):
+    """It is read there at each replay; what `fill_` puts into it counts."""
+    seed = int(rng.integers(1 << 30))
+    results = []
+    for kind in ("replayed", "eager", "number"):
+        rate = lucid.tensor(0.125, dtype=getattr(lucid, dtype), device="cuda")
+
+        def change(group, number, kind=kind, rate=rate):
+            rate.fill_(0.125 * number)
+            if kind == "number":
+                group["lr"] = 0.125 * number
+
+        lr = 0.125 if kind == "number" else rate
+        results.append(trained(seed, replayed=kind == "replayed", change=change, name=name, lr=lr))
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("replayed", [False, True])
+def test_nothing_waits_for_the_device(rng, replayed):
+    """Steps with counts and learning rate on the device read nothing back and copy nothing to it."""
+    if not gpu.is_simulated():
+        pytest.skip("counts what the simulated device is asked")
+    from lucid.cuda.simulator.counting import counters
+
+    training = Training(rng, lr=lucid.tensor(0.1, device="cuda"))
+    training.give(0)
+    training.optimizer.step()
+    counters.reset()
+    if replayed:
+        Recorded(training.optimizer.step)
+        assert (counters.to_host, counters.to_device) == (0, 0)
+        return
+    for _ in range(3):
+        training.optimizer.step()
+    assert (counters.synchronisations, counters.to_host, counters.to_device) == (0, 0, 0)
+
+
+def test_two_launches_take_an_eager_step(rng):
+    """One counts and computes numbers, one changes parameters: of all of a dtype, and no more once settings stay."""
+    if not gpu.is_simulated():
+        pytest.skip("counts launches of the simulated device")
+    from lucid.cuda.simulator.counting import counters
+
+    training = Training(rng)
+    for _ in range(2):
+        training.optimizer.step()
+    counters.reset()
+    training.optimizer.step()
+    assert counters.launches == 2
+
+
+def refused(optimizer, params, *words, told=True):
+    """Fail unless a step in a capture raises with these words and changes nothing."""
+    before = copy.deepcopy(optimizer.state_dict()["state"])
+    versions = [param._version for param in params]
+
+    def act():
+        with pytest.raises(RuntimeError) as caught:
+            optimizer.step()
+        assert all(word in str(caught.value) for word in words), caught.value
+
+    Recorded(act, told=told)
+    assert [param._version for param in params] == versions
+    after = optimizer.state_dict()["state"]
+    assert before.keys() == after.keys()
+    for number, state in before.items():
+        for name, value in state.items():
+            np.testing.assert_array_equal(after[number][name].cpu().numpy(), value.cpu().numpy())
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["lucid's", "cupy's"])
+@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+def test_counts_on_the_host_are_refused(rng, name, told):
+    """A capture of steps that the host counts would count one for all replays, whoever began it."""
+    training = Training(rng, name=name, capturable=False)
+    training.optimizer.step()
+    refused(training.optimizer, training.params, name, "capturable=True", told=told)
+
+
+@pytest.mark.parametrize(("name", "settings"), [("SGD", {"momentum": 0.9}), ("Adam", {})])
+def test_state_that_is_not_there_is_refused(rng, name, settings):
+    """State that a capture would make begins anew at each replay."""
+    training = Training(rng, name=name, **settings)
+    refused(training.optimizer, training.params, "take a step before the capture")
+
+
+def test_a_group_that_cannot_be_captured_keeps_the_others_still(rng):
+    """All groups are looked at before the first is changed."""
+    training = Training(rng, name="SGD")
+    late = lucid.ones(3, device="cuda", requires_grad=True)
+    late.grad = lucid.ones(3, device="cuda")
+    training.optimizer.add_param_group({"params": [late], "momentum": 0.5})
+    refused(training.optimizer, [*training.params, late], "momentum_buffer")
+
+
+def test_parameters_without_a_kernel_are_refused():
+    """Strided ones would be changed by what reads their numbers on the host; those on the CPU are not recorded."""
+    strided = lucid.ones(4, 3, device="cuda").T.detach().requires_grad_()
+    strided.grad = lucid.ones(3, 4, device="cuda")
+    host = lucid.ones(3, device="cpu", requires_grad=True)
+    host.grad = lucid.ones(3, device="cpu")
+    for param, words in ((strided, "contiguous"), (host, "on the CPU")):
+        optimizer = optim.AdamW([param], capturable=True)
+        optimizer.step()
+        refused(optimizer, [param], words)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("AdamW", {"amsgrad": True}),
+        ("AdamW", {"maximize": True}),
+        ("SGD", {"nesterov": True}),
+        ("SGD", {"momentum": 0}),
+    ],
+)
+def test_another_form_is_an_error_of_the_replay(rng, name, change):
+    """Settings that choose another kernel or other state cannot change in a graph, which says so."""
+    training = Training(rng, name=name, **({"momentum": 0.9} if name == "SGD" else {}))
+    training.optimizer.step()
+    step = Recorded(training.optimizer.step)
+    training.optimizer.param_groups[0].update(change)
+    with pytest.raises(RuntimeError, match="capture anew"):
+        step()
+
+
+def test_another_state_is_an_error_of_the_replay(rng):
+    """A graph would go on with the state that was there before a load."""
+    training = Training(rng)
+    training.optimizer.step()
+    step = Recorded(training.optimizer.step)
+    training.optimizer.load_state_dict(training.optimizer.state_dict())
+    with pytest.raises(RuntimeError, match=r"another state.*capture anew"):
+        step()
+
+
+def test_another_tensor_as_learning_rate_is_an_error_of_the_replay(rng):
+    """The graph reads the one that was there."""
+    training = Training(rng, lr=lucid.tensor(0.1, device="cuda"))
+    training.optimizer.step()
+    step = Recorded(training.optimizer.step)
+    training.optimizer.param_groups[0]["lr"] = lucid.tensor(0.1, device="cuda")
+    with pytest.raises(RuntimeError, match="changed in place"):
+        step()
+
+
+def test_a_capture_of_cupys_own_records_settings_as_they_are(rng):
+    """Nothing is called before its replays: numbers stay, steps are counted."""
+    training = Training(rng)
+    training.optimizer.step()
+    step = Recorded(training.optimizer.step, told=False)
+    training.optimizer.param_groups[0]["lr"] = 0.0
+    before = training.params[0].tolist()
+    training.give(1)
+    step()
+    assert training.params[0].tolist() != before
+    assert training.optimizer.state[training.params[0]]["step"].item() == 2
+
+
+def test_versions_stay_at_a_replay(rng):
+    """A graph changes values that autograd does not see it change."""
+    training = Training(rng)
+    training.optimizer.step()
+    step = Recorded(training.optimizer.step)
+    versions = [param._version for param in training.params]
+    step()
+    assert [param._version for param in training.params] == versions
+
+
+def test_many_parameters(rng):
+    """More than fit into one launch of either kernel, with counts of their own."""
+    seed = int(rng.integers(1 << 30))
+    given = {"shapes": [(2,)] * 501, "steps": 3}
+    assert trained(seed, replayed=True, **given) == trained(seed, replayed=False, **given, capturable=False)
+
+
+# ---- without a capture ----
+
+
+def test_counts_are_on_the_device(rng):
+    """With capturable=True they are float32 numbers there, of each parameter its own."""
+    training = Training(rng)
+    training.params[0].grad, kept = None, training.params[0].grad
+    training.optimizer.step()
+    training.params[0].grad = kept
+    training.optimizer.step()
+    counts = [training.optimizer.state[param]["step"] for param in training.params]
+    assert all(count.is_cuda and count.dtype is lucid.float32 and count.shape == () for count in counts)
+    assert [count.item() for count in counts] == [1.0, 2.0, 2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("saved", [True, False])
+@pytest.mark.parametrize("into", [True, False])
+def test_counts_move_to_where_the_loaded_setting_wants_them(rng, saved, into):
+    """As in PyTorch the loaded groups decide, whatever the optimizer was made with; training goes on."""
+    first, second = Training(rng, capturable=saved), Training(rng, capturable=into)
+    first.give(0)
+    first.optimizer.step()
+    second.optimizer.load_state_dict(pickle.loads(pickle.dumps(numpy_state(first.optimizer))))
+    for ours, theirs in zip(second.params, first.params, strict=True):
+        ours.data.copy_(theirs.data)
+    assert second.optimizer.param_groups[0]["capturable"] is saved
+    assert {second.optimizer.state[param]["step"].is_cuda for param in second.params} == {saved}
+    for training in (first, second):
+        training.grads = first.grads
+        training.give(1)
+        training.optimizer.step()
+    assert first.values() == second.values()
+
+
+def numpy_state(optimizer):
+    """Return a state dict with NumPy's arrays for tensors."""
+    saved = optimizer.state_dict()
+    state = {
+        number: {name: value.detach().cpu().numpy() for name, value in entry.items()}
+        for number, entry in saved["state"].items()
+    }
+    return {**saved, "state": state}
+
+
+def test_a_dict_without_the_setting_keeps_the_optimizers(rng):
+    """Dicts that were saved before there was `capturable` are loaded."""
+    training = Training(rng)
+    training.optimizer.step()
+    saved = training.optimizer.state_dict()
+    for group in saved["param_groups"]:
+        del group["capturable"]
+    training.optimizer.load_state_dict(saved)
+    assert training.optimizer.param_groups[0]["capturable"] is True
+    assert training.optimizer.state[training.params[0]]["step"].is_cuda
+
+
+def test_the_setting_may_change_between_steps(rng):
+    """Counts move at the next step, and go on."""
+    seed = int(rng.integers(1 << 30))
+
+    def change(group, number):
+        group["capturable"] = number % 2 == 0
+
+    results = [trained(seed, replayed=False, change=each) for each in (change, lambda group, number: None)]
+    assert results[0] == results[1] or not gpu.is_simulated()
+
+
+def test_rows_without_a_kernel_take_the_same_step(rng):
+    """Strided parameters, and one that is given twice, go by the counts on their device."""
+    start, grad = rng.standard_normal((2, 4, 3))
+    results = []
+    for capturable in (True, False):
+        turned = lucid.tensor(start, device="cuda").T.detach().requires_grad_()
+        twice, host = (lucid.tensor(start, device=device).requires_grad_() for device in ("cuda", "cpu"))
+        with pytest.warns(UserWarning, match="duplicate"):
+            optimizer = optim.AdamW([turned, twice, twice, host], lr=0.1, capturable=capturable)
+        for _ in range(3):
+            turned.grad = lucid.tensor(grad, device="cuda").T
+            twice.grad, host.grad = lucid.tensor(grad, device="cuda"), lucid.tensor(grad, device="cpu")
+            optimizer.step()
+        results.append([param.detach().cpu().numpy() for param in (turned, twice, host)])
+        assert [optimizer.state[param]["step"].item() for param in (turned, twice, host)] == [3.0, 6.0, 3.0]
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_a_copy_of_an_optimizer_has_state_of_its_own(rng):
+    """It counts on its own, and its steps are the original's."""
+    training = Training(rng)
+    training.give(0)
+    training.optimizer.step()
+    params, optimizer = copy.deepcopy((training.params, training.optimizer))
+    for param, original in zip(params, training.params, strict=True):
+        param.grad = original.grad.clone()
+    optimizer.step()
+    assert training.optimizer.state[training.params[0]]["step"].item() == 1
+    training.optimizer.step()
+    for param, original in zip(params, training.params, strict=True):
+        assert param.detach().cpu().numpy().tobytes() == original.detach().cpu().numpy().tobytes()
