@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.arguments import checked
-from lucid.autograd.base import TensorBase, grad_of
+from lucid.autograd.base import TensorBase, grad_of, version_of
 from lucid.autograd.modes.state import no_grad
-from lucid.backend.dtype import float16, float32
+from lucid.backend import gpu
+from lucid.backend.dtype import float16, float32, float64
 from lucid.cuda.launch import multi_tensor
+from lucid.cuda.steps.scale import update_scale
 from lucid.errors import ArgumentError, DtypeError, LucidError, SettingError
 from lucid.nn.utils import changed_on_device
-from lucid.ops.creation.filling import zeros
+from lucid.ops.creation.filling import full, zeros
 from lucid.ops.elementwise.nonfinite import isfinite
+from lucid.optim.skipping import skips_on_device, step_unless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lucid.backend.device import Device
     from lucid.optim.optimizer import Optimizer
 
 __all__ = ["GradScaler"]
@@ -27,8 +31,20 @@ class GradScalerError(LucidError, RuntimeError):
     """`GradScaler` methods were called in an order that makes no sense."""
 
 
+class _There(NamedTuple):
+    """The factor on a CUDA device, in float64 and in float32, and how many good steps came last."""
+
+    scale: Any
+    narrow: Any
+    tracker: Any
+
+
 class GradScaler:
     """Scales losses by a factor that finds its own size: it halves when a gradient overflows, and grows again.
+
+    Once it has seen a tensor of a CUDA device, the factor is there. Then nothing waits for the device, and a CUDA graph
+    can capture a step, if each optimizer's gradients are on one device and it counts no steps or was made with
+    ``capturable=True``: whether it makes its step is decided there too. `get_scale` and `state_dict` wait.
 
     Parameters
     ----------
@@ -83,8 +99,11 @@ class GradScaler:
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
         self._growth_tracker = 0
-        # what was found in the gradients of each optimizer since the last update, and which of them made a step
-        self._found: dict[int, bool] = {}
+        # in place of factor and tracker, once it is used on a CUDA device
+        self._there: _There | None = None
+        # what was found in the gradients of each optimizer since the last update (where it is known on a device only,
+        # the flag there), and which of them made a step
+        self._found: dict[int, Any] = {}
         self._stepped: set[int] = set()
 
     @staticmethod
@@ -104,11 +123,23 @@ class GradScaler:
             return outputs
         if isinstance(outputs, TensorBase):
             loss: Any = outputs
-            return loss * self._scale
+            if not loss.dtype.is_floating_point:
+                return loss * self.get_scale()
+            # the factor may be beyond the numbers of a half type, where what it makes of the loss is not
+            half = loss.dtype.itemsize == 2
+            scaled = (loss.float() if half else loss) * self._factor(loss)
+            return scaled.to(loss.dtype) if half else scaled
         if isinstance(outputs, tuple | list):
             scaled = [self.scale(loss) for loss in cast("list[Any]", outputs)]
             return scaled if isinstance(outputs, list) else tuple(scaled)
         raise ArgumentError(f"scale: expected a Tensor, or a tuple or list of them, got {type(outputs).__name__}")
+
+    def _factor(self, loss: Any) -> Any:
+        """Return what a loss of floating dtype is multiplied by: of a CUDA device a number there."""
+        if not loss.is_cuda:
+            return self.get_scale()
+        there = self._on(loss.device)
+        return (there.scale if loss.dtype is float64 else there.narrow).to(loss.device)
 
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the factor, in place, before they are clipped.
@@ -138,12 +169,71 @@ class GradScaler:
                 "float32 and convert them in forward"
             )
         with no_grad():
-            self._found[key] = _unscale(grads, 1 / self._scale)
+            self._found[key] = self._unscale(grads)
+
+    def _unscale(self, grads: list[Any]) -> Any:
+        """Return whether an element is infinite or NaN, after unscaling all: on one device a flag there."""
+        if not grads:
+            return False
+        devices = list(dict.fromkeys(grad.device for grad in grads))
+        if len(devices) != 1 or not grads[0].is_cuda:
+            self._refuse_capture("gradients on several devices, or on the CPU,")
+            return _unscale(grads, 1 / self._read()[0])
+        scale = self._on(devices[0]).scale.to(devices[0])
+        found: Any = zeros((), dtype=float32, device=devices[0])
+        for grad in changed_on_device(
+            grads, partial(multi_tensor.unscale, factor=0.0, found=found.array, scale=scale.array)
+        ):
+            found.add_((~isfinite(grad).all()).float())
+            grad.mul_((1 / scale).to(float64 if grad.real.dtype is float64 else float32))
+        return found
+
+    def _on(self, device: Device) -> _There:
+        """Return factor and tracker on a CUDA device: on this one, if they are on none yet."""
+        if self._there is None:
+            if gpu.is_capturing():
+                raise GradScalerError(
+                    "GradScaler: its factor is not on the device yet, and each replay of the graph would begin with "
+                    "the first one: take a step with it before the capture"
+                )
+            values = ((self._scale, float64), (self._scale, float32), (self._growth_tracker, float64))
+            self._there = _There(*[full((), value, dtype=dtype, device=device) for value, dtype in values])
+        return self._there
+
+    def _read(self) -> tuple[float, int]:
+        """Return factor and tracker, which waits for the device where they are on one."""
+        there = self._there
+        if there is None:
+            return self._scale, self._growth_tracker
+        self._refuse_capture("reading the factor")
+        return there.scale.item(), int(there.tracker.item())
+
+    def _write(self, scale: float, tracker: int | None = None) -> None:
+        """Set the factor, and the tracker if it is given: on the device in place, for graphs that read it there."""
+        if self._there is None:
+            self._scale, self._growth_tracker = scale, self._growth_tracker if tracker is None else tracker
+            return
+        with no_grad():
+            self._there.scale.fill_(scale)
+            self._there.narrow.fill_(scale)
+            if tracker is not None:
+                self._there.tracker.fill_(tracker)
+
+    @staticmethod
+    def _refuse_capture(what: str) -> None:
+        if gpu.is_capturing():
+            raise GradScalerError(
+                f"GradScaler: {what} cannot be captured by a CUDA graph, since the host waits for the device: do it "
+                "before the capture or between replays; an optimizer that counts steps needs capturable=True, and all "
+                "of its gradients on one device"
+            )
 
     def step(self, optimizer: Optimizer, *args: object, **kwargs: object) -> Any:
         """Return what ``optimizer.step(*args, **kwargs)`` returns, or None without a step if a gradient is not finite.
 
-        It asks the device whether there is such a gradient, and so waits for it.
+        Where all gradients are on one CUDA device, and the optimizer is one of lucid's that counts no steps or was made
+        with ``capturable=True``, the step is made in either case, hooks included, and its kernels change neither
+        parameters nor state if a gradient is not finite. For others the host asks the device, and waits for it.
 
         Raises
         ------
@@ -159,8 +249,15 @@ class GradScaler:
             raise GradScalerError("step() has already been called since the last update(): call update() after step()")
         if key not in self._found:
             self.unscale_(optimizer)
+        found = self._found[key]
+        if isinstance(found, TensorBase):
+            if skips_on_device(optimizer, gpu.device_index(found.array)):
+                self._stepped.add(key)
+                return step_unless(optimizer, found.array, **kwargs)
+            self._refuse_capture(f"a step of {type(optimizer).__name__} that only the host can leave out")
+            found = self._found[key] = bool(cast("Any", found).item())
         self._stepped.add(key)
-        return None if self._found[key] else optimizer.step(**kwargs)
+        return None if found else optimizer.step(**kwargs)
 
     def update(self, new_scale: float | None = None) -> None:
         """Choose the factor of the next step, after all optimizers made theirs.
@@ -181,9 +278,11 @@ class GradScaler:
             return
         if new_scale is not None:
             self._check(new_scale, self._growth_factor, self._backoff_factor, self._growth_interval)
-            self._scale = float(new_scale)
+            self._write(float(new_scale))
         elif not self._found:
             raise GradScalerError("update: no gradients were unscaled since the last update(): call step() before it")
+        elif self._there is not None:
+            self._update_there(self._there)
         elif any(self._found.values()):
             self._scale *= self._backoff_factor
             self._growth_tracker = 0
@@ -195,24 +294,52 @@ class GradScaler:
         self._found.clear()
         self._stepped.clear()
 
+    def _update_there(self, there: _There) -> None:
+        """Choose the factor where it is, without waiting."""
+        known = [found for found in self._found.values() if not isinstance(found, TensorBase)]
+        found: Any = None
+        with no_grad():
+            for each in self._found.values():
+                if isinstance(each, TensorBase):
+                    flag = cast("Any", each).to(there.scale.device)
+                    found = flag if found is None else found + flag
+        for tensor in there:
+            version_of(tensor)[0] += 1
+        update_scale(
+            there.scale.array,
+            there.narrow.array,
+            there.tracker.array,
+            None if found is None else found.array,
+            bad=any(known),
+            growth=self._growth_factor,
+            backoff=self._backoff_factor,
+            interval=self._growth_interval,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy begins with: factor and tracker as numbers."""
+        scale, tracker = self._read()
+        return {**vars(self), "_there": None, "_scale": scale, "_growth_tracker": tracker}
+
     def is_enabled(self) -> bool:
         """Return whether losses and gradients are scaled."""
         return self._enabled
 
     def get_scale(self) -> float:
-        """Return the factor; 1 if scaling is off."""
-        return self._scale if self._enabled else 1.0
+        """Return the factor; 1 if scaling is off. It waits for the device that the factor is on."""
+        return self._read()[0] if self._enabled else 1.0
 
     def state_dict(self) -> dict[str, Any]:
         """Return the factor and how it changes, in PyTorch's form; empty if scaling is off."""
         if not self._enabled:
             return {}
+        scale, tracker = self._read()
         return {
-            "scale": self._scale,
+            "scale": scale,
             "growth_factor": self._growth_factor,
             "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker,
+            "_growth_tracker": tracker,
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -237,8 +364,8 @@ class GradScaler:
         scale, growth, backoff, interval = (state_dict[name] for name in names)
         tracker = state_dict["_growth_tracker"]
         self._check(scale, growth, backoff, interval)
-        self._scale, self._growth_factor, self._backoff_factor = float(scale), growth, backoff
-        self._growth_interval, self._growth_tracker = interval, tracker
+        self._write(float(scale), tracker)
+        self._growth_factor, self._backoff_factor, self._growth_interval = growth, backoff, interval
 
 
 def _unscale(grads: list[Any], factor: float) -> bool:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 import lucid
-from lucid import amp, optim
+from lucid import amp, nn, optim
+from lucid.backend import gpu
 from lucid.errors import DtypeError
+from tests.captures import Recorded
 
 both_devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 SETTINGS = {"init_scale": 2.0**10, "growth_factor": 3.0, "backoff_factor": 0.25, "growth_interval": 3}
@@ -204,3 +209,311 @@ def test_a_state_goes_on(rng):
     assert first.state_dict() == second.state_dict()
     with pytest.raises(RuntimeError, match="empty"):
         second.load_state_dict({})
+
+
+# ---- on a device, without the host ----
+
+simulated = pytest.mark.skipif(not gpu.is_simulated(), reason="counts what the simulated device is asked")
+OPTIMIZERS = {
+    "SGD": lambda params: optim.SGD(params, lr=0.1, momentum=0.9),
+    "AdamW": lambda params: optim.AdamW(params, lr=0.1, capturable=True),
+}
+each_optimizer = pytest.mark.parametrize("kind", OPTIMIZERS)
+
+
+class Training:
+    """A model's step on the device: weights are fed, all else is computed there."""
+
+    def __init__(self, kind, given, *, clip=True, **settings):
+        self.params = [lucid.ones(n, device="cuda", requires_grad=True) for n in (5, 300)]
+        self.inputs = [lucid.zeros(n, device="cuda") for n in (5, 300)]
+        self.optimizer = OPTIMIZERS[kind](self.params) if isinstance(kind, str) else kind(self.params)
+        self.scaler, self.given, self.clip = amp.GradScaler(**{**SETTINGS, **settings}), given, clip
+
+    def feed(self, number):
+        for tensor, value in zip(self.inputs, self.given[number], strict=True):
+            tensor.copy_(lucid.tensor(value))
+
+    def step(self):
+        """Take a step: forward, backward, unscaling, clipping, optimizer, scale."""
+        self.optimizer.zero_grad()
+        loss = sum((p * p * w).sum() for p, w in zip(self.params, self.inputs, strict=True))
+        self.scaler.scale(loss).backward()
+        self.scaler.unscale_(self.optimizer)
+        if self.clip:
+            nn.utils.clip_grad_norm_(self.params, 1.0)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+    def values(self):
+        state = [value for param in self.params for value in self.optimizer.state[param].values()]
+        tensors = [tensor.detach().cpu().numpy() for tensor in [*self.params, *state]]
+        return [tensor.tobytes() for tensor in tensors], self.scaler.state_dict()
+
+
+@pytest.mark.gpu
+@each_optimizer
+@pytest.mark.parametrize("clip", [True, False])
+def test_replays_are_steps_bit_by_bit(rng, kind, clip):
+    """Parameters, state, counts, scale and tracker are those of eager steps, overflows included."""
+    given = gradients(rng)
+    traces = []
+    for replayed in (True, False):
+        training = Training(kind, given, clip=clip)
+        training.feed(0)
+        training.step()
+        step = Recorded(training.step) if replayed else training.step
+        traces.append([])
+        for number in range(1, STEPS):
+            training.feed(number)
+            step()
+            traces[-1].append(training.values())
+    assert traces[0] == traces[1]
+    assert len({scaler["scale"] for _, scaler in traces[0]}) > 3
+
+
+@pytest.mark.gpu
+@each_optimizer
+def test_a_step_is_left_out_on_the_device(rng, kind):
+    """Where a gradient is not finite, neither parameters nor state nor counts change, from the first step on."""
+    given = gradients(rng)
+    bad = [given[0][0], np.full(300, np.nan, np.float32)]
+    training, other = Training(kind, [bad, *given]), Training(kind, given)
+    training.feed(0)
+    training.step()
+    assert all(param.tolist() == [1.0] * param.numel() for param in training.params)
+    assert training.scaler.get_scale() == 2.0**8
+    other.scaler.update(2.0**8)
+    for number in (0, 1):
+        training.feed(number + 1)
+        other.feed(number)
+        training.step()
+        other.step()
+    assert training.values()[0] == other.values()[0]
+
+
+@pytest.mark.gpu
+def test_state_that_begins_in_another_way_is_not_made_by_a_step_that_is_left_out(rng):
+    """The first direction is taken whole whatever the dampening, also behind overflows."""
+    given = gradients(rng)
+    results = []
+    for device in ("cuda", "cpu"):
+        params = [lucid.ones(n, device=device, requires_grad=True) for n in (5, 300)]
+        optimizer, scaler = optim.SGD(params, lr=0.1, momentum=0.9, dampening=0.5), amp.GradScaler(init_scale=4.0)
+        for number in (2, 0, 1, 2, 3):
+            for param, grad in zip(params, given[number], strict=True):
+                param.grad = lucid.tensor(grad, device=device)
+            scaler.step(optimizer)
+            scaler.update()
+        results.append([param.detach().cpu().numpy() for param in params])
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.gpu
+@simulated
+@each_optimizer
+def test_a_step_neither_waits_nor_copies(rng, kind):
+    """The host asks the device for nothing, from the second step on."""
+    from lucid.cuda.simulator.counting import counters
+
+    training = Training(kind, gradients(rng))
+    training.step()
+    counters.reset()
+    for _ in range(2):
+        training.step()
+    assert (counters.synchronisations, counters.to_host, counters.to_device) == (0, 0, 0)
+
+
+@pytest.mark.gpu
+@simulated
+def test_an_optimizer_that_counts_on_the_host_is_asked_for_once(rng):
+    """Without capturable=True a step waits once, and what it returns tells whether there was one."""
+    from lucid.cuda.simulator.counting import counters
+
+    training = Training(optim.AdamW, gradients(rng))
+    training.step()
+    counters.reset()
+    training.step()
+    # bytes: one float32
+    assert counters.to_host == 4
+
+
+@pytest.mark.gpu
+def test_an_optimizer_of_the_users_own_makes_no_step_with_overflow():
+    """One whose step does more than change elements is left out as before: the host knows."""
+
+    class Counting(optim.SGD):
+        steps = 0
+
+        def step(self, closure=None):
+            self.steps += 1
+            return super().step(closure)
+
+    x = lucid.ones(3, device="cuda", requires_grad=True)
+    optimizer, scaler = Counting([x], lr=1.0), amp.GradScaler(init_scale=2.0)
+    for value in (np.nan, 2.0):
+        x.grad = lucid.full((3,), value, device="cuda")
+        scaler.step(optimizer)
+        scaler.update()
+    assert optimizer.steps == 1
+    assert (x.tolist(), scaler.get_scale()) == ([-1.0] * 3, 1.0)
+
+
+@pytest.mark.gpu
+def test_hooks_fire_around_a_step_that_the_device_leaves_out():
+    """The host does not know of it; what `step` returns is the optimizer's."""
+    x = lucid.ones(3, device="cuda", requires_grad=True)
+    optimizer, scaler, seen = optim.SGD([x], lr=1.0), amp.GradScaler(init_scale=2.0), []
+    optimizer.register_step_pre_hook(lambda *_: seen.append("before"))
+    optimizer.register_step_post_hook(lambda *_: seen.append("after"))
+    x.grad = lucid.full((3,), np.inf, device="cuda")
+    assert scaler.step(optimizer) is None
+    assert seen == ["before", "after"]
+    assert x.tolist() == [1.0] * 3
+    # what follows without a scaler is a step again
+    x.grad = lucid.ones(3, device="cuda")
+    optimizer.step()
+    assert x.tolist() == [0.0] * 3
+
+
+@pytest.mark.gpu
+def test_optimizers_on_the_device_decide_apart():
+    """Overflow in one's gradients lets the other make its step, and the scale shrinks for both."""
+    params = [lucid.ones(1, device=device, requires_grad=True) for device in ("cuda", "cuda", "cpu")]
+    optimizers = [optim.SGD([param], lr=1.0) for param in params]
+    for overflow in range(3):
+        scaler = amp.GradScaler(init_scale=8.0)
+        for number, param in enumerate(params):
+            param.data.fill_(1.0)
+            param.grad = lucid.full((1,), np.nan if number == overflow else 4.0, device=param.device)
+        for optimizer in optimizers:
+            scaler.step(optimizer)
+        scaler.update()
+        assert [param.item() for param in params] == [1.0 if n == overflow else 0.5 for n in range(3)]
+        assert scaler.get_scale() == 4.0
+
+
+@pytest.mark.gpu
+def test_gradients_on_several_devices():
+    """One optimizer over several, and several of one device each, find what they would on one."""
+    last = f"cuda:{lucid.cuda.device_count() - 1}"
+    for groups in ([["cuda:0", last]], [["cuda:0"], [last]]):
+        scaler = amp.GradScaler(init_scale=8.0)
+        lists = [[lucid.ones(2, device=device, requires_grad=True) for device in devices] for devices in groups]
+        optimizers = [optim.SGD(params, lr=1.0) for params in lists]
+        params = [param for each in lists for param in each]
+        for value, left in ((4.0, 0.5), (np.inf, 0.5)):
+            for param in params:
+                loss = scaler.scale((param * (value / 8)).sum())
+                loss.backward() if value == 4.0 else setattr(param, "grad", lucid.full_like(param, value))
+            for optimizer in optimizers:
+                scaler.step(optimizer)
+                optimizer.zero_grad()
+            scaler.update()
+            assert [param.tolist() for param in params] == [[left] * 2] * 2
+        assert scaler.get_scale() == 4.0
+
+
+@both_devices
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_a_loss_is_scaled_in_its_dtype(rng, device, dtype):
+    """Losses are multiplied in float32 or wider and rounded once; a factor beyond float16 makes nothing infinite."""
+    wide = np.float64 if dtype == "float64" else np.float32
+    for shape in ((), (7,)):
+        for factor in (1000.3, 2.0**17):
+            values = rng.standard_normal(shape) / factor
+            x = lucid.tensor(values, dtype=getattr(lucid, dtype), device=device).requires_grad_()
+            scaled = amp.GradScaler(init_scale=factor).scale(x)
+            expected = lucid.tensor(x.detach().cpu().numpy().astype(wide) * wide(factor), dtype=x.dtype, device="cpu")
+            assert scaled.dtype is x.dtype
+            assert scaled.tolist() == expected.tolist()
+            (grad,) = lucid.autograd.grad(scaled.sum() / 64, x)
+            np.testing.assert_allclose(grad.detach().double().cpu().numpy(), np.full(shape, factor / 64), rtol=4e-3)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "complex64"])
+def test_gradients_that_no_kernel_takes_are_unscaled(rng, dtype):
+    """Views are divided by the same factor and looked at, on the device."""
+    values = rng.standard_normal((6, 4))
+    x = lucid.zeros(6, 4, dtype=getattr(lucid, dtype), device="cuda").requires_grad_()
+    for bad in (False, True):
+        values[1, 2] = np.nan if bad else 1.0
+        x.grad = lucid.tensor(values.T.copy(), dtype=x.dtype, device="cuda").T
+        before = x.grad.clone()
+        scaler = amp.GradScaler(init_scale=1000.3)
+        scaler.unscale_(optim.SGD([x]))
+        expected = before * (1 / 1000.3)
+        for part in ("real", "imag") if x.dtype.is_complex else ("real",):
+            ours, theirs = (getattr(each.cpu().numpy(), part).astype(np.float64) for each in (x.grad, expected))
+            np.testing.assert_array_equal(ours, theirs)
+        assert bool(next(iter(scaler._found.values())).item()) is bad
+
+
+@pytest.mark.gpu
+def test_a_state_goes_to_the_device_and_back(rng):
+    """State dicts, copies and pickles hold numbers, and a load is seen by a graph."""
+    given = gradients(rng)
+    training = Training("AdamW", given)
+    for number in range(3):
+        training.feed(number)
+        training.step()
+    state = training.scaler.state_dict()
+    assert state == {
+        "scale": 2.0**8,
+        "growth_factor": 3.0,
+        "backoff_factor": 0.25,
+        "growth_interval": 3,
+        "_growth_tracker": 0,
+    }
+    assert type(state["scale"]) is float
+    assert type(state["_growth_tracker"]) is int
+    for twin in (copy.deepcopy(training.scaler), pickle.loads(pickle.dumps(training.scaler))):
+        assert twin.state_dict() == state
+        twin.update(3.0)
+        assert training.scaler.get_scale() == 2.0**8
+    training.feed(3)
+    step = Recorded(training.step)
+    training.scaler.load_state_dict({**state, "scale": 64.0, "_growth_tracker": 2})
+    step()
+    assert (training.scaler.get_scale(), training.scaler.state_dict()["_growth_tracker"]) == (64.0 * 3, 0)
+
+
+def refused(act, *words):
+    """Fail unless a call in a capture raises an error with these words."""
+
+    def check():
+        with pytest.raises(RuntimeError) as caught:
+            act()
+        assert all(word in str(caught.value) for word in words), caught.value
+
+    Recorded(check)
+
+
+@pytest.mark.gpu
+def test_what_the_host_reads_is_refused_in_a_capture(rng):
+    """The scale, its state, and steps that only the host can leave out: where they stand, with what to do."""
+    training = Training(optim.AdamW, gradients(rng))
+    refused(lambda: training.scaler.scale(training.params[0].sum()), "before the capture")
+    training.step()
+    for act in (training.scaler.get_scale, training.scaler.state_dict):
+        refused(act, "reading the factor", "before the capture or between replays")
+    # which counts steps on the host
+    refused(lambda: training.scaler.step(training.optimizer), "AdamW", "capturable=True")
+    x = lucid.ones(1, device="cpu", requires_grad=True)
+    x.grad = lucid.ones(1, device="cpu")
+    refused(lambda: training.scaler.unscale_(optim.SGD([x])), "on the CPU", "captured")
+
+
+@pytest.mark.gpu
+def test_a_norm_that_must_be_finite_is_refused_in_a_capture():
+    """Whether it is, only the host can raise; without the question a clip is recorded."""
+    x = lucid.ones(4, device="cuda", requires_grad=True)
+    x.grad = lucid.full((4,), 2.0, device="cuda")
+    refused(lambda: nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=True), "error_if_nonfinite=False")
+    assert x.grad.tolist() == [2.0] * 4
+    clip = Recorded(lambda: (nn.utils.clip_grad_norm_([x], 1.0), nn.utils.clip_grad_value_([x], 0.25)))
+    clip()
+    assert clip.result[0].item() == 4.0
+    assert x.grad.tolist() == [0.25] * 4

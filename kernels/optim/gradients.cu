@@ -7,7 +7,10 @@
 //
 //     clip_by_norm: x = x * min(max_norm / (total + 1e-6), 1)        total stays on the device
 //     clip_by_value: x = min(max(x, -limit), limit); NaN stays
-//     unscale: x = x * factor, and found = 1 if any x was infinite or NaN
+//     unscale: x = x / scale, and found = 1 if any x was infinite or NaN
+//     update_scale, launched as one thread: the scale shrinks where that was found, and grows after an interval without
+//
+// Scales are in device memory: of a scale on the host unscale is given the factor instead, and no pointer.
 //
 // Launch: one block for each chunk of the table, see tensors.cuh.
 
@@ -60,15 +63,28 @@ template <typename T> __global__ void clip_by_value(Tensors<1> tensors, int rows
     });
 }
 
-template <typename T> __global__ void unscale(Tensors<1> tensors, int rows, int chunk, double factor_, float* found) {
+template <typename T>
+__global__ void unscale(Tensors<1> tensors, int rows, int chunk, double factor_, const double* scale, float* found) {
     typedef Real<T> R;
-    const R factor = (R)factor_;
+    const R factor = (R)(scale ? 1 / *scale : factor_);
     bool bad = false;
     for_each_in_chunk<T, 1, 0>(tensors, rows, chunk, [&](R(&value_d)[1]) {
         bad = bad || !(value_d[0] - value_d[0] == 0);
         value_d[0] *= factor;
     });
     if (bad) *found = 1;  // every writer writes the same
+}
+
+__global__ void update_scale(double* scale, float* narrow, double* tracker, const float* found, int bad, double growth,
+                             double backoff, double interval) {
+    if (bad || (found && *found != 0)) {
+        *scale *= backoff;
+        *tracker = 0;
+    } else if (++*tracker == interval) {
+        *scale *= growth;
+        *tracker = 0;
+    }
+    *narrow = (float)*scale;
 }
 
 }  // namespace lucid

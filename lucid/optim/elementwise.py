@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from lucid.autograd.base import grad_of, version_of, wrap
+from lucid.autograd.base import version_of, wrap
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace, to_device
 from lucid.backend.device import CPU, device_of
@@ -203,36 +203,6 @@ class ElementwiseOptimizer(Optimizer):
             super()._update_groups(given)
         finally:
             attributes.pop("_captured", None)
-
-    def skips_on_device(self, device: int) -> bool:
-        """Return whether a step can leave all as it is where a flag on a device says so, unknown to the host."""
-        kind = type(self)
-        if kind.step is not Optimizer.step or kind.update is not ElementwiseOptimizer.update or not self.step_kernel:
-            return False
-        for group in self.param_groups:
-            names = self.state_names(group)
-            counted = "step" in names
-            if counted and not group["capturable"]:
-                return False
-            # state that a first step fills in another way must not be made by one that does not take place
-            settings = {**group, "lr": 0.0}
-            apart = names and not counted and self.numbers(settings, 1) != self.numbers(settings, math.inf)
-            for param in group["params"]:
-                if grad_of(param) is None:
-                    continue
-                elsewhere = not param.is_cuda or gpu.device_index(param.array) != device
-                if elsewhere or (apart and not self.state.get(param)):
-                    return False
-        return True
-
-    def step_unless(self, found: Array, **kwargs: Any) -> Any:
-        """Return what `step` returns, which changes nothing where a flag, a float32 number on the device, is not 0."""
-        attributes = vars(self)
-        attributes["_found"] = found
-        try:
-            return self.step(**kwargs)
-        finally:
-            attributes.pop("_found", None)
 
     def _make_state(
         self, params: list[Tensor], group: Group, names: tuple[str, ...]

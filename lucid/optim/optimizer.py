@@ -258,10 +258,6 @@ class Optimizer:
             uninterrupted(partial(self._update_groups, given))
         return loss
 
-    def skips_on_device(self, device: int) -> bool:
-        """Return whether a step can leave all as it is where a flag on a device says so, unknown to the host."""
-        return False
-
     def _update_groups(self, given: list[list[Tensor]]) -> None:
         for params, group in zip(given, self.param_groups, strict=True):
             if params:

@@ -391,12 +391,14 @@ def clip_by_value(arrays: list[Array], limit: float) -> list[Array]:
     return [array for array in arrays if array.dtype.kind == "c"] + [array for (array,) in rest]
 
 
-def unscale(arrays: list[Array], factor: float, found: Array) -> list[Array]:
+def unscale(arrays: list[Array], factor: float, found: Array, scale: Array | None = None) -> list[Array]:
     """Multiply arrays in place by `factor`; a float32 number on their device, `found`, becomes 1 if one is not finite.
 
-    Returns the arrays that have no kernel, or are on another device than `found`.
+    Instead of the factor, a float64 number on that device may be given, `scale`, by which they are divided: multiplied
+    by what 1 divided by it is. Returns the arrays that have no kernel, or are on another device than `found`.
     """
     device = found.data.device_id
     near = [[array] for array in arrays if array.data.device_id == device]
     far = [array for array in arrays if array.data.device_id != device]
-    return far + [array for (array,) in _change(_unscale, near, factor, found.data.ptr)]
+    at = 0 if scale is None else scale.data.ptr
+    return far + [array for (array,) in _change(_unscale, near, factor, at, found.data.ptr)]

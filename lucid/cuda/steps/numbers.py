@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class RowNumbers:
         module = gpu.cupy()
         self._device = gpu.current_device()
         self._steps = steps
-        self._settings = module.empty(size, np.float64)
+        self._settings = _lasting(module, size)
         self._numbers = module.empty((len(steps), made_by.made), np.float64)
         self._written: list[float] | None = None
         self._launches: list[Callable[..., None]] = []
@@ -109,3 +109,14 @@ class RowNumbers:
             self._settings[position : position + 1] = near.reshape(1)
         for launch in self._launches:
             launch([found])
+
+
+def _lasting(module: Any, size: int) -> Array:
+    """Return float64 numbers that a graph which is being captured leaves alone, so that what is written there stays.
+
+    Memory of its own pool may have been that of a temporary, which each launch writes again.
+    """
+    if not gpu.is_capturing():
+        return module.empty(size, np.float64)
+    with module.cuda.using_allocator(module.cuda.MemoryPool().malloc):
+        return module.empty(size, np.float64)
