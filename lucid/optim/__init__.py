@@ -7,9 +7,23 @@ This holds for all of them:
 - `lr` is the learning rate, at least 0; one in a tensor of one element is read at each step.
 - `weight_decay`, at least 0, is the coefficient of an L2 penalty: ``weight_decay * p`` is added to the gradient.
 - `maximize` says whether to go uphill.
-- `foreach`, `fused` and `capturable` are accepted for PyTorch's sake; `differentiable` may only be False.
+- `foreach` and `fused` are accepted for PyTorch's sake; `differentiable` may only be False.
+- `capturable`, of those that count steps, says that they are counted on the parameters' CUDA devices, in the state's
+  ``"step"``, and that a learning rate in a tensor there is read there: no step waits for the device. A loaded state
+  dict says it anew, and its counts move to where it wants them.
 - A number out of its range raises a ValueError, and so do no parameters at all; what is of another type raises a
   TypeError. Groups that are added or loaded are checked in the same way.
+
+In a capture of a CUDA graph `step` is recorded, and a replay does what `step` does, bit by bit:
+
+- The state is there already: a step was taken before the capture. Who counts steps is `capturable`. Parameters are on
+  CUDA devices, contiguous, and each in its group once. Otherwise `step` raises, and changes nothing.
+- Numbers of the groups, such as ``group["lr"]``, may be set between replays, as a schedule does; a learning rate in a
+  CUDA tensor may be changed in place. Of the rest, flags, whether there is a momentum, and which tensors hold the
+  state are part of the graph: where they have changed, the replay raises. A load of a state dict is such a change.
+- In a capture that was begun by CuPy itself numbers stay as they were, too.
+- Hooks of a step and its closure are called by the capture alone. A replay changes values that autograd does not see it
+  change: versions stay, so that backward through values of before is no error and is wrong.
 """
 
 from __future__ import annotations

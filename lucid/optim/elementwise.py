@@ -132,6 +132,7 @@ class ElementwiseOptimizer(Optimizer):
         settings = {**group, "lr": rate_of(group)}
         new = self._make_state(params, group, names)
         by_step: dict[float, list[list[Array]]] = {}
+        on_host = np.ndarray
         for param in params:
             version_of(param)[0] += 1
             row, step = [param.stored_grad.array, param.array], math.inf
@@ -140,7 +141,7 @@ class ElementwiseOptimizer(Optimizer):
                 row += [state[name].array for name in slots]
                 if counted:
                     count = state["step"].array
-                    if type(count) is not np.ndarray:
+                    if type(count) is not on_host:
                         count = _count_there(state, group)
                     else:
                         # two thirds of the time of `+= 1`
@@ -165,7 +166,7 @@ class ElementwiseOptimizer(Optimizer):
                 if type(self.state[param]["step"].array) is np.ndarray:
                     _move_count(self.state[param], device_of(param.array))
         rows, steps = self.rows(there, names)
-        given = given_of(group, self.ranges, write=capture_of_this_thread() is None)
+        given = given_of(group, self.ranges, write=not self._captured or capture_of_this_thread() is None)
         flags = [group[name] if self.ranges.get(name) is flag else 0.0 for name in self._numbers]
         for param in there:
             version_of(param)[0] += 1

@@ -138,7 +138,7 @@ def test_a_wrong_tensor_as_learning_rate(name):
 
 @each_optimizer
 def test_settings_that_choose_an_implementation(name, rng):
-    """PyTorch's `foreach`, `fused` and `capturable` are accepted and change nothing; `differentiable` is refused.
+    """PyTorch's `foreach`, `fused` and `capturable` change no number of a step; `differentiable` is refused.
 
     `fused` and `capturable` are no settings of each optimizer there.
     """

@@ -201,12 +201,14 @@ class Table(NamedTuple):
             ):
                 return False
             addresses.append(memory.ptr)
-        flags = [found] if self.flagged else []
         with gpu.use_device(device):
             if self.numbers is not None and given is not None:
                 self.numbers.compute(given, found)
             for launch, start, stop in self.launches:
-                launch(addresses[start:stop] + flags, *settings)
+                here = addresses[start:stop]
+                if self.flagged:
+                    here.append(found)
+                launch(here, *settings)
         return True
 
 
