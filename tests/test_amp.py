@@ -273,6 +273,27 @@ def test_replays_are_steps_bit_by_bit(rng, kind, clip):
 
 
 @pytest.mark.gpu
+def test_a_hundred_replays(rng):
+    """A hundred steps with AdamW, clipping, scaler and a schedule, some of them left out: the same bits as eager."""
+    given = [[rng.standard_normal(n).astype(np.float32) for n in (5, 300)] for _ in range(101)]
+    for step in (7, 8, 40, 99):
+        given[step][0][2] = np.inf
+    results = []
+    for replayed in (True, False):
+        training = Training("AdamW", given)
+        training.feed(0)
+        training.step()
+        step = Recorded(training.step) if replayed else training.step
+        for number in range(1, 101):
+            training.feed(number)
+            training.optimizer.param_groups[0]["lr"] = 0.1 * 0.97**number
+            step()
+        results.append(training.values())
+        assert training.optimizer.state[training.params[0]]["step"].item() == 97
+    assert results[0] == results[1]
+
+
+@pytest.mark.gpu
 @each_optimizer
 def test_a_step_is_left_out_on_the_device(rng, kind):
     """Where a gradient is not finite, neither parameters nor state nor counts change, from the first step on."""

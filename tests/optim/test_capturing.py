@@ -296,6 +296,124 @@ def test_versions_stay_at_a_replay(rng):
     assert [param._version for param in training.params] == versions
 
 
+@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+def test_each_parameter_has_a_count_of_its_own(rng, name):
+    """One that had no gradient in the first steps is corrected by its own count, in a graph as in eager steps."""
+    seed, results = int(rng.integers(1 << 30)), []
+    for kind in ("replayed", "eager", "host"):
+        training = Training(np.random.default_rng(seed), name=name, capturable=kind != "host")
+        late = [param.grad for param in training.params[1::2]]
+        for param in training.params[1::2]:
+            param.grad = None
+        for number in range(2):
+            for param, grad in zip(training.params, training.grads[number], strict=True):
+                if param.grad is not None:
+                    param.grad.copy_(lucid.tensor(grad, dtype=training.dtype))
+            training.optimizer.step()
+        for param, grad in zip(training.params[1::2], late, strict=True):
+            param.grad = grad
+        training.give(2)
+        training.optimizer.step()
+        step = Recorded(training.optimizer.step) if kind == "replayed" else training.optimizer.step
+        for number in range(3, STEPS):
+            training.give(number)
+            step()
+        results.append(training.values())
+        counts = [training.optimizer.state[param]["step"].item() for param in training.params]
+        assert counts == [6.0, 4.0, 6.0, 4.0, 6.0]
+    assert results[0] == results[1]
+    assert results[1] == results[2] or not gpu.is_simulated()
+
+
+def test_parameters_of_several_dtypes_and_groups(rng):
+    """Each dtype has its launches, and each group its numbers, of which one changes."""
+    results = []
+    start = rng.standard_normal(12)
+    for replayed in (True, False):
+        params = [
+            lucid.tensor(start, dtype=dtype).to("cuda").requires_grad_()
+            for dtype in (lucid.float32, lucid.float64, lucid.complex64, lucid.float16, lucid.float32)
+        ]
+        for param in params:
+            param.grad = param.detach() * 0.5
+        optimizer = optim.AdamW([{"params": params[:4]}, {"params": params[4:], "lr": 0.5}], lr=0.1, capturable=True)
+        optimizer.step()
+        step = Recorded(optimizer.step) if replayed else optimizer.step
+        for _ in range(3):
+            optimizer.param_groups[0]["lr"] *= 0.5
+            step()
+        results.append([param.detach().cpu().numpy().tobytes() for param in params])
+    assert results[0] == results[1]
+
+
+def test_parameters_on_several_devices(rng):
+    """Without a capture each is counted where it lies, and a rate on one device is read on all."""
+    devices = ["cuda:0", f"cuda:{lucid.cuda.device_count() - 1}", "cpu"]
+    start, results = rng.standard_normal(12), []
+    for capturable in (True, False):
+        params = [lucid.tensor(start, dtype=lucid.float32, device=device).requires_grad_() for device in devices]
+        rate = lucid.tensor(0.1, device="cuda:0")
+        optimizer = optim.AdamW(params, lr=rate, capturable=capturable)
+        for _ in range(3):
+            for param in params:
+                param.grad = param.detach() * 0.5
+            optimizer.step()
+        results.append([param.detach().cpu().numpy() for param in params])
+        if capturable:
+            assert [str(optimizer.state[param]["step"].device) for param in params] == devices
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-6)
+
+
+def test_a_launch_that_fails_leaves_no_trace_in_the_next_step(rng, monkeypatch):
+    """An error inside of a step ends it and comes out; state and settings are whole, and steps go on."""
+    training = Training(rng)
+    training.optimizer.step()
+    before = training.values()
+    with monkeypatch.context() as patch:
+        from lucid.cuda.steps.numbers import RowNumbers
+
+        def fail(self, given, found):
+            raise MemoryError("planted")
+
+        patch.setattr(RowNumbers, "compute", fail)
+        with pytest.raises(MemoryError, match="planted"):
+            training.optimizer.step()
+    assert training.values() == before
+    training.optimizer.step()
+    assert training.optimizer.state[training.params[0]]["step"].item() == 2
+
+
+def test_a_capture_that_fails_leaves_the_optimizer_as_it_was(rng):
+    """After an error in a captured step eager steps go on, with tables of their own."""
+    training = Training(rng)
+    training.optimizer.step()
+
+    def act():
+        training.optimizer.step()
+        raise KeyError("planted")
+
+    with pytest.raises(KeyError, match="planted"):
+        Recorded(act)
+    assert training.optimizer.state[training.params[0]]["step"].item() == 1
+    training.optimizer.step()
+    assert training.optimizer.state[training.params[0]]["step"].item() == 2
+
+
+def test_eager_steps_between_replays(rng):
+    """Both count the same counts and write what settings say for themselves."""
+    seed, results = int(rng.integers(1 << 30)), []
+    for replayed in (True, False):
+        training = Training(np.random.default_rng(seed))
+        training.optimizer.step()
+        step = Recorded(training.optimizer.step) if replayed else training.optimizer.step
+        for number in range(1, STEPS):
+            training.give(number)
+            training.optimizer.param_groups[0]["lr"] = 0.1 / number
+            (step if number % 2 else training.optimizer.step)()
+        results.append(training.values())
+    assert results[0] == results[1]
+
+
 def test_many_parameters(rng):
     """More than fit into one launch of either kernel, with counts of their own."""
     seed = int(rng.integers(1 << 30))

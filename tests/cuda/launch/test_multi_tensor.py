@@ -22,6 +22,7 @@ USUAL = {
     "momentum": (SGD, {"momentum": 0.9, "nesterov": True}),
     "Adam": (Adam, {"weight_decay": 0.1}),
     "AdamW": (AdamW, {"amsgrad": True}),
+    "counted there": (AdamW, {"capturable": True}),
 }
 
 
@@ -30,7 +31,7 @@ def asked(monkeypatch):
     """Return a list that gets an entry whenever rows are sorted out, which takes most of the time of a step."""
     seen = []
     sort = multi_tensor._sorted_out
-    monkeypatch.setattr(multi_tensor, "_sorted_out", lambda rows: (seen.append(1), sort(rows))[1])
+    monkeypatch.setattr(multi_tensor, "_sorted_out", lambda rows, **more: (seen.append(1), sort(rows, **more))[1])
     return seen
 
 
