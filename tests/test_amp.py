@@ -382,6 +382,26 @@ def test_an_optimizer_of_the_users_own_makes_no_step_with_overflow():
 
 
 @pytest.mark.gpu
+@each_optimizer
+def test_parameters_without_a_kernel_make_no_step_with_overflow(rng, kind):
+    """Strided ones, and one that is given twice, stay as the others do, and so does their state."""
+    start = rng.standard_normal((4, 3)).astype(np.float32)
+    turned = lucid.tensor(start, device="cuda").T.detach().requires_grad_()
+    twice = lucid.tensor(start, device="cuda").requires_grad_()
+    with pytest.warns(UserWarning, match="duplicate"):
+        optimizer = OPTIMIZERS[kind]([turned, twice, twice])
+    scaler, seen = amp.GradScaler(init_scale=2.0), []
+    for value in (1.0, np.inf, 1.0):
+        turned.grad, twice.grad = (lucid.full_like(param, value) for param in (turned, twice))
+        scaler.step(optimizer)
+        scaler.update()
+        state = [entry for param in (turned, twice) for entry in optimizer.state[param].values()]
+        seen.append([tensor.detach().cpu().numpy().tobytes() for tensor in (turned, twice, *state)])
+    assert seen[0] == seen[1]
+    assert all(before != after for before, after in zip(seen[1], seen[2], strict=True))
+
+
+@pytest.mark.gpu
 def test_hooks_fire_around_a_step_that_the_device_leaves_out():
     """The host does not know of it; what `step` returns is the optimizer's."""
     x = lucid.ones(3, device="cuda", requires_grad=True)

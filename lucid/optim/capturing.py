@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import operator
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -64,8 +65,13 @@ def refresh(optimizer: ElementwiseOptimizer, group: Group, tables: Tables) -> No
         vars(optimizer).setdefault("_recorded", []).append(tables)
         return
     state, form = optimizer.state, _form(optimizer, group)
+    before: list[Any] = []
 
     def write() -> None:
+        nonlocal before
+        now = [group[name] for name in optimizer.ranges]
+        if before and optimizer.state is state and all(map(operator.is_, now, before)):
+            return
         if optimizer.state is not state or _form(optimizer, group) != form:
             raise SettingError(
                 f"replay of a step of {type(optimizer).__name__}: the graph was captured with {form[0]} and the state "
@@ -75,9 +81,17 @@ def refresh(optimizer: ElementwiseOptimizer, group: Group, tables: Tables) -> No
                 "tensor's value may be changed in place"
             )
         tables.write(given_of(group, optimizer.ranges, write=False).values)
+        # of what can change in place, such as a tensor, it is no sign that it is the same
+        before = now if all(map(_is_constant, now)) else []
 
     capture.kept += [tables, given_of(group, optimizer.ranges, write=False).there]
     capture.before.append(write)
+
+
+def _is_constant(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_constant, cast("tuple[object, ...]", value)))
+    return isinstance(value, int | float)
 
 
 def _form(optimizer: ElementwiseOptimizer, group: Group) -> tuple[dict[str, Any], list[tuple[int, int]]]:

@@ -144,6 +144,21 @@ def test_a_learning_rate_on_the_device(rng, name, dtype):
     assert results[0] == results[1] == results[2]
 
 
+def test_settings_that_are_changed_in_place(rng):
+    """A rate in a tensor of the CPU and a list of betas are the same objects with other numbers in them."""
+    seed, results = int(rng.integers(1 << 30)), []
+    for replayed in (True, False):
+        rate, betas = lucid.tensor(0.125, device="cpu"), [0.9, 0.99]
+
+        def change(group, number, rate=rate, betas=betas):
+            rate.fill_(0.5 / number)
+            betas[0] = 0.5 + 0.05 * number
+            group["betas"] = betas
+
+        results.append(trained(seed, replayed=replayed, change=change, lr=rate))
+    assert results[0] == results[1]
+
+
 @pytest.mark.parametrize("replayed", [False, True])
 def test_nothing_waits_for_the_device(rng, replayed):
     """Steps with counts and learning rate on the device read nothing back and copy nothing to it."""
