@@ -283,11 +283,6 @@ def current_stream(index: int | None = None) -> Any:
     return module.cuda.get_current_stream() if index is None else module.cuda.get_current_stream(index)
 
 
-def is_capturing() -> bool:
-    """Whether what this thread queues on the current device's stream is recorded for a CUDA graph, and not done."""
-    return _module is not None and not is_default(stream := current_stream()) and bool(stream.is_capturing())
-
-
 def default_stream() -> Any:
     """CuPy stream on which this thread queues work for any device unless another is chosen."""
     kinds = cupy().cuda.Stream

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from lucid.backend import gpu
-from lucid.backend.locks import new_rlock
+from lucid.backend.locks import new_lock, new_rlock
 from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import release
 
@@ -134,6 +134,11 @@ class Pool:
 
     def live(self) -> list[Any]:
         """Return the memory that arrays hold, for a graph to hold too: what is let go of would be given out again."""
+        # one thread at a time: each holds the memory of all while it looks
+        with _looking:
+            return self._live()
+
+    def _live(self) -> list[Any]:
         kind = gpu.array_type()
         # one that another thread is about to make has no memory yet
         pointers = [each.data for each in gc.get_objects() if type(each) is kind and each.data is not None]
@@ -152,6 +157,7 @@ class Pool:
 
 
 _graph_pools: WeakSet[Pool] = WeakSet()
+_looking = new_lock()
 
 
 def _pool() -> Any:
