@@ -109,11 +109,13 @@ def make_graphed_callables(
     inputs = [map_leaves(each, partial(static_input, "make_graphed_callables", device)) for each in samples]
     before, side = current_stream(), Stream()
     side.wait_stream(before)
-    with use_stream(side):
-        for function, args in zip(functions, inputs, strict=True):
-            for _ in range(num_warmup_iters):
-                _backward_of(function, args, _forward_of(function)(*args), allow_unused=allow_unused_input)
-    before.wait_stream(side)
+    try:
+        with use_stream(side):
+            for function, args in zip(functions, inputs, strict=True):
+                for _ in range(num_warmup_iters):
+                    _backward_of(function, args, _forward_of(function)(*args), allow_unused=allow_unused_input)
+    finally:
+        before.wait_stream(side)
     graphed = _captured(functions, inputs, side, memory, allow_unused=allow_unused_input)
     made = tuple(_replaying(function, each) for function, each in zip(functions, graphed, strict=True))
     return made if several else made[0]

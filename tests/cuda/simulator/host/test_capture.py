@@ -592,6 +592,89 @@ def test_cublas_is_captured_and_what_waits_is_refused(cupy, stream):
     cublas.cublasDestroy_v2(handle)
 
 
+def test_the_workspace_of_a_handle(cupy, stream):
+    """A product writes to it, so that two streams need two; to set the stream goes back to cuBLAS's own."""
+    ones, out = cupy.ones((3, 3), "f"), [cupy.zeros((3, 3), "f") for _ in range(2)]
+    memory, other = cupy.zeros(1024, "u1"), cupy.cuda.Stream(non_blocking=True)
+    cupy.cuda.Device().synchronize()
+    cublas, handle = ctypes.CDLL("libcublas.so.12"), ctypes.c_void_p()
+    assert cublas.cublasCreate_v2(ctypes.byref(handle)) == 0
+    one, zero = ctypes.c_float(1), ctypes.c_float(0)
+
+    def set_workspace(address):
+        return cublas.cublasSetWorkspace_v2(handle, ctypes.c_void_p(address), ctypes.c_size_t(memory.nbytes))
+
+    def product(to):
+        a, c = ctypes.c_void_p(ones.data.ptr), ctypes.c_void_p(to.data.ptr)
+        return cublas.cublasSgemm_v2(handle, 0, 0, 3, 3, 3, ctypes.byref(one), a, 3, a, 3, ctypes.byref(zero), c, 3)
+
+    assert set_workspace(memory.data.ptr + 8) == 7
+    cublas.cublasSetStream_v2(handle, ctypes.c_void_p(stream.ptr))
+    assert product(out[0]) == 0
+    stream.synchronize()
+    assert not memory.any()
+    assert set_workspace(memory.data.ptr) == 0
+    assert product(out[0]) == 0
+    stream.synchronize()
+    assert (memory[:256] == 255).all()
+    assert not memory[256:].any()
+    cupy.cuda.Device().synchronize()
+    assert product(out[0]) == 0
+    cublas.cublasSetStream_v2(handle, ctypes.c_void_p(other.ptr))
+    assert product(out[1]) == 0
+    cublas.cublasSetStream_v2(handle, ctypes.c_void_p(stream.ptr))
+    assert set_workspace(memory.data.ptr) == 0
+    assert product(out[0]) == 0
+    cublas.cublasSetStream_v2(handle, ctypes.c_void_p(other.ptr))
+    assert set_workspace(memory.data.ptr) == 0
+    assert product(out[1]) != 0
+    cupy.cuda.Device().synchronize()
+    assert all((array == 3).all() for array in out)
+    cublas.cublasDestroy_v2(handle)
+
+
+def test_captures_that_share_a_pool(cupy, stream):
+    """What a later capture keeps may lie where an earlier one had temporaries: they are launched in turn."""
+    pool, x, kept = cupy.cuda.MemoryPool(), cupy.ones(SIZE, "f"), []
+    out = cupy.zeros(SIZE, "f")
+    cupy.cuda.Device().synchronize()
+
+    def first():
+        out[...] = (x + 1) * 2
+
+    def second():
+        kept.append(out + 1)
+
+    with cupy.cuda.using_allocator(pool.malloc):
+        graphs = [captured(stream, act) for act in (first, second)]
+    for _ in range(2):
+        for graph in graphs:
+            graph.launch(stream)
+        stream.synchronize()
+        assert kept[0].tolist() == [5.0] * SIZE
+
+
+def test_what_another_thread_lets_go_of(cupy, stream):
+    """Memory of a capture is given back in it, whichever thread held it last."""
+    x, out, held = cupy.ones(SIZE, "f"), cupy.zeros(SIZE, "f"), []
+    cupy.cuda.Device().synchronize()
+
+    def act():
+        held.append(x + 1)
+        out[...] = held[0] * 2
+        thread = threading.Thread(target=held.clear)
+        thread.start()
+        thread.join()
+
+    pool = cupy.cuda.MemoryPool()
+    with cupy.cuda.using_allocator(pool.malloc):
+        graph = captured(stream, act)
+    for _ in range(2):
+        graph.launch(stream)
+    stream.synchronize()
+    assert out.tolist() == [4.0] * SIZE
+
+
 # ---- lucid ----
 
 
