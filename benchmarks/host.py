@@ -170,6 +170,33 @@ def block(*, backward: bool) -> Callable[[Peer], Work]:
     return work
 
 
+def step(layers: int) -> Callable[[Peer], Work]:
+    """Return the work of a training step of a GPT's blocks: captured on CUDA, and on the CPU done as always."""
+
+    def work(peer: Peer) -> Work:
+        batch, context, width, heads = (1, 1, 1, 1) if peer.device == "cpu" else (8, 64, 128, 4)
+        model = blocks(peer, layers, context, width, heads)
+        optimizer = peer.lib.optim.AdamW(model.parameters(), lr=1e-3, foreach=True, capturable=peer.device != "cpu")
+        x = peer.tensor(np.ones((batch, context, width), np.float32))
+
+        def train(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            peer.lib.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            return loss
+
+        if peer.device == "cpu":
+            return Work(partial(train, x))
+        graphed = peer.lib.cuda.graphed_step(train, x)
+        for _ in range(4):
+            graphed(x)
+        return Work(partial(graphed, x))
+
+    return work
+
+
 def parameters(peer: Peer) -> list[Any]:
     """Return parameters that have gradients."""
     made = [matrix(peer) for _ in range(PARAMETERS)]
@@ -226,6 +253,8 @@ CASES = [
     Case("GPT block, forward and backward", 1.5, block(backward=True)),
     Case(f"AdamW of {PARAMETERS} parameters, foreach", 0.12, adamw),
     Case(f"clip_grad_norm_ of {PARAMETERS} parameters, foreach", 0.8, clipping),
+    Case("step of a GPT block, captured", None, step(1)),
+    Case("step of 12 GPT blocks, captured", None, step(12)),
     Case("module call", None, module()),
     Case("module call, forward hook", None, module("register_forward_hook")),
     Case("module call, full backward hook, recorded", None, module("register_full_backward_hook")),
