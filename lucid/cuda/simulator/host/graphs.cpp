@@ -72,20 +72,20 @@ Handles<Executable> executables;
 
 int launch(const Executable& executable, void* stream) {
     const int before = current_device();
-    const std::string outside = captured_at;
     // launches of one graph come one after another
     stream_waits(stream, before, &executable);
     const MemoryOfGraph memory(executable.graph->newest);
     int code = success;
+    captured_at.push_back(nullptr);
     for (const Item& item : executable.graph->items) {
         set_current_device(item.device);
-        captured_at = outside + item.where;
+        captured_at.back() = &item.where;
         code = item.run(item.branch ? executable.streams[item.branch - 1] : stream);
         if (!code) continue;
         fail_more(", captured", item.where);
         break;
     }
-    captured_at = outside;
+    captured_at.pop_back();
     set_current_device(before);
     event_recorded(&executable, stream, before);
     return code;

@@ -87,7 +87,7 @@ void forget_what_is_past() {
 
 }  // namespace
 
-thread_local std::string captured_at;
+thread_local std::vector<const std::string*> captured_at;
 
 void Bits::set(size_t first, size_t count) {
     for (size_t end = first + count; first < end;) {
@@ -125,7 +125,8 @@ KnownOrder::~KnownOrder() {
 std::shared_ptr<const Work> begin_work(const void* stream, int device, const std::string& name, bool known) {
     if (!orders() && !known) return nullptr;
     std::string lines = python.where ? python.where() : "";
-    if (!captured_at.empty()) lines = captured_at + " in a graph launched" + lines;
+    if (!captured_at.empty()) lines = " in a graph launched" + lines;
+    for (auto where = captured_at.rbegin(); where != captured_at.rend(); ++where) lines = **where + lines;
     std::lock_guard<std::mutex> guard(lock);
     // Python may have collected the last stream meanwhile
     if (!orders() && !known) return nullptr;

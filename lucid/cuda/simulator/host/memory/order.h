@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace lucid_simulator {
 
@@ -40,7 +41,7 @@ bool is_past(const Work& work);
 bool stream_comes_after(const void* stream, int device, const Work& work);
 bool event_comes_after(const void* event, const Work& work);
 // Lines of Python that queued what a graph runs now.
-extern thread_local std::string captured_at;
+extern thread_local std::vector<const std::string*> captured_at;
 // What is wrong if the work touches that; "" if nothing is.
 std::string race_with(const std::shared_ptr<const Work>& work, uintptr_t unit, const Bits& bits, bool stores);
 std::string race_with(const std::shared_ptr<const Work>& work, uintptr_t begin, size_t size, bool stores);
