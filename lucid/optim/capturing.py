@@ -48,7 +48,7 @@ def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) ->
                     "replay would begin with new state: take a step before the capture"
                 )
         rows, _ = optimizer.rows(params, names)
-        if rows and (optimizer.step_kernel is None or unfit_for_kernels(rows)):
+        if rows and (not optimizer.has_numbers_kernel or unfit_for_kernels(rows)):
             raise SettingError(
                 f"{what}: parameter group {number} has parameters that no kernel changes: expected floating or complex "
                 "ones that are contiguous, each in the group once, and an optimizer with a kernel"

@@ -70,7 +70,7 @@ class ElementwiseOptimizer(Optimizer):
     kernel: ClassVar[str]
     _numbers: ClassVar[list[str]]
     step_kernel: ClassVar[Kernel | None]
-    _numbers_kernel: ClassVar[NumbersKernel]
+    _numbers_kernel: ClassVar[NumbersKernel | None]
     # while a step is taken: whether it is recorded, and the flag on the device that makes it change nothing
     _captured = False
     _found: Array | None = None
@@ -81,9 +81,11 @@ class ElementwiseOptimizer(Optimizer):
             cls._numbers = inspect.getfullargspec(cls.formula).kwonlyargs
             # what is inherited would do what the inherited formula does
             cls.step_kernel = cls._declare_kernel() if "kernel" in vars(cls) else None
-            if cls.step_kernel is not None:
-                plain = [name for name in cls._numbers if cls.ranges.get(name) is not flag]
-                cls._numbers_kernel = multi_tensor.numbers_kernel(cls.kernel, len(plain))
+            plain = [name for name in cls._numbers if cls.ranges.get(name) is not flag]
+            cls._numbers_kernel = cls.step_kernel and multi_tensor.numbers_kernel(cls.kernel, len(plain))
+        elif not vars(cls).keys().isdisjoint({"numbers", "ranges"}):
+            # for the same reason
+            cls._numbers_kernel = None
 
     @classmethod
     def _declare_kernel(cls) -> Kernel:
@@ -119,8 +121,8 @@ class ElementwiseOptimizer(Optimizer):
 
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change the parameters of one group; each has a gradient."""
-        if (self._captured or group.get("capturable")) and self.step_kernel is not None:
-            params = self._update_there(self.step_kernel, params, group)
+        if (self._captured or group.get("capturable")) and self.has_numbers_kernel:
+            params = self._update_there(params, group)
             if not params:
                 return
         found = self._found
@@ -154,7 +156,12 @@ class ElementwiseOptimizer(Optimizer):
             given = {**settings, **self.numbers(settings, step)}
             self._change(rows, {name: given[name] for name in self._numbers})
 
-    def _update_there(self, kernel: Kernel, params: list[Tensor], group: Group) -> list[Tensor]:
+    @property
+    def has_numbers_kernel(self) -> bool:
+        """Whether a device can make the numbers of a step, as `numbers` does."""
+        return self._numbers_kernel is not None
+
+    def _update_there(self, params: list[Tensor], group: Group) -> list[Tensor]:
         """Change parameters by numbers that their devices compute; returns those on the CPU or without a kernel."""
         there = [param for param in params if param.is_cuda]
         if not there:
@@ -173,7 +180,7 @@ class ElementwiseOptimizer(Optimizer):
         # a graph has tables of its own: what they hold lives as long as it, and is written when it is launched
         tables = multi_tensor.Tables() if self._captured else self._tables
         found = 0 if self._found is None else self._found.data.ptr
-        left = tables.step_there(kernel, self._numbers_kernel, rows, steps, given, flags, found)
+        left = tables.step_there(self.step_kernel, self._numbers_kernel, rows, steps, given, flags, found)
         if self._captured:
             refresh(self, group, tables)
         others = set(map(id, left))

@@ -522,6 +522,30 @@ def test_rows_without_a_kernel_take_the_same_step(rng):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
+class Warming(optim.AdamW):
+    """Numbers of its own, which the kernel of its base does not know."""
+
+    def numbers(self, settings, step):
+        """Return those of AdamW, with a step that grows."""
+        made = super().numbers(settings, step)
+        return {**made, "size": made["size"] * min(1.0, step / 3)}
+
+
+def test_numbers_that_a_subclass_makes_are_the_host_s(rng):
+    """The kernel of the base would make other ones: eager steps ask `numbers`, and a capture is refused."""
+    start, results = rng.standard_normal(5), []
+    for capturable in (True, False):
+        param = lucid.tensor(start, device="cuda").requires_grad_()
+        optimizer = Warming([param], lr=0.1, capturable=capturable)
+        for _ in range(4):
+            param.grad = param.detach() * 0.5
+            optimizer.step()
+        results.append(param.tolist())
+        if capturable:
+            refused(optimizer, [param], "no kernel")
+    assert results[0] == results[1]
+
+
 def test_a_copy_of_an_optimizer_has_state_of_its_own(rng):
     """It counts on its own, and its steps are the original's."""
     training = Training(rng)

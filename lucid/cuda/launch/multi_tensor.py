@@ -245,8 +245,8 @@ class Tables:
 
     def step_there(
         self,
-        kernel: Kernel,
-        made_by: NumbersKernel,
+        kernel: Kernel | None,
+        made_by: NumbersKernel | None,
         rows: list[Row],
         steps: list[Array | None],
         given: Given,
@@ -270,6 +270,8 @@ class Tables:
         found : int
             Address of a flag, or 0.
         """
+        if kernel is None or made_by is None:
+            return rows
         table = self._before.get(key := id(rows[0][1]))
         if table is not None and table.counts(steps) and table.change(rows, settings, found, given):
             self._now[key] = table
