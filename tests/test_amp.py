@@ -24,10 +24,11 @@ STEPS = 12
 class Run:
     """Some steps on two parameters whose gradients are given; what is left after each."""
 
-    def __init__(self, library, device, scaler, gradients):
+    def __init__(self, library, device, scaler, gradients, name="SGD", **settings):
         self.scaler = scaler
         self.params = [library.tensor(np.ones(n, np.float32), device=device, requires_grad=True) for n in (5, 300)]
-        self.optimizer = library.optim.SGD(self.params, lr=0.1, momentum=0.9)
+        settings = settings or ({"momentum": 0.9} if name == "SGD" else {})
+        self.optimizer = getattr(library.optim, name)(self.params, lr=0.1, **settings)
         self.trace = []
         for number, grads in enumerate(gradients):
             self.optimizer.zero_grad()
@@ -49,12 +50,16 @@ def gradients(rng):
 
 
 @both_devices
-def test_it_follows_pytorch(rng, device):
+@pytest.mark.parametrize(
+    ("name", "settings"), [("SGD", {}), ("AdamW", {"capturable": True}), ("AdamW", {"capturable": False})]
+)
+def test_it_follows_pytorch(rng, device, name, settings):
     """Scale and parameters are PyTorch's after every step, whether gradients overflow or not."""
     torch = pytest.importorskip("torch")
     given = gradients(rng)
-    ours = Run(lucid, device, amp.GradScaler(device, **SETTINGS), given)
-    theirs = Run(torch, "cpu", torch.amp.GradScaler("cpu", **SETTINGS), given)
+    ours = Run(lucid, device, amp.GradScaler(device, **SETTINGS), given, name, **settings)
+    # PyTorch takes `capturable` on CUDA devices only
+    theirs = Run(torch, "cpu", torch.amp.GradScaler("cpu", **SETTINGS), given, name)
     for (scale, *params), (their_scale, *their_params) in zip(ours.trace, theirs.trace, strict=True):
         assert scale == their_scale
         for param, their_param in zip(params, their_params, strict=True):
