@@ -12,7 +12,7 @@ from lucid.backend import gpu
 from lucid.backend.dtype import float16, float32, float64
 from lucid.cuda.launch import multi_tensor
 from lucid.cuda.steps.scale import update_scale
-from lucid.errors import ArgumentError, DtypeError, LucidError, SettingError
+from lucid.errors import ArgumentError, CaptureError, DtypeError, LucidError, SettingError
 from lucid.nn.utils import changed_on_device
 from lucid.ops.creation.filling import full, zeros
 from lucid.ops.elementwise.nonfinite import isfinite
@@ -192,7 +192,7 @@ class GradScaler:
         """Return factor and tracker on a CUDA device: on this one, if they are on none yet."""
         if self._there is None:
             if gpu.is_capturing():
-                raise GradScalerError(
+                raise CaptureError(
                     "GradScaler: its factor is not on the device yet, and each replay of the graph would begin with "
                     "the first one: take a step with it before the capture"
                 )
@@ -222,7 +222,7 @@ class GradScaler:
     @staticmethod
     def _refuse_capture(what: str) -> None:
         if gpu.is_capturing():
-            raise GradScalerError(
+            raise CaptureError(
                 f"GradScaler: {what} cannot be captured by a CUDA graph, since the host waits for the device: do it "
                 "before the capture or between replays; an optimizer that counts steps needs capturable=True, and all "
                 "of its gradients on one device"

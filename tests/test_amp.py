@@ -11,7 +11,7 @@ import pytest
 import lucid
 from lucid import amp, nn, optim
 from lucid.backend import gpu
-from lucid.errors import DtypeError
+from lucid.errors import CaptureError, DtypeError
 from tests.captures import Recorded
 
 both_devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -530,7 +530,7 @@ def refused(act, *words):
     """Fail unless a call in a capture raises an error with these words."""
 
     def check():
-        with pytest.raises(RuntimeError) as caught:
+        with pytest.raises(CaptureError) as caught:
             act()
         assert all(word in str(caught.value) for word in words), caught.value
 

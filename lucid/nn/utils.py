@@ -12,7 +12,7 @@ from lucid.autograd.base import TensorBase, grad_of, version_of, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
 from lucid.cuda.launch import multi_tensor
-from lucid.errors import SettingError, ShapeError
+from lucid.errors import CaptureError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.elementwise.selection import clamp
 from lucid.ops.reduction.norms import norm
@@ -88,11 +88,11 @@ def get_total_norm(
     ------
     RuntimeError
         If it is not finite, and that is an error. It asks the device for the value, and so waits for it.
-    SettingError
+    CaptureError
         If that is to be an error in a capture of a CUDA graph, which cannot wait.
     """
     if error_if_nonfinite and gpu.is_capturing():
-        raise SettingError(
+        raise CaptureError(
             "error_if_nonfinite=True in a capture of a CUDA graph: the host would wait for the norm: pass "
             "error_if_nonfinite=False, and look at the norm that is returned after a replay"
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.cuda.graphs.capture import capture_of_this_thread
 from lucid.cuda.launch.multi_tensor import unfit_for_kernels
-from lucid.errors import SettingError
+from lucid.errors import CaptureError
 from lucid.optim.settings import flag, given_of
 
 if TYPE_CHECKING:
@@ -24,32 +24,32 @@ def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) ->
 
     Raises
     ------
-    SettingError
+    CaptureError
         If one cannot; the message says what to do. Nothing is changed then.
     """
     what = f"{type(optimizer).__name__}.step() in a capture of a CUDA graph"
     for number, (params, group) in enumerate(zip(given, optimizer.param_groups, strict=True)):
         names = optimizer.state_names(group)
         if params and "step" in names and not group["capturable"]:
-            raise SettingError(
+            raise CaptureError(
                 f"{what}: parameter group {number} has capturable=False, so that its steps are counted on the host, "
                 "once for all replays: make the optimizer with capturable=True"
             )
         for param in params:
             if not param.is_cuda:
-                raise SettingError(
+                raise CaptureError(
                     f"{what}: a parameter of shape {tuple(param.shape)} is on the CPU, where nothing is recorded: "
                     "move it to the CUDA device, or step its optimizer outside of the capture"
                 )
             state: dict[str, Any] = optimizer.state.get(param, {})
             if not state.keys() >= set(names) or ("step" in names and type(state["step"].array) is np.ndarray):
-                raise SettingError(
+                raise CaptureError(
                     f"{what}: a parameter of shape {tuple(param.shape)} has no {[*names]} on its device yet, and each "
                     "replay would begin with new state: take a step before the capture"
                 )
         rows, _ = optimizer.rows(params, names)
         if rows and (not optimizer.has_numbers_kernel or unfit_for_kernels(rows)):
-            raise SettingError(
+            raise CaptureError(
                 f"{what}: parameter group {number} has parameters that no kernel changes: expected floating or complex "
                 "ones that are contiguous, each in the group once, and an optimizer with a kernel"
             )
@@ -64,21 +64,22 @@ def refresh(optimizer: ElementwiseOptimizer, group: Group, tables: Tables) -> No
     if capture is None:
         vars(optimizer).setdefault("_recorded", []).append(tables)
         return
-    state, form = optimizer.state, _form(optimizer, group)
+    form = _form(optimizer, group)
     before: list[Any] = []
 
     def write() -> None:
         nonlocal before
+        # what was loaded has groups of its own; the state of before is not held here, so that it can go
+        loaded = all(own is not group for own in optimizer.param_groups)
         now = [group[name] for name in optimizer.ranges]
-        if before and optimizer.state is state and all(map(operator.is_, now, before)):
+        if before and not loaded and all(map(operator.is_, now, before)):
             return
-        if optimizer.state is not state or _form(optimizer, group) != form:
-            raise SettingError(
-                f"replay of a step of {type(optimizer).__name__}: the graph was captured with {form[0]} and the state "
-                f"of then; now it is {_form(optimizer, group)[0]}"
-                f"{'' if optimizer.state is state else ', with another state'}: capture anew after load_state_dict(), "
-                "after a change of such settings and after one of the tensor that holds the learning rate; that "
-                "tensor's value may be changed in place"
+        if loaded or _form(optimizer, group) != form:
+            what = "" if loaded else f"; now it is {_form(optimizer, group)[0]}"
+            raise CaptureError(
+                f"replay of a step of {type(optimizer).__name__}: the graph was captured with {form[0]}{what}: capture "
+                "anew (a graphed step by its reset()) after load_state_dict(), after a change of such settings and of "
+                "the tensor that holds the learning rate; that tensor's value may be changed in place"
             )
         tables.write(given_of(group, optimizer.ranges, write=False).values)
         # of what can change in place, such as a tensor, it is no sign that it is the same
