@@ -300,6 +300,36 @@ def test_a_hundred_replays(rng):
 
 @pytest.mark.gpu
 @each_optimizer
+def test_a_graphed_step_with_a_scaler(rng, kind):
+    """`graphed_step` of a model with dropout, clipping and a scaler gives the bits of eager steps, overflows too."""
+    results = []
+    inputs = [lucid.tensor(rng.standard_normal((4, 6)), dtype=lucid.float32, device="cuda") for _ in range(20)]
+    inputs[1][0, 0] = inputs[12][2, 3] = np.inf
+    start = rng.standard_normal((6, 3))
+    for graphed in (True, False):
+        lucid.manual_seed(5)
+        weight = lucid.tensor(start, dtype=lucid.float32, device="cuda").requires_grad_()
+        optimizer, scaler = OPTIMIZERS[kind]([weight]), amp.GradScaler(init_scale=2.0**10, growth_interval=3)
+
+        def step(x, weight=weight, optimizer=optimizer, scaler=scaler):
+            optimizer.zero_grad()
+            loss = (nn.functional.dropout(x, 0.25) @ weight).square().mean()
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_([weight], 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+            return loss
+
+        run = lucid.cuda.graphed_step(step, inputs[0]) if graphed else step
+        losses = [run(x).item() for x in inputs]
+        results.append((weight.detach().cpu().numpy().tobytes(), scaler.state_dict(), np.float32(losses).tobytes()))
+        assert np.isfinite(weight.detach().cpu().numpy()).all()
+    assert results[0] == results[1]
+
+
+@pytest.mark.gpu
+@each_optimizer
 def test_a_step_is_left_out_on_the_device(rng, kind):
     """Where a gradient is not finite, neither parameters nor state nor counts change, from the first step on."""
     given = gradients(rng)
