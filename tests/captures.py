@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from threading import get_ident
 
 from lucid.backend import gpu
-from lucid.cuda.graphs.capture import Capture, captures
+from lucid.graphs.capture import Capture, captures
 
 
 class Recorded:

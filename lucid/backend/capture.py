@@ -9,8 +9,8 @@ from weakref import WeakSet
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
-    from lucid.cuda.graphs.capture import Capture
-    from lucid.cuda.graphs.outside import Watch
+    from lucid.graphs.capture import Capture
+    from lucid.graphs.outside import Watch
 
 __all__ = ["REMEDY", "Changes", "capture_of_this_thread", "captures", "changes", "check_not_capturing"]
 

@@ -26,16 +26,16 @@ from lucid.cuda.warmup import warmup
 from lucid.errors import OutOfMemoryError
 
 if TYPE_CHECKING:
-    from lucid.cuda.graphs.callables import make_graphed_callables
-    from lucid.cuda.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
-    from lucid.cuda.graphs.step import graphed_step
+    from lucid.graphs.callables import make_graphed_callables
+    from lucid.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+    from lucid.graphs.step import graphed_step
 else:
     # what builds on tensors, which build on this package, is imported when it is first asked for
     _LATER = {
-        "make_graphed_callables": "lucid.cuda.graphs.callables",
-        "graphed_step": "lucid.cuda.graphs.step",
+        "make_graphed_callables": "lucid.graphs.callables",
+        "graphed_step": "lucid.graphs.step",
         **dict.fromkeys(
-            ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"), "lucid.cuda.graphs.graph"
+            ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"), "lucid.graphs.graph"
         ),
     }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.cuda.graphs.capture import capture_of_this_thread
+from lucid.backend.capture import capture_of_this_thread
 from lucid.cuda.launch.multi_tensor import unfit_for_kernels
 from lucid.errors import CaptureError
 from lucid.optim.settings import flag, given_of

@@ -11,8 +11,8 @@ import numpy as np
 from lucid.autograd.base import version_of, wrap
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace, to_device
+from lucid.backend.capture import capture_of_this_thread
 from lucid.backend.device import CPU, device_of
-from lucid.cuda.graphs.capture import capture_of_this_thread
 from lucid.cuda.launch import multi_tensor
 from lucid.optim.blocks import update_in_blocks
 from lucid.optim.capturing import check_capture, refresh

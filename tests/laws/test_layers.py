@@ -22,7 +22,7 @@ LAYERS = (
     {"ops"},
     {"tensor"},
     {"nn", "optim", "data"},
-    {"hooks", "amp", "serialization", "distributed", "utils", "_C"},
+    {"hooks", "amp", "graphs", "serialization", "distributed", "utils", "_C"},
     {"lucid"},
 )
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}

@@ -173,6 +173,9 @@ DOUBLES = {"inputs": lambda: nn.Parameter(lucid.ones(2, dtype=lucid.float64))}
 
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
+    "graph": {"cuda_graph": lambda: lucid.cuda.CUDAGraph()},
+    "graphed_step": {"step": constant(nothing)},
+    "make_graphed_callables": {"callables": constant(nothing), "sample_args": constant(())},
     **each("bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift", INTEGERS),
     **each("conv1d conv_transpose1d adaptive_avg_pool1d avg_pool1d max_pool1d", LINE),
     **each("conv2d conv_transpose2d adaptive_avg_pool2d avg_pool2d max_pool2d", PLANE),

@@ -239,7 +239,8 @@ class Node:
         hooks = self.rare().posthooks
         hooks.append(hook)
         self.rare().settle()
-        return RemovableHandle(hooks, hook, lasting=isinstance(self, AccumulateGrad))
+        handle = RemovableHandle(hooks, hook)
+        return handle.lasting() if isinstance(self, AccumulateGrad) else handle
 
     def register_prehook(self, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(grad_outputs)``, called before the node runs.
@@ -261,7 +262,8 @@ class Node:
         hooks = self.rare().prehooks
         hooks.append(hook)
         self.rare().settle()
-        return RemovableHandle(hooks, hook, lasting=isinstance(self, AccumulateGrad))
+        handle = RemovableHandle(hooks, hook)
+        return handle.lasting() if isinstance(self, AccumulateGrad) else handle
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

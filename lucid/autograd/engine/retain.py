@@ -74,8 +74,8 @@ def register_hook(tensor: TensorBase, hook: Callable[..., Any], *, every_step: b
     hook = every_step_hook(hook, every_step)
     hooks = hooks_of(tensor)
     hooks.append(hook)
-    edge = tensor.edge
-    return RemovableHandle(hooks, hook, lasting=edge is not None and type(edge[0]) is AccumulateGrad)
+    edge, handle = tensor.edge, RemovableHandle(hooks, hook)
+    return handle.lasting() if edge is not None and type(edge[0]) is AccumulateGrad else handle
 
 
 def register_post_accumulate_grad_hook(
@@ -95,7 +95,7 @@ def register_post_accumulate_grad_hook(
     hooks = edge[0].rare().accumulated
     hooks.append(hook)
     edge[0].rare().settle()
-    return RemovableHandle(hooks, hook, lasting=True)
+    return RemovableHandle(hooks, hook).lasting()
 
 
 def retain_grad(tensor: TensorBase) -> None:

@@ -37,6 +37,8 @@ class EveryStep(StandIn):
 
 def every_step_hook(hook: Any, every_step: bool) -> Any:
     """Return what is registered for a hook: itself, or with `every_step` what replays of a step call, too."""
+    if every_step.__class__ is not bool:
+        raise HookTypeError(f"every_step: expected a bool, got {type(every_step).__name__}: {every_step!r}")
     return EveryStep(hook) if every_step and callable(hook) else hook
 
 

@@ -45,8 +45,6 @@ class RemovableHandle(Handle):
         The list that holds the hook.
     hook : callable
         The registered object; it is found by identity.
-    lasting : bool
-        Whether it hangs on what outlives a step, so that a captured step has to know.
 
     Notes
     -----
@@ -64,15 +62,17 @@ class RemovableHandle(Handle):
 
     __slots__ = ("__weakref__", "_hook", "_hooks_list", "_lasting", "_removed")
 
-    def __init__(
-        self, hooks_list: list[Callable[..., object]], hook: Callable[..., object], *, lasting: bool = False
-    ) -> None:
-        if lasting:
-            changes.hooks += 1
-        self._lasting = lasting
+    def __init__(self, hooks_list: list[Callable[..., object]], hook: Callable[..., object]) -> None:
+        self._lasting = False
         self._hooks_list = hooks_list
         self._hook = hook
         self._removed = False
+
+    def lasting(self) -> Self:
+        """Return this handle, of a hook on what outlives a step: a captured step has to know that it comes and goes."""
+        self._lasting = True
+        changes.hooks += 1
+        return self
 
     def remove(self) -> None:
         """Take the hook off its list; a second call does nothing."""

@@ -45,7 +45,10 @@ class DeviceSeed:
     __slots__ = ("array",)
 
     def __init__(self) -> None:
-        self.array: Any = gpu.cupy().empty(2, np.uint64)
+        # memory of a pool of its own: in that of a graph it may have been a temporary's, which replays write again
+        module = gpu.cupy()
+        with module.cuda.using_allocator(module.cuda.MemoryPool().malloc):
+            self.array: Any = module.empty(2, np.uint64)
 
     def store(self, seed: int, offset: int) -> None:
         """Let what is queued from now on draw from the stream of `seed` at `offset`."""

@@ -12,12 +12,12 @@ from lucid.autograd.function import Function, once_differentiable
 from lucid.autograd.functions import grad as gradients_of
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.backend import gpu
-from lucid.cuda.graphs.graph import CUDAGraph, checked_pool, graph
-from lucid.cuda.graphs.outside import Watch
-from lucid.cuda.graphs.static import check_form, copy_to_static, static_input, tensors_in
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, HookError, SettingError
+from lucid.graphs.graph import CUDAGraph, checked_pool, graph
+from lucid.graphs.outside import Watch
+from lucid.graphs.static import check_form, copy_to_static, static_input, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,13 +94,17 @@ def make_graphed_callables(
             f"make_graphed_callables: expected num_warmup_iters as an integer of at least 1, got "
             f"{shown(num_warmup_iters)}"
         )
+    if not isinstance(allow_unused_input, bool):
+        raise ArgumentError(
+            f"make_graphed_callables: expected allow_unused_input as a bool, got {shown(allow_unused_input)}"
+        )
     several = isinstance(callables, tuple)
     functions = cast("tuple[Any, ...]", callables if several else (callables,))
     samples = cast("tuple[Any, ...]", sample_args if several else (sample_args,))
     if len(samples) != len(functions) or not all(isinstance(each, tuple) for each in samples):
         raise ArgumentError(
-            f"make_graphed_callables: expected a tuple of arguments for each of {len(functions)} callables, got "
-            f"{shown(sample_args)}"
+            "make_graphed_callables: sample_args: expected a tuple of arguments for each of "
+            f"{len(functions)} callables, got {shown(sample_args)}"
         )
     for function in functions:
         _check_callable(function)
@@ -123,7 +127,7 @@ def make_graphed_callables(
 
 def _check_callable(function: Any) -> None:
     if not callable(function):
-        raise ArgumentError(f"make_graphed_callables: expected a callable, got {shown(function)}")
+        raise ArgumentError(f"make_graphed_callables: callables: expected a callable, got {shown(function)}")
     module: Any = function
     if not _is_module(module):
         return

@@ -349,6 +349,7 @@ def test_a_step_that_cannot_be_captured(rng):
 # ---- hooks ----
 
 
+@pytest.mark.contract("11")
 def test_a_hook_that_runs_at_the_capture_alone_is_named(rng):
     """What it queues on the device is in the graph; what it does on the host is done once, and said."""
     data, seen = batches(rng, 8), []
@@ -434,6 +435,7 @@ def hook_kinds():
     return kinds
 
 
+@pytest.mark.contract("11")
 @pytest.mark.parametrize("kind", hook_kinds())
 def test_a_hook_of_each_step(rng, kind):
     """It is called in each step, replayed or not, at its moment, with the values of that step."""
@@ -454,6 +456,7 @@ def test_a_hook_of_each_step(rng, kind):
     assert plain == graphed
 
 
+@pytest.mark.contract("11")
 def test_a_hook_of_each_step_that_replaces(rng):
     """What it returns in a step is what that step goes on with, also where it reads values to decide."""
     data = batches(rng, 9)
@@ -519,6 +522,7 @@ def test_a_hook_of_each_step_that_returns_another_kind(rng):
         assert run(y).tolist() == [3.0, 3.0]
 
 
+@pytest.mark.contract("11")
 def test_hooks_that_come_and_go(rng):
     """One that was added or removed makes the next call capture anew, and say so; others leave the graph alone."""
     data, training = batches(rng, 5), Training(0)

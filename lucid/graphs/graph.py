@@ -7,15 +7,16 @@ from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING
 
+from lucid.arguments import shown
 from lucid.backend import gpu
 from lucid.backend.capture import capture_of_this_thread
 from lucid.cuda.devices import synchronize
-from lucid.cuda.graphs.capture import Capture, noting
 from lucid.cuda.libraries import captured_blas
 from lucid.cuda.memory import Pool
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, CaptureError, DeviceError
+from lucid.graphs.capture import Capture, noting
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -183,6 +184,13 @@ class CUDAGraph:
         Path(debug_path).write_text(self._capture.graph.debug_dot_str(), encoding="utf-8")
 
 
+def no_pool(value: object) -> ArgumentError:
+    """Return the error of what is given as a graph's memory and is none."""
+    return ArgumentError(
+        f"pool: expected what graph_pool_handle() or CUDAGraph.pool() returned, or a CUDAGraph, got {shown(value)}"
+    )
+
+
 def checked_pool(pool: object) -> Pool:
     """Return memory for a graph of the current device: that which is given, or new.
 
@@ -198,9 +206,7 @@ def checked_pool(pool: object) -> Pool:
     if isinstance(pool, CUDAGraph):
         pool = pool.pool()
     if not isinstance(pool, Pool):
-        raise ArgumentError(
-            f"pool: expected what graph_pool_handle() or CUDAGraph.pool() returned, got {type(pool).__name__}"
-        )
+        raise no_pool(pool)
     if pool.device != gpu.current_device():
         raise DeviceError(f"pool: expected memory of cuda:{gpu.current_device()}, got that of cuda:{pool.device}")
     return pool
@@ -225,8 +231,7 @@ def _stream_of_thread(index: int) -> Stream:
     return _streams[key]
 
 
-@contextmanager
-def graph(cuda_graph: CUDAGraph, pool: Pool | CUDAGraph | None = None, stream: Stream | None = None) -> Generator[None]:
+class graph:
     """Context whose work on the current device is recorded by `cuda_graph`, and not done.
 
     It waits for the device, and enters a stream. Nothing inside may read values on the host, copy from it, or make
@@ -256,22 +261,39 @@ def graph(cuda_graph: CUDAGraph, pool: Pool | CUDAGraph | None = None, stream: S
     >>> with lucid.cuda.graph(g):  # doctest: +SKIP
     ...     doubled = weight * 2
     """
-    if not isinstance(cuda_graph, CUDAGraph):
-        raise ArgumentError(f"graph: expected a CUDAGraph, got {type(cuda_graph).__name__}")
-    if capture_of_this_thread() is not None:
-        raise CaptureError("graph: this thread is in a capture: end it first, captures do not nest")
-    index = gpu.current_device()
-    side = _stream_of_thread(index) if stream is None else stream
-    if side.device.index != index:
-        raise DeviceError(f"graph: expected a stream of cuda:{index}, the current device, got one of {side.device}")
-    synchronize()
-    before = current_stream()
-    with use_stream(side):
-        cuda_graph.capture_begin(pool)
-        try:
-            yield
-        except BaseException:
-            cuda_graph.abandon()
-            raise
-        cuda_graph.capture_end()
-    side.wait_stream(before)
+
+    def __init__(
+        self, cuda_graph: CUDAGraph, pool: Pool | CUDAGraph | None = None, stream: Stream | None = None
+    ) -> None:
+        if not isinstance(cuda_graph, CUDAGraph):
+            raise ArgumentError(f"graph: expected cuda_graph as a CUDAGraph, got {shown(cuda_graph)}")
+        if stream is not None and not isinstance(stream, Stream):
+            raise ArgumentError(f"graph: expected stream as a Stream, got {shown(stream)}")
+        if pool is not None and not isinstance(pool, Pool | CUDAGraph):
+            raise no_pool(pool)
+        self.cuda_graph = cuda_graph
+        self._pool, self._stream = pool, stream
+        self._leaving: ExitStack | None = None
+
+    def __enter__(self) -> None:
+        if capture_of_this_thread() is not None:
+            raise CaptureError("graph: this thread is in a capture: end it first, captures do not nest")
+        index = gpu.current_device()
+        side = self._stream or _stream_of_thread(index)
+        if side.device.index != index:
+            raise DeviceError(f"graph: expected a stream of cuda:{index}, the current device, got one of {side.device}")
+        synchronize()
+        with ExitStack() as stack:
+            # in the end, what is queued there waits for what has been queued here
+            stack.callback(side.wait_stream, current_stream())
+            stack.enter_context(use_stream(side))
+            self.cuda_graph.capture_begin(self._pool)
+            self._leaving = stack.pop_all()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        leaving, self._leaving = self._leaving, None
+        with leaving or ExitStack():
+            if kind is None:
+                self.cuda_graph.capture_end()
+            else:
+                self.cuda_graph.abandon()

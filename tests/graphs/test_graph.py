@@ -114,6 +114,25 @@ def test_random_numbers_go_on(rng, name):
         np.testing.assert_array_equal(numbers(lucid.rand(2, device="cuda")), expected[2 * k + 1])
 
 
+def test_where_random_numbers_begin_is_no_temporarys(rng):
+    """What the graph does first may not write where it is told the seed, free memory when it first drew."""
+    x = drawn(rng, 2)
+
+    def work():
+        for _ in range(4):
+            (x + 1).exp()
+        return lucid.rand(5, device="cuda")
+
+    seed = int(rng.integers(2**62))
+    lucid.manual_seed(seed)
+    expected = [numbers(lucid.rand(5, device="cuda")) for _ in range(3)]
+    g, out = captured(work)
+    lucid.manual_seed(seed)
+    for values in expected:
+        g.replay()
+        np.testing.assert_array_equal(numbers(out), values)
+
+
 def test_a_backward_pass_drops_what_its_forward_dropped(rng):
     """Dropout draws its mask again in backward, from where the replay's forward drew it."""
     x = drawn(rng, 200, requires_grad=True)
@@ -139,7 +158,7 @@ REFUSED = {
     "numpy": lambda x: x.numpy(force=True),
     "print": repr,
     "tensor of numbers": lambda x: lucid.tensor([1.0, 2.0], device="cuda"),
-    "from the CPU": lambda x: lucid.ones(3).to("cuda"),
+    "from the CPU": lambda x: lucid.ones(3, device="cpu").to("cuda"),
     "indices in a list": lambda x: x[[0, 1]],
     "nonzero": lucid.nonzero,
     "mask": lambda x: x[x > 0],
@@ -296,7 +315,7 @@ def test_bad_calls(rng):
             again()
     with pytest.raises(CaptureError, match="the default stream cannot capture"):
         empty.capture_begin()
-    with pytest.raises(ArgumentError, match="expected a CUDAGraph, got str"), lucid.cuda.graph("g"):
+    with pytest.raises(ArgumentError, match="expected cuda_graph as a CUDAGraph, got str"), lucid.cuda.graph("g"):
         pass
     with pytest.raises(ArgumentError, match="graph_pool_handle"), lucid.cuda.graph(empty, pool="memory"):
         pass

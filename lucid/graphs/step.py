@@ -12,19 +12,19 @@ from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, set_grad_enabled, thread
 from lucid.backend import gpu
 from lucid.backend.capture import capture_of_this_thread, changes
-from lucid.cuda.graphs.capture import Capture
-from lucid.cuda.graphs.graph import checked_pool, recording
-from lucid.cuda.graphs.outside import Watch
-from lucid.cuda.graphs.static import check_form, copy_to_static, static_input, tensors_in
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, CaptureError, DeviceError, SettingError
+from lucid.graphs.capture import Capture
+from lucid.graphs.graph import checked_pool, recording
+from lucid.graphs.outside import Watch
+from lucid.graphs.static import check_form, copy_to_static, static_input, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.cuda.graphs.graph import CUDAGraph
     from lucid.cuda.memory import Pool
+    from lucid.graphs.graph import CUDAGraph
 
 __all__ = ["GraphedStep", "graphed_step"]
 
