@@ -1,4 +1,4 @@
-"""Single ops: what recording costs at one element, and what the arithmetic costs at sixteen million."""
+"""Single ops: what recording costs at one element, what the arithmetic costs in the cache, and at sixteen million."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.measure import Row, looped
 if TYPE_CHECKING:
     from benchmarks.measure import Peer, Sampler
 
-LARGE = (4096, 4096)
+CACHED, LARGE = (512, 512), (4096, 4096)
 
 
 def op_recorded(peer: Peer) -> Sampler:
@@ -24,25 +24,53 @@ def op_without_graph(peer: Peer) -> Sampler:
     return looped(peer, lambda: x * w)
 
 
-def large(name: str, call: str, *arguments: object, **options: object) -> Row:
-    """Return the row of a function of nn.functional, forward and backward, on 16,777,216 elements of float32."""
+def repeated(peer: Peer, shape: tuple[int, int], call: str, *arguments: object, **options: object) -> Sampler:
+    """Return the sampler of a function of nn.functional, forward and backward, on float32."""
+    random = np.random.default_rng(0)
+    x = peer.tensor(random.standard_normal(shape, np.float32), requires_grad=True)
+    upstream = peer.tensor(random.standard_normal(shape, np.float32))
+    function = getattr(peer.lib.nn.functional, call)
+
+    def forward_and_backward() -> None:
+        x.grad = None
+        function(x, *arguments, **options).backward(upstream)
+
+    return looped(peer, forward_and_backward)
+
+
+def on_one_thread(peer: Peer, sampler: Sampler) -> Sampler:
+    """Return `sampler` with PyTorch on one thread, as lucid is where no matrices are multiplied."""
+    if peer.name != "torch":
+        return sampler
+
+    def sample() -> float:
+        threads = peer.lib.get_num_threads()
+        peer.lib.set_num_threads(1)
+        try:
+            return sampler()
+        finally:
+            peer.lib.set_num_threads(threads)
+
+    return sample
+
+
+def cached(name: str, budget: float, call: str, *arguments: object, **options: object) -> Row:
+    """Return the row of a function on 512 x 512 elements, which a core's cache holds."""
 
     def build(peer: Peer) -> Sampler:
-        random = np.random.default_rng(0)
-        x = peer.tensor(random.standard_normal(LARGE, np.float32), requires_grad=True)
-        upstream = peer.tensor(random.standard_normal(LARGE, np.float32))
-        function = getattr(peer.lib.nn.functional, call)
+        return on_one_thread(peer, repeated(peer, CACHED, call, *arguments, **options))
 
-        def forward_and_backward() -> None:
-            x.grad = None
-            function(x, *arguments, **options).backward(upstream)
-
-        return looped(peer, forward_and_backward)
-
-    return Row(f"{name}, 16M float32, forward and backward", BUDGETS[call], build, most_rounds=30)
+    return Row(f"{name}, 512 x 512 float32, forward and backward, one thread", budget, build)
 
 
-BUDGETS = {"gelu": 3.0, "softmax": 2.0, "layer_norm": 3.0}
+def large(name: str, budget: float, call: str, *arguments: object, **options: object) -> Row:
+    """Return the row of a function on 16,777,216 elements."""
+
+    def build(peer: Peer) -> Sampler:
+        return repeated(peer, LARGE, call, *arguments, **options)
+
+    return Row(f"{name}, 16M float32, forward and backward", budget, build, most_rounds=30)
+
 
 SMALL = [
     Row("op recorded for backward, 1 element", 0.6, op_recorded),
@@ -50,7 +78,10 @@ SMALL = [
 ]
 ROWS = [
     *SMALL,
-    large("gelu", "gelu"),
-    large("softmax", "softmax", dim=-1),
-    large("layer norm", "layer_norm", (LARGE[1],)),
+    cached("gelu", 3.0, "gelu"),
+    cached("softmax", 1.5, "softmax", dim=-1),
+    cached("layer norm", 1.5, "layer_norm", (CACHED[1],)),
+    large("gelu", 3.0, "gelu"),
+    large("softmax", 2.0, "softmax", dim=-1),
+    large("layer norm", 3.0, "layer_norm", (LARGE[1],)),
 ]
