@@ -21,7 +21,7 @@ from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
-from lucid.ops.base.rows import row_blocks
+from lucid.ops.base.rows import by_rows, row_blocks, row_products, row_sums
 from lucid.ops.elementwise.arithmetic import neg
 from lucid.ops.reduction.sums import kept_shape
 
@@ -35,16 +35,21 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+def _total(xp: ModuleType, x: Array, axis: int) -> Array:
+    """Return the sum along `axis`, kept with size 1."""
+    return row_sums(x) if xp is np and x.ndim == 2 and axis == 1 else xp.sum(x, axis, None, None, True)
+
+
 def _softmax_into(xp: ModuleType, out: Array, spare: Array | None, x: Array, axis: int) -> None:
     xp.subtract(x, xp.max(x, axis, None, True), out=out)
     xp.exp(out, out=out)
-    xp.multiply(out, xp.reciprocal(xp.sum(out, axis, None, None, True)), out=out)
+    xp.multiply(out, xp.reciprocal(_total(xp, out, axis)), out=out)
 
 
 def _softmax_grad_into(xp: ModuleType, out: Array, spare: Array | None, grad: Array, y: Array, axis: int) -> None:
     """Write ``y * (grad - sum(grad * y))``, the gradient of softmax, whose output is `y`, to `out`."""
     if xp is np and y.ndim == 2 and axis == 1:
-        total = np.einsum("ij,ij->i", grad, y)[:, None]
+        total = row_products(grad, y)
     else:
         total = xp.sum(xp.multiply(grad, y, out=out), axis, None, None, True)
     xp.subtract(grad, total, out=out)
@@ -53,14 +58,14 @@ def _softmax_grad_into(xp: ModuleType, out: Array, spare: Array | None, grad: Ar
 
 def _log_softmax_into(xp: ModuleType, out: Array, spare: Array | None, x: Array, axis: int) -> None:
     xp.subtract(x, xp.max(x, axis, None, True), out=out)
-    total = xp.sum(xp.exp(out, out=spare), axis, None, None, True)
+    total = _total(xp, xp.exp(out, out=spare), axis)
     xp.subtract(out, xp.log(total), out=out)
 
 
 def _log_softmax_grad_into(xp: ModuleType, out: Array, spare: Array | None, grad: Array, y: Array, axis: int) -> None:
     """Write ``grad - exp(y) * sum(grad)``, the gradient of log_softmax, whose output is `y`, to `out`."""
     xp.exp(y, out=out)
-    xp.multiply(out, xp.sum(grad, axis, None, None, True), out=out)
+    xp.multiply(out, _total(xp, grad, axis), out=out)
     xp.subtract(grad, out, out=out)
 
 
@@ -86,11 +91,12 @@ def _by_rows(into: Callable[..., None], dim: int, *arrays: Array) -> Array:
     out: Array = np.empty(flat[0].shape, first.dtype)
     blocks = list(row_blocks(len(out), columns))
     spare = np.empty(out[blocks[0]].shape, first.dtype)
-    for block in blocks:
-        if first.dtype.itemsize > 2:
-            into(np, out[block], spare[: block.stop - block.start], *[a[block] for a in flat], 1)
-        else:
-            out[block] = _whole(np, into, 1, *[a[block] for a in flat])
+    with by_rows(*out.shape):
+        for block in blocks:
+            if first.dtype.itemsize > 2:
+                into(np, out[block], spare[: block.stop - block.start], *[a[block] for a in flat], 1)
+            else:
+                out[block] = _whole(np, into, 1, *[a[block] for a in flat])
     return out.reshape(first.shape)
 
 

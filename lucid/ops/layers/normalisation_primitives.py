@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.base.rows import row_blocks
+from lucid.ops.base.rows import by_rows, row_blocks, row_products, row_sums
 from lucid.ops.layers import normalisation_cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
 
@@ -35,6 +35,8 @@ def _trailing(x: Array, dim: tuple[int, ...]) -> int:
 
 def _total(xp: ModuleType, x: Array, dim: Ints) -> Any:
     """Return the sum over `dim`, kept with size 1: over what lies together in memory first, which is fastest."""
+    if xp is np and dim == (1,) and x.ndim == 2:
+        return row_sums(x)
     first = _trailing(x, dim)
     if xp is np and dim == (0,) and len(x) > MANY_ROWS:
         # NumPy adds row after row, and each addition rounds the whole sum so far: sums of sums round much less
@@ -50,6 +52,8 @@ def _total(xp: ModuleType, x: Array, dim: Ints) -> Any:
 
 def _inner(xp: ModuleType, x: Array, y: Array, dim: Ints) -> Any:
     """Return the sum of ``x * y`` over `dim`, kept with size 1."""
+    if xp is np and dim == (1,) and x.ndim == 2:
+        return row_products(x, y)
     first = _trailing(x, dim)
     if xp is np and first < x.ndim and x.flags.c_contiguous and y.flags.c_contiguous:
         flat = (*x.shape[:first], math.prod(x.shape[first:]))
@@ -142,13 +146,14 @@ def _normalise_on(
         return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
     kept = kept_shape(shape, axes)
     mean, variance = np.empty(kept, work), np.empty(kept, work)
-    for block in row_blocks(shape[0], x.size // shape[0]):
-        part = out[block] if work == x.dtype else np.empty(rows[block].shape, work)
-        mean[block], variance[block] = _forward(
-            np, part, rows[block].astype(work, copy=False), weight, bias, axes, eps, center
-        )
-        if work != x.dtype:
-            out[block] = part
+    with by_rows(shape[0], shape[-1]):
+        for block in row_blocks(shape[0], x.size // shape[0]):
+            part = out[block] if work == x.dtype else np.empty(rows[block].shape, work)
+            mean[block], variance[block] = _forward(
+                np, part, rows[block].astype(work, copy=False), weight, bias, axes, eps, center
+            )
+            if work != x.dtype:
+                out[block] = part
     return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
 
 
@@ -223,19 +228,20 @@ def _normalise_grad_on(
         # fresh memory for every block would cost more than the work on it
         spare: Any = np.empty(rows[blocks[0]].shape, work)
         known: Any = np.empty_like(spare)
-        for block in blocks:
-            size = block.stop - block.start
-            part = out[block] if wants[0] and work == x.dtype else spare[:size]
-            some_weight, some_bias = _backward(
-                np, part, known[:size], grad[block].astype(work, copy=False), rows[block].astype(work, copy=False),
-                weight, mean[block], variance[block], *settings,
-            )  # fmt: skip
-            if wants[1]:
-                to_weight += some_weight
-            if wants[2]:
-                to_bias += some_bias
-            if wants[0] and work != x.dtype:
-                out[block] = part
+        with by_rows(shape[0], shape[-1]):
+            for block in blocks:
+                size = block.stop - block.start
+                part = out[block] if wants[0] and work == x.dtype else spare[:size]
+                some_weight, some_bias = _backward(
+                    np, part, known[:size], grad[block].astype(work, copy=False), rows[block].astype(work, copy=False),
+                    weight, mean[block], variance[block], *settings,
+                )  # fmt: skip
+                if wants[1]:
+                    to_weight += some_weight
+                if wants[2]:
+                    to_bias += some_bias
+                if wants[0] and work != x.dtype:
+                    out[block] = part
     return out.reshape(x.shape) if wants[0] else out, to_weight.reshape(broadcast), to_bias.reshape(broadcast)
 
 
