@@ -21,7 +21,7 @@ from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
-from lucid.ops.base.rows import by_rows, row_blocks, row_products, row_sums
+from lucid.ops.base.rows import by_rows, row_blocks, row_maxima, row_products, row_sums
 from lucid.ops.elementwise.arithmetic import neg
 from lucid.ops.reduction.sums import kept_shape
 
@@ -40,8 +40,14 @@ def _total(xp: ModuleType, x: Array, axis: int) -> Array:
     return row_sums(x) if xp is np and x.ndim == 2 and axis == 1 else xp.sum(x, axis, None, None, True)
 
 
+def _from_largest_into(xp: ModuleType, out: Array, x: Array, axis: int) -> None:
+    """Write `x` less its largest element along `axis` to `out`."""
+    largest = row_maxima(x) if xp is np and x.ndim == 2 and axis == 1 else xp.max(x, axis, None, True)
+    xp.subtract(x, largest, out=out)
+
+
 def _softmax_into(xp: ModuleType, out: Array, spare: Array | None, x: Array, axis: int) -> None:
-    xp.subtract(x, xp.max(x, axis, None, True), out=out)
+    _from_largest_into(xp, out, x, axis)
     xp.exp(out, out=out)
     xp.multiply(out, xp.reciprocal(_total(xp, out, axis)), out=out)
 
@@ -57,7 +63,7 @@ def _softmax_grad_into(xp: ModuleType, out: Array, spare: Array | None, grad: Ar
 
 
 def _log_softmax_into(xp: ModuleType, out: Array, spare: Array | None, x: Array, axis: int) -> None:
-    xp.subtract(x, xp.max(x, axis, None, True), out=out)
+    _from_largest_into(xp, out, x, axis)
     total = _total(xp, xp.exp(out, out=spare), axis)
     xp.subtract(out, xp.log(total), out=out)
 
