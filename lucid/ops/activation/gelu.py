@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.errors import LucidError
+from lucid.ops.base.blocks import give_sign
 from lucid.ops.base.declaration import FLOATING, Slope, declare, elementwise
-from lucid.ops.elementwise.normal_tail import tail_into
+from lucid.ops.elementwise.normal_tail import PEAK, tail_into, tail_slope_into
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
-# the height of the normal density
-PEAK = 1 / math.sqrt(2 * math.pi)
 # the argument of tanh: RISE * (x + CUBIC * x**3)
 RISE, CUBIC = math.sqrt(2 / math.pi), 0.044715
 
@@ -27,27 +26,26 @@ class ApproximationError(LucidError, RuntimeError, ValueError):
     """An approximation is unknown."""
 
 
-def gelu_into(xp: ModuleType, out: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
+def gelu_into(xp: ModuleType, out: Array, x: Array, tail: Array, size: Array, density: Array, spare: Array) -> None:
     """Write gelu to `out`."""
     # max(x, 0) - |x| * Q(|x|) with the upper tail Q: no difference of nearly equal numbers far below zero. There it is
     # -0 less the product, so that what underflows keeps its sign; of equal operands NumPy gives the second.
-    tail_into(xp, out, density, size, x, spare)
-    xp.multiply(out, size, out=size)
+    tail_into(xp, tail, size, x, density, spare)
+    xp.multiply(tail, size, out=tail)
     xp.maximum(-0.0, x, out=out)
-    xp.subtract(out, size, out=out)
+    xp.subtract(out, tail, out=out)
 
 
-def gelu_grad_into(xp: ModuleType, out: Array, g: Array, x: Array, density: Array, size: Array, spare: Array) -> None:
+def gelu_grad_into(
+    xp: ModuleType, out: Array, g: Array, x: Array, slope: Array, size: Array, density: Array, spare: Array
+) -> None:
     """Write `g` times the slope of gelu to `out`."""
-    # 1/2 + sign(x) * (1/2 - Q(|x|) + |x| * density(x))
-    tail_into(xp, out, density, size, x, spare)
-    xp.multiply(density, size, out=density)
-    xp.multiply(density, PEAK, out=density)
-    xp.subtract(density, out, out=out)
-    xp.add(out, 0.5, out=out)
-    xp.multiply(out, xp.sign(x, out=spare), out=out)
-    xp.add(out, 0.5, out=out)
-    xp.multiply(out, g, out=out)
+    # 1/2 + sign(x) * (1/2 - s) with the slope s at -|x|
+    tail_slope_into(xp, slope, size, x, density, spare)
+    xp.subtract(0.5, slope, out=slope)
+    give_sign(xp, slope, x, spare)
+    xp.add(slope, 0.5, out=slope)
+    xp.multiply(slope, g, out=out)
 
 
 def gelu_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:

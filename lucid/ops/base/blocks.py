@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # Elements of a block: small enough that a handful of float32 blocks lie in a second-level cache of 512 KiB, large
 # enough that the cost of a call is a tenth of its work.
 BLOCK = 1 << 14
+# Bytes of a line of the cache, and of the longest vector of a processor.
+LINE = 64
 
 
 def in_blocks(xp: ModuleType, kernel: Callable[..., None], scratch: int, *arrays: Array, **settings: Any) -> Array:
@@ -48,7 +50,7 @@ def in_blocks(xp: ModuleType, kernel: Callable[..., None], scratch: int, *arrays
     flat = [_flat(a) if a.size == model.size else _in(work, np.tile(a, step // width)) for a in arrays]
     out = np.empty(model.shape, dtype)
     target = out.reshape(-1)
-    temporaries = [np.empty(step, work) for _ in range(scratch + (work is not dtype))]
+    temporaries = _on_lines(scratch + (work is not dtype), step, work)
     for start in range(0, target.size, step):
         here = slice(start, start + step)
         count = min(step, target.size - start)
@@ -61,6 +63,15 @@ def in_blocks(xp: ModuleType, kernel: Callable[..., None], scratch: int, *arrays
             kernel(np, spare[-1], *blocks, *spare[:-1], **settings)
             target[here] = spare[-1]
     return out
+
+
+def _on_lines(count: int, length: int, dtype: Any) -> list[Array]:
+    """Return new arrays that begin with a line of the cache: a product of two takes half the time of others."""
+    size = length * np.dtype(dtype).itemsize
+    step = -(-size // LINE) * LINE
+    room = np.empty(count * step + LINE, np.uint8)
+    first = -room.__array_interface__["data"][0] % LINE
+    return [room[start : start + size].view(dtype) for start in range(first, first + count * step, step)]
 
 
 def rounded_once(function: Callable[..., Array], xp: ModuleType, *operands: Any, **settings: Any) -> Array:
@@ -85,6 +96,14 @@ def _flat(array: Array) -> Array:
     if not any(array.strides):
         return np.broadcast_to(array[(0,) * array.ndim], (array.size,))
     return np.ascontiguousarray(array).reshape(-1)
+
+
+def give_sign(xp: ModuleType, out: Array, signs: Array, spare: Array) -> None:
+    """Give numbers that have no sign those of `signs`, with `spare` for room."""
+    # bits, as below: copysign takes five times as long
+    bits = np.int32 if out.itemsize == 4 else np.int64
+    kept = xp.bitwise_and(signs.view(bits), np.iinfo(bits).min, out=spare.view(bits))
+    xp.bitwise_or(out.view(bits), kept, out=out.view(bits))
 
 
 def keep_where(xp: ModuleType, out: Array, values: Array, mask: Array) -> None:

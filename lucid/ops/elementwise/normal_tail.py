@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
     from lucid.backend.arrays import Array
 
-# Numerators and denominators, lowest power first.
+# the height of the normal density
+PEAK = 1 / math.sqrt(2 * math.pi)
+
+# Numerators and denominators, lowest power first; the highest of a denominator has the coefficient 1.
 # fmt: off
 # erf(x) / x in x**2, |x| <= 0.46875
 _CENTRE = (
@@ -45,15 +48,20 @@ _FAR = (
 )
 # erf(x) / x in x**2 for float32, |x| <= 3.92, relative error below 2e-8
 _ERF32 = (
-    (1.1283791457389893, 0.19059446467522165, 0.05276939270202715, 0.0037725814027757456, 0.0002848443985746933,
-     2.0460236934300664e-06),
-    (1.0, 0.5022426766462554, 0.11418301569644007, 0.014983259464133349, 0.0011638657167241174,
-     3.8047782407638925e-05),
+    (29656.89652, 5009.344898, 1386.924266, 99.15377886, 7.486491473, 0.05377511024),
+    (26282.74072, 13200.31405, 3001.042596, 393.8011236, 30.58958087, 1.0),
 )
-# Q(x) * exp(x**2 / 2) in x for float32, x >= 0 with the upper tail Q, relative error below 1e-8
+# Q(x) * exp(x**2 / 2) in x for float32, 0 <= x <= 14.6 with the upper tail Q, relative error below
+# 6.4e-8 * (1 + x**2 / 2), which is what half a unit of x makes of it; exact at 0
 _TAIL32 = (
-    (0.5000000027, 0.437248196, 0.1824597524, 0.04037183369, 0.004077496947),
-    (1.0, 1.672381347, 1.199282245, 0.4674235962, 0.1012039904, 0.01022064037),
+    (13.87835038, 9.491434823, 3.000867007, 0.3988149065),
+    (27.75670076, 41.12944131, 24.94080562, 7.511312546, 1.0),
+)
+# (Q(x) - x * exp(-x**2 / 2) / sqrt(2 * pi)) * exp(x**2 / 2) in x for float32, 0 <= x <= 14.6; what it errs by, times
+# exp(-x**2 / 2), is below 2e-9; exact at 0
+_SLOPE32 = (
+    (7.354979831, -3.559944065, -6.062505635, -2.647358511, -0.398498329),
+    (14.709959662, 16.35381436, 6.616863975, 1.0),
 )
 # fmt: on
 
@@ -70,11 +78,20 @@ def _horner_into(xp: ModuleType, out: Array, x: Array, coefficients: tuple[float
     xp.add(out, coefficients[0], out=out)
 
 
-def _ratio(xp: ModuleType, x: Array, pair: tuple[tuple[float, ...], tuple[float, ...]]) -> Array:
-    upper, lower = xp.empty_like(x), xp.empty_like(x)
-    _horner_into(xp, upper, x, pair[0])
-    _horner_into(xp, lower, x, pair[1])
-    return xp.divide(upper, lower, out=upper)
+def _ratio_into(xp: ModuleType, out: Array, spare: Array, x: Array, pair: tuple[tuple[float, ...], ...]) -> None:
+    numerator, denominator = pair
+    _horner_into(xp, out, x, numerator)
+    xp.add(x, denominator[-2], out=spare)
+    for coefficient in denominator[-3::-1]:
+        xp.multiply(spare, x, out=spare)
+        xp.add(spare, coefficient, out=spare)
+    xp.divide(out, spare, out=out)
+
+
+def _ratio(xp: ModuleType, x: Array, pair: tuple[tuple[float, ...], ...]) -> Array:
+    out = xp.empty_like(x)
+    _ratio_into(xp, out, xp.empty_like(x), x, pair)
+    return out
 
 
 def _erf_centre(xp: ModuleType, x: Array) -> Array:
@@ -106,18 +123,16 @@ def _erfc64(xp: ModuleType, x: Array) -> Array:
     return xp.where(size <= _CENTRE_END, 1 - _erf_centre(xp, x), xp.where(x < 0, 2 - beyond, beyond))
 
 
-def erf_into(xp: ModuleType, out: Array, x: Array, inside: Array, square: Array, lower: Array) -> None:
+def erf_into(xp: ModuleType, out: Array, x: Array, inside: Array, square: Array, upper: Array, lower: Array) -> None:
     """Write erf(x) to `out`: to four units in the last place in float64, to six in float32."""
     if out.dtype == np.float64:
         out[...] = _erf64(xp, x)
         return
     xp.clip(x, -_ERF32_END, _ERF32_END, out=inside)
     xp.multiply(inside, inside, out=square)
-    _horner_into(xp, out, square, _ERF32[0])
-    _horner_into(xp, lower, square, _ERF32[1])
-    xp.multiply(out, inside, out=out)
-    xp.divide(out, lower, out=out)
-    xp.clip(out, -1, 1, out=out)
+    _ratio_into(xp, upper, lower, square, _ERF32)
+    xp.multiply(upper, inside, out=upper)
+    xp.clip(upper, -1, 1, out=out)
 
 
 def erfc_into(xp: ModuleType, out: Array, x: Array) -> None:
@@ -139,21 +154,33 @@ def erfinv_into(xp: ModuleType, out: Array, y: Array) -> None:
     out[...] = xp.copysign(x, y).reshape(out.shape)
 
 
-def tail_into(xp: ModuleType, out: Array, density: Array, size: Array, x: Array, spare: Array) -> None:
-    """Write what the normal distribution has above ``|x|`` to `out`.
-
-    Also ``exp(-x**2 / 2)`` to `density` and ``|x|``, at most 40, to `size`.
-    """
-    xp.clip(x, -_TAIL_END, _TAIL_END, out=size)
-    xp.abs(size, out=size)
+def _density_into(xp: ModuleType, density: Array, size: Array, x: Array) -> None:
+    """Write ``exp(-x**2 / 2)`` to `density` and ``|x|``, at most 40, to `size`."""
+    xp.abs(x, out=size)
+    xp.minimum(size, _TAIL_END, out=size)
     xp.multiply(size, size, out=density)
     xp.multiply(density, -0.5, out=density)
     xp.exp(density, out=density)
+
+
+def tail_into(xp: ModuleType, out: Array, size: Array, x: Array, density: Array, spare: Array) -> None:
+    """Write what the normal distribution has above ``|x|`` to `out`, and ``|x|``, at most 40, to `size`."""
+    _density_into(xp, density, size, x)
     if out.dtype == np.float64:
-        out[...] = _erfc64(xp, size * math.sqrt(0.5))
-        xp.multiply(out, 0.5, out=out)
+        xp.multiply(_erfc64(xp, size * math.sqrt(0.5)), 0.5, out=out)
         return
-    _horner_into(xp, out, size, _TAIL32[0])
-    _horner_into(xp, spare, size, _TAIL32[1])
-    xp.divide(out, spare, out=out)
+    _ratio_into(xp, out, spare, size, _TAIL32)
+    xp.multiply(out, density, out=out)
+
+
+def tail_slope_into(xp: ModuleType, out: Array, size: Array, x: Array, density: Array, spare: Array) -> None:
+    """Write the slope of ``a * tail(a)`` at ``a = |x|``, at most 40, to `out`: the tail less `a` times the density."""
+    if out.dtype == np.float64:
+        tail_into(xp, out, size, x, density, spare)
+        xp.multiply(density, size, out=density)
+        xp.multiply(density, PEAK, out=density)
+        xp.subtract(out, density, out=out)
+        return
+    _density_into(xp, density, size, x)
+    _ratio_into(xp, out, spare, size, _SLOPE32)
     xp.multiply(out, density, out=out)
