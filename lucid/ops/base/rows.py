@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from lucid.backend.arrays import Array
 
@@ -31,7 +31,7 @@ def row_blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 @contextmanager
-def by_rows(rows: int, columns: int) -> Iterator[None]:
+def by_rows(rows: int, columns: int) -> Generator[None]:
     """Let a number for each row meet the rows at the speed of one number, where rows are long.
 
     NumPy copies such a column into a buffer, as often as rows are long, and adds or multiplies two arrays; not so if
