@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from lucid.backend.arrays import Array, Ints
 
-# Elements of a block: small enough that a handful of float32 blocks lie in a second-level cache of 1 MiB, large enough
-# that the cost of a call is a tenth of its work.
-BLOCK = 1 << 15
+# Elements of a block: small enough that a handful of float32 blocks lie in a second-level cache of 512 KiB, large
+# enough that the cost of a call is a tenth of its work.
+BLOCK = 1 << 14
 # Bytes of a line of the cache, and of the longest vector of a processor.
 LINE = 64
 
