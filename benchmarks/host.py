@@ -301,7 +301,7 @@ def parts(rounds: int) -> dict[str, float]:
 
     from lucid.backend import gpu
     from lucid.cuda.launch import kernels
-    from lucid.cuda.launch.driver import Parameters
+    from lucid.cuda.launch.parameters import Parameters
 
     peer, name, signature = Peer("lucid", "cuda"), "nothing", "PPPq"
     source = f'extern "C" __global__ void {name}(const void*, const void*, void*, long long) {{}}'

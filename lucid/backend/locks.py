@@ -1,11 +1,17 @@
-"""Locks that no fork leaves locked."""
+"""Locks that no fork leaves locked, and what is made once by whichever thread asks first."""
 
 from __future__ import annotations
 
 import os
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -25,6 +31,26 @@ def new_rlock() -> Any:
     lock = threading.RLock()
     _locks.add(lock)
     return lock
+
+
+class Once(Generic[K, V]):
+    """Values by key, each made by the first thread that asks for it.
+
+    Others that ask for the same wait for it; who asks for another waits for nobody. Where making it fails, the next
+    one who asks tries again.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[K, V] = {}
+        self._locks: dict[K, Any] = {}
+
+    def __call__(self, key: K, make: Callable[[], V]) -> V:
+        """Return the value of a key, made if need be."""
+        if key not in self._made:
+            with self._locks.setdefault(key, new_rlock()):
+                if key not in self._made:
+                    self._made[key] = make()
+        return self._made[key]
 
 
 def _open_all() -> None:

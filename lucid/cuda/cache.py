@@ -25,7 +25,7 @@ from lucid.backend.trust import distrusted, others_may_write
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["alone", "find", "folder", "keep"]
+__all__ = ["alone", "find", "folder", "keep", "read"]
 
 _log = logging.getLogger("lucid.cuda")
 _temporary: Path | None = None
@@ -94,6 +94,11 @@ def find(name: str) -> Path | None:
 
     One that is there and cannot be trusted is named in a warning.
     """
+    return folder() / name if read(name) is not None else None
+
+
+def read(name: str) -> bytes | None:
+    """Return the content of a file that was kept, as `find` looks at it; None if there is none."""
     path = folder() / name
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -110,7 +115,7 @@ def find(name: str) -> Path | None:
                 content = memoryview(file.read())
             end = max(0, len(content) - hashlib.sha256().digest_size)
             if hashlib.sha256(content[:end]).digest() == content[end:]:
-                return path
+                return bytes(content[:end])
             reason = "is damaged: its checksum is not that of its content"
     finally:
         os.close(descriptor)

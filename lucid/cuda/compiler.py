@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from lucid.backend import gpu
+from lucid.backend.locks import Once
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.kernels import Launcher, Unit
 from lucid.cuda.source.signature import NUMBERS, Declared, Source, declared
@@ -193,20 +194,18 @@ class Module:
         self._templates = {kernel: template for kernel, (template, _) in found.items() if template is not None}
         self._functions = {kernel: self._function(kernel, kernel) for kernel in found if kernel not in self._templates}
         self._plain = tuple(self._functions)
-        self._handles: dict[tuple[int, str], int] = {}
+        # by device and name, None for those that are no templates, which are compiled together
+        self._loaded: Once[tuple[int, str | None], dict[str, int]] = Once()
 
     def handle(self, name: str) -> int:
         """Return the handle of a kernel on the current device, compiled if need be."""
-        key = gpu.current_device(), name
-        if key not in self._handles:
-            # Those that are no templates are compiled together, an instance of a template when it is asked for.
-            names = self._plain if name in self._plain else (name,)
-            signatures = {each: self._functions[each].signature for each in names}
-            found = kernels.load(
-                Unit(self._name, re.sub(r"\W", "_", self._name, flags=re.ASCII), self._source, signatures)
-            )
-            self._handles.update({(key[0], each): handle for each, handle in found.items()})
-        return self._handles[key]
+        which = None if name in self._plain else name
+        return self._loaded((gpu.current_device(), which), lambda: self._load(which))[name]
+
+    def _load(self, which: str | None) -> dict[str, int]:
+        signatures = {each: self._functions[each].signature for each in (self._plain if which is None else (which,))}
+        stem = re.sub(r"\W", "_", self._name, flags=re.ASCII)
+        return kernels.load(Unit(self._name, stem, self._source, signatures))
 
     def get_function(self, name: str) -> Function:
         """Return the kernel of that name.

@@ -34,9 +34,9 @@ FAULTS = [
           "return module.asarray(array)", f"{HOST} -k tensors"),
     Fault("order of two streams", "lucid/cuda/streams.py", "self.wait_event(stream.record_event())",
           "stream.wait_event(self.record_event())", f"{ORDER} -k pass"),
-    Fault("stream that is current at a launch", "lucid/cuda/launch/driver.py", "found = self._streams.get(address)",
+    Fault("stream that is current at a launch", "lucid/cuda/driver.py", "found = self._streams.get(address)",
           "found = next(iter(self._streams.values()), None)", f"{ORDER} -k pass"),
-    Fault("launch without a wait", "lucid/cuda/launch/driver.py", "address = self._current_stream().ptr",
+    Fault("launch without a wait", "lucid/cuda/driver.py", "address = self._current_stream().ptr",
           "self._current_stream().synchronize()\n        address = self._current_stream().ptr", f"{CAPTURE} -k step"),
 ]  # fmt: skip
 

@@ -7,9 +7,10 @@ import os
 import pytest
 
 from lucid.cuda.launch.kernels import unit
+from lucid.errors import KernelError
 from tests.kernels.assertions import assertions
 from tests.kernels.declared import KERNELS
-from tests.kernels.nvrtc import CompileError, compile_unit, is_installed
+from tests.kernels.nvrtc import compile_unit, is_installed
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 UNITS = sorted(
@@ -58,7 +59,7 @@ def test_compiles_within_its_budget(stem, group, architecture, record_property):
 def test_a_mistake_is_reported_with_its_line():
     """The log of a source that does not compile names file and line."""
     source = '#line 7 "kernels/mine.cu"\nextern "C" __global__ void k(float* x) { x[0] = y; }'
-    with pytest.raises(CompileError, match=r"mine\.cu\(7\)"):
+    with pytest.raises(KernelError, match=r"mine\.cu\(7\)"):
         compile_unit(source, ["k"], "sm_90")
 
 

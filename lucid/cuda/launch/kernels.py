@@ -1,18 +1,20 @@
 """CUDA kernels from the files in ``kernels/``: declared, compiled on first use, launched in a few microseconds.
 
 A kernel is declared at module level by the name of its file, its own name and the template arguments that it is
-compiled for; the source says what parameters it has. Nothing is read or compiled before the first launch. All instances
-of a file for one dtype are compiled together; the logger ``lucid.cuda`` says so.
+compiled for; the source says what parameters it has. Nothing is read or compiled before the first launch, and then
+only what is launched; threads that ask for different kernels do not wait for each other. The logger ``lucid.cuda`` says
+what is compiled.
 """
 
 from __future__ import annotations
 
 import struct
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lucid.backend.locks import new_lock, new_rlock
-from lucid.cuda.launch.driver import CudaDriver, Parameters, last_packer
+from lucid.backend.locks import Once, new_lock, new_rlock
+from lucid.cuda.launch.parameters import Parameters, last_packer
 from lucid.cuda.launch.plans import note, recordings
 from lucid.cuda.source.signature import NUMBERS, source
 from lucid.cuda.source.sources import joined
@@ -61,6 +63,8 @@ class Unit(NamedTuple):
     """CUDA C++, complete."""
     signatures: dict[str, str]
     """Codes of the parameters of each kernel, by its C++ name with template arguments."""
+    declared: bool = False
+    """Whether it is of a file in ``kernels/``, and so may have been built beforehand, with others of that name."""
 
 
 class Driver(Protocol):
@@ -72,9 +76,11 @@ class Driver(Protocol):
     """Gives the index of the current device."""
     stream: Callable[[], Any]
     """Gives the current stream of CuPy."""
+    whole_units: bool
+    """Whether all instances of a file for one dtype are compiled together, or each when it is launched."""
 
     def load(self, unit: Unit) -> dict[str, int]:
-        """Compile, and return the handles of the kernels by their C++ names."""
+        """Compile if need be, and return the handles of the kernels by their C++ names."""
         ...
 
     def allow_shared(self, handle: int, nbytes: int) -> None:
@@ -90,10 +96,19 @@ class Driver(Protocol):
         ...
 
 
-_make_driver: Callable[[], Driver] = CudaDriver
+_CUDA = "lucid.cuda.driver"
+
+
+def _cuda() -> Driver:
+    # imported late: with what compiles and keeps kernels it would be a tenth of `import lucid`
+    return import_module(_CUDA).CudaDriver()
+
+
+_make_driver: Callable[[], Driver] = _cuda
 _driver: Driver | None = None
 _lock = new_rlock()
-_units: dict[tuple[int, str, str | None], dict[str, int]] = {}
+# By device, file, first template argument, and name where each kernel is compiled when it is launched.
+_loaded: Once[tuple[int, str, str | None, str | None], dict[str, int]] = Once()
 
 
 def drive(make: Callable[[], Driver]) -> None:
@@ -377,27 +392,34 @@ KERNELS: list[Kernel] = []
 """Every kernel that was declared."""
 
 
-def unit(stem: str, group: str | None) -> Unit:
-    """Return what is declared of a file for one first template argument; None: the kernels that are no templates."""
+def unit(stem: str, group: str | None, name: str | None = None) -> Unit:
+    """Return what is declared of a file for one first template argument; None: the kernels that are no templates.
+
+    With the name of one of these it holds that kernel alone.
+    """
     signatures = {
-        kernel.expression(instance): kernel.signature(instance)
+        expression: kernel.signature(instance)
         for kernel in KERNELS
         if kernel.stem == stem
         for instance in kernel.instances
         if (instance[0] if instance else None) == group
+        and (expression := kernel.expression(instance)) == (name or expression)
     }
     what = f"{stem}.cu" + (f" for {group}" if group else "")
-    return Unit(what, stem, joined(f"{stem}.cu"), signatures)
+    return Unit(what, stem, joined(f"{stem}.cu"), signatures, declared=True)
 
 
 def _handle(stem: str, group: str | None, name: str) -> int:
     """Return the handle of a kernel on the current device."""
-    with _lock:
-        key = driver().device(), stem, group
-        # A kernel that was declared after its unit was compiled is missing in it.
-        if name not in _units.get(key, {}):
-            _units[key] = load(unit(stem, group))
-        return _units[key][name]
+    runs = driver()
+
+    def handles(which: str | None) -> dict[str, int]:
+        return _loaded((runs.device(), stem, group, which), lambda: runs.load(unit(stem, group, which)))
+
+    if runs.whole_units and (handle := handles(None).get(name)) is not None:
+        return handle
+    # A kernel that was declared after its unit was compiled is missing there.
+    return handles(name)[name]
 
 
 def load(unit: Unit) -> dict[str, int]:
@@ -408,5 +430,4 @@ def load(unit: Unit) -> dict[str, int]:
     KernelError
         If it does not compile.
     """
-    with _lock:
-        return driver().load(unit)
+    return driver().load(unit)

@@ -6,7 +6,7 @@ import ctypes
 import struct
 from typing import TYPE_CHECKING
 
-from lucid.cuda.launch.driver import CudaDriver
+from lucid.cuda.driver import CudaDriver
 from lucid.cuda.simulator.runtime import runtime
 from lucid.errors import KernelError
 
@@ -17,7 +17,10 @@ __all__ = ["SimulatedDriver"]
 
 
 class SimulatedDriver(CudaDriver):
-    """Refuses kernels that are declared with other parameters than they have."""
+    """Refuses kernels that are declared with other parameters than they have; NVRTC is the simulated one, of CuPy."""
+
+    # g++ takes longer to begin than for all kernels of a unit.
+    whole_units = True
 
     def load(self, unit: Unit) -> dict[str, int]:
         """Compile, load on the current device, and compare.
@@ -27,7 +30,7 @@ class SimulatedDriver(CudaDriver):
         KernelError
             If it does not compile, or a kernel is declared with other parameters than it has.
         """
-        handles = super().load(unit)
+        handles = super().load(unit._replace(declared=False))
         for name, handle in handles.items():
             size = ctypes.c_uint()
             codes = runtime().lucid_parameters(ctypes.c_void_p(handle), ctypes.byref(size)).decode()

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import ml_dtypes
@@ -16,7 +17,8 @@ import pytest
 import lucid
 from lucid.backend import dtype as dtypes
 from lucid.backend import gpu
-from lucid.cuda.launch import driver as cuda_driver
+from lucid.backend.locks import Once
+from lucid.cuda import driver
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel, Launcher, Unit
 from lucid.cuda.simulator.builder import build
@@ -96,21 +98,23 @@ def test_types():
 # ---- declarations ----
 
 
-def test_instances_of_a_dtype_are_compiled_together(declared, monkeypatch):
-    """A first launch compiles what its file declares for its dtype, once; other dtypes and files wait for theirs."""
+@pytest.mark.parametrize("whole", [False, True], ids=["alone", "with its unit"])
+def test_what_is_compiled_is_what_is_launched(declared, monkeypatch, whole):
+    """A first launch compiles its kernel, once; where a driver wants that, all that its file declares for its dtype."""
     loaded = []
 
     class Driver:
         launch = staticmethod(lambda *call: None)
         device = staticmethod(lambda: 0)
         stream = staticmethod(lambda: SimpleNamespace(ptr=0))
+        whole_units = whole
 
         def load(self, unit):
             loaded.append((unit.name, dict(unit.signatures)))
             return dict.fromkeys(unit.signatures, 1)
 
     monkeypatch.setattr(kernels, "_driver", Driver())
-    monkeypatch.setattr(kernels, "_units", {})
+    monkeypatch.setattr(kernels, "_loaded", Once())
     one = Kernel("a", "one", [("float",), ("double",)])
     two = Kernel("a", "two", [("float", "4"), ("float", "8")])
     three = Kernel("a", "three", [()])
@@ -118,14 +122,41 @@ def test_instances_of_a_dtype_are_compiled_together(declared, monkeypatch):
     assert loaded == []
     one["float"](1, 1, 0, 0)
     two["float", "8"](1, 1, 0, 0.0)
-    assert loaded == [("a.cu for float", {"one<float>": "Pq", "two<float, 4>": "Pd", "two<float, 8>": "Pd"})]
+    one["float"](2, 1, 0, 0)
+    first = [("a.cu for float", {"one<float>": "Pq"}), ("a.cu for float", {"two<float, 8>": "Pd"})]
+    together = [("a.cu for float", {"one<float>": "Pq", "two<float, 4>": "Pd", "two<float, 8>": "Pd"})]
+    assert loaded == (together if whole else first)
+    loaded.clear()
     three[()](1, 1, 0)
     one["double"](1, 1, 0, 0)
-    assert loaded[1:] == [("a.cu", {"three": "P"}), ("a.cu for double", {"one<double>": "Pq"})]
+    assert loaded == [("a.cu", {"three": "P"}), ("a.cu for double", {"one<double>": "Pq"})]
     late = Kernel("a", "late", [("double",)])
     late["double"](1, 1, 0)
-    assert loaded[3:] == [("a.cu for double", {"one<double>": "Pq", "late<double>": "P"})]
+    assert loaded[2:] == [("a.cu for double", {"late<double>": "P"})]
     assert one["float"] is one["float"]
+
+
+def test_threads_compile_at_once(declared, monkeypatch):
+    """Kernels of one file are compiled side by side; who asks for one that is under way waits, and gets the same."""
+    both, loaded = threading.Barrier(2, timeout=60), []
+
+    class Driver:
+        device = staticmethod(lambda: 0)
+        whole_units = False
+
+        def load(self, unit):
+            loaded.append(list(unit.signatures))
+            both.wait()  # breaks unless two kernels are under way
+            return {name: int(name[-2]) for name in unit.signatures}
+
+    monkeypatch.setattr(kernels, "_driver", Driver())
+    monkeypatch.setattr(kernels, "_loaded", Once())
+    Kernel("a", "two", [("float", "4"), ("float", "8")])
+    names = ["two<float, 4>", "two<float, 8>"] * 3
+    with ThreadPoolExecutor(len(names)) as pool:
+        handles = [*pool.map(lambda name: kernels._handle("a", "float", name), names)]
+    assert sorted(loaded) == [["two<float, 4>"], ["two<float, 8>"]]
+    assert handles == [4, 8] * 3
 
 
 def test_undeclared_instances_are_refused(declared):
@@ -233,8 +264,8 @@ def libcuda(monkeypatch):
     library.device, library.stream = 0, ADDRESS
     monkeypatch.setattr(gpu, "cupy", lambda: SimpleNamespace(cuda=cuda, RawModule=RawModule))
     monkeypatch.setattr(gpu, "part", lambda name: SimpleNamespace(launchKernel=launch))
-    monkeypatch.setattr(cuda_driver.ctypes, "CDLL", lambda name: library)
-    monkeypatch.setattr(kernels, "_make_driver", cuda_driver.CudaDriver)
+    monkeypatch.setattr(driver.ctypes, "CDLL", lambda name: library)
+    monkeypatch.setattr(kernels, "_make_driver", driver.CudaDriver)
     monkeypatch.setattr(kernels, "_driver", None)
     (ctypes.c_int * 2).in_dll(library, "answers")[:] = [0, 0]
     library.asked_for_shared = ctypes.c_int.in_dll(library, "asked")
@@ -262,7 +293,7 @@ def test_a_launch_reaches_the_driver(libcuda, caplog):
     assert struct.unpack("=Qi4xqf4xd", packed) == (ADDRESS, -5, -(2**60), 1.5, 0.1)
     assert libcuda.compiled == [("source", ("--std=c++17",), ("f",))]
     (said,) = caplog.messages
-    assert said.startswith("compiled k.cu for float, sm_90, or found in CuPy's cache, in 0.")
+    assert said.startswith("compiled k.cu for float (f), sm_90, or found in CuPy's cache, in 0.")
 
 
 def test_a_bound_launch(libcuda):

@@ -1,0 +1,143 @@
+"""Kernels that were built beforehand: a folder with an archive for each architecture, ``sm_90.zip``.
+
+It lies beside the kernels' sources, in an installed lucid inside the package; LUCID_BUILT_KERNELS names another, or is 0
+for none. An archive holds an `Image` of each unit, and one whose text has changed since is not used.
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import re
+import tempfile
+import zipfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lucid.backend.log import logger
+from lucid.backend.trust import distrusted
+from lucid.cuda.build.image import Image, key_of
+from lucid.cuda.source import sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lucid.cuda.launch.kernels import Unit
+
+__all__ = ["COMMAND", "Entry", "distrust", "find", "folder", "standard", "write"]
+
+# What an archive holds.
+Entry = tuple["Unit", Image]
+
+COMMAND = "python -m lucid.cuda.build"
+_SETTING = "LUCID_BUILT_KERNELS"
+# What reading an archive raises that is damaged, or none.
+_DAMAGED = (OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, lzma.LZMAError)
+_SAME_DATE = 1980, 1, 1, 0, 0, 0
+
+
+def standard() -> Path:
+    """Return the folder beside the kernels' sources."""
+    return sources.folder() / "built"
+
+
+def folder() -> Path | None:
+    """Return the folder in use; None if there is none."""
+    named = os.environ.get(_SETTING)
+    return None if named in {"", "0"} else _checked(named) if named else standard()
+
+
+@cache
+def _checked(named: str) -> Path | None:
+    """Return a folder of the user's own, unless another user could have written what lies in it, or nothing does."""
+    path = Path(named).expanduser().absolute()
+    if not any(path.glob("sm_*.zip")):
+        reason = f"holds no kernels such as sm_90.zip; fill it with: {COMMAND} --out {path}"
+    elif reason := distrusted(path, ours=False):
+        reason = f"is not used: {reason}; take the rights to write away from others, and build again"
+    if reason:
+        logger().warning("%s names %s, which %s", _SETTING, path, reason)
+        return None
+    return path
+
+
+@cache
+def _fitting(where: Path, capability: str) -> Path | None:
+    """Return the archive whose code a device runs best: of its architecture, or an older one of its generation."""
+    found = {match[1]: path for path in where.glob("sm_*.zip") if (match := re.fullmatch(r"sm_(\d+)", path.stem))}
+    fitting = [each for each in found if each[:-1] == capability[:-1] and int(each) <= int(capability)]
+    if fitting:
+        return found[max(fitting, key=int)]
+    if found:
+        logger().info(
+            "%s has kernels for sm_%s, and none for this device: %s --arch sm_%s --out %s",
+            where, ", sm_".join(sorted(found, key=int)), COMMAND, capability, where,
+        )  # fmt: skip
+    return None
+
+
+def find(unit: Unit, capability: str) -> tuple[Path, Image] | None:
+    """Return the image of a whole unit for a device, and the archive from which it comes; None if there is none.
+
+    One that is there and cannot be used is told in a warning, once for each archive.
+
+    Parameters
+    ----------
+    unit : Unit
+        Declared in a file of ``kernels/``.
+    capability : str
+        The device's, such as ``"90"``.
+    """
+    where = folder()
+    path = _fitting(where, capability) if where else None
+    if path is None:
+        return None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            image = Image.unpacked(archive.read(unit.name))
+    except KeyError:
+        return None
+    except _DAMAGED as error:
+        distrust(path, f"is damaged ({error})")
+        return None
+    if image.key != key_of(unit):
+        distrust(path, f"was built from another text of {unit.stem}.cu")
+        return None
+    return path, image
+
+
+@cache
+def distrust(path: Path, reason: str) -> None:
+    """Tell that what lies in an archive is compiled instead, and what to do."""
+    logger().warning(
+        "%s %s: kernels are compiled now instead, in each environment whose cache lacks them; build it again: "
+        "%s --arch %s --out %s",
+        path, reason, COMMAND, path.stem, path.parent,
+    )  # fmt: skip
+
+
+def write(path: Path, images: Iterable[Entry]) -> None:
+    """Write an archive; whoever reads sees the one before or all of this one.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=".")
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
+                for unit, image in images:
+                    # the same content makes the same bytes
+                    archive.writestr(zipfile.ZipInfo(unit.name, _SAME_DATE), image.packed(), zipfile.ZIP_LZMA)
+            # what is readable for all of an installed package is so here, whoever installs it
+            Path(partial).chmod(0o644)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(partial).replace(path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
