@@ -1,1 +1,1 @@
-"""Kernels compiled by NVRTC: `python -m lucid.cuda.build` fills a folder with them, and others are compiled when needed."""
+"""Kernels compiled by NVRTC, beforehand or when they are launched: `python -m lucid.cuda.build` fills a folder."""

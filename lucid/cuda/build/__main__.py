@@ -1,8 +1,7 @@
 """Compile lucid's kernels beforehand: `python -m lucid.cuda.build --arch sm_80,sm_90,sm_100`.
 
-It needs NVRTC, and no GPU. A process that finds the folder compiles none of these kernels. Installed beside the kernels'
-sources, where it is written by default, lucid finds it and a wheel takes it along; another is named to processes by
-LUCID_BUILT_KERNELS.
+It needs NVRTC, and no GPU. Written beside the kernels' sources, which is the default, the folder is found by lucid and
+taken along by a wheel; another is named to processes by LUCID_BUILT_KERNELS. They compile none of these kernels then.
 """
 
 from __future__ import annotations
@@ -119,7 +118,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="floating dtypes to build for (default: all); kernels of integers are always built",
     )  # fmt: skip
     parser.add_argument(
-        "--jobs", type=_positive, default=len(os.sched_getaffinity(0)), help="compilations at once (default: processors)"
+        "--jobs",
+        type=_positive,
+        default=len(os.sched_getaffinity(0)),
+        help="compilations at once (default: processors)",
     )
     return parser.parse_args(arguments)
 

@@ -1,7 +1,7 @@
 """Kernels that were built beforehand: a folder with an archive for each architecture, ``sm_90.zip``.
 
-It lies beside the kernels' sources, in an installed lucid inside the package; LUCID_BUILT_KERNELS names another, or is 0
-for none. An archive holds an `Image` of each unit, and one whose text has changed since is not used.
+It lies beside the kernels' sources, in an installed lucid inside the package; LUCID_BUILT_KERNELS names another, or is
+0 for none. An archive holds an `Image` of each unit, and one whose text has changed since is not used.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _SETTING = "LUCID_BUILT_KERNELS"
 # What reading an archive raises that is damaged, or none.
 _DAMAGED = (OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, lzma.LZMAError)
 _SAME_DATE = 1980, 1, 1, 0, 0, 0
+
+_told: set[Path] = set()
 
 
 def standard() -> Path:
@@ -107,11 +109,13 @@ def find(unit: Unit, capability: str) -> tuple[Path, Image] | None:
     return path, image
 
 
-@cache
 def distrust(path: Path, reason: str) -> None:
-    """Tell that what lies in an archive is compiled instead, and what to do."""
+    """Tell that what lies in an archive is compiled instead, and what to do; once, since many units have one cause."""
+    if path in _told:
+        return
+    _told.add(path)
     logger().warning(
-        "%s %s: kernels are compiled now instead, in each environment whose cache lacks them; build it again: "
+        "%s %s: such kernels are compiled when they are launched, which takes seconds; build it again: "
         "%s --arch %s --out %s",
         path, reason, COMMAND, path.stem, path.parent,
     )  # fmt: skip

@@ -1,0 +1,186 @@
+"""Kernels come from an archive, from the user's cache or from the compiler, and compute the same."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.backend import gpu
+from lucid.cuda import cache, driver
+from lucid.cuda.build import archive
+from lucid.cuda.build.image import Image, key_of
+from lucid.cuda.build.nvrtc import Compiler
+from lucid.cuda.launch import kernels
+from lucid.cuda.launch.kernels import Launcher, Unit
+from lucid.cuda.simulator.compilation import FOLDER
+from lucid.errors import CudaUnavailableError, KernelError
+
+pytestmark = pytest.mark.gpu
+
+TEXT = """
+template <typename T> __global__ void scale(const T* x, T* y, T a, long long n) {
+    long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+"""
+UNIT = Unit("scale.cu for float", "scale", TEXT, {"scale<float>": "PPfq"}, declared=True)
+
+
+@pytest.fixture
+def compiled():
+    """Return the units that were compiled."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def as_on_a_gpu(monkeypatch, tmp_path, compiled):
+    """Drive the device by what drives a GPU; on a simulated one its NVRTC compiles."""
+
+    class Driver(driver.CudaDriver):
+        def _compiler(self):
+            made = Compiler("libnvrtc.so.12", FOLDER / "toolkit" / "include") if gpu.is_simulated() else real(self)
+            compile = made.compile
+            made.compile = lambda unit, architecture: compiled.append(unit.name) or compile(unit, architecture)
+            return made
+
+    real = driver.CudaDriver._compiler
+    if gpu.is_simulated():
+        lucid.ones(1, device="cuda")  # its libraries are in the usual cache
+    monkeypatch.setenv("LUCID_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("LUCID_BUILT_KERNELS", "0")
+    for remembered in (cache._lasting, cache._refuse, archive._checked, archive._fitting):
+        remembered.cache_clear()
+    monkeypatch.setattr(archive, "_told", set())
+    monkeypatch.setattr(kernels, "_make_driver", Driver)
+    monkeypatch.setattr(kernels, "_driver", None)
+    yield
+    cache._lasting.cache_clear()
+
+
+def scaled(unit=UNIT):
+    """Run the kernel in a driver of its own, as a new process would, and compare with NumPy."""
+    kernels._driver = None
+    x = lucid.arange(1000, dtype=lucid.float32, device="cuda")
+    y = lucid.zeros(1000, device="cuda")
+    run = Launcher("scale<float>", "PPfq", lambda name: kernels.load(unit)[name])
+    run(4, 256, x.data_ptr(), y.data_ptr(), 2.5, 1000)
+    np.testing.assert_array_equal(y.cpu().numpy(), 2.5 * np.arange(1000, dtype=np.float32))
+
+
+def build(folder, unit=UNIT, **more):
+    """Write an archive for the device with one unit."""
+    capability = str(gpu.cupy().cuda.Device().compute_capability)
+    image = kernels.driver()._compiler().compile(unit, f"sm_{capability}")
+    archive.write(folder / f"sm_{capability}.zip", [(unit, Image(**{**vars(image), **more}))])
+
+
+def test_what_was_compiled_is_kept(compiled, caplog):
+    """The second process takes it from the cache; another text, or other kernels of it, are others."""
+    caplog.set_level(logging.INFO, "lucid.cuda")
+    scaled()
+    scaled()
+    assert compiled == [UNIT.name]
+    said = [each.split(",")[0] for each in caplog.messages if "scale" in each and "built" not in each]
+    assert said == [f"compiled {UNIT.name} (scale<float>)", f"took {UNIT.name} (scale<float>)"]
+    scaled(UNIT._replace(source=TEXT + "// changed"))
+    scaled(UNIT._replace(signatures={**UNIT.signatures, "scale<double>": "PPdq"}))
+    assert len(compiled) == 3
+
+
+def test_a_broken_file_is_compiled_again(compiled, caplog):
+    """One that was cut off is named, and the next process finds a whole one."""
+    scaled()
+    (path,) = cache.folder().glob("scale-*.cubin")
+    path.write_bytes(path.read_bytes()[:-1])
+    scaled()
+    assert f"{path} is not loaded" in caplog.text
+    scaled()
+    assert len(compiled) == 2
+
+
+def test_another_versions_file_is_compiled_again(compiled):
+    """Whole, and of a form that this lucid does not know: it is replaced."""
+    scaled()
+    (path,) = cache.folder().glob("scale-*.cubin")
+    cache.keep(path.name, b"something else")
+    scaled()
+    assert len(compiled) == 2
+
+
+def test_a_full_disk_is_no_end(compiled, monkeypatch, caplog):
+    """What cannot be kept is used all the same; a warning says so."""
+
+    def full(name, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache, "keep", full)
+    scaled()
+    assert "is not kept in the cache: [Errno 28] No space left on device" in caplog.text
+
+
+def test_what_was_built_is_not_compiled(compiled, monkeypatch, tmp_path):
+    """Neither the compiler nor the cache is asked for kernels that an archive holds; for others they are."""
+    both = UNIT._replace(signatures={**UNIT.signatures, "scale<double>": "PPdq"})
+    build(tmp_path / "built", both)
+    compiled.clear()
+    monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
+    scaled()
+    assert compiled == []
+    assert not [*cache.folder().glob("scale-*.cubin")]
+    one = kernels.driver()
+    assert one.load(UNIT) == one.load(UNIT)  # one module, loaded once
+    kernels.load(UNIT._replace(signatures={"scale<int>": "PPiq"}))
+    assert compiled == [UNIT.name]
+
+
+def test_a_stale_archive_is_not_used(compiled, monkeypatch, tmp_path, caplog):
+    """Another text is compiled, and computes what it says."""
+    build(tmp_path / "built", UNIT._replace(source=TEXT.replace("a * x", "a + x")))
+    compiled.clear()
+    monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
+    scaled()
+    assert compiled == [UNIT.name]
+    assert "was built from another text of scale.cu" in caplog.text
+
+
+def test_code_that_the_driver_refuses(compiled, monkeypatch, tmp_path, caplog):
+    """As of a newer NVRTC: a warning names archive and version, and kernels are compiled instead."""
+    build(tmp_path / "built", code=b"\x7fELF of tomorrow", compiler="99.1")
+    compiled.clear()
+    monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
+    scaled()
+    assert compiled == [UNIT.name]
+    assert "is not loaded by this driver, which may be older than NVRTC 99.1" in caplog.text
+
+
+def test_kept_code_that_the_driver_refuses(monkeypatch):
+    """Where the compiler itself is too new, the error says whose fault it is and what to do."""
+    wrong = Image(key_of(UNIT), "99.1", {"scale<float>": "scale"}, b"\x7fELF of tomorrow")
+    monkeypatch.setattr(driver, "_kept", lambda file: wrong)
+    with pytest.raises(KernelError, match=r"the driver does not load scale\.cu for float, compiled by NVRTC 99\.1"):
+        scaled()
+
+
+def test_without_a_compiler_of_ours_cupy_compiles(monkeypatch, caplog):
+    """Where CuPy finds NVRTC and lucid does not, kernels come through CuPy; the log says why."""
+    caplog.set_level(logging.INFO, "lucid.cuda")
+
+    def none(self):
+        raise CudaUnavailableError("no NVRTC")
+
+    monkeypatch.setattr(kernels._make_driver, "_compiler", none)
+    scaled()
+    assert "compiled one at a time, by CuPy: no NVRTC" in caplog.text
+
+
+def test_users_own_sources_are_never_taken_from_an_archive(compiled, monkeypatch, tmp_path):
+    """They may have the name of one of lucid's; CuPy compiles them, with its headers."""
+    build(tmp_path / "built")
+    compiled.clear()
+    monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
+    monkeypatch.setattr(archive, "find", None)
+    scaled(UNIT._replace(declared=False))
+    assert compiled == []
