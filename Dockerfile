@@ -12,7 +12,9 @@ RUN apt-get update \
 USER 10001
 WORKDIR /home/lucid/app
 COPY --chown=10001 . .
-RUN python3.12 -m venv .venv && .venv/bin/pip install --no-cache-dir --editable '.[cuda12,test,examples]'
+# Kernels are compiled here, where no GPU is needed, and not again by each container; leave out what you have not.
+RUN python3.12 -m venv .venv && .venv/bin/pip install --no-cache-dir --editable '.[cuda12,test,examples]' \
+    && .venv/bin/python -m lucid.cuda.build --arch sm_80,sm_90,sm_100
 ENV PATH=/home/lucid/app/.venv/bin:$PATH LUCID_REQUIRE_GPU=1
 CMD ["sh", "-c", "pytest --ignore=tests/parity && python examples/train_digits.py --device cuda"]
 

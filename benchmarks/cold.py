@@ -1,9 +1,9 @@
 """`python -m benchmarks.cold`: how long the first step of a training takes while its kernels are not compiled yet.
 
 Each row is a fresh process with an empty cache of kernels, which makes a model and takes one step. NVIDIA's NVRTC
-compiles, for sm_90 and without a GPU, all that the step asks for, CuPy's own kernels too; archives are read and unpacked.
-The device is simulated and does no work: what a GPU needs to load and to run the code is not in the figures, nor are
-imports, nor what the simulator does where CUDA would do something else.
+compiles, for sm_90 and without a GPU, all that the step asks for, CuPy's own kernels too; archives are read and
+unpacked. The device is simulated and does no work: what a GPU needs to load and to run the code is not in the figures,
+nor are imports, nor what the simulator does where CUDA would do something else.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ENVIRONMENT = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
 }
 WAYS = {
-    "whole units": "all that a file declares for a dtype, as before 0.1.0's last days",
+    "whole units": "all that a file declares for a dtype, as until commit 548da9c",
     "what is launched": "each kernel when it is launched first",
     "cached": "the same again, with what the first process has kept",
     "built": "from an archive of python -m lucid.cuda.build",
@@ -49,11 +49,15 @@ GOALS = {"what is launched": 8.0, "built": 2.0}
 
 @dataclass(frozen=True)
 class First:
-    """What making a model and its first step took: medians of the rounds, in seconds."""
+    """What making a model and its first step took, in seconds: medians of the rounds.
+
+    `processor` is the time of all threads, which other work on the machine does not change.
+    """
 
     model: str
     way: str
     seconds: float
+    processor: float
     compiling: float
     compilations: int
     kernels: int
@@ -82,8 +86,11 @@ def digits() -> Callable[[], Any]:
 
 def gpt() -> Callable[[], Any]:
     """Return the making of the benchmarks' GPT and its first step."""
-    peer = Peer("lucid", "cuda")
-    return lambda: models.gpt(peer)()
+
+    def made_and_run() -> None:
+        models.gpt(Peer("lucid", "cuda"))()
+
+    return made_and_run
 
 
 MODELS = {"digits": digits, "gpt": gpt}
@@ -94,7 +101,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.compilations = 0
-        self.compiling = self.simulating = 0.0
+        self.compiling = self.simulating = self.processor = 0.0
 
     def compile(self, nvrtc: Any, unit: Any, options: Sequence[str] = ()) -> tuple[dict[str, str], bytes, str]:
         started = time.perf_counter()
@@ -134,13 +141,13 @@ def first_step(model: str, way: str, cache_folder: str) -> dict[str, float]:
     def of_cupy(text: str, names: Any, options: Any, folders: Any) -> Path:
         """Compile what CuPy gives the simulated NVRTC by the real one, too."""
         own = [option for option in options if option.startswith(("-I", "-D"))]
-        with mock.patch.object(nvrtc, "OPTIONS", ("--std=c++17", "-ftz=true", "--device-as-default-execution-space")):
-            clock.compile(told, Unit("CuPy's", "cupy", text, dict.fromkeys(names, "")), own)
-        started = time.perf_counter()
+        clock.compile(told, Unit("CuPy's", "cupy", text, dict.fromkeys(names, "")), own)
+        started, processor = time.perf_counter(), time.process_time()
         try:
             return found(text, names, options, folders)
         finally:
             clock.simulating += time.perf_counter() - started
+            clock.processor += time.process_time() - processor
 
     step = MODELS[model]()
     lucid.ones(1, device="cuda")
@@ -156,11 +163,13 @@ def first_step(model: str, way: str, cache_folder: str) -> dict[str, float]:
         mock.patch.object(real, "told", lambda unit, _, options=(): clock.compile(told, unit, options)),
         mock.patch.object(bootstrap, "compiled", of_cupy),
     ):
-        started = time.perf_counter()
+        started, processor = time.perf_counter(), time.process_time()
         step()
         seconds = time.perf_counter() - started - clock.simulating
+        processor = time.process_time() - processor - clock.processor
     return {
         "seconds": seconds,
+        "processor": processor,
         "compiling": clock.compiling,
         "compilations": clock.compilations,
         "kernels": len(launched),
@@ -183,8 +192,8 @@ def measured(model: str, way: str, built: Path, rounds: int) -> First:
         taken.append(json.loads(ran.stdout.splitlines()[-1]))
     middle = {name: statistics.median(each[name] for each in taken) for name in taken[0]}
     return First(
-        model, way, round(middle["seconds"], 3), round(middle["compiling"], 3), int(middle["compilations"]),
-        int(middle["kernels"]), GOALS.get(way),
+        model, way, *(round(middle[name], 3) for name in ("seconds", "processor", "compiling")),
+        int(middle["compilations"]), int(middle["kernels"]), GOALS.get(way),
     )  # fmt: skip
 
 
@@ -211,13 +220,10 @@ def main() -> int:
         cost = None if options.built else build(Path(folder))
         built = options.built or Path(folder)
         rows = [measured(model, way, built.absolute(), options.rounds) for model in MODELS for way in WAYS]
-    lines = [("model", "way", "first step, s", "NVRTC, s", "compilations", "kernels", "goal, s")]
-    lines += [
-        (row.model, row.way, f"{row.seconds:.2f}", f"{row.compiling:.2f}", str(row.compilations), str(row.kernels),
-         f"{row.goal or '':}") for row in rows
-    ]  # fmt: skip
-    for line in lines:
-        print(" | ".join(line))
+    print("model | way | first step, s | processor, s | NVRTC, s | compilations | kernels | goal, s")
+    for row in rows:
+        times = (f"{each:.2f}" for each in (row.seconds, row.processor, row.compiling))
+        print(row.model, row.way, *times, row.compilations, row.kernels, row.goal or "-", sep=" | ")
     command.write(options.json, rows, architecture=ARCHITECTURE, ways=WAYS, build=cost, rounds=options.rounds)
     return 0
 

@@ -12,7 +12,7 @@ from lucid.backend.locks import Once
 from lucid.backend.log import logger
 from lucid.cuda import cache
 from lucid.cuda.build import archive
-from lucid.cuda.build.image import Image, key_of
+from lucid.cuda.build.image import Image, fitting, key_of
 from lucid.cuda.build.nvrtc import Compiler, compiler
 from lucid.errors import CudaUnavailableError, KernelError
 
@@ -70,7 +70,7 @@ class CudaDriver:
         elif found := self._from_built(unit, capability):
             functions, how = found, _BUILT
         else:
-            functions, how = self._compiled(unit, f"sm_{capability}")
+            functions, how = self._compiled(unit, capability)
         self._loaded.append(functions)
         names = ", ".join(unit.signatures)
         logger().info(how, f"{unit.name} ({names}), sm_{capability}", time.perf_counter() - started)
@@ -98,13 +98,19 @@ class CudaDriver:
             )
             return None
 
-    def _compiled(self, unit: Unit, architecture: str) -> tuple[dict[str, Any], str]:
+    def _compiled(self, unit: Unit, capability: str) -> tuple[dict[str, Any], str]:
         """Return kernels from the user's cache, or compiled and kept there; and which of these."""
         try:
             nvrtc = self._compiler()
         except CudaUnavailableError as error:
             logger().info("kernels are compiled one at a time, by CuPy: %s", error)
             return self._by_cupy(unit), _BY_CUPY
+        architecture = fitting(nvrtc.architectures, capability)
+        if architecture is None:
+            raise KernelError(
+                f"NVRTC {nvrtc.version} compiles for {', '.join(nvrtc.architectures)}, and for no device of compute "
+                f"capability {capability[:-1]}.{capability[-1]}; install a newer one"
+            )
         made_of = "\0".join([key_of(unit), architecture, nvrtc.version, *sorted(unit.signatures)])
         key = hashlib.sha256(made_of.encode()).hexdigest()[:_KEY]
         file = f"{unit.stem}-{architecture}-{key}.cubin"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -162,6 +163,26 @@ def test_kept_code_that_the_driver_refuses(monkeypatch):
     monkeypatch.setattr(driver, "_kept", lambda file: wrong)
     with pytest.raises(KernelError, match=r"the driver does not load scale\.cu for float, compiled by NVRTC 99\.1"):
         scaled()
+
+
+def test_a_device_that_the_compiler_does_not_know(monkeypatch):
+    """The error says what the compiler knows, and what to do; the newest older one of the generation will do."""
+    capability = str(gpu.cupy().cuda.Device().compute_capability)
+    one = kernels.driver()._compiler()
+    monkeypatch.setattr(kernels._make_driver, "_compiler", lambda self: one)
+    one.architectures = ("sm_50", f"sm_{int(capability) + 10}")
+    said = rf"compiles for sm_50, sm_\d+, and for no device of compute capability {capability[:-1]}\.{capability[-1]}"
+    with pytest.raises(KernelError, match=f"{said}; install a newer one"):
+        scaled()
+    one.architectures = (*one.architectures, f"sm_{capability[:-1]}0")
+    scaled()
+
+
+def test_a_thread_that_has_not_used_the_device():
+    """Its first work there may be to load a kernel."""
+    kernels.driver()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(kernels.load, UNIT).result().keys() == UNIT.signatures.keys()
 
 
 def test_without_a_compiler_of_ours_cupy_compiles(monkeypatch, caplog):

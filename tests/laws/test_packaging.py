@@ -51,6 +51,25 @@ def test_the_wheel_carries_the_kernels_inside_the_package(wheel):
     assert tops == {"lucid", f"lucid_cupy-{PROJECT['version']}.dist-info"}
 
 
+def test_the_wheel_takes_along_what_was_built(tmp_path):
+    """Archives of compiled kernels, which git ignores, land beside the sources where lucid looks for them."""
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    for name in ("lucid/__init__.py", "kernels/lucid.cuh", "kernels/built/sm_90.zip"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert "/kernels/built/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    (tmp_path / ".git").mkdir()
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(tmp_path / "dist")]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    (path,) = (tmp_path / "dist").glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        assert {"lucid/kernels/lucid.cuh", "lucid/kernels/built/sm_90.zip"} <= set(archive.namelist())
+    (path,) = (tmp_path / "dist").glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        assert not [name for name in archive.getnames() if "built" in name]
+
+
 def test_the_kernels_folder_is_no_python_package():
     """No Python in kernels/: it would become importable as a top-level package from a checkout."""
     assert not list((ROOT / "kernels").rglob("*.py"))

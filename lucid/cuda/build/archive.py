@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from lucid.backend.log import logger
 from lucid.backend.trust import distrusted
-from lucid.cuda.build.image import Image, key_of
+from lucid.cuda.build.image import Image, fitting, key_of
 from lucid.cuda.source import sources
 
 if TYPE_CHECKING:
@@ -66,15 +66,14 @@ def _checked(named: str) -> Path | None:
 
 @cache
 def _fitting(where: Path, capability: str) -> Path | None:
-    """Return the archive whose code a device runs best: of its architecture, or an older one of its generation."""
-    found = {match[1]: path for path in where.glob("sm_*.zip") if (match := re.fullmatch(r"sm_(\d+)", path.stem))}
-    fitting = [each for each in found if each[:-1] == capability[:-1] and int(each) <= int(capability)]
-    if fitting:
-        return found[max(fitting, key=int)]
+    """Return the archive whose code a device runs best; None if there is none that it runs."""
+    found = {path.stem: path for path in where.glob("sm_*.zip") if re.fullmatch(r"sm_\d+", path.stem)}
+    if chosen := fitting(found, capability):
+        return found[chosen]
     if found:
         logger().info(
-            "%s has kernels for sm_%s, and none for this device: %s --arch sm_%s --out %s",
-            where, ", sm_".join(sorted(found, key=int)), COMMAND, capability, where,
+            "%s has kernels for %s, and none for this device; build them: %s --arch sm_%s --out %s",
+            where, ", ".join(sorted(found)), COMMAND, capability, where,
         )  # fmt: skip
     return None
 

@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lucid.cuda.launch.kernels import Unit
 
-__all__ = ["OPTIONS", "Image", "key_of"]
+__all__ = ["OPTIONS", "Image", "fitting", "key_of"]
 
 # Those that CuPy gives NVRTC for the kernels of its users, so that both give the same code.
 OPTIONS = ("--std=c++17", "-ftz=true", "--device-as-default-execution-space")
@@ -19,6 +21,19 @@ OPTIONS = ("--std=c++17", "-ftz=true", "--device-as-default-execution-space")
 def key_of(unit: Unit) -> str:
     """Return what tells the text of a unit and its options from all others."""
     return hashlib.sha256("\0".join([*OPTIONS, unit.source]).encode()).hexdigest()
+
+
+def fitting(architectures: Iterable[str], capability: str) -> str | None:
+    """Return the architecture whose code a device runs best: its own, or the newest older one of its generation.
+
+    Examples
+    --------
+    >>> fitting(["sm_80", "sm_86", "sm_90"], "89")
+    'sm_86'
+    """
+    numbers = [each.removeprefix("sm_") for each in architectures]
+    found = [each for each in numbers if each[:-1] == capability[:-1] and int(each) <= int(capability)]
+    return f"sm_{max(found, key=int)}" if found else None
 
 
 @dataclass(frozen=True)

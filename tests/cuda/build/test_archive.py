@@ -69,7 +69,7 @@ def test_a_device_without_an_archive_is_told(built, caplog):
     assert [archive.find(unit, "120") for unit in UNITS] == [None, None]
     (said,) = caplog.messages
     assert "kernels for sm_90, and none for this device" in said
-    assert f"python -m lucid.cuda.build --arch sm_120 --out {built}" in said
+    assert f"build them: python -m lucid.cuda.build --arch sm_120 --out {built}" in said
 
 
 def test_another_text_is_stale(built, caplog):
