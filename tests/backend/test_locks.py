@@ -1,4 +1,4 @@
-"""Forks while other threads run lucid: children start with open locks, and with states of their own thread alone."""
+"""Locks and forks: children start with open locks and the states of their own thread alone; what is made once is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import lucid
 from lucid.autograd.modes.state import unusual
-from lucid.backend.locks import new_lock, new_rlock
+from lucid.backend.locks import Once, new_lock, new_rlock
 from tests.device import DEVICE
 from tests.stress import forks
 
@@ -94,3 +94,42 @@ def test_a_thread_that_ends_leaves_no_state_behind() -> None:
 def test_forks_beside_busy_threads() -> None:
     """The short form of `python -m tests.stress.forks`."""
     assert forks.run(25) == {"well": 25, "badly": 0, "not at all": 0}
+
+
+# ---- what is made once ----
+
+
+def test_a_value_is_made_once():
+    """Who asks while it is made waits, and gets the same; who asks for another does not wait."""
+    once, made = Once(), []
+
+    def another_asks():
+        other = threading.Thread(target=lambda: made.append(once("b", lambda: "another")))
+        other.start()
+        other.join(60)
+        assert made == ["another"]
+
+    def make():
+        another_asks()
+        late.start()
+        late.join(0.2)  # time to go wrong in; it waits however long that is
+        assert late.is_alive()
+        return object()
+
+    late = threading.Thread(target=lambda: made.append(once("a", object)))
+    value = once("a", make)
+    late.join(60)
+    assert made == ["another", value]
+    assert once("a", object) is value
+
+
+def test_what_failed_is_made_by_the_next():
+    """An error goes to who asked, and leaves the key as if nobody had."""
+    once = Once()
+
+    def fail():
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        once(1, fail)
+    assert once(1, lambda: 2) == 2

@@ -10,6 +10,7 @@ import sys
 from tests.kernels.planted_faults import Fault, main
 
 STREAMS, GPU = "lucid/autograd/engine/streams.py", "lucid/backend/gpu.py"
+DRIVER, BUILD, LOCKS = "lucid/cuda/driver.py", "lucid/cuda/build", "lucid/backend/locks.py"
 ORDER, CAPTURE, HOST = (
     f"tests/cuda/simulator/host/{name}.py" for name in ("memory/test_order", "test_capture", "memory/test_host_memory")
 )
@@ -34,10 +35,27 @@ FAULTS = [
           "return module.asarray(array)", f"{HOST} -k tensors"),
     Fault("order of two streams", "lucid/cuda/streams.py", "self.wait_event(stream.record_event())",
           "stream.wait_event(self.record_event())", f"{ORDER} -k pass"),
-    Fault("stream that is current at a launch", "lucid/cuda/driver.py", "found = self._streams.get(address)",
-          "found = next(iter(self._streams.values()), None)", f"{ORDER} -k pass"),
-    Fault("launch without a wait", "lucid/cuda/driver.py", "address = self._current_stream().ptr",
-          "self._current_stream().synchronize()\n        address = self._current_stream().ptr", f"{CAPTURE} -k step"),
+    Fault("stream that is current at a launch", DRIVER, "cuda.get_current_stream",
+          "lambda: cuda.Stream.null", f"{ORDER} -k pass"),
+    Fault("launch without a wait", "lucid/cuda/launch/kernels.py", "            handle = find()\n",
+          "            handle = find()\n            driver().stream().synchronize()\n", f"{CAPTURE} -k step"),
+    Fault("text that an archive was built from", f"{BUILD}/archive.py", "image.key != key_of(unit)", "False",
+          "tests/cuda/test_driver.py -k stale"),
+    Fault("generation of the device", f"{BUILD}/image.py", "each[:-1] == capability[:-1] and ", "",
+          "tests/cuda/build/test_archive.py -k fits"),
+    Fault("options in the key", f"{BUILD}/image.py", "[*OPTIONS, unit.source]", "[unit.stem]",
+          "tests/cuda/test_driver.py -k kept"),
+    Fault("names in the key of the cache", DRIVER, ", *sorted(unit.signatures)", "",
+          "tests/cuda/test_driver.py -k kept"),
+    Fault("kernel that an archive lacks", DRIVER, "not unit.signatures.keys() <= found[1].kernels.keys()", "False",
+          "tests/cuda/test_driver.py -k built"),
+    Fault("users' sources", DRIVER, "if not unit.declared:", "if False:", "tests/cuda/test_driver.py -k users"),
+    Fault("lock of what is made once", LOCKS, "self._locks.setdefault(key, new_rlock())", "new_rlock()",
+          "tests/backend/test_locks.py"),
+    Fault("lock for each key", LOCKS, "self._locks.setdefault(key, new_rlock())",
+          'self._locks.setdefault("", new_rlock())', "tests/backend/test_locks.py"),
+    Fault("what is compiled with a kernel", "lucid/cuda/launch/kernels.py", "if runs.whole_units and", "if",
+          "tests/cuda/launch/test_kernels.py -k launched"),
 ]  # fmt: skip
 
 
