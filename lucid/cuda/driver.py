@@ -27,6 +27,8 @@ __all__ = ["CudaDriver"]
 _OPTIONS = ("--std=c++17",)
 _INVALID_CONTEXT = 201
 _MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+# Codes of the driver for code that it cannot run: invalid, for no such device, or newer than itself.
+_REFUSED = frozenset({200, 209, 218, 222, 223})
 # How kernels came, for the log.
 _BUILT, _KEPT = "took %s from those built beforehand, in %.2f s", "took %s from the cache, in %.2f s"
 _COMPILED, _BY_CUPY = "compiled %s, in %.2f s", "compiled %s, or found in CuPy's cache, in %.2f s"
@@ -57,7 +59,7 @@ class CudaDriver:
         # A kernel stays loaded for as long as CuPy's object of it lives.
         self._loaded: list[dict[str, Any]] = []
         # What was built beforehand, as it is loaded, by device and unit.
-        self._built: Once[tuple[int, str], tuple[Any, Image] | None] = Once()
+        self._built: Once[tuple[int, str], tuple[Any, dict[str, str]] | None] = Once()
 
     # ---- kernels ----
 
@@ -79,20 +81,22 @@ class CudaDriver:
     def _from_built(self, unit: Unit, capability: str) -> dict[str, Any] | None:
         """Return kernels of what was built beforehand; None if they are not there."""
         found = self._built((self.device(), unit.name), lambda: self._open(unit, capability))
-        if found is None or not unit.signatures.keys() <= found[1].kernels.keys():
+        if found is None or not unit.signatures.keys() <= found[1].keys():
             return None
-        module, image = found
-        return {name: module.get_function(image.kernels[name]) for name in unit.signatures}
+        module, called = found
+        return {name: module.get_function(called[name]) for name in unit.signatures}
 
-    def _open(self, unit: Unit, capability: str) -> tuple[Any, Image] | None:
-        """Return the module in which all kernels of a unit are; None if it was not built, or cannot be loaded."""
+    def _open(self, unit: Unit, capability: str) -> tuple[Any, dict[str, str]] | None:
+        """Return the module with the kernels of a whole unit, and what they are called in it; None if there is none."""
         found = archive.find(unit, capability)
         if found is None:
             return None
         path, image = found
         try:
-            return self._module(image), image
+            return self._module(image), image.kernels
         except RuntimeError as error:
+            if getattr(error, "status", 0) not in _REFUSED:
+                raise
             archive.distrust(
                 path, f"is not loaded by this driver, which may be older than NVRTC {image.compiler} ({error})"
             )
@@ -129,6 +133,8 @@ class CudaDriver:
         try:
             module = self._module(image)
         except RuntimeError as error:
+            if getattr(error, "status", 0) not in _REFUSED:
+                raise
             raise KernelError(
                 f"the driver does not load {unit.name}, compiled by NVRTC {image.compiler} for {architecture}: "
                 f"{error}; update the driver, or install the NVRTC of its version of CUDA"

@@ -165,6 +165,23 @@ def test_kept_code_that_the_driver_refuses(monkeypatch):
         scaled()
 
 
+def test_other_errors_of_the_driver_come_out(compiled, monkeypatch, tmp_path):
+    """As of a device that is full or has failed before: they are no fault of the code, and stay what they are."""
+
+    class DriverError(RuntimeError):
+        status = 2
+
+    def fail(self, image):
+        raise DriverError("out of memory")
+
+    build(tmp_path / "built")
+    monkeypatch.setattr(kernels._make_driver, "_module", fail)
+    for folder in (str(tmp_path / "built"), "0"):
+        monkeypatch.setenv("LUCID_BUILT_KERNELS", folder)
+        with pytest.raises(DriverError, match="out of memory"):
+            scaled()
+
+
 def test_a_device_that_the_compiler_does_not_know(monkeypatch):
     """The error says what the compiler knows, and what to do; the newest older one of the generation will do."""
     capability = str(gpu.cupy().cuda.Device().compute_capability)

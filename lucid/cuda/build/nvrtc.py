@@ -110,7 +110,7 @@ def compiler() -> Compiler:
     Raises
     ------
     CudaUnavailableError
-        If there is none, or its headers are missing.
+        If there is none that loads, or its headers are missing.
     """
     libraries = [path for root in _roots() for path in root.glob("lib*/libnvrtc.so.[0-9]*")]
     headers = [path.parent for root in _roots() for path in root.glob(f"include/{_HEADER}")]
@@ -123,7 +123,10 @@ def compiler() -> Compiler:
     library = min(libraries, key=lambda path: int(re.findall(r"\d+", path.suffixes[1])[0]))
     # Of the same toolkit, where several are installed.
     near = sorted(headers, key=lambda path: -len(os.path.commonpath([path, library])))
-    return Compiler(str(library), near[0])
+    try:
+        return Compiler(str(library), near[0])
+    except OSError as error:
+        raise CudaUnavailableError(f"{library} does not load: {error}; {_INSTALL}") from error
 
 
 def _roots() -> Iterator[Path]:

@@ -102,6 +102,16 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch, there):
         nvrtc.compiler.__wrapped__()
 
 
+def test_a_library_that_does_not_load(tmp_path, monkeypatch):
+    """The error names the file, what the system says of it, and how to get another."""
+    for name in ("lib/libnvrtc.so.12", "include/cuda_bf16.h"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(b"no library")
+    monkeypatch.setattr(nvrtc, "_roots", lambda: [tmp_path])
+    with pytest.raises(CudaUnavailableError, match=r"lib/libnvrtc\.so\.12 does not load: .*pip install"):
+        nvrtc.compiler.__wrapped__()
+
+
 def test_the_oldest_is_taken(tmp_path, monkeypatch):
     """Of several versions the oldest, with the headers beside it."""
     for root, version in (("cu13", 13), ("cu12", 12)):
