@@ -55,7 +55,8 @@ def test_the_wheel_takes_along_what_was_built(tmp_path):
     """Archives of compiled kernels, which git ignores, land beside the sources where lucid looks for them."""
     for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    for name in ("lucid/__init__.py", "kernels/lucid.cuh", "kernels/built/sm_90.zip"):
+    inside = "kernels/lucid.cuh", "kernels/built/sm_90.zip"
+    for name in ("lucid/__init__.py", *inside):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
     assert "/kernels/built/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
@@ -64,7 +65,7 @@ def test_the_wheel_takes_along_what_was_built(tmp_path):
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     (path,) = (tmp_path / "dist").glob("*.whl")
     with zipfile.ZipFile(path) as archive:
-        assert {"lucid/kernels/lucid.cuh", "lucid/kernels/built/sm_90.zip"} <= set(archive.namelist())
+        assert {f"lucid/{name}" for name in inside} <= set(archive.namelist())
     (path,) = (tmp_path / "dist").glob("*.tar.gz")
     with tarfile.open(path) as archive:
         assert not [name for name in archive.getnames() if "built" in name]
