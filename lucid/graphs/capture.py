@@ -157,14 +157,14 @@ class NotingDriver:
     def __init__(self, driver: kernels.Driver) -> None:
         self._driver = driver
         self.device, self.stream = driver.device, driver.stream
-        self.load, self.allow_shared = driver.load, driver.allow_shared
+        self.load, self.allow_shared, self.whole_units = driver.load, driver.allow_shared, driver.whole_units
         self.recovers, self.failure = driver.recovers, driver.failure
 
     def launch(self, *launch: int) -> None:
         """Launch, or record, as the driver does."""
         capture = capture_of_this_thread()
         if capture is not None:
-            # as `lucid.cuda.launch.driver.Parameters` lays them out
+            # as `lucid.cuda.launch.parameters.Parameters` lays them out
             _, values, _, size, *_ = (ctypes.c_uint64 * 4).from_address(launch[-1])
             words = ctypes.c_uint64.from_address(size).value // 8
             capture.note((ctypes.c_uint64 * words).from_address(values))
