@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from lucid.arguments import shown
 from lucid.backend import gpu
@@ -220,15 +221,19 @@ def recording(pool: Pool) -> Generator[None]:
         yield
 
 
-_streams: dict[tuple[int, int], Stream] = {}
+_streams: WeakValueDictionary[tuple[int, int], Any] = WeakValueDictionary()
 
 
 def _stream_of_thread(index: int) -> Stream:
-    """Return the stream on which this thread captures for a device: one, as CuPy's memory is apart by stream."""
+    """Return the stream on which this thread captures for a device: that of a graph that lives, or a new one.
+
+    CuPy keeps memory apart by stream, so that graphs of several would share none.
+    """
     key = index, get_ident()
-    if key not in _streams:
-        _streams[key] = Stream(index)
-    return _streams[key]
+    raw = _streams.get(key)
+    if raw is None:
+        raw = _streams[key] = Stream(index).raw
+    return Stream.of(raw, index)
 
 
 class graph:
