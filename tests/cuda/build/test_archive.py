@@ -33,7 +33,7 @@ def test_what_was_written_is_found(built, caplog):
 
 
 def test_the_same_content_makes_the_same_file(built):
-    """A build that is repeated changes no byte, so that a layer of a container or a wheel stays as it is."""
+    """Neither the hour nor the machine are in an archive; nothing else is left in its folder."""
     before = (built / "sm_90.zip").read_bytes()
     archive.write(built / "sm_90.zip", zip(UNITS, IMAGES, strict=True))
     assert (built / "sm_90.zip").read_bytes() == before
