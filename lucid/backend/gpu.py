@@ -44,6 +44,7 @@ __all__ = [
     "mark",
     "on_this_threads_streams",
     "part",
+    "raise_for",
     "run_on",
     "simulate",
     "transfer",
@@ -215,7 +216,7 @@ class use_device:
     ) -> None:
         try:
             if isinstance(error, Exception):
-                _raise_for(error)
+                raise_for(error)
         finally:
             if self._runtime.getDevice() != self._before:
                 self._runtime.setDevice(self._before)
@@ -232,14 +233,14 @@ def run_on(index: int, function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except Exception as error:
-        _raise_for(error)
+        raise_for(error)
         raise
     finally:
         if runtime.getDevice() != index:
             runtime.setDevice(index)
 
 
-def _raise_for(error: Exception) -> None:
+def raise_for(error: Exception) -> None:
     """Raise the error of lucid's for one of CuPy's that is about memory, or about a capture; else return."""
     if isinstance(error, MemoryError) and isinstance(error, cupy().cuda.memory.OutOfMemoryError):
         raise _out_of_memory(error) from error

@@ -43,6 +43,7 @@ def no_kernels(monkeypatch):
 
     monkeypatch.setattr(Primitive, "gpu", property(reference))
     monkeypatch.setattr(Primitive, "gpu_with_plan", property(without_plan))
+    monkeypatch.setattr(Primitive, "on_device", None)
     monkeypatch.setattr(Primitive, "plan", without_cuda)
     found = dict(vars(CUDA))
     vars(CUDA).clear()

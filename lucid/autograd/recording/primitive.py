@@ -22,6 +22,7 @@ from lucid.autograd.modes.state import PLAIN, thread, unusual
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule, kernel_or_reference
+from lucid.autograd.recording.planned_path import planned_caller
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.saved import PackedTuple, pack_saved
 from lucid.autograd.recording.saved_attributes import expose
@@ -38,9 +39,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.base import Edge
     from lucid.cuda.launch.plans import Plan as LaunchPlan
-
-
-NOTHING: tuple[Any, ...] = (None,)
+    from lucid.cuda.launch.plans import Plans
 
 
 class Primitive:
@@ -104,6 +103,7 @@ class Primitive:
         self.plans: dict[tuple[tuple[bool, ...], bool, bool], Plan] = {}
         self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
         self.kernel: Callable[..., Any] | None = None
+        self.launch_plans: Plans = {}
         if self.name in PRIMITIVES:
             raise ValueError(f"a primitive named {self.name} exists already")
         PRIMITIVES[self.name] = self
@@ -204,8 +204,13 @@ class Primitive:
         """What gives the result of `gpu` for arrays and settings, and the launch plan by which it was made."""
         run = self.gpu
         if self.kernel is not None and is_planned(self.kernel):
-            return with_plan(run)
+            return with_plan(run, self.launch_plans)
         return lambda arrays, settings: (run(*arrays, **settings), None)
+
+    @functools.cached_property
+    def on_device(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Any] | None:
+        """The short path of calls with CUDA tensors, if they run by launch plans."""
+        return planned_caller(self) if self.kernel is not None and is_planned(self.kernel) else None
 
     def positions(self, name: str, count: int) -> tuple[int, ...]:
         """Return the positions of the operands that belong to the input `name`, of `count` operands."""
@@ -274,6 +279,10 @@ class Primitive:
                 if kind is None:
                     first = array
                     kind = array.__class__
+                    if kind is not np.ndarray and (on_device := self.on_device) is not None:
+                        out = on_device(operands, settings)
+                        if out is not NotImplemented:
+                            return out
                 elif type(array) is not kind or (
                     kind is not np.ndarray and array.data.device_id != first.data.device_id
                 ):
@@ -363,16 +372,13 @@ class Primitive:
     ) -> PrimitiveNode:
         """Return the node of one call, whose arrays were made by a launch plan if `launched` is one."""
         needed = tuple([edge is not None for edge in edges])
-        # read once: another thread may record by the same plan
-        known = NOTHING if launched is None else launched.recorded
-        if known[0] == needed:
-            _, plan, values = known
-        else:
-            conjugate = self.holomorphic and outs[0].dtype.kind == "c"
-            plan = self.plan(needed, conjugate=conjugate, cuda=type(outs[0]) is not np.ndarray)
-            values = plan.values_of(arrays, settings)
-            if launched is not None:
-                launched.recorded = needed, plan, values
+        conjugate = self.holomorphic and outs[0].dtype.kind == "c"
+        plan = self.plan(needed, conjugate=conjugate, cuda=type(outs[0]) is not np.ndarray)
+        values = plan.values_of(arrays, settings)
+        if launched is not None and len(needed) <= MOST_OPERANDS:
+            if len(launched.recorded) >= MOST_PLANS:
+                launched.recorded.clear()
+            launched.recorded[sum([1 << position for position, need in enumerate(needed) if need])] = plan, values
         node = plan.node_type()
         attach(node, tuple(edges), outs[0])
         node.outputs = len(outs)

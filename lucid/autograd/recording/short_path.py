@@ -19,6 +19,7 @@ from lucid.autograd.modes.state import PLAIN, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.cuda.launch.elementwise import Elementwise
+from lucid.cuda.launch.plans import is_planned
 from lucid.errors import LucidError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
     def others(x: Any) -> Any:
         nonlocal on_cuda
         if on_cuda is None:
-            if not gpu.is_loaded() or primitive.kernel is None:
+            if not gpu.is_loaded() or primitive.kernel is None or is_planned(primitive.kernel):
                 return general(x)
             on_cuda = _unary(primitive, general, cuda_arrays(primitive.kernel))
         return on_cuda(x)
@@ -152,7 +153,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     def others(a: Any, b: Any) -> Any:
         nonlocal on_cuda
         if on_cuda is None:
-            if not gpu.is_loaded() or primitive.kernel is None:
+            if not gpu.is_loaded() or primitive.kernel is None or is_planned(primitive.kernel):
                 return general(a, b)
             on_cuda = _binary(primitive, general, cuda_arrays(primitive.kernel))
         return on_cuda(a, b)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 __all__ = [
-    "Bind", "Plan", "Slot", "empty", "is_planned", "not_planned", "note", "off_plan", "planned", "recordings",
+    "Bind", "Plan", "Plans", "Slot", "empty", "is_planned", "not_planned", "note", "off_plan", "planned", "recordings",
     "with_plan",
 ]  # fmt: skip
 
@@ -40,6 +40,8 @@ ALIGNMENT = 16
 
 Slot = tuple[int, int, int]
 """A value that is an address: its position among the values, the number of the array, bytes from its first."""
+Plans: TypeAlias = "dict[tuple[Any, ...], Plan | None]"
+"""By the form of arguments the plan, None where none can be made."""
 Bind: TypeAlias = "Callable[..., Callable[..., None]]"
 """``bind(values, slots)`` gives the same launch with other addresses: called with those of all arrays."""
 
@@ -57,9 +59,8 @@ class Plan:
         Which arrays come out; None for None.
     alone : tuple or None
         Shape, dtype and launch, where one launch makes the only array, which comes out.
-    recorded : tuple
-        For whoever records an op that is done so: what follows from the form alone, for the operands that required
-        grad the last time, and these first.
+    recorded : dict
+        For whoever records an op that is done so: what follows from the form, by the operands that require grad.
     """
 
     __slots__ = ("alone", "made", "recorded", "result", "steps")
@@ -75,7 +76,7 @@ class Plan:
         self.steps = tuple(steps)
         self.result = result
         self.alone = alone
-        self.recorded: tuple[Any, ...] = (None,)
+        self.recorded: dict[int, tuple[Any, ...]] = {}
 
     def run(self, given: list[Any], addresses: list[int], make: Callable[[Any, Any], Any]) -> Any:
         """Return the results for arrays that lie at these addresses, in arrays that `make` makes."""
@@ -251,12 +252,15 @@ def is_planned(launcher: Callable[..., Any]) -> bool:
     return launcher in _planned
 
 
-def with_plan(launcher: Callable[..., Any]) -> Callable[[Sequence[Any], Mapping[str, Any]], tuple[Any, Plan | None]]:
+def with_plan(
+    launcher: Callable[..., Any], plans: Plans | None = None
+) -> Callable[[Sequence[Any], Mapping[str, Any]], tuple[Any, Plan | None]]:
     """Return what gives the result of a launcher for arguments and settings, and the plan by which it was made.
 
-    None stands for the plan where there is none, and at the call with which it is made.
+    None stands for the plan where there is none, and at the call with which it is made. Plans are kept in `plans`: by
+    `matmul.allow_tf32`, the settings, and of each array dtype, shape, strides and place, as `planned_path` has it too.
     """
-    plans: dict[tuple[Any, ...], Plan | None] = {}
+    plans = {} if plans is None else plans
     ndarray: Any = None
     make: Any = None
 
@@ -267,7 +271,7 @@ def with_plan(launcher: Callable[..., Any]) -> Callable[[Sequence[Any], Mapping[
             ndarray = gpu.cupy().ndarray
         given: list[Any] = []
         addresses: list[int] = []
-        key: list[Any] = [matmul.allow_tf32]
+        key: list[Any] = [matmul.allow_tf32, *settings.items()]
         for argument in arguments:
             if type(argument) is ndarray:
                 address = argument.data.ptr
@@ -281,8 +285,6 @@ def with_plan(launcher: Callable[..., Any]) -> Callable[[Sequence[Any], Mapping[
                 key += (argument.dtype, argument.shape, argument.strides, place)
             else:
                 key.append(argument)
-        if settings:
-            key += settings.items()
         form = tuple(key)
         try:
             plan = plans.get(form)

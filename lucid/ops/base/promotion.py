@@ -56,10 +56,12 @@ def as_operand(value: Any) -> Any:
     OperandTypeError
         For anything else.
     """
+    if isinstance(value, TensorBase):
+        return value
     if isinstance(value, np.float64 | np.complex128):
         # Python's float and complex by inheritance, but not weak beside an array as those are
         return value.item()
-    if isinstance(value, TensorBase | bool | int | float | complex):
+    if isinstance(value, bool | int | float | complex):
         return value
     if isinstance(value, np.ndarray | np.generic) or gpu.is_gpu_array(value):
         return wrap(asarray(value))

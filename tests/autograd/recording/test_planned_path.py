@@ -1,0 +1,181 @@
+"""The short path of planned ops: it records what the general path records, and takes nothing that it does not know."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.autograd.recording.namespace import PRIMITIVES
+from lucid.autograd.recording.primitive import Primitive
+from lucid.errors import DeviceError, GraphError, InplaceError
+from lucid.nn import functional as F
+
+pytestmark = pytest.mark.gpu
+
+OPS = {
+    "softmax": lambda x, w, b: F.softmax(x, -1),
+    "log_softmax": lambda x, w, b: F.log_softmax(x, 0),
+    "layer_norm": lambda x, w, b: F.layer_norm(x, (4,), b, b * 2),
+    "layer_norm without weights": lambda x, w, b: F.layer_norm(x, (4,)),
+    "sum": lambda x, w, b: x.sum(),
+    "sum of rows": lambda x, w, b: x.sum(1, keepdim=True),
+    "matmul": lambda x, w, b: x @ w,
+    "matmul with itself": lambda x, w, b: x @ x,
+    "linear": F.linear,
+    "linear without bias": lambda x, w, b: F.linear(x, w),
+    "addmm": lambda x, w, b: lucid.addmm(b, x, w, beta=0.5, alpha=2.0),
+}
+every_op = pytest.mark.parametrize("op", [pytest.param(op, id=name) for name, op in OPS.items()])
+
+
+@pytest.fixture
+def operands(rng):
+    """Return a function that makes three tensors of the same numbers, of which those that are named require grad."""
+    values = [rng.standard_normal(shape).astype(np.float32) for shape in ((4, 4), (4, 4), (4,))]
+
+    def make(needed=(True, True, True)):
+        return [
+            lucid.tensor(value, device="cuda", requires_grad=need) for value, need in zip(values, needed, strict=True)
+        ]
+
+    return make
+
+
+def told(value):
+    """Return what a node keeps in words: of arrays form and numbers."""
+    return [(a.shape, a.dtype, a.get().tolist()) if hasattr(a, "get") else a for a in value]
+
+
+def shown(out, operands):
+    """Return what can be told of a result and of its node."""
+    node = out.grad_fn
+    if node is None:
+        return out.tolist(), out.requires_grad, out.is_inference()
+    plan, saved, versions, values = node.kept
+    edges = [None if edge is None else (type(edge[0]).__name__, edge[1]) for edge in node.edges]
+    counters = [any(counter is x.version for x in (*operands, out)) for counter in versions[::2]]
+    return out.tolist(), node.name(), node.outputs, edges, plan, told(saved), versions[1::2], counters, values
+
+
+@every_op
+@pytest.mark.parametrize("needed", [(True, True, True), (True, False, False), (False, True, True), (False,) * 3])
+def test_it_records_what_the_general_path_records(op, needed, operands, monkeypatch):
+    """The second call of a form makes the same result and the same node as the first, which no plan served."""
+    given = operands(needed)
+    for x in given:
+        x.version = [0]
+    op(*given)
+    with monkeypatch.context() as patch:
+        patch.setattr(Primitive, "on_device", None)
+        expected = shown(op(*given), given)
+    monkeypatch.setattr(Primitive, "record", None)
+    assert shown(op(*given), given) == expected
+
+
+@every_op
+def test_gradients_are_those_of_the_general_path(op, operands, monkeypatch):
+    """Each operand gets its gradient, and the second derivative is there as well."""
+
+    def gradients():
+        given = operands()
+        out = op(*given)
+        first = lucid.autograd.grad(
+            out, given, out.detach() + 1, create_graph=True, allow_unused=True, materialize_grads=True
+        )
+        second = lucid.autograd.grad(sum((g * g).sum() for g in first), given, allow_unused=True)
+        return [None if g is None else g.tolist() for g in (*first, *second)]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Primitive, "on_device", None)
+        expected = gradients()
+    gradients()
+    assert gradients() == expected
+
+
+@every_op
+def test_modes(op, operands):
+    """Under no_grad and in inference mode nothing is recorded; hooks of saved tensors see what is saved."""
+    given = operands()
+    expected = op(*given).tolist()
+    for mode, inference in ((lucid.no_grad, False), (lucid.inference_mode, True)):
+        with mode():
+            out = op(*given)
+        assert (out.tolist(), out.requires_grad, out.is_inference()) == (expected, False, inference)
+    packed = []
+    with lucid.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+        out = op(*given)
+    assert len(packed) == len(out.grad_fn.kept[1]) - out.grad_fn.kept[1].count(None)
+    with pytest.warns(UserWarning, match="anomaly"), lucid.autograd.detect_anomaly():
+        out = op(*given)
+    assert out.grad_fn.extra is not None  # where the op was called
+
+
+def test_a_saved_tensor_that_changes_is_found(operands):
+    """An operand that was saved, or the output, has its version counted."""
+    for _ in range(3):
+        x, w, _ = operands()
+        x = x * 1.0
+        out = x @ w
+        x.add_(1.0)
+        with pytest.raises(InplaceError):
+            out.sum().backward()
+        out = F.softmax(w, -1)
+        with lucid.no_grad():
+            out.mul_(2.0)
+        with pytest.raises(InplaceError):
+            out.sum().backward()
+
+
+def test_a_view_of_a_changed_base_is_taken_again(operands):
+    """An operand that is a view gets its place in the graph from its base, as it is now."""
+    for _ in range(3):
+        x, w, _ = operands()
+        base = x * 1.0
+        view = base.view(4, 4)
+        base.mul_(3.0)
+        (view @ w.detach()).sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(force=True), np.tile(3 * w.numpy(force=True).sum(1), (4, 1)), rtol=1e-5)
+
+
+def test_operands_of_two_devices_are_refused(operands):
+    """A form that is known says nothing of operands elsewhere."""
+    x, w, _ = operands()
+    x @ w
+    x @ w
+    for other in (w.detach().cpu(), w.detach().to("cuda:1")) if lucid.cuda.device_count() > 1 else (w.detach().cpu(),):
+        with pytest.raises(DeviceError, match="same device"):
+            x @ other
+
+
+@pytest.mark.skipif(lucid.cuda.device_count() < 2, reason="needs two devices")
+def test_the_device_of_the_operands(operands):
+    """Operands of another device than the current one are computed on there."""
+    x, _, _ = operands()
+    expected = F.softmax(x, -1).tolist()
+    y = x.detach().to("cuda:1").requires_grad_()
+    for _ in range(3):
+        out = F.softmax(y, -1)
+        assert (out.device, out.tolist()) == (y.device, expected)
+
+
+def test_inference_tensors_are_not_saved(operands):
+    """They have no version, and the error says so, on this path too."""
+    x, w, _ = operands()
+    x @ w
+    with lucid.inference_mode():
+        other = w * 1.0
+    for _ in range(2):
+        with pytest.raises(GraphError, match="inference"):
+            x @ other
+
+
+def test_tf32_is_part_of_the_form(operands, monkeypatch):
+    """A product that was planned without is not the one that is done with."""
+    x, w, _ = operands()
+    plans = PRIMITIVES["matmul"].launch_plans
+    x @ w
+    before = len(plans)
+    monkeypatch.setattr(lucid.backends.cuda.matmul, "allow_tf32", not lucid.backends.cuda.matmul.allow_tf32)
+    x @ w
+    assert len(plans) == before + 1
