@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import TensorBase, registered, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import sequences
 from lucid.autograd.modes.state import OFF, PLAIN, thread, unusual
 from lucid.autograd.recording.views import live_edge
@@ -34,7 +34,7 @@ def planned_caller(primitive: Primitive) -> Callable[[Sequence[Any], Mapping[str
     plans, rules, differentiable = primitive.launch_plans, bool(primitive.seal()), primitive.differentiable
     ndarray, make = gpu.cupy().ndarray, gpu.array_maker()
     current_device, current_stream = gpu.cupy().cuda.runtime.getDevice, gpu.cupy().cuda.get_current_stream
-    several = len(primitive.outputs) != 1
+    default, several = gpu.default_stream().ptr, len(primitive.outputs) != 1
 
     def call(operands: Sequence[Any], settings: Mapping[str, Any]) -> Any:
         recording = thread.state.recording if unusual else PLAIN
@@ -93,15 +93,21 @@ def planned_caller(primitive: Primitive) -> Callable[[Sequence[Any], Mapping[str
         node = plan.node_type()
         node.edges = tuple(edges)
         node.extra = None
-        node.keep_stream(current_stream())
+        stream = current_stream()
+        if stream.ptr != default:
+            node.keep_stream(stream)
         if several:
             tensors = [wrap_on_graph(array, None, [0]) for array in out]
             node.outputs = len(tensors)
             for index in differentiable:
                 tensors[index].edge = (node, index)
-            result = tuple(tensors)
+            result: Any = tuple(tensors)
         else:
-            result = wrap_on_graph(out, (node, 0), [0])
+            result = registered.tensor()
+            result.array = out
+            result.edge = (node, 0)
+            result.version = [0]
+            result.origin = None
             tensors = (result,)
             node.outputs = 1
         saved: list[Any] = []

@@ -19,7 +19,6 @@ from lucid.autograd.modes.state import PLAIN, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.cuda.launch.elementwise import Elementwise
-from lucid.cuda.launch.plans import is_planned
 from lucid.errors import LucidError
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ def register(tensor: type[TensorBase]) -> None:
     Tensor = registered.tensor = tensor
 
 
+NO_SETTINGS: dict[str, Any] = {}
 # The operands, the output, and a number that is kept in place of an operand, as bits.
 FIRST, SECOND, BOTH, OUT, NUMBER = 1, 2, 3, 4, 8
 
@@ -75,7 +75,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
     def others(x: Any) -> Any:
         nonlocal on_cuda
         if on_cuda is None:
-            if not gpu.is_loaded() or primitive.kernel is None or is_planned(primitive.kernel):
+            if not gpu.is_loaded() or primitive.kernel is None:
                 return general(x)
             on_cuda = _unary(primitive, general, cuda_arrays(primitive.kernel))
         return on_cuda(x)
@@ -153,10 +153,18 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
     def others(a: Any, b: Any) -> Any:
         nonlocal on_cuda
         if on_cuda is None:
-            if not gpu.is_loaded() or primitive.kernel is None or is_planned(primitive.kernel):
+            if not gpu.is_loaded() or primitive.kernel is None:
                 return general(a, b)
-            on_cuda = _binary(primitive, general, cuda_arrays(primitive.kernel))
+            planned = primitive.on_device
+            on_cuda = by_plan(planned) if planned else _binary(primitive, general, cuda_arrays(primitive.kernel))
         return on_cuda(a, b)
+
+    def by_plan(planned: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+        def call(a: Any, b: Any) -> Any:
+            out = planned((a, b), NO_SETTINGS)
+            return general(a, b) if out is NotImplemented else out
+
+        return call
 
     return _binary(primitive, others, Arrays(np.ndarray, F16, primitive.cpu, None))
 

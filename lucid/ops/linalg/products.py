@@ -78,6 +78,7 @@ def _matmul_b(m: Namespace, grad: Array, a: Array, b_shape: tuple[int, ...] | No
 
 
 _matmul.shorten(_matmul)
+_recorded = _matmul.call
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -101,7 +102,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         same_inner("matmul", a, b)
     if len(a) > 2 and len(b) > 2 and a[:-2] != b[:-2]:
         broadcastable("matmul", a, b)
-    return _matmul.call(input, other)
+    return _recorded(input, other)
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
