@@ -7,7 +7,8 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import CUDA
-from lucid.cuda.launch.plans import with_plan
+from lucid.cuda.launch.elementwise import Elementwise
+from lucid.cuda.launch.plans import can_be_noted, is_planned, off_plan, with_plan
 from lucid.errors import NotDifferentiableError
 
 if TYPE_CHECKING:
@@ -103,11 +104,15 @@ class Plan:
         Whether `direct` gives the gradients of all operands.
     pair : tuple or None
         Functions and takers of two steps that give the gradients of two operands in turn.
+    by_launches : callable or None
+        ``by_launches(arguments, {})``: what `run` gives for CUDA arrays, and its launch plan. The arguments are the
+        gradient, or of a node of several outputs each of them, and the pool.
     narrowed : callable
         ``narrowed(wanted)``: the plan that takes the same pool and gives the gradients of those operands alone.
     """
 
     __slots__ = (
+        "by_launches",
         "direct",
         "joint",
         "narrowed",
@@ -194,8 +199,11 @@ class Plan:
         self.direct = None
         self.joint = False
         self.pair = None
+        self.by_launches = None
         if not of_all:
             return
+        if cuda and not conjugate and primitive.kernel is not None and is_planned(primitive.kernel):
+            self.by_launches = with_plan(self.launching(needed, len(primitive.outputs)))
         self.narrowed = functools.lru_cache(MOST_PLANS)(
             functools.partial(Plan, primitive, needed, conjugate=conjugate, cuda=cuda)
         )
@@ -222,6 +230,16 @@ class Plan:
             else:
                 values.append([arrays[p].dtype for p in what])
         return tuple(values)
+
+    def launching(self, needed: tuple[bool, ...], outputs: int) -> Callable[..., Any]:
+        """Return `run` on raw CUDA arrays, which a launch plan can note."""
+        edges = tuple([need or None for need in needed])
+
+        def run(*arguments: Any) -> Any:
+            grad: Any = arguments[0] if outputs == 1 else list(arguments[:outputs])
+            return tuple(self.run(CUDA, grad, arguments[outputs:], edges))
+
+        return run
 
     def run(self, m: Namespace, grad: Array, pool: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the gradient of each operand from what `pool` holds."""
@@ -274,7 +292,7 @@ def by_plan(rule: Rule) -> Callable[..., Any]:
 
 def by_kernel(rule: Rule) -> Callable[..., Any]:
     """Return a rule that asks its kernel first, where it runs on raw CUDA arrays."""
-    kernel: Any = rule.cuda
+    kernel: Any = noted(rule.cuda)
 
     @functools.wraps(rule.function)
     def run(m: Namespace, grad: Array, *arguments: Any) -> Any:
@@ -289,12 +307,18 @@ def by_kernel(rule: Rule) -> Callable[..., Any]:
 
 def kernel_or_reference(kernel: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
     """Return what runs the kernel, and the general form where it says NotImplemented."""
+    kernel = noted(kernel)
 
     def run(*arrays: Any, **settings: Any) -> Any:
         out = kernel(*arrays, **settings)
         return general(*arrays, **settings) if out is NotImplemented else out
 
     return run
+
+
+def noted(kernel: Any) -> Callable[..., Any]:
+    """Return the kernel; no plan is made of what it does unless it is known to do nothing but launches."""
+    return kernel if isinstance(kernel, Elementwise) or can_be_noted(kernel) else off_plan(kernel)
 
 
 def conjugated(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from lucid.autograd.modes.state import OFF, PLAIN, thread, unusual
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.backends.cuda import matmul
-from lucid.cuda.launch.plans import ALIGNMENT, recordings
+from lucid.cuda.launch.plans import ALIGNMENT, number_form, recordings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ def planned_caller(primitive: Primitive) -> Callable[[Sequence[Any], Mapping[str
         edges: list[Edge | None] = []
         needed = 0
         # as `with_plan` makes it
-        form: list[Any] = [matmul.allow_tf32, *settings.items()]
+        form: list[Any] = [matmul._allow_tf32, *settings.items()]  # noqa: SLF001  a property costs a call
         for operand in operands:
             if isinstance(operand, TensorBase):
                 array: Any = operand.array
@@ -68,14 +68,14 @@ def planned_caller(primitive: Primitive) -> Callable[[Sequence[Any], Mapping[str
                     addresses.append(address)
             elif type(operand) in _CONSTANTS:
                 edges.append(None)
-                form.append(operand)
+                form.append(operand if operand is None else number_form(operand))
             else:
                 return NotImplemented
         try:
             launched = plans.get(tuple(form))
         except TypeError:
             return NotImplemented
-        if launched is None:
+        if launched is None or (launched.tied and not launched.fits(addresses)):
             return NotImplemented
         recorded = None
         if needed and rules and recording:

@@ -31,7 +31,7 @@ from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
 from lucid.backend.functions import cupy_functions, with_weak_numbers
 from lucid.cuda.launch.elementwise import Elementwise
-from lucid.cuda.launch.plans import is_planned, off_plan, with_plan
+from lucid.cuda.launch.plans import can_be_noted, off_plan, with_plan
 from lucid.errors import DeviceError, LucidError
 
 if TYPE_CHECKING:
@@ -203,14 +203,14 @@ class Primitive:
     def gpu_with_plan(self) -> Callable[[Sequence[Any], Mapping[str, Any]], tuple[Any, LaunchPlan | None]]:
         """What gives the result of `gpu` for arrays and settings, and the launch plan by which it was made."""
         run = self.gpu
-        if self.kernel is not None and is_planned(self.kernel):
+        if self.kernel is not None and can_be_noted(self.kernel):
             return with_plan(run, self.launch_plans)
         return lambda arrays, settings: (run(*arrays, **settings), None)
 
     @functools.cached_property
     def on_device(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Any] | None:
         """The short path of calls with CUDA tensors, if they run by launch plans."""
-        return planned_caller(self) if self.kernel is not None and is_planned(self.kernel) else None
+        return planned_caller(self) if self.kernel is not None and can_be_noted(self.kernel) else None
 
     def positions(self, name: str, count: int) -> tuple[int, ...]:
         """Return the positions of the operands that belong to the input `name`, of `count` operands."""

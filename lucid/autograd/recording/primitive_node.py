@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.engine.node import Node
 from lucid.autograd.modes.state import NumPyComplaints
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import CUDA, GRAPH
 from lucid.autograd.recording.saved import changed_error, freed_error, saved_tensor, unpacked_array
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from lucid.autograd.recording.plan import Plan
     from lucid.autograd.recording.primitive import Primitive
     from lucid.backend.arrays import Array
+
+
+NOTHING: dict[str, Any] = {}
 
 
 class PrimitiveNode(Node):
@@ -44,6 +47,9 @@ class PrimitiveNode(Node):
             return plan.run(m, grad, self.saved_on_graph() + values, self.edges)
         if type(saved) is not tuple:
             saved = tuple(unpacked_array(entry) for entry in saved)
+        if m is CUDA and plan.by_launches is not None:
+            grads = (*grad, *saved, *values) if type(grad) is list else (grad, *saved, *values)
+            return plan.by_launches(grads, NOTHING)[0]
         try:
             if plan.joint:
                 if not saved and len(values) == 2:

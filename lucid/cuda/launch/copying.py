@@ -11,6 +11,7 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.cuda.launch.indexing import REMEMBERED, UNITS, bits_of, launch_for, steps_of
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.source.signature import constant, packer
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def _framed(x: Array, dims: tuple[Framed, ...], value: Any) -> Any:
     frame = _frame_launch(dims, dtype.itemsize, address % VECTOR_BYTES == 0)
     if frame is None:
         return NotImplemented
-    out = gpu.cupy().empty(tuple([dim[0] for dim in dims]), dtype)
+    out = empty(tuple([dim[0] for dim in dims]), dtype)
     if frame.elements:
         _frame[frame.unit](
             *frame.launch, address, out.data.ptr, frame.dims, *bits_of(value, dtype), frame.elements
@@ -223,6 +224,7 @@ def _spelled(dims: list[Framed]) -> bytes:
     return packer("copying.cu", "Frame").pack(len(dims), *numbers)
 
 
+@planned
 def pad(x: Array, *, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
     """Return `x` with `value` around it."""
     dims = _padded(x.shape, steps_of(x), pads)
@@ -242,6 +244,7 @@ def _padded(
     )
 
 
+@planned
 def getitem_grad(grad: Array, *, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     """Return zeros of `shape` that hold `grad` where the basic `index` takes a view."""
     # slices cannot be looked up in a dict

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 __all__ = [
-    "Bind", "Plan", "Plans", "Slot", "empty", "is_planned", "not_planned", "note", "off_plan", "planned", "recordings",
-    "with_plan",
+    "Bind", "Plan", "Plans", "Slot", "can_be_noted", "empty", "is_planned", "launches_only", "not_planned", "note",
+    "number_form", "off_plan", "planned", "recordings", "with_plan",
 ]  # fmt: skip
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -59,11 +59,13 @@ class Plan:
         Which arrays come out; None for None.
     alone : tuple or None
         Shape, dtype and launch, where one launch makes the only array, which comes out.
+    tied : tuple of (int, int, int)
+        Pairs of arrays that overlap, and how many bytes the second begins behind the first: a plan is for no others.
     recorded : dict
         For whoever records an op that is done so: what follows from the form, by the operands that require grad.
     """
 
-    __slots__ = ("alone", "made", "recorded", "result", "steps")
+    __slots__ = ("alone", "made", "recorded", "result", "steps", "tied")
 
     def __init__(
         self,
@@ -71,12 +73,18 @@ class Plan:
         steps: list[Callable[[Sequence[int]], None]],
         result: Any,
         alone: tuple[Any, ...] | None,
+        tied: Collection[tuple[int, int, int]],
     ) -> None:
         self.made = tuple(made)
         self.steps = tuple(steps)
         self.result = result
         self.alone = alone
+        self.tied = tuple(tied)
         self.recorded: dict[int, tuple[Any, ...]] = {}
+
+    def fits(self, addresses: Sequence[int]) -> bool:
+        """Return whether those of the arrays that overlap do so as they did when the plan was made."""
+        return all([addresses[second] - addresses[first] == distance for first, second, distance in self.tied])
 
     def run(self, given: list[Any], addresses: list[int], make: Callable[[Any, Any], Any]) -> Any:
         """Return the results for arrays that lie at these addresses, in arrays that `make` makes."""
@@ -111,44 +119,57 @@ class Recording:
         self.arrays: list[Array] = list(given)
         self.made: list[tuple[tuple[int, ...], Any]] = []
         self.steps: list[Callable[[Sequence[int]], None]] = []
+        self.tied: set[tuple[int, int, int]] = set()
         self.broken = False
 
     def plan(self, result: Array | tuple[Array | None, ...]) -> Plan | None:
         """Return the plan of what was noted, None if it holds what no plan can."""
-        try:
-            if isinstance(result, tuple):
-                numbers: Any = tuple([self.number(array) for array in cast("tuple[Any, ...]", result)])
-            else:
-                numbers = self.number(result)
-        except NotPlannedError:
-            return None
         if self.broken:
             return None
+        several = isinstance(result, tuple)
+        results: tuple[Any, ...] = cast("Any", result) if several else (result,)
+        try:
+            found = [self.number(array) for array in results]
+            self.shape(found, results)
+        except NotPlannedError:
+            return None
+        numbers: Any = tuple(found) if several else found[0]
         alone = None
         if len(self.made) == len(self.steps) == 1 and numbers == len(self.arrays) - 1:
             alone = (*self.made[0], self.steps[0])
-        return Plan(self.made, self.steps, numbers, alone)
+        return Plan(self.made, self.steps, numbers, alone, self.tied)
 
     def number(self, array: Array | None) -> int | None:
-        """Return which of the arrays this is."""
+        """Return which of the arrays this is, or of which one that was made it is all, in another shape."""
         if array is None:
             return None
         for number, known in enumerate(self.arrays):
             if known is array:
                 return number
+        for number, known in enumerate(self.arrays):
+            if number >= len(self.arrays) - len(self.made) and known.size and _is_all_of(array, known):
+                return number
         raise NotPlannedError
+
+    def shape(self, numbers: Sequence[int | None], results: Sequence[Any]) -> None:
+        """Let arrays be made in the shape in which they come out."""
+        first = len(self.arrays) - len(self.made)
+        for number, array in zip(numbers, results, strict=True):
+            if number is not None and self.arrays[number] is not array:
+                if numbers.count(number) > 1:
+                    raise NotPlannedError
+                self.made[number - first] = array.shape, array.dtype
 
     def slot(self, position: int, address: int) -> Slot:
         """Return which array an address lies in, and where."""
-        found = [
-            (position, number, address - array.data.ptr)
-            for number, array in enumerate(self.arrays)
-            if array.size and _lies_in(address, array)
-        ]
-        if len(found) != 1:
-            # of nobody known, or of operands that overlap, which others of the form may not
+        found = [n for n, array in enumerate(self.arrays) if array.size and _lies_in(address, array)]
+        if not found:
             raise NotPlannedError
-        return found[0]
+        first, *others = found
+        start = self.arrays[first].data.ptr
+        # of operands that overlap, which others of the form may do elsewhere
+        self.tied.update([(first, other, self.arrays[other].data.ptr - start) for other in others])
+        return position, first, address - start
 
     def note(self, values: tuple[Any, ...], pointers: Collection[int], bind: Bind) -> None:
         """Note a launch; see `note`."""
@@ -169,6 +190,16 @@ class Recording:
                 self.check(word)
         elif isinstance(value, int) and any(array.size and _lies_in(value, array) for array in self.arrays):
             raise NotPlannedError
+
+
+def _is_all_of(array: Array, known: Array) -> bool:
+    """Return whether an array is the whole of one that is known, read from first to last."""
+    return (
+        array.data.ptr == known.data.ptr
+        and array.dtype == known.dtype
+        and array.size == known.size
+        and bool(array.flags.c_contiguous and known.flags.c_contiguous)
+    )
 
 
 def _lies_in(address: int, array: Array) -> bool:
@@ -230,6 +261,14 @@ def off_plan(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+_NUMBERS = frozenset((bool, int, float))
+
+
+def number_form(number: float) -> tuple[type, object]:
+    """Return what a number is in a form, where 1 and 1.0 are different, as are both zeros; each NaN is its own."""
+    return type(number), number or repr(number)
+
+
 def planned(launcher: F) -> F:
     """Return a launcher that notes what it does, by the form of its arguments, and does that again."""
     run = with_plan(launcher)
@@ -252,6 +291,20 @@ def is_planned(launcher: Callable[..., Any]) -> bool:
     return launcher in _planned
 
 
+def launches_only(launcher: F) -> F:
+    """Return a launcher that may be part of a plan, though it has none of its own."""
+    _noted.add(launcher)
+    return launcher
+
+
+_noted: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
+
+
+def can_be_noted(launcher: Callable[..., Any]) -> bool:
+    """Return whether all that a launcher does to arrays can be in a plan."""
+    return is_planned(launcher) or launcher in _noted
+
+
 def with_plan(
     launcher: Callable[..., Any], plans: Plans | None = None
 ) -> Callable[[Sequence[Any], Mapping[str, Any]], tuple[Any, Plan | None]]:
@@ -271,7 +324,7 @@ def with_plan(
             ndarray = gpu.cupy().ndarray
         given: list[Any] = []
         addresses: list[int] = []
-        key: list[Any] = [matmul.allow_tf32, *settings.items()]
+        key: list[Any] = [matmul._allow_tf32, *settings.items()]  # noqa: SLF001  a property costs a call
         for argument in arguments:
             if type(argument) is ndarray:
                 address = argument.data.ptr
@@ -284,7 +337,7 @@ def with_plan(
                     place = ~addresses.index(address)
                 key += (argument.dtype, argument.shape, argument.strides, place)
             else:
-                key.append(argument)
+                key.append(number_form(argument) if type(argument) in _NUMBERS else argument)
         form = tuple(key)
         try:
             plan = plans.get(form)
@@ -294,6 +347,8 @@ def with_plan(
         if thread and (thread in recordings or (plan is None and form in plans)):
             return launcher(*arguments, **settings), None
         if plan is not None:
+            if plan.tied and not plan.fits(addresses):
+                return launcher(*arguments, **settings), None
             return plan.run(given, addresses, make), plan
         recording = recordings[thread] = Recording(given)
         try:

@@ -6,9 +6,9 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
 from lucid.cuda.launch.indexing import MAX_BLOCKS, REMEMBERED, UNITS
 from lucid.cuda.launch.kernels import Kernel
+from lucid.cuda.launch.plans import empty
 from lucid.cuda.launch.reduction import merged_axes
 from lucid.cuda.source.signature import constant
 
@@ -56,7 +56,7 @@ def transposed(x: Array) -> Any:
     if plan is None:
         return NotImplemented
     blocks, block, numbers = plan
-    out = gpu.cupy().empty(x.shape, dtype)
+    out = empty(x.shape, dtype)
     if blocks:
         _transpose[UNITS[dtype.itemsize]](blocks, block, x.data.ptr, out.data.ptr, *numbers)
     return out

@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import ALL, Elementwise, converted
+from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import sum_over
 from lucid.ops.base.promotion import accumulation_dtype
 
@@ -46,6 +47,7 @@ def sum_to(xp: ModuleType, x: Array, *, shape: tuple[int, ...] | None) -> Array:
 
 
 @sum_to.cuda
+@launches_only
 def _sum_to_cuda(x: Any, *, shape: tuple[int, ...] | None) -> Any:
     if shape is None or x.shape == shape:
         return x
@@ -97,6 +99,7 @@ def clone(xp: ModuleType, x: Array) -> Array:
 
 
 @clone.cuda
+@launches_only
 def _clone_cuda(x: Array) -> Any:
     return converted(x, x.dtype)
 

@@ -14,6 +14,7 @@ from lucid.backend.arrays import Array, asarray, astype
 from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, get_default_dtype, result_type
 from lucid.backend.dtype import dtype as dtype_class
 from lucid.cuda.launch.elementwise import converted
+from lucid.cuda.launch.plans import launches_only
 from lucid.errors import ArgumentError, DtypeError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def cast(xp: ModuleType, x: Array, *, dtype: Any) -> Array:
 
 
 @cast.cuda
+@launches_only
 def _cast_cuda(x: Array, *, dtype: Any) -> Any:
     return converted(x, dtype)
 

@@ -9,6 +9,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
 from lucid.backend.dtype import dtype_of
 from lucid.cuda.launch import copying
+from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import expand
 from lucid.ops.base.dims import common_shape
@@ -55,6 +56,7 @@ def _masked_fill(xp: ModuleType, x: Array, mask: Array, value: Array) -> Array:
 
 
 @_masked_fill.cuda
+@launches_only
 def _masked_fill_cuda(x: Array, mask: Array, value: Array | Number) -> Any:
     return WHERE(mask, value, x)
 
@@ -94,6 +96,7 @@ def _masked_keep(xp: ModuleType, x: Array, mask: Array) -> Array:
 
 
 @_masked_keep.cuda
+@launches_only
 def _masked_keep_cuda(x: Array, mask: Array) -> Any:
     return WHERE(mask, x, 0)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import converted
+from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import clone as _clone
 from lucid.ops.base.dims import along, dim_in, dims_in, shape_for, sizes_in, viewable
@@ -42,6 +43,7 @@ def _reshape(xp: ModuleType, x: Array, *, shape: Ints) -> Array:
 
 
 @_reshape.cuda
+@launches_only
 def _reshape_cuda(x: Array, *, shape: tuple[int, ...]) -> Any:
     if x.flags.c_contiguous or viewable(x.shape, x.strides, shape):
         return x.reshape(shape)

@@ -13,9 +13,10 @@ import pytest
 
 import lucid
 from lucid.autograd.recording.namespace import CUDA, PRIMITIVES
+from lucid.autograd.recording.plan import kernel_or_reference
 from lucid.backend import gpu
 from lucid.cuda.launch import kernels, plans
-from lucid.cuda.launch.plans import empty, planned
+from lucid.cuda.launch.plans import empty, launches_only, planned
 from lucid.cuda.libraries import blas
 from lucid.errors import ShapeError
 from lucid.ops.base.core import ADD
@@ -543,3 +544,63 @@ def test_a_switch_is_part_of_the_form(tf32, monkeypatch, rng):
         lucid.addmm(bias, x, x.T)
     wanted = {False: blas.COMPUTE_32F, True: blas.COMPUTE_32F_FAST_TF32}
     assert seen == [wanted[allowed] for allowed in (tf32, not tf32, tf32) for _ in range(2)]
+
+
+def test_operands_that_overlap_elsewhere_are_asked_for(rng):
+    """A plan of operands that share memory is for those that share it in the same way."""
+    run, calls = asked(lambda x, y: sum_of(x[1:], y[:-1]))
+
+    def pair(first, second):
+        base = device(drawn(rng, 40))
+        return base[first : first + 8], base[second : second + 8]
+
+    for places in ((0, 4), (0, 4), (4, 8), (0, 8), (0, 4), (8, 4), (0, 12)):
+        x, y = pair(*places)
+        np.testing.assert_array_equal(run(x, y).get(), x.get()[1:] + y.get()[:-1])
+    # the third begins at another alignment than none; the fourth lies further apart, so that its plan is not the first's
+    assert len(calls) < 7
+
+
+def test_what_comes_out_in_another_shape_is_made_in_it(rng):
+    """A result that is all of an array that was made, reshaped, is in a plan; a part of one, or one twice, is not."""
+    for pick, known in (
+        (lambda out: out.reshape(2, 3), True),
+        (lambda out: (out.reshape(2, 3), None), True),
+        (lambda out: out[:3], False),
+        (lambda out: out[::-1], False),
+        (lambda out: (out, out.reshape(2, 3)), False),
+    ):
+        run, calls = asked(lambda x, pick=pick: pick(sum_of(x, x)))
+        for _ in range(3):
+            x = drawn(rng, 6)
+            got, expected = run(device(x)), pick(2 * x)
+            for one, other in zip(*[r if isinstance(r, tuple) else (r,) for r in (got, expected)], strict=True):
+                assert (one is None) == (other is None)
+                if one is not None:
+                    np.testing.assert_array_equal(one.get(), other)
+        assert (len(calls) == 1) == known
+
+
+def test_a_kernel_of_which_nothing_is_known_makes_no_plan(rng):
+    """What a rule calls may be in a plan only if it is declared to do nothing but launches."""
+    seen = []
+
+    def kernel(x):
+        seen.append(x)
+        return ADD(x, x)
+
+    for declared in (False, True):
+        run, calls = asked(kernel_or_reference(launches_only(kernel) if declared else kernel, None))
+        for _ in range(3):
+            x = drawn(rng, 5)
+            np.testing.assert_array_equal(run(device(x)).get(), 2 * x)
+        assert len(calls) == (1 if declared else 3)
+
+
+def test_numbers_are_part_of_the_form(rng):
+    """Numbers that are equal and not the same, both zeros or 1 and 1.0, are of different forms."""
+    x, mask = lucid.tensor(drawn(rng, 5), device="cuda"), lucid.ones(5, dtype=lucid.bool, device="cuda")
+    for value in (0.0, -0.0, 0, 1, 1.0, True, float("nan"), float("inf"), -0.0, 0.0):
+        out = x.masked_fill(mask, value).numpy(force=True)
+        np.testing.assert_array_equal(out, np.full(5, value, np.float32))
+        np.testing.assert_array_equal(np.signbit(out), np.signbit(np.full(5, value, np.float32)))
