@@ -22,7 +22,7 @@ from lucid.autograd.modes.state import PLAIN, thread, unusual
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule, kernel_or_reference
-from lucid.autograd.recording.planned_path import planned_caller
+from lucid.autograd.recording.device_path import caller
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.saved import PackedTuple, pack_saved
 from lucid.autograd.recording.saved_attributes import expose
@@ -209,8 +209,8 @@ class Primitive:
 
     @functools.cached_property
     def on_device(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Any] | None:
-        """The short path of calls with CUDA tensors, if they run by launch plans."""
-        return planned_caller(self) if self.kernel is not None and can_be_noted(self.kernel) else None
+        """The short path of calls with CUDA tensors, if there is one."""
+        return caller(self)
 
     def positions(self, name: str, count: int) -> tuple[int, ...]:
         """Return the positions of the operands that belong to the input `name`, of `count` operands."""

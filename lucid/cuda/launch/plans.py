@@ -311,7 +311,7 @@ def with_plan(
     """Return what gives the result of a launcher for arguments and settings, and the plan by which it was made.
 
     None stands for the plan where there is none, and at the call with which it is made. Plans are kept in `plans`: by
-    `matmul.allow_tf32`, the settings, and of each array dtype, shape, strides and place, as `planned_path` has it too.
+    `matmul.allow_tf32`, the settings, and of each array dtype, shape, strides and place, as `device_path` has it too.
     """
     plans = {} if plans is None else plans
     ndarray: Any = None

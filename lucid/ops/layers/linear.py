@@ -74,16 +74,17 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise
     if other or x.dtype is not w.dtype or x.dtype.kind == "b":
         same_dtype("linear", input, weight, bias)
-    if w.ndim not in {1, 2}:
-        raise ShapeError(f"linear: expected weight of shape (out, in) or (in,), got shape {w.shape}")
-    if not x.ndim or x.shape[-1] != w.shape[-1]:
+    shape, sizes = x.shape, w.shape
+    if len(sizes) not in {1, 2}:
+        raise ShapeError(f"linear: expected weight of shape (out, in) or (in,), got shape {sizes}")
+    if not shape or shape[-1] != sizes[-1]:
         raise ShapeError(
-            f"linear: expected input with last dimension {w.shape[-1]} (weight has shape {w.shape}), "
-            f"got input of shape {x.shape}"
+            f"linear: expected input with last dimension {sizes[-1]} (weight has shape {sizes}), "
+            f"got input of shape {shape}"
         )
-    if w.ndim == 1:
+    if len(sizes) == 1:
         out = matmul(input, weight)
         return out if bias is None else add(out, bias)
-    if bias is not None:
-        broadcast_to_shape("linear", "bias", bias.array.shape, (*x.shape[:-1], w.shape[0]))
+    if bias is not None and bias.array.shape != sizes[:1]:
+        broadcast_to_shape("linear", "bias", bias.array.shape, (*shape[:-1], sizes[0]))
     return _linear(bias, input, weight)

@@ -58,12 +58,13 @@ def _features(name: str, x: Tensor, normalized_shape: Sizes) -> tuple[tuple[int,
     """Return `normalized_shape` as a tuple and the dimensions that it stands for; a ShapeError if there are none."""
     features = sizes_in((normalized_shape,))
     shape = x.array.shape
-    if not features or len(features) > len(shape) or shape[len(shape) - len(features) :] != features:
+    first = len(shape) - len(features)
+    if not features or first < 0 or shape[first:] != features:
         raise ShapeError(
             f"{name}: Given normalized_shape={list(features)}, expected input with shape "
             f"[*{''.join(f', {size}' for size in features)}], but got input of size {list(shape)}"
         )
-    return features, tuple(range(len(shape) - len(features), len(shape)))
+    return features, tuple(range(first, first + len(features)))
 
 
 def layer_norm(

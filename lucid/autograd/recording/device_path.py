@@ -1,21 +1,25 @@
-"""The short path of ops that run by launch plans on CUDA: any operands, any settings, one output or several.
+"""The short paths of calls with CUDA tensors: of ops that run by launch plans, and of views.
 
-What `Primitive.__call__` does for tensors of one device, in straight-line code: the form of the operands is looked up
-once, and with it comes all that follows from it, what is launched and what a node keeps. It takes what has been done
-once before, in the ordinary modes and under `no_grad`, and leaves the rest to the general path.
+What `Primitive.__call__` does for tensors of one device, in straight-line code, in the ordinary modes and under
+`no_grad`. An op of any operands, settings and outputs is done so once it has a launch plan: the form of the operands is
+looked up, and with it comes all that follows from it, what is launched and what a node keeps. A view is one of one
+operand. The rest is left to the general path.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase, registered, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import INFERENCE, TensorBase, registered, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import sequences
 from lucid.autograd.modes.state import OFF, PLAIN, thread, unusual
-from lucid.autograd.recording.views import live_edge
+from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.backends.cuda import matmul
-from lucid.cuda.launch.plans import ALIGNMENT, number_form, recordings
+from lucid.cuda.launch.plans import ALIGNMENT, can_be_noted, number_form, recordings
+from lucid.errors import LucidError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,14 +27,25 @@ if TYPE_CHECKING:
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.primitive import Primitive
 
-__all__ = ["planned_caller"]
+    Caller = Callable[[Sequence[Any], Mapping[str, Any]], Any]
+
+__all__ = ["caller"]
 
 # What an operand may be beside a tensor: it is part of the form.
 _CONSTANTS = frozenset((type(None), bool, int, float))
 
 
-def planned_caller(primitive: Primitive) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
-    """Return what gives the output of a primitive for tensors and settings; NotImplemented for the general path."""
+def caller(primitive: Primitive) -> Caller | None:
+    """Return what gives the output of a primitive for tensors and settings; None where no short path is.
+
+    It gives NotImplemented for what is left to the general path.
+    """
+    if primitive.kernel is not None:
+        return _planned(primitive) if can_be_noted(primitive.kernel) and not primitive.view else None
+    return _view(primitive) if primitive.view and len(primitive.inputs) == len(primitive.outputs) == 1 else None
+
+
+def _planned(primitive: Primitive) -> Caller:
     plans, rules, differentiable = primitive.launch_plans, bool(primitive.seal()), primitive.differentiable
     ndarray, make = gpu.cupy().ndarray, gpu.array_maker()
     current_device, current_stream = gpu.cupy().cuda.runtime.getDevice, gpu.cupy().cuda.get_current_stream
@@ -127,5 +142,50 @@ def planned_caller(primitive: Primitive) -> Callable[[Sequence[Any], Mapping[str
         node.kept = plan, tuple(saved), tuple(versions), values
         node.sequence = next(sequences)
         return result
+
+    return call
+
+
+def _view(primitive: Primitive) -> Caller:
+    reference, rules = functools.partial(primitive.reference, cupy_functions()), bool(primitive.seal())
+    ndarray, default = gpu.cupy().ndarray, gpu.default_stream().ptr
+    plain = primitive.plan((True,), cuda=True) if rules else None
+    if plain is not None and (plain.saves or plain.saves_outs):
+        raise TypeError(f"{primitive.name}: a view on the short path keeps no arrays")
+
+    def call(operands: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+        recording = thread.state.recording if unusual else PLAIN
+        if recording != PLAIN and recording != OFF:
+            return NotImplemented
+        (x,) = operands
+        array: Any = x.array
+        if type(array) is not ndarray or array.dtype.kind == "c":
+            return NotImplemented
+        edge = x.edge if x.origin is None or not rules else live_edge(x)
+        try:
+            out = reference(array, **settings)
+        except LucidError:
+            raise
+        except ValueError:
+            # the general path says of what
+            return NotImplemented
+        version = version_of(x)
+        tensor = wrap_on_graph(out, None, version)
+        if version is INFERENCE:
+            return tensor
+        tensor.origin = View(x, primitive, settings, 0)
+        if edge is None or not recording or plain is None or array.dtype.kind not in "fV":
+            return tensor
+        node: Any = plain.node_type()
+        node.edges = (edge,)
+        node.extra = None
+        stream = gpu.current_stream(array.data.device_id)
+        if stream.ptr != default:
+            node.keep_stream(stream)
+        node.outputs = 1
+        node.kept = plain, (), (), plain.values_of((array,), settings)
+        node.sequence = next(sequences)
+        tensor.edge = (node, 0)
+        return tensor
 
     return call
