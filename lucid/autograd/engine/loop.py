@@ -108,6 +108,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
     watched = bool(captures) or needed is not None or state.anomaly is not None
     ndarray, quiet, add = np.ndarray, state.quiet, np.add
     plain, device_array = not (graph or watched), gpu.array_type()
+    default = gpu.default_stream().ptr if device_array is not None else None
     buffers: dict[Node, Any] = {}
     sums = Sums()
     leaves: list[AccumulateGrad] = []
@@ -164,10 +165,12 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         if not plain or type(grad) is not ndarray:
             if sums:
                 grad = sums.settled(node, grad)
-            if plain and extra is None and type(grad) is device_array:
+            # of several outputs mostly the first has one
+            some = grad[0] if type(grad) is list else grad
+            if plain and extra is None and type(some) is device_array:
                 # the same as below, for the many nodes on which nothing hangs
-                index = grad.data.device_id
-                if not gpu.is_default(gpu.current_stream(index)):
+                index = some.data.device_id
+                if gpu.current_stream(index).ptr != default:
                     follow(this, node, grad)
                 grads = gpu.run_on(index, node.backward, CUDA, grad, quiet)
             else:
@@ -246,7 +249,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             else:
                 contribute(buffers, sums, target, output, grad, graph=graph)
         # the leaf that runs next must find its buffer in nobody else's hands
-        edge = grad = grads = old = None
+        edge = grad = grads = old = some = None
 
 
 # What a leaf counts of a gradient that the loop has not let go of before it hands it on.

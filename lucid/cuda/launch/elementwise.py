@@ -182,6 +182,7 @@ class Elementwise:
     def _of_two(self) -> Callable[[Any, Any], Any]:
         bound: dict[Any, Bound] = {}
         make, device = gpu.array_maker(), gpu.cupy().cuda.runtime.getDevice
+        beside: dict[Any, Bound] = {}
         launches, ndarray = self.launches, gpu.cupy().ndarray
 
         def with_number(x: Any, y: Any) -> Any:
@@ -192,8 +193,16 @@ class Elementwise:
             dtype, memory = array.dtype, array.data
             if recordings or memory.device_id != device() or (dtype.kind in "biu" and type(number) is float):
                 raise TypeError
-            form = array.shape, array.strides
-            key = (dtype, None, *form, None) if first else (dtype, None, None, *form)
+            if first:
+                form = dtype, array.shape, array.strides
+                shape, made, aligned, general = beside.get(form) or self._bind(beside, form, (x, y))
+                out = make(shape, made)
+                address, target = memory.ptr, out.data.ptr
+                launch = general if (address | target) % VECTOR_BYTES else aligned
+                if launch is not None:
+                    launch((target, address), number)
+                return out
+            key = (dtype, None, None, array.shape, array.strides)
             known = launches.get(key) or self._prepare(key, (x, y), None)
             if known is None:
                 raise TypeError
@@ -202,7 +211,7 @@ class Elementwise:
             address, target = memory.ptr, out.data.ptr
             launch, layout = general if (address | target) % VECTOR_BYTES else aligned
             if launch is not None:
-                launch(layout, target, *((address, 0, 0, number) if first else (0, number, address, 0)))
+                launch(layout, target, 0, number, address, 0)
             return out
 
         def run(x: Any, y: Any) -> Any:
@@ -241,15 +250,21 @@ class Elementwise:
             launch((a, a, b))
 
     def _bind(self, bound: dict[Any, Bound], key: Any, operands: Sequence[Any], out: Any = None) -> Bound:
-        """Find the launches for arrays of one form, bound to all but addresses, and remember them."""
+        """Find the launches for arrays of one form, bound to all but addresses, and remember them.
+
+        The last operand may be a number: each launch gets it after the addresses.
+        """
         found = self._find(operands[0].dtype, operands, out)
         if found is None:
             raise TypeError
         shape, made, choices = found
         values = [0] * (2 * len(operands))
-        slots = [(1, 0, 0), *[(2 + 2 * k, 1 + k, 0) for k in range(len(operands))]]
+        last = int(not hasattr(operands[-1], "strides"))
+        slots = [(1, 0, 0), *[(2 + 2 * k, 1 + k, 0) for k in range(len(operands) - last)]]
         aligned, general = (
-            launcher.bound(layout.grid, layout.block, (layout.parameter, 0, *values), slots) if layout.grid else None
+            launcher.bound(layout.grid, layout.block, (layout.parameter, 0, *values), slots, last)
+            if layout.grid
+            else None
             for launcher, layout in choices
         )
         if len(bound) >= REMEMBERED:

@@ -275,7 +275,8 @@ class Launcher:
             words, pack_last = bound.words, last_packer(self._codes, count)
 
             def again(addresses: Sequence[int], *last: Any) -> None:
-                handle, runs = find(), _driver or driver()
+                runs = _driver or driver()
+                handle = (plain and handles.get(runs.device())) or find()
                 with lock:
                     for place, number, offset in places:
                         words[place] = addresses[number] + offset
