@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.engine.retain import expect_form
-from lucid.autograd.modes.state import inference_mode, thread
+from lucid.autograd.modes.state import inference_mode, thread, unusual
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import primitive
@@ -69,16 +69,20 @@ def check_target(target: Tensor, operands: Iterable[Any] = ()) -> bool:
     InplaceError
         If `target` may not be changed.
     """
-    changed = target if target.origin is None else target.origin.base
-    recording = bool(thread.state.recording) and (
-        target.edge is not None
-        or any(
-            isinstance(x, TensorBase) and (x.edge if x.origin is None else live_edge(x)) is not None
-            for x in (changed, *operands)
-        )
-    )
+    recording = False
+    if not unusual or thread.state.recording:
+        recording = target.edge is not None or (target.origin is not None and _requires_grad(target.origin.base))
+        for operand in operands:
+            recording = recording or _requires_grad(operand)
     check_change(target, recording=recording)
     return recording
+
+
+def _requires_grad(operand: Any) -> bool:
+    """Return whether the gradient of an operand goes anywhere."""
+    if not isinstance(operand, TensorBase):
+        return False
+    return (operand.edge if operand.origin is None else live_edge(operand)) is not None
 
 
 def write(target: Tensor, value: Any) -> Tensor:
@@ -132,7 +136,11 @@ def wrote(kernel: Elementwise, target: Tensor, others: Sequence[object]) -> bool
     of theirs would be read after they were written.
     """
     array = target.array
-    if not gpu.is_gpu_array(array) or array.dtype.kind not in "fV" or not writeable(array):
+    if not gpu.is_gpu_array(array) or array.dtype.kind not in "fV":
+        return False
+    # its own attribute takes a tenth of the time of `flags.c_contiguous`
+    contiguous: bool = array._c_contiguous  # noqa: SLF001
+    if not contiguous and not writeable(array):
         return False
     dtype, memory = array.dtype, array.data
     operands: list[Any] = []
@@ -142,8 +150,7 @@ def wrote(kernel: Elementwise, target: Tensor, others: Sequence[object]) -> bool
             if type(x) is not type(array) or x.dtype != dtype or x.data.device_id != memory.device_id:
                 return False
             apart = x.shape == array.shape and abs(x.data.ptr - memory.ptr) >= array.nbytes
-            # its own attribute takes a tenth of the time of `flags.c_contiguous`
-            if not (apart and x._c_contiguous and array._c_contiguous):  # noqa: SLF001
+            if not (apart and contiguous and x._c_contiguous):  # noqa: SLF001
                 same = (x.data.ptr, x.shape, x.strides) == (memory.ptr, array.shape, array.strides)
                 if not same and (overlap(x, array) or not fits(x.shape, array.shape)):
                     return False

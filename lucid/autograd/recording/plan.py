@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import CUDA
 from lucid.cuda.launch.elementwise import Elementwise
-from lucid.cuda.launch.plans import can_be_noted, is_planned, off_plan, with_plan
+from lucid.cuda.launch.plans import can_be_noted, off_plan, with_plan
 from lucid.errors import NotDifferentiableError
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Plan:
         self.by_launches = None
         if not of_all:
             return
-        if cuda and not conjugate and primitive.kernel is not None and is_planned(primitive.kernel):
+        if cuda and not conjugate and all(rule.planned for rule, _ in rules):
             self.by_launches = with_plan(self.launching(needed, len(primitive.outputs)))
         self.narrowed = functools.lru_cache(MOST_PLANS)(
             functools.partial(Plan, primitive, needed, conjugate=conjugate, cuda=cuda)

@@ -347,14 +347,17 @@ def total_norm(arrays: list[Array], order: float) -> Array:
     on several devices.
     """
     number = _NORM_ORDERS.get(order)
-    if number is None or any(array.dtype.kind == "c" for array in arrays):
+    if number is None:
         return NotImplemented
     rows: dict[str, list[Row]] = {}
     module = gpu.cupy()
+    dtype = name = None
     with gpu.use_device(gpu.device_index(arrays[0])):
         device = arrays[0].data.device_id
         for array in arrays:
-            name, _ = _kind_of(array.dtype)
+            if array.dtype is not dtype:
+                dtype = array.dtype
+                name = None if dtype.kind == "c" else _kind_of(dtype)[0]
             if name is None or array.data.device_id != device:
                 return NotImplemented
             if array.size:

@@ -126,12 +126,12 @@ _log_softmax = _along("log_softmax", _log_softmax_into, kernels.softmax, "x")
 _log_softmax_grad = _along("log_softmax_grad", _log_softmax_grad_into, kernels.softmax_grad, "grad", "y")
 
 
-@_softmax.vjp
+@_softmax.vjp("x", planned=True)
 def _softmax_vjp(m: Namespace, grad: Array, out: Array, dim: int) -> Any:
     return m.softmax_grad(grad, out, dim=dim)
 
 
-@_log_softmax.vjp
+@_log_softmax.vjp("x", planned=True)
 def _log_softmax_vjp(m: Namespace, grad: Array, out: Array, dim: int) -> Any:
     return m.log_softmax_grad(grad, out, dim=dim)
 

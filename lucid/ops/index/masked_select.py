@@ -76,7 +76,7 @@ def _masked_scatter(xp: ModuleType, x: Array, mask: Array, values: Array) -> Arr
 _masked_scatter.cuda(copying.masked_scatter)
 
 
-@_masked_fill.vjp("x")
+@_masked_fill.vjp("x", planned=True)
 @_masked_scatter.vjp("x")
 def _outside(m: Namespace, grad: Array, mask: Array) -> Any:
     return m.masked_fill(grad, mask, 0.0)

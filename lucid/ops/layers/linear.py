@@ -38,7 +38,7 @@ def _linear_cuda(bias: Array | None, x: Array, weight: Array) -> Any:
     return blas.added_product(bias, x, weight.T)
 
 
-@_linear.vjp("x")
+@_linear.vjp("x", planned=True)
 def _linear_x(m: Namespace, grad: Array, weight: Array) -> Any:
     return m.matmul(grad, weight)
 
@@ -50,7 +50,7 @@ def _linear_weight(m: Namespace, grad: Array, x: Array, weight_shape: Ints) -> A
     return m.matmul(m.swap_last(grad), m.reshape(x, shape=(rows, weight_shape[1])))
 
 
-@_linear.vjp("bias")
+@_linear.vjp("bias", planned=True)
 def _linear_bias(m: Namespace, grad: Array, bias_shape: Ints) -> Any:
     return m.sum_to(grad, shape=bias_shape)
 

@@ -186,7 +186,7 @@ def normalise(
 normalise.cuda(kernels.normalise)
 
 
-@normalise.vjp
+@normalise.vjp(*normalise.inputs, planned=True)
 def _normalise_vjp(
     m: Namespace, grad: Array, x: Array, weight: Array, mean: Array, variance: Array, weight_shape: Ints,
     bias_shape: Ints, dim: Ints, eps: float, center: bool, broadcast: Ints, needs: tuple[bool, ...],

@@ -44,17 +44,17 @@ def _addmm_cuda(x: Array, a: Array, b: Array, *, beta: float, alpha: float) -> A
     return blas.added_product(x, a, b, alpha=alpha, beta=beta)
 
 
-@_addmm.vjp("x")
+@_addmm.vjp("x", planned=True)
 def _addmm_x(m: Namespace, grad: Array, x_shape: Ints, beta: float) -> Any:
     return m.mul(m.sum_to(grad, shape=x_shape), beta)
 
 
-@_addmm.vjp("a")
+@_addmm.vjp("a", planned=True)
 def _addmm_a(m: Namespace, grad: Array, b: Array, alpha: float) -> Any:
     return m.mul(m.matmul(grad, m.swap_last(b)), alpha)
 
 
-@_addmm.vjp("b")
+@_addmm.vjp("b", planned=True)
 def _addmm_b(m: Namespace, grad: Array, a: Array, alpha: float) -> Any:
     return m.mul(m.matmul(m.swap_last(a), grad), alpha)
 
