@@ -93,7 +93,7 @@ def _cross_entropy(
 _cross_entropy.cuda(kernels.cross_entropy)
 
 
-@_cross_entropy.vjp("x")
+@_cross_entropy.vjp("x", planned=True)
 def _cross_entropy_vjp(
     m: Namespace, grad: Array, x: Array, target: Array, weight: Array, peak: Array, mass: Array, total: Array,
     ignore_index: int, label_smoothing: float, reduction: str,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.reduction import BLOCK, power_of_two, rows_shape, sum_over
 
 if TYPE_CHECKING:
@@ -75,13 +75,14 @@ def _summed(name: str, losses: Array, weights: Array, loss: Array, total: Array,
     )
 
 
+@planned
 def cross_entropy(
     x: Array, target: Array, weight: Array | None, *, ignore_index: int, label_smoothing: float, reduction: str
 ) -> Any:
     """Return the loss of logits (N, C) and classes (N), each row's peak and mass, and the sum of the weights."""
     if not _classes_known(x, target, weight) or not len(x):
         return NotImplemented
-    name, work, empty = C_TYPES[x.dtype], _work(x.dtype), gpu.cupy().empty
+    name, work = C_TYPES[x.dtype], _work(x.dtype)
     sizes, vectors, (grid, block) = _rows_of(x)
     rows = sizes[0]
     final = reduction == "none"
@@ -95,6 +96,7 @@ def cross_entropy(
     return losses if final else loss, peak, mass, total
 
 
+@planned
 def cross_entropy_grad(
     grad: Any, x: Array, target: Array, weight: Array | None, peak: Array, mass: Array, total: Array, *,
     ignore_index: int, label_smoothing: float, reduction: str,
@@ -105,7 +107,7 @@ def cross_entropy_grad(
     weights: Any = None
     if weight is not None and label_smoothing:
         weights = sum_over(weight, (0,), False, _work(x.dtype))
-    out = gpu.cupy().empty(x.shape, x.dtype)
+    out = empty(x.shape, x.dtype)
     if not out.size:
         return out
     sizes, vectors, (grid, block) = _rows_of(x, out)
@@ -124,11 +126,12 @@ def _upstream(grad: Any) -> tuple[int, int, float]:
     return grad.data.ptr, grad.strides[0] // grad.dtype.itemsize if grad.ndim else 0, 1.0
 
 
+@planned
 def nll_loss(x: Array, target: Array, weight: Array | None, *, ignore_index: int, reduction: str) -> Any:
     """Return the loss of log-probabilities (N, C) and classes (N), and the sum of the weights of the rows."""
     if not _classes_known(x, target, weight):
         return NotImplemented
-    name, work, empty = C_TYPES[x.dtype], _work(x.dtype), gpu.cupy().empty
+    name, work = C_TYPES[x.dtype], _work(x.dtype)
     (rows, *sizes), _, _ = _rows_of(x)
     final = reduction == "none"
     losses, loss = empty(rows, x.dtype if final else work), empty((), x.dtype)
@@ -143,13 +146,14 @@ def nll_loss(x: Array, target: Array, weight: Array | None, *, ignore_index: int
     return losses if final else loss, total
 
 
+@planned
 def nll_loss_grad(
     grad: Array, target: Array, weight: Array | None, total: Array, *, classes: int, ignore_index: int, reduction: str
 ) -> Any:
     """Return the gradient of :func:`nll_loss`."""
     if not _classes_known(grad, target, weight):
         return NotImplemented
-    out = gpu.cupy().empty((len(target), classes), grad.dtype)
+    out = empty((len(target), classes), grad.dtype)
     if out.size:
         address, step, _ = _upstream(grad)
         block = max(32, min(BLOCK, power_of_two(out.size)))

@@ -85,7 +85,7 @@ def _nll_loss(
 _nll_loss.cuda(kernels.nll_loss)
 
 
-@_nll_loss.vjp("x")
+@_nll_loss.vjp("x", planned=True)
 def _nll_loss_vjp(
     m: Namespace,
     grad: Array,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 
 if TYPE_CHECKING:
@@ -73,22 +73,25 @@ def _number(axes: Any) -> tuple[Any, str | None]:
     return dtype, _NUMBERS[dtype.itemsize - 1] if dtype.itemsize <= len(_NUMBERS) else None
 
 
+@planned
 def max_pool(x: Array, *, axes: Any) -> Any:
     """Return the largest element of each window, and the number of its position."""
     dtype, number = _number(axes)
     work = _work(x, axes, "out")
     if work is None or number is None:
         return NotImplemented
-    values, which = gpu.cupy().empty(work.shape, x.dtype), gpu.cupy().empty(work.shape, dtype)
+    values, which = empty(work.shape, x.dtype), empty(work.shape, dtype)
     _max_pool[work.dtype, number](*work.launch, x.data.ptr, values.data.ptr, which.data.ptr, *work.rest)
     return values, which
 
 
+@planned
 def max_pool_grad(g: Array, which: Array, *, axes: Any) -> Any:
     """Return an array of the pooled shape: each element of `g` added at the position that `which` names."""
     return _by_number(_max_pool_grad, g, which, axes, "size")
 
 
+@planned
 def max_pool_select(x: Array, which: Array, *, axes: Any) -> Any:
     """Return for each window the element at the position that `which` names."""
     return _by_number(_max_pool_select, x, which, axes, "out")
@@ -99,34 +102,37 @@ def _by_number(kernel: Kernel, x: Array, which: Array, axes: Any, over: str) -> 
     work = _work(x, axes, over)
     if work is None or number is None or not which.flags.c_contiguous:
         return NotImplemented
-    out = gpu.cupy().empty(work.shape, x.dtype)
+    out = empty(work.shape, x.dtype)
     kernel[work.dtype, number](*work.launch, x.data.ptr, which.data.ptr, out.data.ptr, *work.rest)
     return out
 
 
+@planned
 def avg_pool(x: Array, *, axes: Any, divisor: float | None, padded: bool) -> Any:
     """Return the sum of each window, divided."""
     lanes = 32 if math.prod(axis.kernel for axis in axes) > _LARGE else 1
     work = _work(x, axes, "out", lanes)
     if work is None:
         return NotImplemented
-    out = gpu.cupy().empty(work.shape, x.dtype)
+    out = empty(work.shape, x.dtype)
     settings = float(divisor or 0), int(padded)
     _avg_pool[work.dtype, str(lanes)](*work.launch, x.data.ptr, out.data.ptr, *work.rest, *settings)
     return out
 
 
+@planned
 def avg_pool_grad(g: Array, *, axes: Any, divisor: float | None, padded: bool) -> Any:
     """Return an array of the pooled shape: each element of `g`, divided, added to each element of its window."""
     work = _work(g, axes, "size")
     if work is None:
         return NotImplemented
-    dx = gpu.cupy().empty(work.shape, g.dtype)
+    dx = empty(work.shape, g.dtype)
     settings = float(divisor or 0), int(padded)
     _avg_pool_grad[work.dtype](*work.launch, g.data.ptr, dx.data.ptr, *work.rest, *settings)
     return dx
 
 
+@planned
 def part_means(x: Array, parts: tuple[int, ...], *, spread: bool) -> Any:
     """Return the means of `parts` parts along each of the last dimensions, or with `spread` their gradient."""
     dtype, read, pixels = C_TYPES.get(x.dtype), images(x, len(parts)), math.prod(parts)
@@ -135,7 +141,7 @@ def part_means(x: Array, parts: tuple[int, ...], *, spread: bool) -> Any:
     launch = launch_shape(read.planes, pixels)
     if launch is None:
         return NotImplemented
-    out = gpu.cupy().empty((*x.shape[: -len(parts)], *parts), x.dtype)
+    out = empty((*x.shape[: -len(parts)], *parts), x.dtype)
     rows, columns = zip(read.shape[2:], (1, *parts)[-2:], strict=True)
     _part_means[dtype](
         *launch, x.data.ptr, out.data.ptr, read.planes, read.shape[1], *read.steps, *rows, *columns, int(spread)

@@ -83,7 +83,7 @@ def numbered_taps(axes: tuple[Axis, ...]) -> list[tuple[int, Any, Any]]:
 max_pool.cuda(on_cuda.max_pool)
 
 
-@max_pool.vjp
+@max_pool.vjp("x", planned=True)
 def max_pool_vjp(m: Namespace, grad: Array, which: Array, axes: tuple[Axis, ...]) -> Any:
     """Return the gradient where the largest elements are."""
     return m.max_pool_grad(grad[0], which, axes=axes)
@@ -170,7 +170,7 @@ def avg_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...], divisor: float
 avg_pool.cuda(on_cuda.avg_pool)
 
 
-@avg_pool.vjp
+@avg_pool.vjp("x", planned=True)
 def avg_pool_vjp(m: Namespace, grad: Array, axes: tuple[Axis, ...], divisor: float | None, padded: bool) -> Any:
     """Return the gradient, spread evenly over each window."""
     return m.avg_pool_grad(grad, axes=axes, divisor=divisor, padded=padded)

@@ -14,6 +14,7 @@ import numpy as np
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of, int64
+from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import PRODUCT, reduced_as
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.operands import tensor_operand
@@ -157,6 +158,7 @@ def _prod(xp: ModuleType, x: Array, *, dim: int, keepdim: bool) -> Array:
 
 
 @_prod.cuda
+@launches_only
 def _prod_cuda(x: Array, *, dim: int, keepdim: bool) -> Any:
     return reduced_as(PRODUCT, x, (dim,) if x.ndim else (), keepdim, x.dtype)
 

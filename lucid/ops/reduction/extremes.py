@@ -13,6 +13,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.cuda.launch.elementwise import Elementwise
+from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import LARGEST, SMALLEST, reduced_as
 from lucid.errors import DtypeError, IndexOutOfRangeError
 from lucid.ops.base.dims import dim_in
@@ -116,7 +117,7 @@ def _extreme_of(name: str, function: str, kernel: Reduction, share_of: Reduction
         return _EXTREME_GRAD(grad.reshape(share.shape), x, out.reshape(share.shape), share)
 
     op = Primitive(reference, name=name)
-    op.cuda(cuda)
+    op.cuda(launches_only(cuda))
     op.vjp("x", cuda=grad_cuda)(_extreme_vjp)
     return op
 
@@ -131,7 +132,7 @@ def _index_of_extreme(name: str, kernel: Reduction) -> Primitive:
         return kernel(x, (dim,) if x.ndim else (), keepdim, np.int64)
 
     op = Primitive(reference, name=name)
-    op.cuda(cuda)
+    op.cuda(launches_only(cuda))
     return op
 
 

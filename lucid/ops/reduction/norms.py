@@ -13,6 +13,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of
 from lucid.cuda.launch.elementwise import Elementwise
+from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import Reduction, total_bytes
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.base.operands import tensor_operand
@@ -76,6 +77,7 @@ LOG_SUM_EXP = Reduction("norms", "LogSumExp", lambda dtype: 2 * total_bytes(dtyp
 
 
 @_logsumexp.cuda
+@launches_only
 def _logsumexp_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
     return LOG_SUM_EXP(x, dim, keepdim, x.dtype)
 
@@ -139,6 +141,7 @@ ORDERS = {0.0: 0, 1.0: 1, 2.0: 2}
 
 
 @_norm.cuda
+@launches_only
 def _norm_cuda(x: Array, *, p: float, dim: Ints, keepdim: bool) -> Any:
     if math.isinf(p):
         return (LARGEST_SIZE if p > 0 else SMALLEST_SIZE)(x, dim, keepdim, x.dtype)

@@ -22,6 +22,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of, int64, uint8
 from lucid.cuda.launch.kernels import C_TYPES
+from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import Reduction, sum_over
 from lucid.errors import DtypeError
 from lucid.ops.base.dims import dims_in
@@ -149,6 +150,7 @@ def _mean(xp: ModuleType, x: Array, *, dim: Ints, keepdim: bool) -> Array:
 
 
 @_mean.cuda
+@launches_only
 def _mean_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
     return sum_over(x, dim, keepdim, x.dtype, float(count_of(x.shape, dim)))
 
@@ -205,11 +207,13 @@ HOW_MANY, IS_ANY, ARE_ALL = range(3)
 
 
 @_any.cuda
+@launches_only
 def _any_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
     return NONZERO(x, dim, keepdim, np.bool_, 0.0, IS_ANY)
 
 
 @_all.cuda
+@launches_only
 def _all_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
     return NONZERO(x, dim, keepdim, np.bool_, float(count_of(x.shape, dim)), ARE_ALL)
 
@@ -250,6 +254,7 @@ def _count_nonzero(xp: ModuleType, x: Array, *, dim: Ints) -> Array:
 
 
 @_count_nonzero.cuda
+@launches_only
 def _count_nonzero_cuda(x: Array, *, dim: Ints) -> Any:
     return NONZERO(x, dim, False, np.int64, 0.0, HOW_MANY)
 
