@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, TensorBase, registered, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import sequences
-from lucid.autograd.modes.state import OFF, PLAIN, thread, unusual
+from lucid.autograd.modes.state import PLAIN, SPECIAL, thread, unusual
 from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
 from lucid.backend.functions import cupy_functions
@@ -53,7 +53,7 @@ def _planned(primitive: Primitive) -> Caller:
 
     def call(operands: Sequence[Any], settings: Mapping[str, Any]) -> Any:
         recording = thread.state.recording if unusual else PLAIN
-        if recordings or (recording != PLAIN and recording != OFF):
+        if recordings or recording == SPECIAL:
             return NotImplemented
         device = current_device()
         given: list[Any] = []
@@ -155,7 +155,7 @@ def _view(primitive: Primitive) -> Caller:
 
     def call(operands: Sequence[Any], settings: Mapping[str, Any]) -> Any:
         recording = thread.state.recording if unusual else PLAIN
-        if recording != PLAIN and recording != OFF:
+        if recording == SPECIAL:
             return NotImplemented
         (x,) = operands
         array: Any = x.array
