@@ -20,9 +20,9 @@ from lucid.autograd.base import (
 )
 from lucid.autograd.modes.state import PLAIN, thread, unusual
 from lucid.autograd.recording.attach import attach
+from lucid.autograd.recording.device_path import caller
 from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule, kernel_or_reference
-from lucid.autograd.recording.device_path import caller
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.saved import PackedTuple, pack_saved
 from lucid.autograd.recording.saved_attributes import expose
