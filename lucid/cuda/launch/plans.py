@@ -84,10 +84,7 @@ class Plan:
 
     def fits(self, addresses: Sequence[int]) -> bool:
         """Return whether those of the arrays that overlap do so as they did when the plan was made."""
-        for first, second, distance in self.tied:
-            if addresses[second] - addresses[first] != distance:
-                return False
-        return True
+        return all(addresses[second] - addresses[first] == distance for first, second, distance in self.tied)
 
     def run(self, given: list[Any], addresses: list[int], make: Callable[[Any, Any], Any]) -> Any:
         """Return the results for arrays that lie at these addresses, in arrays that `make` makes."""
