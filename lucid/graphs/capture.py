@@ -26,11 +26,12 @@ __all__ = ["Capture", "capture_of_this_thread", "captures"]
 class Draws:
     """How much a capture draws from one generator, and where each replay begins."""
 
-    __slots__ = ("count", "generator", "seed")
+    __slots__ = ("count", "generator", "most", "seed")
 
     def __init__(self, generator: RandomGenerator) -> None:
         self.generator = generator
-        self.count = 0
+        # how far it has gone from where it began; back, too, where checkpointing draws again what was drawn before
+        self.count = self.most = 0
         self.seed = DeviceSeed()
 
     def advance(self) -> None:
@@ -123,7 +124,30 @@ class Capture:
             self.before.append(draws.advance)
         offset = draws.count
         draws.count += count
+        draws.most = max(draws.most, draws.count)
         return draws.seed, offset
+
+    def drawn(self, generator: RandomGenerator) -> int:
+        """Return how far a generator has gone since the capture began."""
+        draws = self.draws.get(generator)
+        return 0 if draws is None else draws.count
+
+    def go_back(self, generator: RandomGenerator, count: int | None) -> None:
+        """Let a generator go on from so far behind where the capture began; None is elsewhere.
+
+        Raises
+        ------
+        CaptureError
+            If that is not where it has been in the capture.
+        """
+        draws = self.draws.get(generator)
+        if count is None or not 0 <= count <= (0 if draws is None else draws.most):
+            raise CaptureError(
+                f"seeding or setting the random numbers of {generator.device} cannot be captured in a CUDA graph, "
+                "whose replays go on with those of then: do it before the capture, and before replays that need it"
+            )
+        if draws is not None:
+            draws.count = count
 
     def call_outside(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return what a hook of each step returns, called between this part of a capture and the next.

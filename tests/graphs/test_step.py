@@ -15,6 +15,7 @@ from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook
 from lucid.errors import ArgumentError, CaptureError, DeviceError, SettingError, ShapeError
 from lucid.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from lucid.utils.checkpoint import checkpoint
 from tests.gradients import numbers
 
 pytestmark = pytest.mark.gpu
@@ -127,6 +128,34 @@ def test_each_call_is_one_step(rng):
     for _ in range(4):
         run(out)
     assert len(calls) == 6
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpointing_draws_again_what_it_drew(rng, reentrant):
+    """What is computed again in backward drops what forward dropped, and later draws go on behind it."""
+    seed = int(rng.integers(2**31))
+    data = [lucid.tensor(rng.standard_normal((4, 5)).astype("f"), device="cuda") for _ in range(7)]
+    found = []
+    for graphed in (False, True):
+        lucid.manual_seed(seed)
+        model = nn.Sequential(nn.Linear(5, 6), nn.Dropout(0.5), nn.Linear(6, 1)).to("cuda")
+
+        def step(x, model=model):
+            model.zero_grad()
+            out = checkpoint(model, x, use_reentrant=reentrant).sum() + lucid.rand((), device="cuda")
+            out.backward()
+            with lucid.no_grad():
+                for p in model.parameters():
+                    p.sub_(p.grad * 0.1)
+            return out
+
+        sample = data[0].clone().requires_grad_(reentrant)
+        run = lucid.cuda.graphed_step(step, sample) if graphed else step
+        losses = [run(x.clone().requires_grad_(reentrant)).item() for x in data]
+        found.append((losses, [numbers(p) for p in model.parameters()], lucid.rand(3, device="cuda").tolist()))
+    assert found[0][0] == found[1][0]
+    assert found[0][2] == found[1][2]
+    same(found[1][1], found[0][1])
 
 
 # ---- inputs and outputs ----

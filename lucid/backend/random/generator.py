@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
-from lucid.backend.capture import capture_of_this_thread, captures
+from lucid.backend.capture import capture_of_this_thread, captures, check_not_capturing
 from lucid.backend.locks import new_lock
 from lucid.errors import ArgumentError, SettingError
 
@@ -97,8 +97,11 @@ class Generator:
 
     def get_state(self) -> NDArray[np.uint8]:
         """State as a uint8 array of 24 bytes: an 8-byte tag, then seed and offset, little-endian."""
+        drawn = 0
+        if captures and self.device != "cpu" and (capture := capture_of_this_thread()) is not None:
+            drawn = capture.drawn(self)
         with self._lock:
-            return _pack_state(self._seed, self._offset)
+            return _pack_state(self._seed, (self._offset + drawn) % 2**64)
 
     def set_state(self, state: Array) -> None:
         """Continue from a state that ``get_state`` returned, of this or of any other generator.
@@ -134,6 +137,9 @@ class Generator:
         return seed, offset
 
     def _restore(self, seed: int, offset: int) -> None:
+        if captures and self.device != "cpu" and (capture := capture_of_this_thread()) is not None:
+            capture.go_back(self, (offset - self._offset) % 2**64 if seed == self._seed else None)
+            return
         with self._lock:
             self._seed, self._offset = seed, offset
 
@@ -221,6 +227,7 @@ def manual_seed(seed: int) -> Generator:
     """
     global _process_seed
     checked = _as_seed(seed)
+    check_not_capturing("manual_seed()")
     with _registry_lock:
         _process_seed = checked
         for generator in _generators.values():
