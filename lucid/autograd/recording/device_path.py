@@ -22,12 +22,12 @@ from lucid.cuda.launch.plans import ALIGNMENT, can_be_noted, number_form, record
 from lucid.errors import LucidError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.primitive import Primitive
 
-    Caller = Callable[[Sequence[Any], Mapping[str, Any]], Any]
+    Caller = Callable[[Sequence[Any], dict[str, Any]], Any]
 
 __all__ = ["caller"]
 
@@ -41,7 +41,7 @@ def caller(primitive: Primitive) -> Caller | None:
     It gives NotImplemented for what is left to the general path.
     """
     if primitive.kernel is not None:
-        return _planned(primitive) if can_be_noted(primitive.kernel) and not primitive.view else None
+        return _planned(primitive) if can_be_noted(primitive.kernel) and primitive.outputs else None
     return _view(primitive) if primitive.view and len(primitive.inputs) == len(primitive.outputs) == 1 else None
 
 
@@ -51,7 +51,7 @@ def _planned(primitive: Primitive) -> Caller:
     current_device, current_stream = gpu.cupy().cuda.runtime.getDevice, gpu.cupy().cuda.get_current_stream
     default, several = gpu.default_stream().ptr, len(primitive.outputs) != 1
 
-    def call(operands: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+    def call(operands: Sequence[Any], settings: dict[str, Any]) -> Any:
         recording = thread.state.recording if unusual else PLAIN
         if recordings or recording == SPECIAL:
             return NotImplemented
@@ -61,7 +61,7 @@ def _planned(primitive: Primitive) -> Caller:
         edges: list[Edge | None] = []
         needed = 0
         # as `with_plan` makes it
-        form: list[Any] = [matmul._allow_tf32, *settings.items()]  # noqa: SLF001  a property costs a call
+        form: list[Any] = [matmul.allow_tf32, *settings.items()]
         for operand in operands:
             if isinstance(operand, TensorBase):
                 array: Any = operand.array
@@ -153,7 +153,7 @@ def _view(primitive: Primitive) -> Caller:
     if plain is not None and (plain.saves or plain.saves_outs):
         raise TypeError(f"{primitive.name}: a view on the short path keeps no arrays")
 
-    def call(operands: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+    def call(operands: Sequence[Any], settings: dict[str, Any]) -> Any:
         recording = thread.state.recording if unusual else PLAIN
         if recording == SPECIAL:
             return NotImplemented

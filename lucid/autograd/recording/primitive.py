@@ -208,7 +208,7 @@ class Primitive:
         return lambda arrays, settings: (run(*arrays, **settings), None)
 
     @functools.cached_property
-    def on_device(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Any] | None:
+    def on_device(self) -> Callable[[Sequence[Any], dict[str, Any]], Any] | None:
         """The short path of calls with CUDA tensors, if there is one."""
         return caller(self)
 

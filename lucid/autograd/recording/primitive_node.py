@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.base import is_list
 from lucid.autograd.engine.node import Node
 from lucid.autograd.modes.state import NumPyComplaints
 from lucid.autograd.recording.namespace import CUDA, GRAPH
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 
-NOTHING: dict[str, Any] = {}
+NO_SETTINGS: dict[str, Any] = {}
 
 
 class PrimitiveNode(Node):
@@ -48,8 +49,8 @@ class PrimitiveNode(Node):
         if type(saved) is not tuple:
             saved = tuple(unpacked_array(entry) for entry in saved)
         if m is CUDA and plan.by_launches is not None:
-            grads = (*grad, *saved, *values) if type(grad) is list else (grad, *saved, *values)
-            return plan.by_launches(grads, NOTHING)[0]
+            grads: Any = grad if is_list(grad) else (grad,)
+            return plan.by_launches((*grads, *saved, *values), NO_SETTINGS)[0]
         try:
             if plan.joint:
                 if not saved and len(values) == 2:

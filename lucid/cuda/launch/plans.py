@@ -265,8 +265,8 @@ _NUMBERS = frozenset((bool, int, float))
 
 
 def number_form(number: float) -> tuple[type, object]:
-    """Return what a number is in a form, where 1 and 1.0 are different, as are both zeros; each NaN is its own."""
-    return type(number), number or repr(number)
+    """Return what a number is in a form, where 1 and 1.0 are different, as are both zeros, and all NaNs are one."""
+    return type(number), number if number < 0 or number > 0 else repr(number)
 
 
 def planned(launcher: F) -> F:
@@ -324,7 +324,7 @@ def with_plan(
             ndarray = gpu.cupy().ndarray
         given: list[Any] = []
         addresses: list[int] = []
-        key: list[Any] = [matmul._allow_tf32, *settings.items()]  # noqa: SLF001  a property costs a call
+        key: list[Any] = [matmul.allow_tf32, *settings.items()]
         for argument in arguments:
             if type(argument) is ndarray:
                 address = argument.data.ptr

@@ -25,6 +25,24 @@ OPS = {
     "linear": F.linear,
     "linear without bias": lambda x, w, b: F.linear(x, w),
     "addmm": lambda x, w, b: lucid.addmm(b, x, w, beta=0.5, alpha=2.0),
+    "mean": lambda x, w, b: x.mean(0),
+    "amax": lambda x, w, b: x.amax(1),
+    "logsumexp": lambda x, w, b: lucid.logsumexp(x, 1),
+    "norm": lambda x, w, b: lucid.norm(x),
+    "prod": lambda x, w, b: x.prod(1),
+    "masked_fill": lambda x, w, b: x.masked_fill(lucid.eye(4, device=x.device) > 0, -0.0),
+    "reshape of a transpose": lambda x, w, b: x.T.reshape(2, 8),
+    "pad": lambda x, w, b: F.pad(x, (1, 2)),
+    "cross_entropy": lambda x, w, b: F.cross_entropy(x, lucid.arange(4, device=x.device), label_smoothing=0.1),
+    "nll_loss": lambda x, w, b: F.nll_loss(x, lucid.arange(4, device=x.device), reduction="none"),
+    "max_pool2d": lambda x, w, b: F.max_pool2d(x.reshape(1, 4, 4), 2),
+    "avg_pool2d": lambda x, w, b: F.avg_pool2d(x.reshape(1, 4, 4), 3, padding=1),
+    "view": lambda x, w, b: x.view(2, 8),
+    "transpose": lambda x, w, b: x.T,
+    "getitem": lambda x, w, b: x[1],
+    "slice": lambda x, w, b: x[1:, ::2],
+    "expand": lambda x, w, b: b.expand(3, 4),
+    "attention written out": lambda x, w, b: (x[:2] @ x[2:].T).softmax(-1) @ w[:2],
 }
 every_op = pytest.mark.parametrize("op", [pytest.param(op, id=name) for name, op in OPS.items()])
 
@@ -94,21 +112,44 @@ def test_gradients_are_those_of_the_general_path(op, operands, monkeypatch):
 
 
 @every_op
-def test_modes(op, operands):
+def test_modes(op, operands, monkeypatch):
     """Under no_grad and in inference mode nothing is recorded; hooks of saved tensors see what is saved."""
     given = operands()
-    expected = op(*given).tolist()
-    for mode, inference in ((lucid.no_grad, False), (lucid.inference_mode, True)):
-        with mode():
+
+    def seen():
+        found, packed = [], []
+        for mode in (lucid.no_grad, lucid.inference_mode):
+            with mode():
+                out = op(*given)
+            assert not out.requires_grad
+            found.append((out.tolist(), out.is_inference()))
+        with lucid.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t.tolist()) or t, lambda t: t):
+            op(*given)
+        with pytest.warns(UserWarning, match="anomaly"), lucid.autograd.detect_anomaly():
             out = op(*given)
-        assert (out.tolist(), out.requires_grad, out.is_inference()) == (expected, False, inference)
-    packed = []
-    with lucid.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
-        out = op(*given)
-    assert len(packed) == len(out.grad_fn.kept[1]) - out.grad_fn.kept[1].count(None)
-    with pytest.warns(UserWarning, match="anomaly"), lucid.autograd.detect_anomaly():
-        out = op(*given)
-    assert out.grad_fn.extra is not None  # where the op was called
+        assert out.grad_fn.extra is not None  # where the op was called
+        return found, packed, out.tolist()
+
+    op(*given)
+    short = seen()
+    monkeypatch.setattr(Primitive, "on_device", None)
+    assert short == seen()
+
+
+@every_op
+def test_each_call_is_of_its_own_numbers(op, rng):
+    """Calls of one form give values and gradients of what they get, as on the CPU; also where others lie between."""
+    shapes = (4, 4), (4, 4), (4,)
+    for _ in range(4):
+        values = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+        found = []
+        for device in ("cuda", "cpu"):
+            x, w, b = (lucid.tensor(value, device=device, requires_grad=True) for value in values)
+            out = op(x, w, b)
+            out.backward(out.detach() * 0.5 + 1)
+            found.append([out.detach(), *[t.grad for t in (x, w, b) if t.grad is not None]])
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one.numpy(force=True), other.numpy(force=True), rtol=1e-4, atol=1e-5)
 
 
 def test_a_saved_tensor_that_changes_is_found(operands):
