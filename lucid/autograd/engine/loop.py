@@ -166,7 +166,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             if sums:
                 grad = sums.settled(node, grad)
             # of several outputs mostly the first has one
-            some: Any = grad[0] if type(grad) is list else grad
+            some = grad[0] if grad.__class__ is list else grad
             if plain and extra is None and type(some) is device_array:
                 # the same as below, for the many nodes on which nothing hangs
                 index = some.data.device_id

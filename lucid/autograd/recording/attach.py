@@ -1,6 +1,6 @@
 """How a node comes into the graph: where its gradients go, and its position in the order of recording.
 
-The callers of `short_path` do the same for their nodes in straight-line code; no other function does.
+The callers of `short_path` and `device_path` do the same for their nodes in straight-line code; no other does.
 """
 
 from __future__ import annotations
