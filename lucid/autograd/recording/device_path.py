@@ -76,11 +76,12 @@ def _planned(primitive: Primitive) -> Caller:
                 edges.append(edge)
                 address = memory.ptr
                 if address in addresses:
-                    form += (array.dtype, array.shape, array.strides, ~addresses.index(address))
+                    place = ~addresses.index(address)
                 else:
-                    form += (array.dtype, array.shape, array.strides, address % ALIGNMENT)
+                    place = address % ALIGNMENT
                     given.append(array)
                     addresses.append(address)
+                form += (array.dtype, array.shape, None if array._c_contiguous else array.strides, place)  # noqa: SLF001
             elif type(operand) in _CONSTANTS:
                 edges.append(None)
                 form.append(operand if operand is None else number_form(operand))

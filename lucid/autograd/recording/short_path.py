@@ -86,6 +86,7 @@ def unary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any], 
 def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -> Callable[[Any], Any]:
     ndarray, half, function, current_stream = arrays
     cuda = current_stream is not None
+    default = gpu.default_stream().ptr if cuda else None
     node_type: Any = primitive.node_type
     differentiable = bool(primitive.seal())
     plan: Any = None
@@ -125,8 +126,8 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
             plan, saves, _ = form(primitive, FIRST, cuda=cuda)
         node = node_type()
         node.extra = None
-        if current_stream is not None:
-            node.keep_stream(current_stream())
+        if current_stream is not None and (stream := current_stream()).ptr != default:
+            node.keep_stream(stream)
         node.outputs = 1
         node.edges = (edge,)
         if saves == OUT:
@@ -172,6 +173,7 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
 def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -> Callable[[Any, Any], Any]:
     ndarray, half, function, current_stream = arrays
     cuda = current_stream is not None
+    default = gpu.default_stream().ptr if cuda else None
     name = primitive.name
     node_type: Any = primitive.node_type
     differentiable = bool(primitive.seal())
@@ -255,8 +257,8 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
         plan, saves, shapes = forms[needed] or made(forms, needed)
         node = node_type()
         node.extra = None
-        if current_stream is not None:
-            node.keep_stream(current_stream())
+        if current_stream is not None and (stream := current_stream()).ptr != default:
+            node.keep_stream(stream)
         node.outputs = 1
         node.edges = (first, second)
         if not shapes or x.shape == y.shape:

@@ -156,7 +156,8 @@ class Elementwise:
         """Return the function of one or two arrays that does what `__call__` does in straight lines; None of others.
 
         It raises TypeError where there is no kernel for them, where their device is not the current one, and while a
-        plan is being made, which has to note what is done. One of two may be a number.
+        plan is being made, which has to note what is done. One of two may be a number. Launches are found by shapes
+        alone where elements lie in order: steps of dimensions of one element do not matter.
         """
         return {"T": self._of_one, "TT": self._of_two}.get(self.operands, lambda: None)()
 
@@ -168,7 +169,7 @@ class Elementwise:
             memory = x.data
             if recordings or memory.device_id != device():
                 raise TypeError
-            key = x.dtype, x.shape, x.strides
+            key = x.dtype, x.shape, None if x._c_contiguous else x.strides  # noqa: SLF001
             shape, made, aligned, general = bound.get(key) or self._bind(bound, key, (x,))
             out = make(shape, made)
             address, target = memory.ptr, out.data.ptr
@@ -194,7 +195,7 @@ class Elementwise:
             if recordings or memory.device_id != device() or (dtype.kind in "biu" and type(number) is float):
                 raise TypeError
             if first:
-                form = dtype, array.shape, array.strides
+                form = dtype, array.shape, None if array._c_contiguous else array.strides  # noqa: SLF001
                 shape, made, aligned, general = beside.get(form) or self._bind(beside, form, (x, y))
                 out = make(shape, made)
                 address, target = memory.ptr, out.data.ptr
@@ -221,7 +222,10 @@ class Elementwise:
             index = memory.device_id
             if recordings or index != other.device_id or y.dtype is not dtype or index != device():
                 raise TypeError
-            key = dtype, x.shape, x.strides, y.shape, y.strides
+            if x._c_contiguous and y._c_contiguous:  # noqa: SLF001
+                key = dtype, x.shape, y.shape
+            else:
+                key = dtype, x.shape, x.strides, y.shape, y.strides
             shape, made, aligned, general = bound.get(key) or self._bind(bound, key, (x, y))
             out = make(shape, made)
             a, b, target = memory.ptr, other.ptr, out.data.ptr
@@ -242,7 +246,10 @@ class Elementwise:
         ValueError
             If `y` does not broadcast to the shape of `x`.
         """
-        key = x.dtype, x.shape, x.strides, y.shape, y.strides
+        if x._c_contiguous and y._c_contiguous:  # noqa: SLF001
+            key = x.dtype, x.shape, y.shape
+        else:
+            key = x.dtype, x.shape, x.strides, y.shape, y.strides
         _, _, aligned, general = self.in_place.get(key) or self._bind(self.in_place, key, (x, y), x)
         a, b = x.data.ptr, y.data.ptr
         launch = general if (a | b) % VECTOR_BYTES else aligned

@@ -335,7 +335,9 @@ def with_plan(
                 else:
                     # one array twice is another form than two
                     place = ~addresses.index(address)
-                key += (argument.dtype, argument.shape, argument.strides, place)
+                # where elements lie in order, steps of dimensions of one element are all that strides still say
+                strides = None if argument._c_contiguous else argument.strides  # noqa: SLF001
+                key += (argument.dtype, argument.shape, strides, place)
             else:
                 key.append(number_form(argument) if type(argument) in _NUMBERS else argument)
         form = tuple(key)

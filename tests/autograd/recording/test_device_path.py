@@ -220,3 +220,36 @@ def test_tf32_is_part_of_the_form(operands, monkeypatch):
     monkeypatch.setattr(lucid.backends.cuda.matmul, "allow_tf32", not lucid.backends.cuda.matmul.allow_tf32)
     x @ w
     assert len(plans) == before + 1
+
+
+ROWS = {
+    "softmax": lambda x, w, b: F.softmax(x, -1),
+    "layer_norm": lambda x, w, b: F.layer_norm(x, (4,), b, b),
+    "rows summed": lambda x, w, b: x.sum(0),
+    "mean": lambda x, w, b: x.mean(),
+    "amax": lambda x, w, b: x.amax(0),
+    "matmul": lambda x, w, b: x @ w,
+    "matmul of columns": lambda x, w, b: w @ x.T,
+    "linear": F.linear,
+    "add": lambda x, w, b: x + w,
+    "exp": lambda x, w, b: (x * 2.0).exp(),
+    "cross_entropy": lambda x, w, b: F.cross_entropy(x, lucid.zeros(1, dtype=lucid.int64, device=x.device)),
+    "in place": lambda x, w, b: (x * 1.0).add_(x).mul_(2.0),
+}
+
+
+@pytest.mark.parametrize("op", [pytest.param(op, id=name) for name, op in ROWS.items()])
+@pytest.mark.parametrize("odd_first", [True, False])
+def test_steps_of_one_element_do_not_matter(op, odd_first, rng):
+    """A row is of one form, whatever its step to the next row would be: of a slice of every third, or alone."""
+    for odd in (odd_first, not odd_first, odd_first):
+        values = [rng.standard_normal(shape).astype(np.float32) for shape in ((7, 4), (4, 4), (4,))]
+        found = []
+        for device in ("cuda", "cpu"):
+            base, w, b = (lucid.tensor(value, device=device, requires_grad=True) for value in values)
+            x = base[::3][:1] if odd else base[:1].clone()
+            out = op(x, w, b)
+            out.sum().backward()
+            found.append([out.detach(), *[t.grad for t in (base, w, b) if t.grad is not None]])
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one.numpy(force=True), other.numpy(force=True), rtol=1e-4, atol=1e-5)
