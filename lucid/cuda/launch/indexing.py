@@ -10,6 +10,7 @@ import numpy as np
 
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.plans import empty
 from lucid.cuda.source.signature import constant, packer
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
 
@@ -282,7 +283,7 @@ def read(table: Array, walk: Walk | None, shape: tuple[int, ...]) -> Any:
     move = None if walk is None else _move_of(walk.dims, walk.along, dtype.itemsize, address % VECTOR_BYTES == 0)
     if walk is None or move is None:
         return NotImplemented
-    out = gpu.cupy().empty(shape, dtype)
+    out = empty(shape, dtype)
     if move.elements:
         _read_at[move.unit, INDICES[walk.index.dtype]](
             *move.launch, address, walk.index.data.ptr, out.data.ptr, move.dims,

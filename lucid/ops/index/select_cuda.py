@@ -9,6 +9,7 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.cuda.launch.indexing import MAX_BLOCKS, add, along, contiguous, form_of, read, selected, steps_of, write
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.plans import planned
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -38,6 +39,7 @@ def _wide(dtype: Any) -> Any:
 # ---- an index of the rank of the table ----
 
 
+@planned
 def gather(x: Array, index: Array, *, dim: int) -> Any:
     """Return the elements of `x` at `index` along a dimension."""
     return read(x, along(form_of(x), index, dim, None), index.shape)
@@ -112,6 +114,7 @@ def index_put(x: Array, value: Any, *indices: Array, dims: tuple[int, ...], accu
 # ---- rows of a table ----
 
 
+@planned
 def embedding(weight: Array, index: Array, **_: Any) -> Any:
     """Return the rows of `weight` that `index` names."""
     walk = selected(form_of(weight), (0,), (index,), None, wrap=False)

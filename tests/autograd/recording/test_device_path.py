@@ -35,6 +35,8 @@ OPS = {
     "pad": lambda x, w, b: F.pad(x, (1, 2)),
     "cross_entropy": lambda x, w, b: F.cross_entropy(x, lucid.arange(4, device=x.device), label_smoothing=0.1),
     "nll_loss": lambda x, w, b: F.nll_loss(x, lucid.arange(4, device=x.device), reduction="none"),
+    "embedding": lambda x, w, b: F.embedding(lucid.tensor([[1, 3], [0, 1]], device=x.device), x),
+    "gather": lambda x, w, b: x.gather(1, lucid.tensor([[1, 3], [0, 1]], device=x.device)),
     "max_pool2d": lambda x, w, b: F.max_pool2d(x.reshape(1, 4, 4), 2),
     "avg_pool2d": lambda x, w, b: F.avg_pool2d(x.reshape(1, 4, 4), 3, padding=1),
     "view": lambda x, w, b: x.view(2, 8),
@@ -209,6 +211,22 @@ def test_inference_tensors_are_not_saved(operands):
     for _ in range(2):
         with pytest.raises(GraphError, match="inference"):
             x @ other
+
+
+def test_indices_are_read_at_each_call(rng):
+    """A plan is of the form of indices, not of their values; and not of the switches that sums at indices look at."""
+    table = lucid.tensor(rng.standard_normal((6, 4)).astype(np.float32), device="cuda", requires_grad=True)
+    for ordered in (False, False, True, True):
+        lucid.use_deterministic_algorithms(ordered)
+        try:
+            index = rng.integers(0, 6, 5)
+            out = F.embedding(lucid.tensor(index, device="cuda"), table)
+            np.testing.assert_array_equal(out.numpy(force=True), table.numpy(force=True)[index])
+            table.grad = None
+            out.sum().backward()
+            np.testing.assert_array_equal(table.grad.numpy(force=True)[:, 0], np.bincount(index, minlength=6))
+        finally:
+            lucid.use_deterministic_algorithms(False)
 
 
 def test_tf32_is_part_of_the_form(operands, monkeypatch):
