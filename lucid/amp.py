@@ -9,6 +9,7 @@ from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, grad_of, version_of
 from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
+from lucid.backend.capture import capture_of_this_thread
 from lucid.backend.dtype import float16, float32, float64
 from lucid.cuda.launch import multi_tensor
 from lucid.cuda.steps.scale import update_scale
@@ -168,8 +169,20 @@ class GradScaler:
                 "unscale_: expected gradients wider than float16, which loses what scaling saved: keep parameters in "
                 "float32 and convert them in forward"
             )
+        self._undo_with_capture()
         with no_grad():
             self._found[key] = self._unscale(grads)
+
+    def _undo_with_capture(self) -> None:
+        """Let what was found and stepped be as now, should the capture fail that this thread may be in."""
+        capture = capture_of_this_thread()
+        if capture is not None:
+            found, stepped = dict(self._found), set(self._stepped)
+
+            def put_back() -> None:
+                self._found, self._stepped = found, stepped
+
+            capture.undo.append(put_back)
 
     def _unscale(self, grads: list[Any]) -> Any:
         """Return whether an element is infinite or NaN, after unscaling all: on one device a flag there."""
@@ -276,6 +289,7 @@ class GradScaler:
         """
         if not self._enabled:
             return
+        self._undo_with_capture()
         if new_scale is not None:
             self._check(new_scale, self._growth_factor, self._backoff_factor, self._growth_interval)
             self._write(float(new_scale))

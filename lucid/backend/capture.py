@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lucid.graphs.capture import Capture
     from lucid.graphs.outside import Watch
 
-__all__ = ["REMEDY", "Changes", "capture_of_this_thread", "captures", "changes", "check_not_capturing"]
+__all__ = ["REMEDY", "Changes", "capture_of_this_thread", "captures", "changes", "check_not_capturing", "note_assigned"]
 
 REMEDY = (
     "a capture records work and reads no values: move out of it what reads them (item(), bool(), tolist(), cpu()), "
@@ -55,6 +55,13 @@ changes = Changes()
 def capture_of_this_thread() -> Capture | None:
     """Return the capture that this thread is in, if it is in any."""
     return captures.get(get_ident()) if captures else None
+
+
+def note_assigned(tensor: object) -> None:
+    """Tell the capture of this thread, if it is in one, that the gradient of a tensor is set or cleared."""
+    capture = capture_of_this_thread()
+    if capture is not None:
+        capture.assigned.add(id(tensor))
 
 
 def check_not_capturing(what: str) -> None:

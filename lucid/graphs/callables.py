@@ -17,7 +17,7 @@ from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, HookError, SettingError
 from lucid.graphs.graph import CUDAGraph, checked_pool, graph
 from lucid.graphs.outside import Watch
-from lucid.graphs.static import check_form, copy_to_static, static_input, tensors_in
+from lucid.graphs.static import check_form, copy_to_static, static_input, tensors_in, tensors_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -121,7 +121,9 @@ def make_graphed_callables(
     finally:
         before.wait_stream(side)
     graphed = _captured(functions, inputs, side, memory, allow_unused=allow_unused_input)
-    made = tuple(_replaying(function, each) for function, each in zip(functions, graphed, strict=True))
+    made = tuple(
+        _replaying(function, args, each) for function, args, each in zip(functions, inputs, graphed, strict=True)
+    )
     return made if several else made[0]
 
 
@@ -212,7 +214,7 @@ def _captured(
     return graphed[::-1]
 
 
-def _replaying(function: Any, graphed: Graphed) -> Any:
+def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
     """Return what launches the graphs: the module with such a forward, or a function."""
 
     class Replay(Function):
@@ -236,7 +238,7 @@ def _replaying(function: Any, graphed: Graphed) -> Any:
             return tuple(None if grad is None else wrap(grad.array) for grad in graphed.grad_inputs)
 
     def replay(*args: Any) -> Any:
-        given = tensors_in(args)
+        given = tensors_like("make_graphed_callables", sample, args)
         check_form("make_graphed_callables", graphed.inputs[: graphed.given], given)
         for number, (own, new) in enumerate(zip(graphed.inputs, given, strict=False)):
             if new.requires_grad and not own.requires_grad:

@@ -57,6 +57,10 @@ class Capture:
         What lives for as long as the graph.
     addresses : set of int
         Those that its launches were given, and other numbers of their parameters.
+    assigned : set of int
+        By `id`, the tensors whose gradient was set or cleared.
+    undo : list of callable
+        Called, the last one first, where the captured work has failed and nothing of it is done.
     workspaces : dict of int to Array
         Memory that matrix products of a stream work in, by the stream's pointer.
     fired : dict of str to str
@@ -66,7 +70,8 @@ class Capture:
     """
 
     __slots__ = (
-        "addresses", "before", "device", "draws", "fired", "graph", "kept", "outside", "pool", "stream", "workspaces",
+        "addresses", "assigned", "before", "device", "draws", "fired", "graph", "kept", "outside", "pool", "stream",
+        "undo", "workspaces",
     )  # fmt: skip
 
     def __init__(self, pool: Pool | None = None) -> None:
@@ -74,6 +79,8 @@ class Capture:
         self.before: list[Callable[[], None]] = []
         self.kept: list[object] = []
         self.addresses: set[int] = set()
+        self.assigned: set[int] = set()
+        self.undo: list[Callable[[], None]] = []
         self.workspaces: dict[int, Any] = {}
         self.draws: dict[RandomGenerator, Draws] = {}
         self.fired: dict[str, str] = {}
@@ -110,6 +117,8 @@ class Capture:
         if captures.pop(get_ident(), None) is not None:
             with suppress(Exception):
                 self.stream.end_capture()
+        while self.undo:
+            self.undo.pop()()
 
     def reserve(self, generator: RandomGenerator, count: int) -> tuple[DeviceSeed, int]:
         """Return where replays find seed and offset of a generator, and how far from there `count` blocks begin."""

@@ -24,13 +24,16 @@ class Watched(NamedTuple):
 
     reference: weakref.ref[Any]
     array: Any
+    requires_grad: bool
     words: str
 
     @property
     def is_as_before(self) -> bool:
-        """Whether the tensor is there, with the same memory."""
+        """Whether the tensor is there, with the same memory, and requires grad as it did."""
         tensor = self.reference()
-        return tensor is not None and getattr(tensor.array.data, "mem", None) is self.array.data.mem
+        if tensor is None or (tensor.origin is None and (tensor.edge is not None) is not self.requires_grad):
+            return False
+        return getattr(tensor.array.data, "mem", None) is self.array.data.mem
 
 
 def byte_bounds(array: Any) -> tuple[int, int]:
@@ -42,6 +45,12 @@ def byte_bounds(array: Any) -> tuple[int, int]:
     return start + sum([min(reach, 0) for reach in reaches]), (
         start + sum([max(reach, 0) for reach in reaches]) + array.itemsize
     )
+
+
+def _gone(watch: weakref.ref[Watch], key: int, _: object) -> None:
+    found = watch()
+    if found is not None:
+        found.go(key)
 
 
 class Watch:
@@ -70,19 +79,20 @@ class Watch:
                 found = is_tensor[own] = issubclass(own, TensorBase)
             array: Any = getattr(each, "array", None) if found else None
             if type(array) is kind and array.data is not None and array.data.device_id == device:
-                reference = weakref.ref(each, partial(self._go, id(each)))
-                self._watched[id(each)] = Watched(reference, array, describe(each))
+                reference = weakref.ref(each, partial(_gone, weakref.ref(self), id(each)))
+                self._watched[id(each)] = Watched(reference, array, each.edge is not None, describe(each))
                 self._gradients.append((reference, grad_of(each)))
         changes.watches.add(self)
 
-    def _go(self, key: int, _: object = None) -> None:
+    def go(self, key: int) -> None:
+        """Take note that a tensor is gone, or no longer where it was."""
         watched = self._watched.pop(key, None)
         if watched is not None:
             self._lost.append(watched)
 
     def replaced(self, tensor: object) -> None:
         """Take note that a module has another tensor in place of this one."""
-        self._go(id(tensor))
+        self.go(id(tensor))
 
     def use(self, addresses: Iterable[int]) -> None:
         """Keep what the graph uses alone, by the addresses that it holds.
@@ -99,35 +109,47 @@ class Watch:
             position = bisect_left(ordered, start)
             return position < len(ordered) and ordered[position] < end
 
-        self._kept = [array.data.mem for array in self._kept if is_used(array)]
-        self._lost = [each for each in self._lost if is_used(each.array)]
-        self._watched = {key: each for key, each in self._watched.items() if is_used(each.array)}
-        self._gradients.clear()
-        self._changes = -1
+        lost = [each for each in self._lost if is_used(each.array)]
+        watched = {key: each for key, each in self._watched.items() if is_used(each.array)}
         self._check(
+            watched,
+            lost,
             "the captured work gave a module or variable another tensor, or a tensor other memory, in place of what it "
-            "has read: of {}. Each replay would read the old one again: change it in place (copy_, add_)"
+            "has read: of {}. Each replay would read the old one again: change it in place (copy_, add_)",
         )
+        self._kept = [array.data.mem for array in self._kept if is_used(array)]
+        self._watched, self._gradients = watched, []
+        self._lost.clear()
+        self._changes = changes.arrays
 
     def check(self) -> None:
         """Raise `CaptureError` if a tensor that the graph uses has other memory by now, or is gone."""
         if self._lost or self._changes != changes.arrays:
             self._check(
-                "a tensor that the captured step uses was replaced or moved since: of {}. The graph would go on with "
-                "the old memory: change tensors in place (copy_, load_state_dict), or call reset() on the graphed "
-                "step, which then captures anew"
+                self._watched,
+                self._lost,
+                "a tensor that the captured step uses was replaced or moved since, or requires grad no longer as it "
+                "did: of {}. The graph would go on as before: change tensors in place (copy_, a module's "
+                "load_state_dict), or call reset() on the graphed step, which then captures anew, as after an "
+                "optimizer's load_state_dict",
             )
+            self._lost.clear()
+            self._changes = changes.arrays
 
-    def _check(self, words: str) -> None:
+    @staticmethod
+    def _check(watched: dict[int, Watched], gone: list[Watched], words: str) -> None:
         # one that is gone is nobody's concern where another tensor shows the same memory
-        held = {id(each.array.data.mem) for each in self._watched.values() if each.is_as_before}
-        lost = [each for each in self._lost if id(each.array.data.mem) not in held]
-        lost += [each for each in self._watched.values() if not each.is_as_before]
+        held = {id(each.array.data.mem) for each in watched.values() if each.is_as_before}
+        lost = [each for each in gone if id(each.array.data.mem) not in held]
+        lost += [each for each in watched.values() if not each.is_as_before]
         if lost:
             more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
             raise CaptureError(words.format(lost[0].words + more))
-        self._lost.clear()
-        self._changes = changes.arrays
+
+    def gradients(self) -> list[tuple[Any, Any]]:
+        """Return the tensors that are still there, and the gradients that they had when the capture began."""
+        found = [(reference(), grad) for reference, grad in self._gradients]
+        return [(tensor, grad) for tensor, grad in found if tensor is not None]
 
     def put_back(self) -> None:
         """Let tensors have the arrays and gradients that they had: those of work that was not done hold nothing."""

@@ -6,12 +6,12 @@ from typing import Any
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, wrap
-from lucid.autograd.hooks.structure import map_leaves
+from lucid.autograd.hooks.structure import StructureError, map_leaves, paired
 from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
-from lucid.errors import ArgumentError, DeviceError, ShapeError
+from lucid.errors import ArgumentError, DeviceError, DtypeError, ShapeError
 
-__all__ = ["check_form", "copy_to_static", "static_input", "tensors_in"]
+__all__ = ["check_form", "copy_to_static", "detached", "static_input", "tensors_in", "tensors_like"]
 
 _DEVICE_TO_DEVICE = 3
 
@@ -45,22 +45,53 @@ def static_input(name: str, device: int, value: Any) -> Any:
         return tensor.detach().clone().contiguous().requires_grad_(tensor.requires_grad)
 
 
+def tensors_like(name: str, static: Any, given: Any) -> list[Any]:
+    """Return the tensors of inputs in the order of the static ones: dicts by their keys.
+
+    Raises
+    ------
+    ArgumentError
+        If there are others, or something else than a tensor stands in the place of one.
+    """
+    try:
+        pairs = paired(static, given)
+    except StructureError as error:
+        raise ArgumentError(f"{name}: expected inputs as it was made for: {error}") from None
+    found = [value for pattern, value in pairs if isinstance(pattern, TensorBase)]
+    for value in found:
+        if not isinstance(value, TensorBase):
+            raise ArgumentError(f"{name}: expected tensors as inputs, got {shown(value)}")
+    return found
+
+
 def check_form(name: str, static: list[Any], given: list[Any]) -> None:
     """Raise unless the inputs have the form of those that a graph was captured for."""
-    if len(given) != len(static):
-        raise ArgumentError(f"{name}: expected {len(static)} tensors as inputs, got {len(given)}")
     for number, (own, other) in enumerate(zip(static, given, strict=True)):
         ours, theirs = own.array, other.array
         if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
-            raise ShapeError(
+            kind = ShapeError if ours.shape != theirs.shape else DtypeError
+            raise kind(
                 f"{name}: expected input {number} of {describe(own)}, as it was made for, got one of "
                 f"{describe(other)}: make one for each shape, or pad"
             )
 
 
+def wrap_array(tensor: Any) -> Any:
+    """Return a tensor on the same memory that is in no graph."""
+    return wrap(tensor.array)
+
+
 def copy_to_static(static: list[Any], given: list[Any]) -> None:
     """Copy inputs of the right form to where a graph reads them, on the current stream."""
     memory_copy, stream = gpu.cupy().cuda.runtime.memcpyAsync, gpu.current_stream().ptr
+    held = {id(own.array.data.mem) for own in static}
+    if any(
+        id(x.array.data.mem) in held and x.array is not own.array
+        for own, x in zip(static, given, strict=True)
+        if x.is_cuda
+    ):
+        # one that lies where another one is copied to
+        given = [x.clone() for x in map(wrap_array, given)]
     for own, other in zip(static, given, strict=True):
         target, source = own.array, other.array
         if target is source:
@@ -70,3 +101,12 @@ def copy_to_static(static: list[Any], given: list[Any]) -> None:
         else:
             with no_grad():
                 wrap(target).copy_(wrap(source))
+
+
+def detached(leaf: Any, static: list[Any]) -> Any:
+    """Return a tensor without its graph, and of what lies in the memory of inputs, which change, a copy."""
+    if not isinstance(leaf, TensorBase):
+        return leaf
+    made = wrap(leaf.array)
+    memory = getattr(leaf.array.data, "mem", None)
+    return made.clone() if any(memory is own.array.data.mem for own in static) else made

@@ -7,18 +7,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import shown
-from lucid.autograd.base import TensorBase, describe, wrap
+from lucid.autograd.base import describe, grad_of, wrap
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, set_grad_enabled, thread
+from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.backend.capture import capture_of_this_thread, changes
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, CaptureError, DeviceError, SettingError
 from lucid.graphs.capture import Capture
+from lucid.graphs.gradients import Gradients
 from lucid.graphs.graph import checked_pool, recording
 from lucid.graphs.outside import Watch
-from lucid.graphs.static import check_form, copy_to_static, static_input, tensors_in
+from lucid.graphs.static import check_form, copy_to_static, detached, static_input, tensors_in, tensors_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,18 +95,48 @@ def graphed_step(
 class OutsideCall:
     """A call of a hook between two parts of a step: what it returned at the capture is what later parts read."""
 
-    __slots__ = ("args", "function", "kwargs", "recording", "result")
+    __slots__ = ("args", "function", "gradients", "kwargs", "recording", "result")
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.function = function
         self.args, self.kwargs = args, kwargs
         self.recording = thread.state.grad_mode.enabled
+        given = tensors_in((args, kwargs))
+        nodes = {id(edge[0]) for tensor in given if (edge := live_edge(tensor)) is not None}
+        leaves = [tensor for tensor in given if tensor.requires_grad and tensor.is_leaf]
+        for group in getattr(args[0], "param_groups", ()) if args else ():
+            leaves += group["params"]
+        found = [(leaf, grad_of(leaf)) for leaf in leaves]
         self.result = function(*args, **kwargs)
+        # of each leaf that it is given the gradient before and after
+        self.gradients = [(leaf, grad, grad_of(leaf)) for leaf, grad in found]
+        for tensor in tensors_in(self.result):
+            edge = live_edge(tensor)
+            if edge is not None and id(edge[0]) not in nodes and not tensor.is_leaf:
+                raise CaptureError(
+                    f"a hook with every_step=True returned a tensor of {describe(tensor)} that it recorded for "
+                    "backward, which the graph would do with the values of the capture each time: let it return what "
+                    "it was given, or a tensor without a graph; or register it without every_step"
+                )
 
     def replay(self, stream: object) -> None:
         """Call the hook again, with the values of now, and put what it returns where the next part reads it."""
+        for leaf, before, _ in self.gradients:
+            leaf.stored_grad = before
         with set_grad_enabled(self.recording):
             result = self.function(*self.args, **self.kwargs)
+        for leaf, _, after in self.gradients:
+            now = grad_of(leaf)
+            if (now is None) != (after is None):
+                raise CaptureError(
+                    f"a hook with every_step=True left {'no' if now is None else 'a'} gradient to a tensor of "
+                    f"{describe(leaf)} in a replayed step, other than when the step was captured: let it do the same "
+                    "each time, or call reset() on the graphed step"
+                )
+            if now is not after:
+                with no_grad():
+                    wrap(after.array).copy_(wrap(now.array))
+                leaf.stored_grad = after
         targets, sources = tensors_in(self.result), tensors_in(result)
         if (self.result is None) != (result is None) or [_form(t) for t in targets] != [_form(s) for s in sources]:
             raise CaptureError(
@@ -132,6 +164,7 @@ class GraphedStep:
         self._parts: list[Capture | OutsideCall] = []
         self._outputs: Any = None
         self._watch: Watch | None = None
+        self._gradients: Gradients | None = None
         self._hook_changes = -1
 
     @property
@@ -145,7 +178,7 @@ class GraphedStep:
         self._left = self._warmup
 
     def _forget(self) -> None:
-        self._parts, self._outputs, self._watch = [], None, None
+        self._parts, self._outputs, self._watch, self._gradients = [], None, None, None
 
     def __call__(self, *inputs: Any) -> Any:
         """Return what the step returns for `inputs`."""
@@ -156,10 +189,11 @@ class GraphedStep:
                 f"graphed_step: expected cuda:{self._device} as the current device, as when it was made, got "
                 f"cuda:{gpu.current_device()}: call it inside of lucid.cuda.device({self._device})"
             )
-        given = tensors_in(inputs)
+        given = tensors_like("graphed_step", self._inputs, inputs)
         check_form("graphed_step", self._leaves, given)
-        if self._watch is not None:
+        if self._watch is not None and self._gradients is not None:
             self._watch.check()
+            self._gradients.check()
         if self._parts and self._hook_changes != changes.hooks:
             warnings.warn(
                 "graphed_step: a hook was added or removed since the step was captured: it is captured anew",
@@ -171,6 +205,8 @@ class GraphedStep:
             stream = gpu.current_stream()
             for part in self._parts:
                 part.replay(stream)
+            if self._gradients is not None:
+                self._gradients.leave()
             return self._outputs
         return self._run_or_capture()
 
@@ -181,7 +217,7 @@ class GraphedStep:
         try:
             with use_stream(side):
                 if self._left:
-                    outputs = map_leaves(self._step(*self._inputs), _detached)
+                    outputs = map_leaves(self._step(*self._inputs), partial(detached, static=self._leaves))
                     self._left -= 1
                 else:
                     self._capture()
@@ -194,10 +230,10 @@ class GraphedStep:
         watch = Watch(self._device)
         parts: list[Capture | OutsideCall] = []
         captures: list[Capture] = []
-        allocator = gpu.cupy().cuda.get_allocator()
+        allocator, pool = gpu.cupy().cuda.get_allocator(), self._pool
 
         def begin() -> None:
-            capture = Capture(self._pool)
+            capture = Capture(pool)
             capture.outside = call_outside
             captures.append(capture)
             capture.begin()
@@ -216,20 +252,31 @@ class GraphedStep:
             begin()
             return call.result
 
-        with recording(self._pool):
+        with recording(pool):
             try:
                 begin()
-                outputs = map_leaves(self._step(*self._inputs), _detached)
+                outputs = map_leaves(self._step(*self._inputs), partial(detached, static=self._leaves))
                 end()
+                gradients = Gradients(watch.gradients(), {each for part in captures for each in part.assigned})
                 watch.use([address for part in captures for address in part.addresses])
                 captures[-1].replay(gpu.current_stream())
             except BaseException:
-                captures[-1].abandon()
+                for capture in reversed(captures):
+                    capture.abandon()
                 watch.put_back()
                 raise
-        self._hook_changes, self._watch = changes.hooks, watch
-        self._parts, self._outputs = parts, outputs
-        fired = {name: kind for part in captures for name, kind in part.fired.items()}
+            finally:
+                done, recorded = parts[:], captures[:]
+                # the functions above hold each other: what they hold else would wait for the collector of garbage
+                parts.clear()
+                captures.clear()
+                for capture in recorded:
+                    capture.outside = None
+        for capture in recorded:
+            capture.undo.clear()
+        self._hook_changes, self._watch, self._gradients = changes.hooks, watch, gradients
+        self._parts, self._outputs = done, outputs
+        fired = {name: kind for part in recorded for name, kind in part.fired.items()}
         if fired:
             warnings.warn(
                 "graphed_step: these hooks ran when the step was captured, and do not run when it is replayed, but for "
@@ -237,10 +284,6 @@ class GraphedStep:
                 "Register with every_step=True what each step has to call",
                 stacklevel=4,
             )
-
-
-def _detached(leaf: Any) -> Any:
-    return wrap(leaf.array) if isinstance(leaf, TensorBase) else leaf
 
 
 def _form(tensor: Any) -> tuple[Any, ...]:

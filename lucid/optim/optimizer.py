@@ -13,6 +13,7 @@ from lucid.autograd.base import TensorBase, grad_of
 from lucid.autograd.hooks.firing import every_step_hook, fire
 from lucid.autograd.hooks.table import KINDS, TableAttribute, register
 from lucid.autograd.modes.state import enable_grad, no_grad
+from lucid.backend.capture import captures, note_assigned
 from lucid.backend.interrupts import uninterrupted
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.optim.state import loaded, packed
@@ -295,6 +296,8 @@ class Optimizer:
                     continue
                 if set_to_none:
                     param.stored_grad = None
+                    if captures:
+                        note_assigned(param)
                 else:
                     if grad.grad_fn is not None:
                         grad.detach_()

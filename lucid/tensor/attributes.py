@@ -13,7 +13,7 @@ from lucid.autograd.engine.retain import expect_form, registered_hooks, retains_
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.capture import changes
+from lucid.backend.capture import captures, changes, note_assigned
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError
@@ -114,6 +114,8 @@ class Attributes(TensorBase):
                 f"requires_grad can only be switched off for leaves, and {edge[0].name()} made this tensor of "
                 f"{describe(self)}: use detach()"
             )
+        if (edge is not None) is not value:
+            changes.arrays += 1
         if not value:
             self.edge = None
             return
@@ -210,6 +212,8 @@ class Attributes(TensorBase):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
+        if captures:
+            note_assigned(self)
         if value is None:
             self.stored_grad = None
             return

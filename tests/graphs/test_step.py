@@ -13,7 +13,7 @@ import lucid
 import lucid.nn.functional as F
 from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook
-from lucid.errors import ArgumentError, CaptureError, DeviceError, SettingError, ShapeError
+from lucid.errors import ArgumentError, CaptureError, DeviceError, DtypeError, SettingError, ShapeError
 from lucid.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from lucid.utils.checkpoint import checkpoint
 from tests.gradients import numbers
@@ -192,6 +192,33 @@ def test_inputs_of_every_kind(rng):
         assert not total.requires_grad
 
 
+def test_inputs_by_their_keys(rng):
+    """A dict is matched by its keys, in the warm-up too; others, and other nesting, are refused."""
+    run = lucid.cuda.graphed_step(lambda b: b["x"] - b["y"], {name: lucid.zeros(2, device="cuda") for name in "xy"})
+    for k in range(6):
+        x, y = lucid.full((2,), k + 5.0, device="cuda"), lucid.full((2,), 3.0, device="cuda")
+        assert run({"y": y, "x": x}).tolist() == [k + 2.0] * 2
+        for bad in ({"x": x, "z": y}, {"x": x}, [x, y]):
+            with pytest.raises(ArgumentError, match="expected inputs as it was made for"):
+                run(bad)
+
+
+def test_results_that_are_inputs(rng):
+    """They do not change with the inputs of the next call, also if handed back in another order."""
+    one = lucid.ones(1, device="cuda")
+    run = lucid.cuda.graphed_step(lambda x, y: (y, x.view(1)), one, one)
+    a, b = one * 0, one
+    for _ in range(7):
+        before = a.item(), b.item()
+        a, b = run(a, b)
+        assert (b.item(), a.item()) == before
+    first, second = run.inputs
+    for _ in range(3):
+        before = first.item(), second.item()
+        run(second, first)
+        assert (second.item(), first.item()) == before
+
+
 def test_outputs_are_overwritten_and_detached(rng):
     """The same tensors come out of each replay; what was cloned stays."""
     w = lucid.ones(2, device="cuda", requires_grad=True)
@@ -212,10 +239,10 @@ def test_bad_inputs(rng):
         run(x)
     for given, error, words in (
         ((lucid.ones(4, device="cuda"),), ShapeError, r"input 0 of shape \(3,\)"),
-        ((lucid.ones(3, dtype=lucid.float64, device="cuda"),), ShapeError, "float64"),
-        ((), ArgumentError, "expected 1 tensors as inputs, got 0"),
-        ((x, x), ArgumentError, "expected 1 tensors as inputs, got 2"),
-        ((3.0,), ArgumentError, "expected 1 tensors as inputs, got 0"),
+        ((lucid.ones(3, dtype=lucid.float64, device="cuda"),), DtypeError, "float64"),
+        ((), ArgumentError, "expected 1 entries, got 0"),
+        ((x, x), ArgumentError, "expected 1 entries, got 2"),
+        ((3.0,), ArgumentError, "expected tensors as inputs, got float 3.0"),
     ):
         with pytest.raises(error, match=words):
             run(*given)
@@ -265,7 +292,20 @@ def loaded_state(training):
     training.optimizer.load_state_dict(training.optimizer.state_dict())
 
 
-@pytest.mark.parametrize("change", [replaced_data, moved, other_parameter, other_layer, loaded_state])
+def assigned_state(training):
+    """Load values by assigning tensors."""
+    state = {name: t.clone() for name, t in training.model.state_dict().items()}
+    training.model.load_state_dict(state, assign=True)
+
+
+def frozen(training):
+    """Let a parameter get no gradients."""
+    training.model[0].weight.requires_grad_(False)
+
+
+@pytest.mark.parametrize(
+    "change", [replaced_data, moved, other_parameter, other_layer, loaded_state, assigned_state, frozen]
+)
 def test_tensors_that_were_replaced(rng, change):
     """A graph would go on with the old memory: the call says so and does nothing; after reset() all goes on."""
     data = batches(rng, 6)
@@ -311,13 +351,54 @@ def test_gradients_that_the_step_adds_to(rng):
         run(x)
         assert w.grad.tolist() == [k + 1.0] * 3
     w.grad = None
-    with pytest.raises(CaptureError, match="replaced or moved"):
+    with pytest.raises(CaptureError, match="has none now"):
         run(x)
     assert w.grad is None
     run.reset()
     for k in range(6):
         run(x)
         assert w.grad.tolist() == [k + 1.0] * 3
+
+
+def test_gradients_after_a_replay(rng):
+    """They are those of the step, whatever was there: an optimizer outside, and other steps, see what they would."""
+    w = lucid.ones(1, device="cuda", requires_grad=True)
+    optimizer, x = lucid.optim.SGD([w], lr=0.125), lucid.ones(1, device="cuda")
+
+    def forward(x):
+        loss = (w * x).sum()
+        loss.backward()
+        return loss
+
+    run = lucid.cuda.graphed_step(forward, x)
+    for k in range(8):
+        run(x)
+        optimizer.step()
+        optimizer.zero_grad()
+        assert w.item() == 1 - 0.125 * (k + 1)
+    w.grad = lucid.ones(1, device="cuda")
+    with pytest.raises(CaptureError, match="had none then"):
+        run(x)
+    optimizer.zero_grad()
+    run(x)
+    assert w.grad.item() == 1
+
+    def times(factor):
+        def step(x):
+            optimizer.zero_grad()
+            (w * x * factor).sum().backward()
+
+        return lucid.cuda.graphed_step(step, x)
+
+    small, large = times(1), times(100)
+    for _ in range(7):
+        small(x)
+        assert w.grad.item() == 1
+        large(x)
+        assert w.grad.item() == 100
+    assert lucid.autograd.grad((w * x * 7).sum(), w)[0].item() == 7
+    (w * 0).sum().backward()
+    assert w.grad.item() == 100
 
 
 @pytest.mark.parametrize("kind", ["buffer", "variable", "data"])
@@ -497,15 +578,75 @@ def test_a_hook_of_each_step_that_replaces(rng):
             largest = float(grad.abs().max())
             return grad * (next(count) / (1 + largest))
 
-        def shift(module, args, output):
-            return output + next(count)
+        def shift(tensor, grad):
+            next(count)
 
         training.model[0].weight.register_hook(scale, every_step=True)
-        training.model[0].register_forward_hook(shift, every_step=True)
+        training.model[0].register_backward_hook(shift, every_step=True)
 
     (losses, state, _), (ours, own_state, _) = both(rng, data, arrange)
     assert ours == losses
     same(own_state, state)
+
+
+def test_a_hook_of_each_step_that_records(rng):
+    """Backward of what it records would be that of the capture each time: it is refused there; values may be new."""
+    layer = nn.Linear(4, 4).to("cuda")
+    factor = [2.0]
+    x = lucid.tensor(rng.standard_normal((2, 4)).astype("f"), device="cuda")
+
+    def step(x):
+        layer.zero_grad()
+        out = layer(x)
+        if out.requires_grad:
+            out.sum().backward()
+        return out
+
+    run = lucid.cuda.graphed_step(step, x)
+    with layer.register_forward_hook(lambda module, args, output: output * factor[0], every_step=True):
+        for _ in range(WARMUP):
+            run(x)
+        with pytest.raises(CaptureError, match="recorded for backward"):
+            run(x)
+    run.reset()
+    plain = numbers(layer(x))
+    with layer.register_forward_hook(lambda module, args, output: output.detach() * factor[0], every_step=True):
+        for k in range(7):
+            factor[0] = k + 1.0
+            np.testing.assert_array_equal(numbers(run(x)), plain * np.float32(k + 1))
+
+
+def test_a_hook_of_each_step_that_assigns_gradients(rng):
+    """What it assigns is what the optimizer steps by, also where it takes the step itself and drops the gradient."""
+    found = []
+    for kind in ("assign", "step"):
+        for graphed in (False, True):
+            w = lucid.ones(64, device="cuda", requires_grad=True)
+            optimizer, count = lucid.optim.SGD([w], lr=0.1), itertools.count(1)
+
+            def assign(leaf, count=count):
+                leaf.grad = leaf.grad * next(count)
+
+            def update(leaf, optimizer=optimizer):
+                optimizer.step()
+                optimizer.zero_grad()
+
+            def step(x, w=w, optimizer=optimizer, kind=kind):
+                optimizer.zero_grad()
+                loss = (w * x).sum()
+                loss.backward()
+                if kind == "assign":
+                    optimizer.step()
+                return loss
+
+            w.register_post_accumulate_grad_hook(assign if kind == "assign" else update, every_step=True)
+            x = lucid.tensor(rng.standard_normal(64).astype("f") if not graphed else found[-1][1], device="cuda")
+            run = lucid.cuda.graphed_step(step, x) if graphed else step
+            losses = [run(x).item() for _ in range(9)]
+            found.append((losses, numbers(x), numbers(w)))
+    for (plain, _, a), (ours, _, b) in (found[:2], found[2:]):
+        assert ours == plain
+        np.testing.assert_array_equal(a, b)
 
 
 def test_what_a_hook_of_each_step_keeps(rng):
@@ -609,6 +750,56 @@ def test_a_hook_that_raises(rng):
             run(y * k)
         assert not lucid.cuda.is_current_stream_capturing()
         assert run(y * k).tolist() == [k, k]
+
+
+def test_a_scaler_after_a_capture_that_failed(rng):
+    """It is as before the step, which can be taken again."""
+    w = lucid.ones(1, device="cuda", requires_grad=True)
+    optimizer, scaler, reads = lucid.optim.SGD([w], lr=0.1), lucid.amp.GradScaler(), []
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = (w * x).sum()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        if reads:
+            loss.item()
+        scaler.step(optimizer)
+        scaler.update()
+        return loss
+
+    x = lucid.ones(1, device="cuda")
+    run = lucid.cuda.graphed_step(step, x)
+    for _ in range(WARMUP):
+        run(x)
+    reads.append(1)
+    for _ in range(2):
+        with pytest.raises(CaptureError, match="item"):
+            run(x)
+    reads.clear()
+    before = w.item()
+    for _ in range(3):
+        run(x)
+    assert w.item() == pytest.approx(before - 0.3, rel=1e-5)
+
+
+def test_memory_goes_with_the_last_reference(rng):
+    """A graphed step that is dropped, or captures anew, leaves nothing to the collector of garbage."""
+    data, training = batches(rng, 5), Training(0)
+    gc.collect()
+    gc.disable()
+    try:
+        sizes = []
+        for _ in range(4):
+            run = lucid.cuda.graphed_step(training.step, *data[0])
+            for batch in data:
+                run(*batch)
+            training.optimizer.zero_grad()
+            run.reset()
+            sizes.append(lucid.cuda.memory_allocated())
+        assert sizes[1] == sizes[2] == sizes[3]
+    finally:
+        gc.enable()
 
 
 def test_a_graph_is_collected(rng):

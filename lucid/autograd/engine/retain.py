@@ -11,6 +11,7 @@ from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.recording.views import live_edge
+from lucid.backend.gpu import is_gpu_array
 from lucid.errors import GraphError, HookError
 
 if TYPE_CHECKING:
@@ -75,7 +76,11 @@ def register_hook(tensor: TensorBase, hook: Callable[..., Any], *, every_step: b
     hooks = hooks_of(tensor)
     hooks.append(hook)
     edge, handle = tensor.edge, RemovableHandle(hooks, hook)
-    return handle.lasting() if edge is not None and type(edge[0]) is AccumulateGrad else handle
+    return (
+        handle.lasting()
+        if edge is not None and type(edge[0]) is AccumulateGrad and is_gpu_array(tensor.array)
+        else handle
+    )
 
 
 def register_post_accumulate_grad_hook(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.recording.views import check_change, memory_error
+from lucid.backend.capture import changes
 from lucid.backend.interrupts import uninterrupted
 from lucid.backend.memory import writeable
 from lucid.errors import StateDictError
@@ -105,7 +106,12 @@ class Loading:
             old = table[name]
             return lambda: table.__setitem__(name, old)
 
-        self._changes.append(Change(lambda: table.__setitem__(name, value), keep))
+        def change() -> None:
+            before, table[name] = table.get(name), value
+            if before is not value:
+                changes.replace(before)
+
+        self._changes.append(Change(change, keep))
 
     def set_extra_state(self, module: Any, state: Any, *, readable: bool) -> None:
         """Let `module` take its extra state, after the tensors noted so far: from it, it may make its submodules.

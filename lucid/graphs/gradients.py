@@ -1,0 +1,51 @@
+"""`.grad` of leaves around a captured step: what each replay leaves there, and what it must find."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import describe, grad_of
+from lucid.errors import CaptureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Gradients"]
+
+
+class Gradients:
+    """What a captured step found and left as the gradients of leaves.
+
+    Parameters
+    ----------
+    before : iterable of (Tensor, Tensor or None)
+        Tensors and the gradients that they had when the capture began; they have those of its end now.
+    assigned : set of int
+        By `id`, the tensors whose gradient the step itself set or cleared.
+    """
+
+    def __init__(self, before: Iterable[tuple[Any, Any]], assigned: set[int]) -> None:
+        self._left: list[tuple[Any, Any]] = []
+        self._found: list[tuple[Any, Any]] = []
+        for tensor, found in before:
+            left = grad_of(tensor)
+            if left is not found:
+                self._left.append((tensor, left))
+            if id(tensor) not in assigned and (left is not None or found is not None):
+                self._found.append((tensor, found))
+
+    def check(self) -> None:
+        """Raise unless the gradients that the step adds to are those of the capture, and others are None as then."""
+        for tensor, found in self._found:
+            if tensor.stored_grad is not found:
+                had = "none" if found is None else "another one"
+                raise CaptureError(
+                    f"the gradient of a tensor of {describe(tensor)} is not what it was when the step was captured: it "
+                    f"had {had} then, to which the graph adds, and has {'none' if grad_of(tensor) is None else 'one'} "
+                    "now. Let the step clear its gradients (optimizer.zero_grad()), or call reset() on the graphed step"
+                )
+
+    def leave(self) -> None:
+        """Let leaves have the gradients that the step gives them."""
+        for tensor, left in self._left:
+            tensor.stored_grad = left
