@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from pickle import PicklingError
+from types import MethodType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, wrap
@@ -55,9 +58,11 @@ def make_graphed_callables(
 ) -> Any:
     """Return functions or modules that launch one CUDA graph for their forward and one for their backward.
 
-    What lies between them stays as it is: losses, hooks, optimizers. A module is changed and returned: its `forward` is
-    the graph as long as its `training` is what it is now. Results are overwritten by the next call of the same
-    function; they cannot be differentiated twice. For a whole training step see `lucid.cuda.graphed_step`.
+    What lies between them stays as it is: losses, hooks of the module itself, optimizers. A module is changed and
+    returned: its `forward` is the graph as long as its `training` is what it is now. Results, and gradients that hooks
+    or `lucid.autograd.grad` are given, are overwritten by the next call of the same function; they cannot be
+    differentiated twice. The warm-up draws random numbers and moves running statistics, as calls do, with the samples.
+    For a whole training step see `lucid.cuda.graphed_step`.
 
     Parameters
     ----------
@@ -77,7 +82,7 @@ def make_graphed_callables(
     CaptureError
         If one does what cannot be captured; or, at a call, if a parameter was replaced since.
     HookError
-        If a module has hooks. Those that come later fire around the graph.
+        If a module has hooks. Those that it gets later fire around the graph; those of its submodules do not fire.
     ShapeError
         At a call with tensors of another form.
 
@@ -252,16 +257,42 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
 
     if not _is_module(function):
         return replay
-    training, eager = function.training, function.forward
+    function.forward = GraphedForward(function, replay)
+    return function
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        if function.training != training:
-            return eager(*args, **kwargs)
+
+class GraphedForward:
+    """The forward of a module by graphs, as long as its `training` is what it is now.
+
+    A copy of the module computes with its own parameters, and so without the graphs.
+    """
+
+    def __init__(self, module: Any, replay: Callable[..., Any]) -> None:
+        # weakly: the module holds this
+        self._module: weakref.ref[Any] = weakref.ref(module)
+        self._eager: Callable[..., Any] | None = module.__dict__.get("forward")
+        self._training: bool = module.training
+        self._replay = replay
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the module's own forward returns."""
+        module: Any = self._module()
+        if module.training != self._training:
+            return self._without_graphs(module)(*args, **kwargs)
         if kwargs:
             raise ArgumentError(
                 f"make_graphed_callables: expected positional arguments, as the samples were, got {[*kwargs]}"
             )
-        return replay(*args)
+        return self._replay(*args)
 
-    function.forward = forward
-    return function
+    def _without_graphs(self, module: Any) -> Callable[..., Any]:
+        return self._eager if self._eager is not None else MethodType(module.__class__.forward, module)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Callable[..., Any]:
+        module: Any = self._module()
+        return self._without_graphs(memo.get(id(module), module))
+
+    def __reduce__(self) -> NoReturn:
+        raise PicklingError(
+            "a module of make_graphed_callables cannot be pickled, as graphs are of this process: save its state_dict()"
+        )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -82,6 +86,27 @@ def test_several_callables(rng):
         theirs = lucid.autograd.grad((expected, y * 2), (x, y, layer.weight), (upstream, other))
         for a, b in zip(grads, theirs, strict=True):
             np.testing.assert_array_equal(numbers(a), numbers(b))
+
+
+def test_a_copy_is_without_graphs(rng):
+    """It computes with its own parameters; a pickle says what to save instead, and nothing waits for the collector."""
+    layer, x = nn.Linear(4, 2).to("cuda"), drawn(rng, 3, 4)
+    graphed = lucid.cuda.make_graphed_callables(layer, (x,))
+    copied = copy.deepcopy(graphed)
+    with lucid.no_grad():
+        copied.weight.fill_(5)
+    np.testing.assert_array_equal(numbers(copied(x)), numbers(F.linear(x, copied.weight, copied.bias)))
+    np.testing.assert_array_equal(numbers(graphed(x)), numbers(F.linear(x, layer.weight, layer.bias)))
+    with pytest.raises(pickle.PicklingError, match="state_dict"):
+        pickle.dumps(graphed)
+    gone = weakref.ref(layer)
+    gc.collect()
+    gc.disable()
+    try:
+        del layer, graphed
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_gradients_accumulate(rng):
