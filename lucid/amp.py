@@ -173,6 +173,22 @@ class GradScaler:
         with no_grad():
             self._found[key] = self._unscale(grads)
 
+    def _keep_constants(self) -> None:
+        """Let a capture that this thread may be in refuse replays after by what the factor changes is another."""
+        capture = capture_of_this_thread()
+        if capture is None:
+            return
+        constants = self._growth_factor, self._backoff_factor, self._growth_interval
+
+        def check() -> None:
+            if (self._growth_factor, self._backoff_factor, self._growth_interval) != constants:
+                raise CaptureError(
+                    f"GradScaler: the graph was captured with a growth factor, backoff factor and growth interval of "
+                    f"{constants}, and goes on with them: capture anew, a graphed step by its reset()"
+                )
+
+        capture.before.append(check)
+
     def _undo_with_capture(self) -> None:
         """Let what was found and stepped be as now, should the capture fail that this thread may be in."""
         capture = capture_of_this_thread()
@@ -290,6 +306,7 @@ class GradScaler:
         if not self._enabled:
             return
         self._undo_with_capture()
+        self._keep_constants()
         if new_scale is not None:
             self._check(new_scale, self._growth_factor, self._backoff_factor, self._growth_interval)
             self._write(float(new_scale))

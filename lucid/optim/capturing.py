@@ -66,9 +66,15 @@ def refresh(optimizer: ElementwiseOptimizer, group: Group, tables: Tables) -> No
         return
     form = _form(optimizer, group)
     before: list[Any] = []
+    counts = len(optimizer.param_groups), len(group["params"])
 
     def write() -> None:
         nonlocal before
+        if (len(optimizer.param_groups), len(group["params"])) != counts:
+            raise CaptureError(
+                f"replay of a step of {type(optimizer).__name__}: a parameter or group was added or removed since the "
+                "graph was captured, which knows nothing of it: capture anew, a graphed step by its reset()"
+            )
         # what was loaded has groups of its own; the state of before is not held here, so that it can go
         loaded = all(own is not group for own in optimizer.param_groups)
         now = [group[name] for name in optimizer.ranges]

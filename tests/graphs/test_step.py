@@ -783,6 +783,39 @@ def test_a_scaler_after_a_capture_that_failed(rng):
     assert w.item() == pytest.approx(before - 0.3, rel=1e-5)
 
 
+def test_settings_that_a_graph_cannot_follow(rng):
+    """A scaler's constants, and parameters that an optimizer gets or loses, are told at the next call."""
+    w, other = (lucid.ones(1, device="cuda", requires_grad=True) for _ in range(2))
+    optimizer, scaler = lucid.optim.SGD([w], lr=0.1), lucid.amp.GradScaler(growth_interval=2)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = (w * other * x).sum()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return loss
+
+    x = lucid.ones(1, device="cuda")
+    run = lucid.cuda.graphed_step(step, x)
+    for _ in range(5):
+        run(x)
+    scaler.load_state_dict({**scaler.state_dict(), "growth_factor": 4.0})
+    with pytest.raises(CaptureError, match="growth factor"):
+        run(x)
+    run.reset()
+    for _ in range(5):
+        run(x)
+    optimizer.add_param_group({"params": [other]})
+    with pytest.raises(CaptureError, match="added or removed"):
+        run(x)
+    run.reset()
+    before = other.item()
+    for _ in range(5):
+        run(x)
+    assert other.item() != before
+
+
 def test_memory_goes_with_the_last_reference(rng):
     """A graphed step that is dropped, or captures anew, leaves nothing to the collector of garbage."""
     data, training = batches(rng, 5), Training(0)
