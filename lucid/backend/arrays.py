@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from lucid.backend import gpu
+from lucid.backend.capture import captures, note_arrays
 from lucid.backend.device import as_device, device_of
 from lucid.backend.dtype import (
     DTYPES,
@@ -94,6 +95,8 @@ def namespace(array: Array) -> Any:
     if type(array) is np.ndarray or isinstance(array, (np.ndarray, np.generic)):
         return np
     if gpu.is_gpu_array(array):
+        if captures:
+            note_arrays((array,))
         return cupy_functions()
     raise DeviceError(f"expected a NumPy or CuPy array, got {type(array).__name__}")
 

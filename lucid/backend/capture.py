@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lucid.graphs.capture import Capture
     from lucid.graphs.outside import Watch
 
-__all__ = ["REMEDY", "Changes", "capture_of_this_thread", "captures", "changes", "check_not_capturing", "note_assigned"]
+__all__ = [
+    "REMEDY", "Changes", "capture_of_this_thread", "captures", "changes", "check_device", "check_not_capturing",
+    "note_arrays", "note_assigned",
+]  # fmt: skip
 
 REMEDY = (
     "a capture records work and reads no values: move out of it what reads them (item(), bool(), tolist(), cpu()), "
@@ -55,6 +60,33 @@ changes = Changes()
 def capture_of_this_thread() -> Capture | None:
     """Return the capture that this thread is in, if it is in any."""
     return captures.get(get_ident()) if captures else None
+
+
+def note_arrays(values: Iterable[Any]) -> None:
+    """Tell the capture of this thread, if it is in one, of CUDA arrays that CuPy's own kernels may be given.
+
+    Raises
+    ------
+    CaptureError
+        If one is on another device than the capture, on which nothing is recorded.
+    """
+    capture = capture_of_this_thread()
+    for value in values if capture is not None else ():
+        if isinstance(value, (list, tuple)):
+            note_arrays(cast("Iterable[Any]", value))
+        elif (memory := getattr(value, "data", None)) is not None and hasattr(memory, "device_id"):
+            check_device(memory.device_id)
+            captures[get_ident()].note((memory.ptr,))
+
+
+def check_device(index: int) -> None:
+    """Raise `CaptureError` if this thread is in a capture on another CUDA device than this."""
+    capture = capture_of_this_thread()
+    if capture is not None and index != capture.device:
+        raise CaptureError(
+            f"work on cuda:{index} cannot be part of a capture on cuda:{capture.device}, and would be done once for "
+            "all replays: a graph is of one device; do it outside, or on that device"
+        )
 
 
 def note_assigned(tensor: object) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from lucid.backend.capture import REMEDY, capture_of_this_thread, captures, check_not_capturing
+from lucid.backend.capture import REMEDY, capture_of_this_thread, captures, check_not_capturing, note_arrays
 from lucid.backend.log import logger
 from lucid.backend.trust import distrusted
 from lucid.errors import CaptureError, CudaUnavailableError, LucidError, OutOfMemoryError
@@ -227,6 +227,8 @@ class use_device:
 def run_on(index: int, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return ``function(*arguments)``, run as inside of ``use_device(index)``: less for the current device."""
     runtime = (_module or cupy()).cuda.runtime
+    if captures:
+        note_arrays(arguments)
     if runtime.getDevice() != index:
         with use_device(index):
             return function(*arguments)

@@ -8,7 +8,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread, captures
+from lucid.backend.capture import capture_of_this_thread, captures, check_device
 from lucid.backend.locks import new_lock
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.random import DeviceSeed
@@ -93,8 +93,13 @@ class Capture:
         """Let the current stream record what this thread queues on it."""
         self.device = gpu.current_device()
         self.stream = gpu.current_stream()
-        self.stream.begin_capture()
+        # before it begins, so that an interrupt between the two leaves nothing that `abandon` does not end
         captures[get_ident()] = self
+        try:
+            self.stream.begin_capture()
+        except BaseException:
+            self.abandon()
+            raise
 
     def end(self) -> None:
         """End the recording, which is a graph now.
@@ -106,11 +111,12 @@ class Capture:
         """
         if self.pool is not None:
             self.kept.extend(self.pool.live())
-        del captures[get_ident()]
         try:
             self.graph = self.stream.end_capture()
         except Exception as error:
             raise CaptureError(f"this cannot be captured in a CUDA graph: {error}") from error
+        finally:
+            captures.pop(get_ident(), None)
 
     def abandon(self) -> None:
         """End the recording of work that has failed, if it has not ended."""
@@ -197,6 +203,7 @@ class NotingDriver:
         """Launch, or record, as the driver does."""
         capture = capture_of_this_thread()
         if capture is not None:
+            check_device(self.device())
             # as `lucid.cuda.launch.parameters.Parameters` lays them out
             _, values, _, size, *_ = (ctypes.c_uint64 * 4).from_address(launch[-1])
             words = ctypes.c_uint64.from_address(size).value // 8
@@ -205,21 +212,22 @@ class NotingDriver:
 
 
 _lock = new_lock()
-_drivers: list[kernels.Driver] = []
-"""What ran kernels before captures began, once for each that is in progress."""
+_drivers: dict[object, kernels.Driver] = {}
+"""What ran kernels before captures began, for each that is in progress."""
 
 
 @contextmanager
 def noting() -> Generator[None]:
     """Let the launches of captures be noted inside; outside nothing asks whether they are."""
-    with _lock:
-        plain = _drivers[0] if _drivers else kernels.driver()
-        _drivers.append(plain)
-        kernels.drive(lambda: NotingDriver(plain))
+    entry = object()
     try:
+        with _lock:
+            plain = next(iter(_drivers.values())) if _drivers else kernels.driver()
+            _drivers[entry] = plain
+            kernels.drive(lambda: NotingDriver(plain))
         yield
     finally:
         with _lock:
-            _drivers.pop()
-            if not _drivers:
-                kernels.drive(lambda: plain)
+            found = _drivers.pop(entry, None)
+            if found is not None and not _drivers:
+                kernels.drive(lambda: found)

@@ -88,8 +88,12 @@ class CUDAGraph:
         capture = Capture(memory)
         with ExitStack() as stack:
             stack.enter_context(recording(memory))
-            capture.begin()
-            self._capture, self._pool, self._recording = capture, memory, stack.pop_all()
+            try:
+                capture.begin()
+                self._capture, self._pool, self._recording = capture, memory, stack.pop_all()
+            except BaseException:
+                capture.abandon()
+                raise
 
     def capture_end(self) -> None:
         """End the recording.
@@ -292,6 +296,8 @@ class graph:
             # in the end, what is queued there waits for what has been queued here
             stack.callback(side.wait_stream, current_stream())
             stack.enter_context(use_stream(side))
+            # what has begun ends also where this is interrupted
+            stack.callback(self.cuda_graph.abandon)
             self.cuda_graph.capture_begin(self._pool)
             self._leaving = stack.pop_all()
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import shown
-from lucid.autograd.base import describe, grad_of, wrap
+from lucid.autograd.base import TensorBase, describe, grad_of, wrap
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, set_grad_enabled, thread
 from lucid.autograd.recording.views import live_edge
@@ -95,7 +95,7 @@ def graphed_step(
 class OutsideCall:
     """A call of a hook between two parts of a step: what it returned at the capture is what later parts read."""
 
-    __slots__ = ("args", "function", "gradients", "kwargs", "recording", "result")
+    __slots__ = ("args", "function", "given", "gradients", "kwargs", "recording", "result")
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.function = function
@@ -110,14 +110,20 @@ class OutsideCall:
         self.result = function(*args, **kwargs)
         # of each leaf that it is given the gradient before and after
         self.gradients = [(leaf, grad, grad_of(leaf)) for leaf, grad in found]
+        self.given = {id(tensor.array.data.mem) for tensor in given if tensor.is_cuda}
         for tensor in tensors_in(self.result):
             edge = live_edge(tensor)
-            if edge is not None and id(edge[0]) not in nodes and not tensor.is_leaf:
+            if edge is not None and id(edge[0]) not in nodes:
                 raise CaptureError(
                     f"a hook with every_step=True returned a tensor of {describe(tensor)} that it recorded for "
                     "backward, which the graph would do with the values of the capture each time: let it return what "
                     "it was given, or a tensor without a graph; or register it without every_step"
                 )
+        # what it returned may be the user's: later parts read a copy, but of what it was given
+        self.result = map_leaves(self.result, lambda leaf: leaf if self._is_given(leaf) else copy_of(leaf))
+
+    def _is_given(self, leaf: Any) -> bool:
+        return not isinstance(leaf, TensorBase) or id(getattr(leaf.array.data, "mem", None)) in self.given
 
     def replay(self, stream: object) -> None:
         """Call the hook again, with the values of now, and put what it returns where the next part reads it."""
@@ -146,8 +152,14 @@ class OutsideCall:
             )
         with no_grad():
             for target, source in zip(targets, sources, strict=True):
-                if source is not target:
+                if not self._is_given(target):
                     wrap(target.array).copy_(wrap(source.array))
+                elif source.array.data.ptr != target.array.data.ptr or source.array.strides != target.array.strides:
+                    raise CaptureError(
+                        "a hook with every_step=True returned another tensor in a replayed step than the one of those "
+                        "it was given that it returned when the step was captured: let it return the same each time, "
+                        "or a copy, or call reset() on the graphed step"
+                    )
 
 
 class GraphedStep:
@@ -284,6 +296,12 @@ class GraphedStep:
                 "Register with every_step=True what each step has to call",
                 stacklevel=4,
             )
+
+
+def copy_of(tensor: Any) -> Any:
+    """Return a copy of a tensor, without its graph."""
+    with no_grad():
+        return wrap(tensor.array).clone()
 
 
 def _form(tensor: Any) -> tuple[Any, ...]:

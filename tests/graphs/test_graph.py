@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import inspect
+import sys
 import threading
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 import lucid
 import lucid.nn.functional as F
 from lucid.backend import gpu
+from lucid.backend.capture import captures
 from lucid.errors import ArgumentError, CaptureError, DeviceError
 from tests.gradients import numbers
 
@@ -433,6 +436,38 @@ def captured_on_stream(function):
         out = function()
         g.capture_end()
     return g, out
+
+
+@pytest.mark.parametrize("moment", ["use_stream(side)", "capture_begin", "_leaving = "])
+def test_an_interrupt_as_a_capture_begins(rng, moment):
+    """Ctrl-C at any line of it leaves nothing that captures, and is what is raised."""
+    x = drawn(rng, 3)
+    lines, first = inspect.getsourcelines(lucid.cuda.graph.__enter__)
+    at = first + next(index for index, line in enumerate(lines) if moment in line)
+
+    def trace(frame, event, arg):
+        if frame.f_code is not lucid.cuda.graph.__enter__.__code__:
+            return None
+
+        def local(frame, event, arg):
+            if event == "line" and frame.f_lineno == at:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return local
+
+        return local
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with pytest.raises(KeyboardInterrupt), lucid.cuda.graph(lucid.cuda.CUDAGraph()):
+            x.add_(1)
+    finally:
+        sys.settrace(before)
+    assert not captures
+    g, y = captured(lambda: x * 2)
+    g.replay()
+    np.testing.assert_array_equal(numbers(y), numbers(x) * 2)
 
 
 def test_a_product_in_a_capture_of_somebody_elses(rng):

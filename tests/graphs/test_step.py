@@ -360,6 +360,53 @@ def test_gradients_that_the_step_adds_to(rng):
         assert w.grad.tolist() == [k + 1.0] * 3
 
 
+READ_BY_CUPY = {
+    "repeat": lambda b: b.repeat(2),
+    "sort": lambda b: lucid.sort(b).values,
+    "topk": lambda b: lucid.topk(b, 1).values,
+    "outer": lambda b: lucid.einsum("i,j->ij", b, b),
+    "bernoulli": lambda b: lucid.bernoulli(b.clamp(0, 1)),
+    "searchsorted": lambda b: lucid.searchsorted(b, b),
+    "one_hot": lambda b: F.one_hot(b.long(), 5),
+    "repeat_interleave": lambda b: b.repeat_interleave(2),
+    "strided": lambda b: b[::2].contiguous(),
+}
+
+
+@pytest.mark.parametrize("name", READ_BY_CUPY)
+def test_what_kernels_of_cupys_read(rng, name):
+    """It is kept for the graph, and watched, as what lucid's own kernels read."""
+    box = [lucid.tensor([1.0, 2.0, 3.0], device="cuda")]
+    run = lucid.cuda.graphed_step(lambda x: READ_BY_CUPY[name](box[0]), lucid.ones(1, device="cuda"), warmup=1)
+    lucid.manual_seed(3)
+    for _ in range(4):
+        run(lucid.ones(1, device="cuda"))
+    box[0] = lucid.zeros(3, device="cuda")
+    gc.collect()
+    with pytest.raises(CaptureError, match="replaced or moved"):
+        run(lucid.ones(1, device="cuda"))
+
+
+def test_work_on_a_second_device(rng):
+    """A graph would do it once: the capture refuses it."""
+    if lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    y = lucid.zeros(2, device="cuda:1")
+
+    def step(x):
+        y.add_(1)
+        return x * 2
+
+    x = lucid.ones(2, device="cuda")
+    run = lucid.cuda.graphed_step(step, x)
+    for _ in range(WARMUP):
+        run(x)
+    for _ in range(2):
+        with pytest.raises(CaptureError, match="work on cuda:1"):
+            run(x)
+    assert y.tolist() == [WARMUP] * 2
+
+
 def test_gradients_after_a_replay(rng):
     """They are those of the step, whatever was there: an optimizer outside, and other steps, see what they would."""
     w = lucid.ones(1, device="cuda", requires_grad=True)
@@ -614,6 +661,47 @@ def test_a_hook_of_each_step_that_records(rng):
         for k in range(7):
             factor[0] = k + 1.0
             np.testing.assert_array_equal(numbers(run(x)), plain * np.float32(k + 1))
+
+
+def test_a_hook_of_each_step_that_returns_the_users_tensors(rng):
+    """They stay as they are: later parts read a copy."""
+    w = lucid.ones(2, device="cuda", requires_grad=True)
+    a, b = lucid.tensor([1.0, 2.0], device="cuda"), lucid.tensor([10.0, 20.0], device="cuda")
+    count = itertools.count(1)
+    w.register_hook(lambda grad: a if next(count) % 2 == 0 else b, every_step=True)
+
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+        return w.grad
+
+    run = lucid.cuda.graphed_step(step, a)
+    for k in range(1, 9):
+        assert run(a).tolist() == ([1.0, 2.0] if k % 2 == 0 else [10.0, 20.0])
+    assert (a.tolist(), b.tolist()) == ([1.0, 2.0], [10.0, 20.0])
+
+
+def test_a_hook_of_each_step_that_returns_another_of_its_arguments(rng):
+    """Later parts read what it was given: to return something else than at the capture is refused."""
+    layer, factor = nn.Sigmoid(), [1]
+    w = lucid.tensor([0.3, -0.4], device="cuda", requires_grad=True)
+    layer.register_forward_hook(lambda m, i, out: out if factor[0] == 1 else out.detach() * 2, every_step=True)
+
+    def step(x):
+        w.grad = None
+        loss = layer(w * x).sum()
+        loss.backward()
+        return w.grad
+
+    x = lucid.ones(2, device="cuda")
+    run = lucid.cuda.graphed_step(step, x)
+    for _ in range(5):
+        first = run(x).tolist()
+    factor[0] = 2
+    with pytest.raises(CaptureError, match="another tensor"):
+        run(x)
+    factor[0] = 1
+    assert run(x).tolist() == first
 
 
 def test_a_hook_of_each_step_that_assigns_gradients(rng):
