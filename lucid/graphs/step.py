@@ -13,6 +13,7 @@ from lucid.autograd.modes.state import no_grad, set_grad_enabled, thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.backend.capture import capture_of_this_thread, changes
+from lucid.backend.interrupts import uninterrupted
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, CaptureError, DeviceError, SettingError
@@ -235,7 +236,8 @@ class GraphedStep:
                     self._capture()
                     outputs = self._outputs
         finally:
-            before.wait_stream(side)
+            # a Ctrl-C here would leave what is queued there unordered with what comes
+            uninterrupted(partial(before.wait_stream, side))
         return outputs
 
     def _capture(self) -> None:
