@@ -212,6 +212,10 @@ def test_results_that_are_inputs(rng):
         before = a.item(), b.item()
         a, b = run(a, b)
         assert (b.item(), a.item()) == before
+    run.reset()
+    kept = [run(one * k, one)[1] for k in range(WARMUP)]
+    assert [t.item() for t in kept] == [*range(WARMUP)]
+    run(one, one)
     first, second = run.inputs
     for _ in range(3):
         before = first.item(), second.item()
@@ -387,14 +391,18 @@ def test_what_kernels_of_cupys_read(rng, name):
         run(lucid.ones(1, device="cuda"))
 
 
-def test_work_on_a_second_device(rng):
-    """A graph would do it once: the capture refuses it."""
+@pytest.mark.parametrize("current", [0, 1])
+def test_work_on_a_second_device(rng, current):
+    """A graph would do it once: the capture refuses it, whichever device is the current one there."""
     if lucid.cuda.device_count() < 2:
         pytest.skip("needs two CUDA devices")
     y = lucid.zeros(2, device="cuda:1")
+    y.add_(1)
+    y.sub_(1)
 
     def step(x):
-        y.add_(1)
+        with lucid.cuda.device(current):
+            y.add_(1)
         return x * 2
 
     x = lucid.ones(2, device="cuda")
@@ -444,6 +452,18 @@ def test_gradients_after_a_replay(rng):
         large(x)
         assert w.grad.item() == 100
     assert lucid.autograd.grad((w * x * 7).sum(), w)[0].item() == 7
+
+    def clears(x):
+        w.grad = None
+        (w * x).sum().backward()
+        w.grad = None
+
+    cleared = lucid.cuda.graphed_step(clears, x)
+    for _ in range(7):
+        w.grad = lucid.ones(1, device="cuda")
+        cleared(x)
+        assert w.grad is None
+    large(x)
     (w * 0).sum().backward()
     assert w.grad.item() == 100
 
