@@ -215,8 +215,9 @@ def test_results_that_are_inputs(rng):
     run.reset()
     kept = [run(one * k, one)[1] for k in range(WARMUP)]
     assert [t.item() for t in kept] == [*range(WARMUP)]
-    run(one, one)
+    run(one * 3, one * 8)
     first, second = run.inputs
+    assert first.item() != second.item()
     for _ in range(3):
         before = first.item(), second.item()
         run(second, first)
