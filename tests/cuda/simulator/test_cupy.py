@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.metadata
 import types
 from concurrent.futures import ThreadPoolExecutor
@@ -122,12 +123,12 @@ def test_copies_stay_inside(cupy):
 
 def test_the_pool_keeps_what_is_freed(cupy):
     """CuPy's limit holds, and memory is kept until `free_all_blocks`, which gives it back to the device."""
-    pool = cupy.get_default_memory_pool()
-    pool.free_all_blocks()
+    pool = cupy.cuda.MemoryPool()  # of its own: in the default one others may have left room
+    gc.collect()
     free, total = cupy.cuda.runtime.memGetInfo()
-    held = pool.total_bytes()
-    x = cupy.empty((1 << 20) - 1, np.uint8)
-    assert pool.total_bytes() - held == 1 << 20
+    with cupy.cuda.using_allocator(pool.malloc):
+        x = cupy.empty((1 << 20) - 1, np.uint8)
+    assert pool.total_bytes() == 1 << 20
     del x
     assert cupy.cuda.runtime.memGetInfo() == (free - (1 << 20), total)
     pool.free_all_blocks()

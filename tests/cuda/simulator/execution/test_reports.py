@@ -188,7 +188,7 @@ def test_device_goes_on_after_an_error(device):
     put, get = device
     run = launcher(
         'extern "C" __global__ void f(int* x, int bad) { __shared__ int s[64]; s[threadIdx.x] = threadIdx.x;'
-        " __syncthreads(); if (bad && threadIdx.x == 9) x[1 << 20] = 0; __syncthreads();"
+        " __syncthreads(); if (bad && threadIdx.x == 9) x[1LL << 40] = 0; __syncthreads();"
         " x[threadIdx.x] = s[63 - threadIdx.x]; }",
         "Pi",
     )
