@@ -126,7 +126,7 @@ def launches(calls: int = 500, rounds: int = 20) -> list[Launch]:
     lucid = Peer("lucid", "cuda")
     one = lucid.lib.ones(1, device="cuda")
     bare = FILLS["uniform"]["float"]
-    numbers = one.array.data.ptr, 1, 0, 0, 0.0, 2.0**-24, 1.0, 24
+    numbers = one.array.data.ptr, 1, 0, 0, 0, 0.0, 2.0**-24, 1.0, 24
     cases: dict[str, tuple[Callable[[], object], float | None]] = {
         "a prepared kernel": (lambda: bare(1, 32, *numbers), LAUNCH_GOAL),
         "lucid, x * x of 1 element": (lambda: one * one, None),

@@ -85,13 +85,12 @@ class Capture:
         self.draws: dict[RandomGenerator, Draws] = {}
         self.fired: dict[str, str] = {}
         self.outside: Callable[..., Any] | None = None
-        self.device = -1
+        self.device = gpu.current_device()
         self.stream: Any = None
         self.graph: Any = None
 
     def begin(self) -> None:
         """Let the current stream record what this thread queues on it."""
-        self.device = gpu.current_device()
         self.stream = gpu.current_stream()
         # before it begins, so that an interrupt between the two leaves nothing that `abandon` does not end
         captures[get_ident()] = self
