@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,3 +27,13 @@ def overlapping(array: Array) -> bool:
                 return True
             reach += stride * (size - 1)
     return False
+
+
+def byte_bounds(array: Any) -> tuple[int, int]:
+    """Return the addresses of the first byte of a CUDA array and of the one after its last; equal if it has none."""
+    start = array.data.ptr
+    if not array.size:
+        return start, start
+    reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    first = start + sum([reach for reach in reaches if reach < 0])
+    return first, first + sum(map(abs, reaches)) + array.itemsize

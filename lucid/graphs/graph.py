@@ -135,13 +135,7 @@ class CUDAGraph:
         capture = self._capture
         if capture is None or capture.graph is None:
             raise CaptureError("replay: expected a graph that was captured: use it in lucid.cuda.graph() first")
-        if capture_of_this_thread() is not None:
-            raise CaptureError("replay: this thread is in a capture, and a graph cannot be part of another one")
-        if gpu.current_device() != capture.device:
-            raise DeviceError(
-                f"replay: expected cuda:{capture.device} as current device, where the graph was captured, got "
-                f"cuda:{gpu.current_device()}: call it inside of lucid.cuda.device({capture.device})"
-            )
+        check_replay("replay", capture.device)
         capture.replay(gpu.current_stream())
 
     def reset(self) -> None:
@@ -187,6 +181,17 @@ class CUDAGraph:
         if self._capture is None or self._capture.graph is None:
             raise CaptureError("debug_dump: expected a graph that was captured: use it in lucid.cuda.graph() first")
         Path(debug_path).write_text(self._capture.graph.debug_dot_str(), encoding="utf-8")
+
+
+def check_replay(name: str, device: int) -> None:
+    """Raise, in the name of a function, unless a graph of this device can be launched here."""
+    if capture_of_this_thread() is not None:
+        raise CaptureError(f"{name}: this thread is in a capture, and a graph cannot be part of another one")
+    if gpu.current_device() != device:
+        raise DeviceError(
+            f"{name}: expected cuda:{device} as the current device, where the graph is, got "
+            f"cuda:{gpu.current_device()}: call it inside of lucid.cuda.device({device})"
+        )
 
 
 def no_pool(value: object) -> ArgumentError:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from lucid.autograd.base import TensorBase, describe, grad_of
 from lucid.backend import gpu
 from lucid.backend.capture import changes
+from lucid.backend.memory import byte_bounds
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -34,17 +35,6 @@ class Watched(NamedTuple):
         if tensor is None or (tensor.origin is None and (tensor.edge is not None) is not self.requires_grad):
             return False
         return getattr(tensor.array.data, "mem", None) is self.array.data.mem
-
-
-def byte_bounds(array: Any) -> tuple[int, int]:
-    """Return the addresses from which on and before which the elements of a CUDA array lie."""
-    start = array.data.ptr
-    if not array.size:
-        return start, start
-    reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
-    return start + sum([min(reach, 0) for reach in reaches]), (
-        start + sum([max(reach, 0) for reach in reaches]) + array.itemsize
-    )
 
 
 def _gone(watch: weakref.ref[Watch], key: int, _: object) -> None:

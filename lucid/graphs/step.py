@@ -12,14 +12,14 @@ from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, set_grad_enabled, thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread, changes
+from lucid.backend.capture import changes
 from lucid.backend.interrupts import uninterrupted
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
-from lucid.errors import ArgumentError, CaptureError, DeviceError, SettingError
+from lucid.errors import ArgumentError, CaptureError, SettingError
 from lucid.graphs.capture import Capture
 from lucid.graphs.gradients import Gradients
-from lucid.graphs.graph import checked_pool, recording
+from lucid.graphs.graph import check_replay, checked_pool, recording
 from lucid.graphs.outside import Watch
 from lucid.graphs.static import check_form, copy_to_static, detached, static_input, tensors_in, tensors_like
 
@@ -195,13 +195,7 @@ class GraphedStep:
 
     def __call__(self, *inputs: Any) -> Any:
         """Return what the step returns for `inputs`."""
-        if capture_of_this_thread() is not None:
-            raise CaptureError("graphed_step: called in a capture: a graph cannot be part of another one")
-        if gpu.current_device() != self._device:
-            raise DeviceError(
-                f"graphed_step: expected cuda:{self._device} as the current device, as when it was made, got "
-                f"cuda:{gpu.current_device()}: call it inside of lucid.cuda.device({self._device})"
-            )
+        check_replay("graphed_step", self._device)
         given = tensors_like("graphed_step", self._inputs, inputs)
         check_form("graphed_step", self._leaves, given)
         if self._watch is not None and self._gradients is not None:

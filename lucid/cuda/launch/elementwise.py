@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from lucid.backend import gpu
+from lucid.backend.memory import byte_bounds
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.layout import plan_of
 from lucid.cuda.launch.plans import empty, recordings
@@ -360,12 +361,5 @@ def overlap(a: Array, b: Array) -> bool:
     """Return whether the memory between the first and the last element of two arrays is partly the same."""
     if not (a.size and b.size):
         return False
-    (a_first, a_last), (b_first, b_last) = _bounds(a), _bounds(b)
+    (a_first, a_last), (b_first, b_last) = byte_bounds(a), byte_bounds(b)
     return a_first < b_last and b_first < a_last
-
-
-def _bounds(array: Array) -> tuple[int, int]:
-    """Return the addresses of the first byte of an array and of the one after its last."""
-    reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
-    first = array.data.ptr + sum(reach for reach in reaches if reach < 0)
-    return first, first + sum(abs(reach) for reach in reaches) + array.itemsize

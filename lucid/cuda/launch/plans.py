@@ -19,6 +19,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from lucid.backend import gpu
+from lucid.backend.memory import byte_bounds
 from lucid.backends.cuda import matmul
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class Recording:
 
     def slot(self, position: int, address: int) -> Slot:
         """Return which array an address lies in, and where."""
-        found = [n for n, array in enumerate(self.arrays) if array.size and _lies_in(address, array)]
+        found = [n for n, array in enumerate(self.arrays) if _lies_in(address, array)]
         if not found:
             raise NotPlannedError
         first, *others = found
@@ -188,7 +189,7 @@ class Recording:
         if isinstance(value, bytes):
             for (word,) in struct.iter_unpack("=Q", value[: len(value) // 8 * 8]):
                 self.check(word)
-        elif isinstance(value, int) and any(array.size and _lies_in(value, array) for array in self.arrays):
+        elif isinstance(value, int) and any(_lies_in(value, array) for array in self.arrays):
             raise NotPlannedError
 
 
@@ -203,10 +204,8 @@ def _is_all_of(array: Array, known: Array) -> bool:
 
 
 def _lies_in(address: int, array: Array) -> bool:
-    reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
-    first = array.data.ptr + sum([reach for reach in reaches if reach < 0])
-    last = array.data.ptr + sum([reach for reach in reaches if reach > 0])
-    return first <= address < last + array.itemsize
+    first, end = byte_bounds(array)
+    return first <= address < end
 
 
 recordings: dict[int, Recording] = {}

@@ -197,6 +197,7 @@ def test_the_stream_of_a_node():
     """A node that was recorded on another stream than the default one keeps it; its backward runs there."""
     x = lucid.ones(3, device="cuda", requires_grad=True)
     side = lucid.cuda.Stream()
+    side.wait_stream(lucid.cuda.current_stream())
     with lucid.cuda.stream(side):
         out, other = x * 2.0, x.exp()
         address = gpu.current_stream().ptr
