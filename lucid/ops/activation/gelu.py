@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.state import is_grad_enabled
 from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.primitive import primitive
 from lucid.errors import LucidError
-from lucid.ops.base.blocks import give_sign
+from lucid.ops.base.blocks import BLOCK, give_sign, in_blocks, repeated
 from lucid.ops.base.declaration import FLOATING, Slope, declare, elementwise
-from lucid.ops.elementwise.normal_tail import PEAK, tail_into, tail_slope_into
+from lucid.ops.elementwise.normal_tail import PEAK, tail_into
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -28,24 +33,44 @@ class ApproximationError(LucidError, RuntimeError, ValueError):
 
 def gelu_into(xp: ModuleType, out: Array, x: Array, tail: Array, size: Array, density: Array, spare: Array) -> None:
     """Write gelu to `out`."""
-    # max(x, 0) - |x| * Q(|x|) with the upper tail Q: no difference of nearly equal numbers far below zero. There it is
-    # -0 less the product, so that what underflows keeps its sign; of equal operands NumPy gives the second.
     tail_into(xp, tail, size, x, density, spare)
-    xp.multiply(tail, size, out=tail)
-    xp.maximum(-0.0, x, out=out)
-    xp.subtract(out, tail, out=out)
+    _from_tail_into(xp, out, x, tail, size)
 
 
 def gelu_grad_into(
-    xp: ModuleType, out: Array, g: Array, x: Array, slope: Array, size: Array, density: Array, spare: Array
+    xp: ModuleType, out: Array, g: Array, x: Array, tail: Array, size: Array, density: Array, spare: Array
 ) -> None:
     """Write `g` times the slope of gelu to `out`."""
-    # 1/2 + sign(x) * (1/2 - s) with the slope s at -|x|
-    tail_slope_into(xp, slope, size, x, density, spare)
+    tail_into(xp, tail, size, x, density, spare)
+    _slope_into(xp, tail, x, tail, size, density)
+    xp.multiply(tail, g, out=out)
+
+
+def _from_tail_into(xp: ModuleType, out: Array, x: Array, tail: Array, size: Array) -> None:
+    # max(x, 0) - |x| * Q(|x|) with the upper tail Q: no difference of nearly equal numbers far below zero. There it is
+    # -0 less the product, so that what underflows keeps its sign; of equal operands NumPy gives the second.
+    xp.multiply(tail, size, out=tail)
+    xp.maximum(repeated(xp, -0.0, x), x, out=out)
+    xp.subtract(out, tail, out=out)
+
+
+def _slope_into(xp: ModuleType, slope: Array, x: Array, tail: Array, size: Array, density: Array) -> None:
+    """Write the slope of gelu to `slope`, which may be `tail`."""
+    # 1/2 + sign(x) * (1/2 - s) with the slope s at -|x|, which is the tail less |x| times the density
+    xp.multiply(density, size, out=density)
+    xp.multiply(density, PEAK, out=density)
+    xp.subtract(tail, density, out=slope)
     xp.subtract(0.5, slope, out=slope)
-    give_sign(xp, slope, x, spare)
+    give_sign(xp, slope, x, density)
     xp.add(slope, 0.5, out=slope)
-    xp.multiply(slope, g, out=out)
+
+
+def _with_slope_into(
+    xp: ModuleType, out: Array, slope: Array, x: Array, tail: Array, size: Array, density: Array, spare: Array
+) -> None:
+    tail_into(xp, tail, size, x, density, spare)
+    _slope_into(xp, slope, x, tail, size, density)
+    _from_tail_into(xp, out, x, tail, size)
 
 
 def gelu_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
@@ -107,6 +132,32 @@ declare(
 )
 
 
+@primitive(outputs=("out", "slope"))
+def _gelu_with_slope(xp: ModuleType, x: Array) -> tuple[Array, Array]:
+    """Return gelu and its slope, of float32 or float64: half of the work for either is the tail."""
+    slope = xp.empty(x.shape, x.dtype)
+    return in_blocks(xp, _with_slope_into, 4, slope, x), slope
+
+
+@_gelu_with_slope.vjp("x")
+def _gelu_with_slope_vjp(m: Namespace, grad: Any, x: Array, slope: Array) -> Any:
+    # what is recorded goes back to x, from which the slope came
+    return m.gelu_grad(grad[0], x) if m is GRAPH else m.mul(grad[0], slope)
+
+
+def _wants_slope(x: Tensor) -> bool:
+    """Return whether NumPy is to find the slope beside gelu: for a backward, and more than one block."""
+    array = x.array
+    return (
+        type(array) is np.ndarray
+        and array.size > BLOCK
+        and array.itemsize >= 4
+        and array.dtype.kind == "f"
+        and x.requires_grad
+        and is_grad_enabled()
+    )
+
+
 @elementwise(gelu_into, "gelu.Gelu", Slope("GeluGrad", gelu_grad_into, gelu_grad_x), refused=FLOATING)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """Return `input` times the share of the normal distribution below it, elementwise, of a floating-point tensor.
@@ -119,6 +170,8 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     tensor([-0.1587,  0.0000,  1.9545])
     """
     if approximate == "none":
+        if isinstance(input, TensorBase) and _wants_slope(input):
+            return _gelu_with_slope(input)[0]
         return GRAPH.gelu(input)
     if approximate == "tanh":
         return GRAPH.gelu_tanh(input)

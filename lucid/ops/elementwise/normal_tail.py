@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lucid.backend.random.inverse_normal import inverse_normal
+from lucid.ops.base.blocks import repeated
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -56,12 +57,6 @@ _ERF32 = (
 _TAIL32 = (
     (13.87835038, 9.491434823, 3.000867007, 0.3988149065),
     (27.75670076, 41.12944131, 24.94080562, 7.511312546, 1.0),
-)
-# (Q(x) - x * exp(-x**2 / 2) / sqrt(2 * pi)) * exp(x**2 / 2) in x for float32, 0 <= x <= 14.6; what it errs by, times
-# exp(-x**2 / 2), is below 2e-9; exact at 0
-_SLOPE32 = (
-    (7.354979831, -3.559944065, -6.062505635, -2.647358511, -0.398498329),
-    (14.709959662, 16.35381436, 6.616863975, 1.0),
 )
 # fmt: on
 
@@ -154,33 +149,18 @@ def erfinv_into(xp: ModuleType, out: Array, y: Array) -> None:
     out[...] = xp.copysign(x, y).reshape(out.shape)
 
 
-def _density_into(xp: ModuleType, density: Array, size: Array, x: Array) -> None:
-    """Write ``exp(-x**2 / 2)`` to `density` and ``|x|``, at most 40, to `size`."""
+def tail_into(xp: ModuleType, out: Array, size: Array, x: Array, density: Array, spare: Array) -> None:
+    """Write what the normal distribution has above ``|x|`` to `out`.
+
+    ``|x|``, at most 40, is left in `size`, and ``exp(-x**2 / 2)`` in `density`.
+    """
     xp.abs(x, out=size)
-    xp.minimum(size, _TAIL_END, out=size)
+    xp.minimum(size, repeated(xp, _TAIL_END, size), out=size)
     xp.multiply(size, size, out=density)
     xp.multiply(density, -0.5, out=density)
     xp.exp(density, out=density)
-
-
-def tail_into(xp: ModuleType, out: Array, size: Array, x: Array, density: Array, spare: Array) -> None:
-    """Write what the normal distribution has above ``|x|`` to `out`, and ``|x|``, at most 40, to `size`."""
-    _density_into(xp, density, size, x)
     if out.dtype == np.float64:
         xp.multiply(_erfc64(xp, size * math.sqrt(0.5)), 0.5, out=out)
         return
     _ratio_into(xp, out, spare, size, _TAIL32)
-    xp.multiply(out, density, out=out)
-
-
-def tail_slope_into(xp: ModuleType, out: Array, size: Array, x: Array, density: Array, spare: Array) -> None:
-    """Write the slope of ``a * tail(a)`` at ``a = |x|``, at most 40, to `out`: the tail less `a` times the density."""
-    if out.dtype == np.float64:
-        tail_into(xp, out, size, x, density, spare)
-        xp.multiply(density, size, out=density)
-        xp.multiply(density, PEAK, out=density)
-        xp.subtract(out, density, out=out)
-        return
-    _density_into(xp, density, size, x)
-    _ratio_into(xp, out, spare, size, _SLOPE32)
     xp.multiply(out, density, out=out)
