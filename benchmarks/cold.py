@@ -93,7 +93,21 @@ def gpt() -> Callable[[], Any]:
     return made_and_run
 
 
-MODELS = {"digits": digits, "gpt": gpt}
+def gpt_warmed_up() -> Callable[[], Any]:
+    """Return the same with `lucid.cuda.warmup` before the step, on which all cores compile."""
+
+    def made_and_run() -> None:
+        import lucid
+
+        model, inputs, loss = models.gpt_parts(Peer("lucid", "cuda"))
+        lucid.cuda.warmup(model, *inputs, loss=loss)
+        optimizer = lucid.optim.AdamW(model.parameters(), lr=1e-3)
+        models.training_step(optimizer, lambda: loss(model(*inputs)))()
+
+    return made_and_run
+
+
+MODELS = {"digits": digits, "gpt": gpt, "gpt, warmed up": gpt_warmed_up}
 
 
 class Clock:

@@ -102,7 +102,8 @@ def blocks(peer: Peer, count: int, context: int, width: int, heads: int) -> Any:
     return nn.Sequential(*(Block() for _ in range(count))).to(peer.device)
 
 
-def gpt(peer: Peer) -> Callable[[], None]:
+def gpt_parts(peer: Peer) -> tuple[Any, tuple[Any, Any], Callable[[Any], Any]]:
+    """Return a GPT, its inputs, and the loss of its output."""
     nn, functional = peer.lib.nn, peer.lib.nn.functional
 
     class GPT(nn.Module):
@@ -119,12 +120,16 @@ def gpt(peer: Peer) -> Callable[[], None]:
     text = random.integers(0, VOCABULARY, (8, CONTEXT + 1))
     tokens, targets = peer.tensor(text[:, :-1].copy()), peer.tensor(text[:, 1:].reshape(-1))
     positions = peer.tensor(np.arange(CONTEXT))
-    model = GPT().to(peer.device)
 
-    def loss() -> Any:
-        return functional.cross_entropy(model(tokens, positions).reshape(-1, VOCABULARY), targets)
+    def loss(output: Any) -> Any:
+        return functional.cross_entropy(output.reshape(-1, VOCABULARY), targets)
 
-    return training_step(peer.lib.optim.AdamW(model.parameters(), lr=1e-3), loss)
+    return GPT().to(peer.device), (tokens, positions), loss
+
+
+def gpt(peer: Peer) -> Callable[[], None]:
+    model, inputs, loss = gpt_parts(peer)
+    return training_step(peer.lib.optim.AdamW(model.parameters(), lr=1e-3), lambda: loss(model(*inputs)))
 
 
 STEPS = {"mlp": mlp, "gpt": gpt, "lenet": lenet, "residual": residual}

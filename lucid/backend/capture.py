@@ -76,7 +76,7 @@ def note_arrays(values: Iterable[Any]) -> None:
             note_arrays(cast("Iterable[Any]", value))
         elif (memory := getattr(value, "data", None)) is not None and hasattr(memory, "device_id"):
             check_device(memory.device_id)
-            captures[get_ident()].note((memory.ptr,))
+            captures[get_ident()].addresses.add(memory.ptr)
 
 
 def check_device(index: int) -> None:

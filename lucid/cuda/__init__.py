@@ -22,18 +22,19 @@ from lucid.cuda.memory import (
 )
 from lucid.cuda.streams import Event, Stream, current_stream, default_stream, stream
 from lucid.cuda.switches import is_debug, set_debug
-from lucid.cuda.warmup import warmup
 from lucid.errors import OutOfMemoryError
 
 if TYPE_CHECKING:
     from lucid.graphs.callables import make_graphed_callables
     from lucid.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
     from lucid.graphs.step import graphed_step
+    from lucid.graphs.warmup import warmup
 else:
     # what builds on tensors, which build on this package, is imported when it is first asked for
     _LATER = {
         "make_graphed_callables": "lucid.graphs.callables",
         "graphed_step": "lucid.graphs.step",
+        "warmup": "lucid.graphs.warmup",
         **dict.fromkeys(
             ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"), "lucid.graphs.graph"
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
@@ -63,10 +64,17 @@ class CudaDriver:
 
     # ---- kernels ----
 
+    def compile(self, unit: Unit) -> None:
+        """Compile kernels for the current device into the user's cache, unless they are there, or were built."""
+        capability = self._capability()
+        if self._from_built(unit, capability) is None:
+            with suppress(CudaUnavailableError):
+                self._image(unit, capability)
+
     def load(self, unit: Unit) -> dict[str, int]:
         """Load kernels on the current device: built beforehand, kept in the user's cache, or compiled now."""
         started = time.perf_counter()
-        capability = str(gpu.cupy().cuda.Device().compute_capability)
+        capability = self._capability()
         if not unit.declared:
             functions, how = self._by_cupy(unit), _BY_CUPY
         elif found := self._from_built(unit, capability):
@@ -105,10 +113,32 @@ class CudaDriver:
     def _compiled(self, unit: Unit, capability: str) -> tuple[dict[str, Any], str]:
         """Return kernels from the user's cache, or compiled and kept there; and which of these."""
         try:
-            nvrtc = self._compiler()
+            image, how = self._image(unit, capability)
         except CudaUnavailableError as error:
             logger().info("kernels are compiled one at a time, by CuPy: %s", error)
             return self._by_cupy(unit), _BY_CUPY
+        try:
+            module = self._module(image)
+        except RuntimeError as error:
+            if getattr(error, "status", 0) not in _REFUSED:
+                raise
+            raise KernelError(
+                f"the driver does not load {unit.name}, compiled by NVRTC {image.compiler} for sm_{capability} or an "
+                f"older one: {error}; update the driver, or install the NVRTC of its version of CUDA"
+            ) from error
+        return {name: module.get_function(image.kernels[name]) for name in unit.signatures}, how
+
+    def _image(self, unit: Unit, capability: str) -> tuple[Image, str]:
+        """Return code from the user's cache, or compiled and kept there; and which of these.
+
+        Raises
+        ------
+        CudaUnavailableError
+            If nothing is installed that compiles.
+        KernelError
+            If it does not compile, or not for this device.
+        """
+        nvrtc = self._compiler()
         architecture = fitting(nvrtc.architectures, capability)
         if architecture is None:
             raise KernelError(
@@ -130,16 +160,11 @@ class CudaDriver:
                         cache.keep(file, image.packed())
                     except OSError as error:
                         logger().warning("%s is not kept in the cache: %s", file, error)
-        try:
-            module = self._module(image)
-        except RuntimeError as error:
-            if getattr(error, "status", 0) not in _REFUSED:
-                raise
-            raise KernelError(
-                f"the driver does not load {unit.name}, compiled by NVRTC {image.compiler} for {architecture}: "
-                f"{error}; update the driver, or install the NVRTC of its version of CUDA"
-            ) from error
-        return {name: module.get_function(image.kernels[name]) for name in unit.signatures}, how
+        return image, how
+
+    def _capability(self) -> str:
+        """Return the compute capability of the current device, such as ``"90"``."""
+        return str(gpu.cupy().cuda.Device().compute_capability)
 
     def _compiler(self) -> Compiler:
         """Return what compiles for CUDA's devices."""

@@ -15,7 +15,7 @@ from lucid.cuda.launch.random import DeviceSeed
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator
 
     from lucid.backend.random.generator import Generator as RandomGenerator
     from lucid.cuda.memory import Pool
@@ -67,11 +67,14 @@ class Capture:
         The hooks that ran meanwhile, by name, and their kinds.
     outside : callable or None
         ``outside(function, args, kwargs)`` calls a function between two parts of what is captured in parts.
+    ahead : callable or None
+        ``ahead(unit)`` gets what is missing compiled, meanwhile or later, of a capture that is only to find that out:
+        it records no launches.
     """
 
     __slots__ = (
-        "addresses", "assigned", "before", "device", "draws", "fired", "graph", "kept", "outside", "pool", "stream",
-        "undo", "workspaces",
+        "addresses", "ahead", "assigned", "before", "device", "draws", "fired", "graph", "kept", "outside", "pool",
+        "stream", "undo", "workspaces",
     )  # fmt: skip
 
     def __init__(self, pool: Pool | None = None) -> None:
@@ -85,6 +88,7 @@ class Capture:
         self.draws: dict[RandomGenerator, Draws] = {}
         self.fired: dict[str, str] = {}
         self.outside: Callable[..., Any] | None = None
+        self.ahead: Callable[[kernels.Unit], object] | None = None
         self.device = gpu.current_device()
         self.stream: Any = None
         self.graph: Any = None
@@ -178,10 +182,6 @@ class Capture:
             )
         return self.outside(function, args, kwargs)
 
-    def note(self, addresses: Iterable[int]) -> None:
-        """Take note of addresses that the graph holds."""
-        self.addresses.update(addresses)
-
     def replay(self, stream: Any) -> None:
         """Queue the graph on the current stream, `stream`, of its device."""
         for function in self.before:
@@ -194,20 +194,44 @@ class NotingDriver:
 
     def __init__(self, driver: kernels.Driver) -> None:
         self._driver = driver
-        self.device, self.stream = driver.device, driver.stream
-        self.load, self.allow_shared, self.whole_units = driver.load, driver.allow_shared, driver.whole_units
-        self.recovers, self.failure = driver.recovers, driver.failure
+        self.stream, self.whole_units = driver.stream, driver.whole_units
+        self.compile, self.recovers, self.failure = driver.compile, driver.recovers, driver.failure
+
+    def device(self) -> int:
+        """Return the current device; of a capture that is ahead of its kernels one that has none, below zero."""
+        index = self._driver.device()
+        return index if _ahead_of_kernels() is None else -1 - index
+
+    def load(self, unit: kernels.Unit) -> dict[str, int]:
+        """Load as the driver does, or say what is to be compiled ahead."""
+        ahead = _ahead_of_kernels()
+        if ahead is None:
+            return self._driver.load(unit)
+        ahead(unit)
+        return dict.fromkeys(unit.signatures, 0)
+
+    def allow_shared(self, handle: int, nbytes: int) -> None:
+        """Allow it as the driver does, where there is a kernel."""
+        if _ahead_of_kernels() is None:
+            self._driver.allow_shared(handle, nbytes)
 
     def launch(self, *launch: int) -> None:
         """Launch, or record, as the driver does."""
         capture = capture_of_this_thread()
         if capture is not None:
-            check_device(self.device())
+            check_device(self._driver.device())
+            if capture.ahead is not None:
+                return
             # as `lucid.cuda.launch.parameters.Parameters` lays them out
             _, values, _, size, *_ = (ctypes.c_uint64 * 4).from_address(launch[-1])
             words = ctypes.c_uint64.from_address(size).value // 8
-            capture.note((ctypes.c_uint64 * words).from_address(values))
+            capture.addresses.update((ctypes.c_uint64 * words).from_address(values))
         self._driver.launch(*launch)
+
+
+def _ahead_of_kernels() -> Callable[[kernels.Unit], object] | None:
+    capture = capture_of_this_thread()
+    return None if capture is None else capture.ahead
 
 
 _lock = new_lock()

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import threading
+
 import numpy as np
 import pytest
 
 import lucid
 from lucid import nn
 from lucid.backend.random.generator import get_rng_states
-from lucid.errors import CudaUnavailableError
+from lucid.cuda.launch import kernels
+from lucid.errors import CudaUnavailableError, KernelError
 
 
 class Net(nn.Module):
@@ -125,7 +132,8 @@ def test_backward_runs_from_the_loss_that_is_given(net):
         return value
 
     lucid.cuda.warmup(model, x, loss=loss)
-    assert seen == [(4, 3), 1.0]
+    # nothing can be read in the capture, which ends there
+    assert seen == [(4, 3), (4, 3), 1.0]
 
 
 @pytest.mark.gpu
@@ -147,7 +155,8 @@ def test_every_tensor_of_an_output_takes_part():
 
     model, x = Several(), lucid.ones(3, device="cuda")
     lucid.cuda.warmup(model, x)
-    assert sorted(reached) == [0, 1, 3]
+    assert reached[: len(reached) // 2] == reached[len(reached) // 2 :]
+    assert sorted(reached) == [0, 0, 1, 1, 3, 3]
     reached.clear()
     model.requires_grad_(False)
     lucid.cuda.warmup(model, x)
@@ -166,8 +175,129 @@ def test_inputs_that_require_grad_get_none():
 
     x = lucid.randn(4, 3, device="cuda").requires_grad_()
     lucid.cuda.warmup(Watched(3, 2).cuda(), x)
-    assert reached == ["input"]
+    assert reached == ["input", "input"]
     assert x.grad is None
+
+
+class Compiling:
+    """A driver that tells what is compiled ahead, what is loaded and what is launched, and on which thread."""
+
+    def __init__(self, driver):
+        self.driver, self.compiled, self.loaded, self.launched = driver, [], [], 0
+        self.device, self.stream, self.whole_units = driver.device, driver.stream, False
+        self.allow_shared, self.recovers, self.failure = driver.allow_shared, driver.recovers, driver.failure
+        self.together, self.refused = threading.Barrier(1), ""
+
+    def compile(self, unit):
+        self.together.wait()
+        on_main = threading.current_thread() is threading.main_thread()
+        self.compiled.append((*unit.signatures, self.device(), on_main, self.launched))
+
+    def load(self, unit):
+        names = tuple(unit.signatures)
+        if self.refused and self.refused in names[0]:
+            raise KernelError(f"no {names[0]}")
+        on_main = threading.current_thread() is threading.main_thread()
+        self.loaded.append((*names, self.device(), on_main))
+        return self.driver.load(unit)
+
+    def launch(self, *launch):
+        self.launched += 1
+        self.driver.launch(*launch)
+
+    def warm(self, model, x):
+        """Return what a warm-up compiled ahead and loaded, and how much it launched."""
+        self.compiled, self.loaded, self.launched = [], [], 0
+        lucid.cuda.warmup(model, x)
+        return self.compiled, self.loaded, self.launched
+
+
+class Reads(nn.Module):
+    """It reads a value, which no capture can."""
+
+    def forward(self, x):
+        y = nn.functional.silu(x)
+        return nn.functional.softplus(y) if y.sum().item() > 0 else y
+
+
+def warm_ups_of_a_new_process():
+    """Print what warm-ups compile of which nothing was compiled before."""
+    runs = Compiling(kernels.driver())
+    kernels.drive(lambda: runs)
+    x = lucid.ones(5, device="cuda")
+    told = {"reads": runs.warm(Reads(), x)}
+    if len(os.sched_getaffinity(0)) > 1:
+        # breaks unless two kernels are under way at once
+        runs.together = threading.Barrier(2, timeout=60)
+        told["two"] = runs.warm(nn.Sequential(nn.Mish(), nn.ELU()), x)
+        runs.together = threading.Barrier(1)
+    told["first"] = runs.warm(Net().cuda(), lucid.ones(4, 6, device="cuda"))
+    told["second"] = runs.warm(Net().cuda(), lucid.ones(4, 6, device="cuda"))
+    runs.refused = "Clamp"
+    try:
+        told["refused"] = runs.warm(nn.Hardtanh(), x)
+    except KernelError as error:
+        told["refused"] = str(error)
+    runs.refused = ""
+    told["mended"] = runs.warm(nn.Hardtanh(), x)
+    print(json.dumps(told))
+
+
+@pytest.fixture(scope="module")
+def told():
+    """Return what the new process printed: for each warm-up what was compiled ahead, what loaded, and launches."""
+    script = "from tests.cuda.test_warmup import warm_ups_of_a_new_process as run; run()"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.mark.gpu
+def test_all_is_compiled_before_anything_is_launched(told):
+    """Each kernel that the run loads was compiled ahead, once, on another thread, and nothing had run before."""
+    compiled, loaded, launched = told["first"]
+    assert sorted(name for name, *_ in compiled) == sorted(name for name, *_ in loaded)
+    assert len(loaded) > 5
+    assert launched >= len(loaded)
+    assert {tuple(rest) for _, *rest in compiled} == {(0, False, 0)}
+    assert {tuple(rest) for _, *rest in loaded} == {(0, True)}
+
+
+@pytest.mark.gpu
+def test_what_is_there_is_not_compiled_again(told):
+    """A second warm-up of the same shapes compiles and loads nothing, and runs as much."""
+    compiled, loaded, launched = told["second"]
+    assert compiled == loaded == []
+    assert launched == told["first"][2]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_kernels_are_compiled_side_by_side(told):
+    """Two kernels were under way at once: neither went on before the other had begun."""
+    compiled, _, _ = told["two"]
+    assert len(compiled) == 2
+
+
+@pytest.mark.gpu
+def test_what_cannot_be_captured_is_compiled_as_it_comes(told):
+    """A model that reads values is run all the same; what comes before that is compiled ahead."""
+    compiled, loaded, launched = told["reads"]
+    ahead, names = ([name for name, *_ in each] for each in (compiled, loaded))
+    assert any("Silu" in name for name in ahead)
+    assert not any("Softplus" in name for name in ahead)
+    assert any("Softplus" in name for name in names)
+    assert set(ahead) < set(names)
+    assert launched >= len(names)
+
+
+@pytest.mark.gpu
+def test_a_kernel_that_does_not_compile_is_told_by_the_run(told):
+    """What fails ahead is not lost: the run asks for the kernel, raises, and the next one asks again."""
+    assert told["refused"].startswith("no ")
+    _, loaded, launched = told["mended"]
+    assert any("Clamp" in name for name, *_ in loaded)
+    assert launched
 
 
 @pytest.mark.gpu

@@ -79,6 +79,10 @@ class Driver(Protocol):
     whole_units: bool
     """Whether all instances of a file for one dtype are compiled together, or each when it is launched."""
 
+    def compile(self, unit: Unit) -> None:
+        """Do what takes long of `load`, so that it takes less: other threads go on meanwhile."""
+        ...
+
     def load(self, unit: Unit) -> dict[str, int]:
         """Compile if need be, and return the handles of the kernels by their C++ names."""
         ...

@@ -69,4 +69,4 @@ def captured_product(mode: int, values: tuple[int, ...]) -> None:
     _check(library.cublasSetStream_v2(handle, _POINTER(stream)), "cublasSetStream")
     _check(library.cublasSetWorkspace_v2(handle, workspace.data.ptr, workspace.nbytes), "cublasSetWorkspace")
     _check(library.cublasGemmStridedBatchedEx(handle, *values), "cublasGemmStridedBatchedEx")
-    capture.note((values[6], values[10], values[15]))
+    capture.addresses.update((values[6], values[10], values[15]))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import copy
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
+from lucid.backend.capture import captures
 from lucid.backend.random.generator import get_rng_states, set_rng_states
+from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError
+from lucid.graphs.graph import CUDAGraph, graph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["warmup"]
 
@@ -24,6 +31,9 @@ def warmup(model: Any, *inputs: Any, loss: Callable[[Any], Any] | None = None) -
     It runs a copy of the model, without hooks, on copies of the inputs: parameters, gradients, buffers, training flags,
     and whatever else the model keeps, stay as they are, however the run ends. So do the generators of random numbers.
     Memory is needed for a second set of parameters and buffers. Optimizers compile their kernel in their first step.
+
+    Another copy goes first, in a capture that is thrown away: nothing is done on the device, and all cores compile what
+    would be launched, as far as a graph can hold it.
 
     Parameters
     ----------
@@ -57,17 +67,44 @@ def warmup(model: Any, *inputs: Any, loss: Callable[[Any], Any] | None = None) -
         raise ArgumentError(f"warmup: loss: expected a callable or None, got {type(loss).__name__}")
     states = get_rng_states()
     try:
-        twin, arguments = copy.deepcopy(model), copy.deepcopy([_detached(each) for each in inputs])
-        for module in twin.modules():
-            for name in _HOOK_TABLES:
-                getattr(module, name).clear()
+        _compile_ahead(_run_of_copy(model, inputs, loss))
+        set_rng_states(states)
+        _run_of_copy(model, inputs, loss)()
+        gpu.cupy().cuda.runtime.deviceSynchronize()
+    finally:
+        set_rng_states(states)
+
+
+def _run_of_copy(model: Any, inputs: Sequence[Any], loss: Callable[[Any], Any] | None) -> Callable[[], None]:
+    """Return what runs a copy of the model, on copies of the inputs, forward and backward."""
+    twin, arguments = copy.deepcopy(model), copy.deepcopy([_detached(each) for each in inputs])
+    for module in twin.modules():
+        for name in _HOOK_TABLES:
+            getattr(module, name).clear()
+
+    def run() -> None:
         output = twin(*arguments)
         total = loss(output) if loss else _sum(output)
         if total is not None and total.requires_grad:
             total.backward()
-        gpu.cupy().cuda.runtime.deviceSynchronize()
-    finally:
-        set_rng_states(states)
+
+    return run
+
+
+def _compile_ahead(run: Callable[[], None]) -> None:
+    """Compile what `run` would launch, on all cores; up to where it cannot be captured, if there is such a place."""
+    index = gpu.current_device()
+    runs = kernels.driver()
+
+    def compile(unit: kernels.Unit) -> None:
+        with gpu.use_device(index):
+            runs.compile(unit)
+
+    threads = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "lucid-compile")
+    # what fails here fails again, or not, where it counts: in the run that follows
+    with threads, suppress(Exception), graph(CUDAGraph()):
+        captures[get_ident()].ahead = lambda unit: threads.submit(compile, unit)
+        run()
 
 
 def _detached(value: Any) -> Any:
