@@ -92,20 +92,22 @@ def _backward(
     """
     count = count_of(x.shape, dim)
     scale = 1 / xp.sqrt(variance + eps)
-    xp.multiply(xp.subtract(x, mean, out=known) if center else x, scale, out=known)
     none = xp.zeros(broadcast, grad.dtype)
     to_bias = sum_to_array(xp, grad, broadcast) if wants[2] else none
-    if not wants[0]:
-        return sum_to_array(xp, xp.multiply(grad, known, out=known), broadcast) if wants[1] else none, to_bias
-    if weight is not None and weight.shape != scale.shape:
+    centred = xp.subtract(x, mean, out=known) if center else x
+    if not wants[0] or (weight is not None and weight.shape != scale.shape):
+        xp.multiply(centred, scale, out=known)
+        if not wants[0]:
+            return sum_to_array(xp, xp.multiply(grad, known, out=known), broadcast) if wants[1] else none, to_bias
         to_weight = sum_to_array(xp, xp.multiply(grad, known, out=out), broadcast) if wants[1] else none
         grad = xp.multiply(grad, weight, out=out)
-        inner = _inner(xp, grad, known, dim)
+        xp.multiply(known, _inner(xp, grad, known, dim) / count, out=known)
     else:
-        inner = _inner(xp, grad, known, dim)
+        # a number for each set of values: they need not be standardised one by one
+        inner = _inner(xp, grad, centred, dim) * scale
         to_weight = inner if wants[1] else none
+        xp.multiply(centred, inner * scale / count, out=known)
         scale = scale if weight is None else scale * weight
-    xp.multiply(known, inner / count, out=known)
     if center:
         grad = xp.subtract(grad, _total(xp, grad, dim) / count, out=out)
     xp.subtract(grad, known, out=out)
