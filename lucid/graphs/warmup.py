@@ -10,7 +10,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
-from lucid.backend.capture import captures
+from lucid.backend.capture import captures, check_not_capturing
 from lucid.backend.random.generator import get_rng_states, set_rng_states
 from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError
@@ -51,6 +51,8 @@ def warmup(model: Any, *inputs: Any, loss: Callable[[Any], Any] | None = None) -
         If there is no CUDA device.
     TypeError
         If `model` is no module.
+    CaptureError
+        In a capture.
 
     Examples
     --------
@@ -61,6 +63,7 @@ def warmup(model: Any, *inputs: Any, loss: Callable[[Any], Any] | None = None) -
     ...     lucid.cuda.warmup(model, lucid.zeros(5, 3, device="cuda"))
     """
     gpu.cupy()
+    check_not_capturing("warmup")
     if not hasattr(model, "modules"):
         raise ArgumentError(f"warmup: model: expected a module, got {type(model).__name__}")
     if loss is not None and not callable(loss):
@@ -70,7 +73,8 @@ def warmup(model: Any, *inputs: Any, loss: Callable[[Any], Any] | None = None) -
         _compile_ahead(_run_of_copy(model, inputs, loss))
         set_rng_states(states)
         _run_of_copy(model, inputs, loss)()
-        gpu.cupy().cuda.runtime.deviceSynchronize()
+        # not the device: another thread may be in a capture on it
+        gpu.current_stream().synchronize()
     finally:
         set_rng_states(states)
 

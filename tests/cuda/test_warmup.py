@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ import lucid
 from lucid import nn
 from lucid.backend.random.generator import get_rng_states
 from lucid.cuda.launch import kernels
-from lucid.errors import CudaUnavailableError, KernelError
+from lucid.errors import CaptureError, CudaUnavailableError, KernelError
 
 
 class Net(nn.Module):
@@ -298,6 +300,40 @@ def test_a_kernel_that_does_not_compile_is_told_by_the_run(told):
     _, loaded, launched = told["mended"]
     assert any("Clamp" in name for name, *_ in loaded)
     assert launched
+
+
+@pytest.mark.gpu
+def test_in_a_capture_it_is_refused(net):
+    """A capture records work, and a warm-up is done now: the capture fails where that stands, and nothing is left."""
+    model, x = net
+    before = picture(model, x)
+    with pytest.raises(CaptureError, match="warmup cannot be captured"), lucid.cuda.graph(lucid.cuda.CUDAGraph()):
+        lucid.cuda.warmup(model, x)
+    assert not lucid.cuda.is_current_stream_capturing()
+    assert same(picture(model, x), before)
+
+
+@pytest.mark.gpu
+def test_threads_warm_up_at_once(net):
+    """While one thread is in its capture another may be at the end of its run: none disturbs the other."""
+    _, x = net
+    with ThreadPoolExecutor(3) as threads:
+        models = [Net().cuda() for _ in range(15)]
+        # what one raises comes out here
+        list(threads.map(lambda model: lucid.cuda.warmup(model, x.clone()), models))
+
+
+@pytest.mark.gpu
+def test_the_memory_of_the_capture_is_given_back(net):
+    """Nothing of either copy is left, also where the model holds itself."""
+    model, x = net
+    model.parts = [model]
+    lucid.cuda.warmup(model, x)
+    gc.collect()
+    before = lucid.cuda.memory_allocated()
+    lucid.cuda.warmup(model, x)
+    gc.collect()
+    assert lucid.cuda.memory_allocated() == before
 
 
 @pytest.mark.gpu
