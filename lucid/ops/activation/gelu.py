@@ -132,17 +132,20 @@ declare(
 )
 
 
-@primitive(outputs=("out", "slope"))
-def _gelu_with_slope(xp: ModuleType, x: Array) -> tuple[Array, Array]:
-    """Return gelu and its slope, of float32 or float64: half of the work for either is the tail."""
-    slope = xp.empty(x.shape, x.dtype)
-    return in_blocks(xp, _with_slope_into, 4, slope, x), slope
+@primitive
+def _gelu_and_slope(xp: ModuleType, x: Array, *, slope: Array) -> Array:
+    """Return gelu, and write its slope to `slope`: half of the work for either is the tail."""
+    return in_blocks(xp, _with_slope_into, 4, slope, x)
 
 
-@_gelu_with_slope.vjp("x")
-def _gelu_with_slope_vjp(m: Namespace, grad: Any, x: Array, slope: Array) -> Any:
+# whoever meets the node need not know how many elements there were
+_gelu_and_slope.node_type.__name__ = "GeluBackward0"
+
+
+@_gelu_and_slope.vjp("x")
+def _gelu_and_slope_vjp(m: Namespace, grad: Array, x: Array, slope: Array) -> Any:
     # what is recorded goes back to x, from which the slope came
-    return m.gelu_grad(grad[0], x) if m is GRAPH else m.mul(grad[0], slope)
+    return m.gelu_grad(grad, x) if m is GRAPH else m.mul(grad, slope)
 
 
 def _wants_slope(x: Tensor) -> bool:
@@ -171,7 +174,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """
     if approximate == "none":
         if isinstance(input, TensorBase) and _wants_slope(input):
-            return _gelu_with_slope(input)[0]
+            return _gelu_and_slope(input, slope=np.empty(input.array.shape, input.array.dtype))
         return GRAPH.gelu(input)
     if approximate == "tanh":
         return GRAPH.gelu_tanh(input)

@@ -73,3 +73,19 @@ def test_backward_twice():
     np.testing.assert_array_equal(first.cpu().numpy(), second.cpu().numpy())
     with pytest.raises(RuntimeError):
         lucid.autograd.grad(y, x, upstream)
+
+
+def test_the_node_is_the_same():
+    """Hooks, and who reads the graph, see one kind of node with one input, however many elements there are."""
+    nodes = []
+    for count in (3, BLOCK * 2):
+        x = lucid.randn(count, device=DEVICE).requires_grad_()
+        packed, seen = [], []
+        with lucid.autograd.graph.saved_tensors_hooks(lambda t, to=packed: (to.append(t.shape), t)[1], lambda t: t):
+            y = F.gelu(x)
+        y.grad_fn.register_hook(lambda grads, outs, to=seen: to.append((len(grads), len(outs))))
+        y.sum().backward()
+        saved = y.grad_fn.name(), len(y.grad_fn.next_functions), len(packed), seen
+        nodes.append(saved)
+        assert packed == [x.shape]
+    assert nodes == [("GeluBackward0", 1, 1, [(1, 1)])] * 2
