@@ -20,6 +20,7 @@ from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, HookError, SettingError
 from lucid.graphs.graph import CUDAGraph, checked_pool, graph
 from lucid.graphs.outside import Watch
+from lucid.graphs.reading import Reading
 from lucid.graphs.static import check_form, copy_to_static, static_input, tensors_in, tensors_like
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ class Graphed(NamedTuple):
     given: int
     """How many are given."""
     outputs: Any
-    flat: list[Any]
-    """The tensors in `outputs`."""
     grad_outputs: list[Any]
     """One for each output, None for those that do not require grad."""
     grad_inputs: list[Any]
@@ -47,6 +46,7 @@ class Graphed(NamedTuple):
     forward: CUDAGraph
     backward: CUDAGraph | None
     watch: Watch
+    reading: Reading
 
 
 def make_graphed_callables(
@@ -61,8 +61,10 @@ def make_graphed_callables(
     What lies between them stays as it is: losses, hooks of the module itself, optimizers. A module is changed and
     returned: its `forward` is the graph as long as its `training` is what it is now. Results, and gradients that hooks
     or `lucid.autograd.grad` are given, are overwritten by the next call of the same function; they cannot be
-    differentiated twice. The warm-up draws random numbers and moves running statistics, as calls do, with the samples.
-    For a whole training step see `lucid.cuda.graphed_step`.
+    differentiated twice. So is what backward reads: it runs once after each call, before the next one. Several
+    callables share memory: they are called in their order here, and their backwards run in the reverse. The warm-up
+    draws random numbers and moves running statistics, as calls do, with the samples. For a whole training step see
+    `lucid.cuda.graphed_step`.
 
     Parameters
     ----------
@@ -80,7 +82,10 @@ def make_graphed_callables(
     Raises
     ------
     CaptureError
-        If one does what cannot be captured; or, at a call, if a parameter was replaced since.
+        If one does what cannot be captured; at a call, if a parameter was replaced since; in backward, if what it reads
+        was overwritten by another call or backward.
+    InplaceError
+        In backward, if a result or a parameter that it reads was changed in place since the call.
     HookError
         If a module has hooks. Those that it gets later fire around the graph; those of its submodules do not fire.
     ShapeError
@@ -189,8 +194,9 @@ def _captured(
             outputs = _forward_of(function)(*args)
         forwards.append((forward, outputs))
     graphed: list[Graphed] = []
-    for function, args, watch, (forward, outputs) in reversed(
-        list(zip(functions, inputs, watches, forwards, strict=True))
+    calls: list[object] = ["it was never called"] * len(functions)
+    for number, (function, args, watch, (forward, outputs)) in reversed(
+        [*enumerate(zip(functions, inputs, watches, forwards, strict=True))]
     ):
         flat = tensors_in(outputs)
         with memory.used():
@@ -202,13 +208,14 @@ def _captured(
         if backward is not None:
             with graph(backward, pool=memory, stream=side):
                 grad_inputs = _backward_of(function, args, outputs, allow_unused=allow_unused, grads=given)
-        watch.use(forward.addresses() | (backward.addresses() if backward is not None else set()))
+        read: set[int] = backward.addresses() if backward is not None else set()
+        watch.use(forward.addresses() | read)
+        reading = Reading(calls, number, watch.at(read), [tensor.detach() for tensor in flat], read)
         graphed.append(
             Graphed(
-                all_inputs, len(tensors_in(args)), outputs, [tensor.detach() for tensor in flat], grad_outputs,
-                grad_inputs, forward, backward, watch,
+                all_inputs, len(tensors_in(args)), outputs, grad_outputs, grad_inputs, forward, backward, watch, reading
             )
-        )  # fmt: skip
+        )
     fired = {name: kind for each in graphed for name, kind in each.forward.fired().items()}
     if fired:
         warnings.warn(
@@ -225,9 +232,10 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
     class Replay(Function):
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> Any:
+            ctx.call = graphed.reading.begin()
             copy_to_static(graphed.inputs[: graphed.given], list(inputs[: graphed.given]))
             graphed.forward.replay()
-            outputs = tuple(wrap(tensor.array) for tensor in graphed.flat)
+            outputs = graphed.reading.results()
             ctx.mark_non_differentiable(
                 *[each for each, grad in zip(outputs, graphed.grad_outputs, strict=True) if grad is None]
             )
@@ -236,6 +244,7 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
         @staticmethod
         @once_differentiable
         def backward(ctx: Any, *grads: Any) -> Any:
+            graphed.reading.end(ctx.call)
             pairs = [(own, new) for own, new in zip(graphed.grad_outputs, grads, strict=True) if own is not None]
             copy_to_static([own for own, _ in pairs], [new for _, new in pairs])
             if graphed.backward is not None:

@@ -15,9 +15,9 @@ from lucid.backend.memory import byte_bounds
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "holding"]
 
 
 class Watched(NamedTuple):
@@ -35,6 +35,18 @@ class Watched(NamedTuple):
         if tensor is None or (tensor.origin is None and (tensor.edge is not None) is not self.requires_grad):
             return False
         return getattr(tensor.array.data, "mem", None) is self.array.data.mem
+
+
+def holding(addresses: Iterable[int]) -> Callable[[Any], bool]:
+    """Return whether one of these addresses lies in an array, as a function of the array."""
+    ordered = sorted(addresses)
+
+    def holds(array: Any) -> bool:
+        start, end = byte_bounds(array)
+        position = bisect_left(ordered, start)
+        return position < len(ordered) and ordered[position] < end
+
+    return holds
 
 
 def _gone(watch: weakref.ref[Watch], key: int, _: object) -> None:
@@ -92,13 +104,7 @@ class Watch:
         CaptureError
             If the captured work has replaced some of it, of which a graph goes on to use the old.
         """
-        ordered = sorted(addresses)
-
-        def is_used(array: Any) -> bool:
-            start, end = byte_bounds(array)
-            position = bisect_left(ordered, start)
-            return position < len(ordered) and ordered[position] < end
-
+        is_used = holding(addresses)
         lost = [each for each in self._lost if is_used(each.array)]
         watched = {key: each for key, each in self._watched.items() if is_used(each.array)}
         self._check(
@@ -111,6 +117,12 @@ class Watch:
         self._watched, self._gradients = watched, []
         self._lost.clear()
         self._changes = changes.arrays
+
+    def at(self, addresses: Iterable[int]) -> list[Any]:
+        """Return the watched tensors with an element at one of these addresses."""
+        is_there = holding(addresses)
+        found = [each.reference() for each in self._watched.values() if is_there(each.array)]
+        return [tensor for tensor in found if tensor is not None]
 
     def check(self) -> None:
         """Raise `CaptureError` if a tensor that the graph uses has other memory by now, or is gone."""

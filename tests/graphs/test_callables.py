@@ -14,7 +14,7 @@ import pytest
 import lucid
 import lucid.nn.functional as F
 from lucid import nn
-from lucid.errors import ArgumentError, CaptureError, GraphError, HookError, SettingError, ShapeError
+from lucid.errors import ArgumentError, CaptureError, GraphError, HookError, InplaceError, SettingError, ShapeError
 from tests.gradients import numbers
 
 pytestmark = pytest.mark.gpu
@@ -110,7 +110,7 @@ def test_a_copy_is_without_graphs(rng):
 
 
 def test_gradients_accumulate(rng):
-    """Two calls before a backward pass are refused nothing and give the sum of both gradients of parameters."""
+    """Calls with their backward one after another leave parameters the sum of their gradients."""
     layer = nn.Linear(4, 2).to("cuda")
     graphed = lucid.cuda.make_graphed_callables(layer, (drawn(rng, 3, 4),))
     total = 0
@@ -119,6 +119,103 @@ def test_gradients_accumulate(rng):
         graphed(x).backward(upstream)
         total = total + numbers(upstream).T @ numbers(x)
         np.testing.assert_allclose(numbers(layer.weight.grad), total, rtol=1e-5, atol=1e-6)
+
+
+def test_changes_between_a_call_and_its_backward(rng):
+    """What backward reads must not change: parameters, buffers, results; what it does not read may, and inputs may."""
+    layer, x = nn.Linear(4, 2).to("cuda"), drawn(rng, 3, 4, requires_grad=True)
+    graphed = lucid.cuda.make_graphed_callables(layer, (x,))
+    for _ in range(2):
+        out = graphed(x)
+        with lucid.no_grad():
+            layer.weight.mul_(2)
+        with pytest.raises(InplaceError, match=r"modified by an inplace operation.*shape \(2, 4\)"):
+            out.sum().backward()
+    upstream = drawn(rng, 3, 2)
+    out = graphed(x)
+    with lucid.no_grad():
+        layer.bias.mul_(2)
+        before = x.clone()
+        x.zero_()
+        out += 1
+    got = lucid.autograd.grad(out, (x, layer.weight), upstream)
+    np.testing.assert_array_equal(numbers(got[0]), numbers(upstream @ layer.weight))
+    np.testing.assert_array_equal(numbers(got[1]), numbers(upstream.t() @ before))
+    exp = lucid.cuda.make_graphed_callables(lambda x: x.exp(), (x,))
+    out = exp(x)
+    out.mul_(2)
+    with pytest.raises(InplaceError, match="a result"):
+        out.sum().backward()
+    norm = nn.BatchNorm1d(4).to("cuda").eval()
+    normed = lucid.cuda.make_graphed_callables(norm, (x,))
+    out = normed(x)
+    norm.running_var.fill_(3)
+    with pytest.raises(InplaceError, match=r"shape \(4,\)"):
+        out.sum().backward()
+    normed(x).sum().backward()
+
+
+def test_one_backward_for_each_call(rng):
+    """The values of a call are overwritten by the next one, and by its backward: a backward that comes later raises."""
+    layer, x = nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Linear(4, 2)).to("cuda"), drawn(rng, 3, 4)
+    graphed = lucid.cuda.make_graphed_callables(layer, (x,))
+    first, second = graphed(x), graphed(2 * x)
+    with pytest.raises(CaptureError, match=r"callable 0 was called again since\. Run backward once"):
+        first.sum().backward()
+    second.sum().backward(retain_graph=True)
+    grad = numbers(layer[0].weight.grad)
+    with pytest.raises(CaptureError, match="the backward of callable 0 was run since"):
+        second.sum().backward()
+    np.testing.assert_array_equal(numbers(layer[0].weight.grad), grad)
+    with lucid.no_grad():
+        first = graphed(x)
+    graphed(x).sum().backward()
+    assert not first.requires_grad
+    (grad,) = lucid.autograd.grad(graphed(x).sum(), layer[0].weight, create_graph=True)
+    with pytest.raises(RuntimeError):
+        grad.sum().backward()
+
+
+def test_results_that_were_overwritten(rng):
+    """The next call counts as a change of them: what has saved one for backward raises."""
+    w, x = drawn(rng, 3, requires_grad=True), drawn(rng, 3)
+    double = lucid.cuda.make_graphed_callables(lambda x: x * 2, (x,))
+    loss = (double(x) * w).sum()
+    copied = (double(x).clone() * w).sum()
+    double(x)
+    with pytest.raises(InplaceError, match=r"a clone\(\)"):
+        loss.backward()
+    copied.backward()
+    np.testing.assert_array_equal(numbers(w.grad), 2 * numbers(x))
+    with lucid.inference_mode():
+        assert double(x).is_inference()
+
+
+def test_the_order_of_several_callables(rng):
+    """Backwards run in the reverse of it; what a callable ahead overwrites raises, and one made apart is on its own."""
+    layers = [nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Linear(4, 4)).to("cuda") for _ in range(3)]
+    x = drawn(rng, 3, 4)
+    one, two = lucid.cuda.make_graphed_callables((layers[0], layers[1]), ((x,), (x,)))
+    apart = lucid.cuda.make_graphed_callables(layers[2], (x,))
+
+    def gradients(*order):
+        for layer in layers:
+            layer.zero_grad()
+        losses = {layer: layer(x).square().sum() for layer in (one, two, apart)}
+        for layer in order:
+            losses[layer].backward()
+        return [numbers(p.grad) for layer in order for p in layer.parameters()]
+
+    expected = gradients(two, one, apart)
+    got = gradients(apart, two, one)
+    for ours, theirs in zip(got, expected[-4:] + expected[:-4], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(CaptureError, match="the backward of callable 0 was run since"):
+        gradients(one, two)
+    late = two(x)
+    one(x).sum().backward()
+    with pytest.raises(CaptureError, match="the backward of callable 0 was run since"):
+        late.sum().backward()
 
 
 def test_bad_calls(rng):

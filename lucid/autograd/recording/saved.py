@@ -89,7 +89,8 @@ def changed_error(name: str, index: int, expected: int, got: int) -> InplaceErro
     return InplaceError(
         f"{name}: one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"saved tensor {index} is at version {got}; expected version {expected}. "
-        "Use the out-of-place op there, or enable lucid.autograd.set_detect_anomaly(True) to find the forward call"
+        "Use the out-of-place op there, of a CUDA graph's result, which its next call overwrites, a clone(), or enable "
+        "lucid.autograd.set_detect_anomaly(True) to find the forward call"
     )
 
 
