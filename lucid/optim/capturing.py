@@ -10,6 +10,7 @@ import numpy as np
 from lucid.backend.capture import capture_of_this_thread
 from lucid.cuda.launch.multi_tensor import unfit_for_kernels
 from lucid.errors import CaptureError
+from lucid.optim.entries import as_state
 from lucid.optim.settings import flag, given_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) ->
     CaptureError
         If one cannot; the message says what to do. Nothing is changed then.
     """
+    # past `__setattr__`, as nothing is lost by it
+    vars(optimizer)["state"] = as_state(optimizer.state)
     what = f"{type(optimizer).__name__}.step() in a capture of a CUDA graph"
     for number, (params, group) in enumerate(zip(given, optimizer.param_groups, strict=True)):
         names = optimizer.state_names(group)

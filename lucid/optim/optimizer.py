@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,6 +15,7 @@ from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.backend.capture import captures, note_assigned
 from lucid.backend.interrupts import uninterrupted
 from lucid.errors import ArgumentError, SettingError, ShapeError
+from lucid.optim.entries import Entries, State, as_state, note_replaced
 from lucid.optim.state import loaded, packed
 from lucid.optim.stepping import (
     register_optimizer_step_post_hook,
@@ -25,6 +25,8 @@ from lucid.optim.stepping import (
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
+    from collections import defaultdict
+
     from lucid.autograd.hooks.table import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -105,7 +107,7 @@ class Optimizer:
             advice = ": a dict of names goes as its items()" if isinstance(params, Mapping) else ""
             raise ArgumentError(f"params: expected an iterable of Tensors or dicts, got {shown(params)}{advice}")
         self.defaults = defaults
-        self.state = defaultdict(dict)
+        self.state = State(Entries)
         self.param_groups = []
         given: list[Any] = list(params)
         if not given:
@@ -122,6 +124,8 @@ class Optimizer:
         if name in KINDS:
             getattr(type(self), name).put(self, value)
         else:
+            if name == "state":
+                note_replaced(vars(self).get("state"))
             object.__setattr__(self, name, value)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -347,7 +351,7 @@ class Optimizer:
         before = self.state, self.param_groups
         try:
             # through the method that subclasses written for PyTorch extend
-            self.__setstate__({"state": defaultdict(dict, state), "param_groups": groups})
+            self.__setstate__({"state": as_state(state), "param_groups": groups})
             hooks = self._optimizer_load_state_dict_post_hooks.snapshot()
             fire(hooks, lambda hook, _: hook.func(self), None, "load-state-dict post-hook", name)
         except BaseException:

@@ -13,6 +13,7 @@ from lucid.backend.arrays import asarray, astype, to_device
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import can_cast, dtype_of, float32
 from lucid.errors import LucidError, StateDictError
+from lucid.optim.entries import Entries
 
 if TYPE_CHECKING:
     from lucid.optim.optimizer import Group, Optimizer
@@ -42,7 +43,7 @@ def packed(state: Mapping[Any, Any], groups: list[Group]) -> dict[str, Any]:
             raise StateDictError(
                 f"state_dict: expected state of parameters, or under names, got state of {what}, which is in no group"
             )
-        entries[numbers.get(key, key)] = entry
+        entries[numbers.get(key, key)] = dict(entry) if type(entry) is Entries else entry
     return {"state": entries, "param_groups": packed_groups}
 
 

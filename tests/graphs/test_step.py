@@ -330,6 +330,42 @@ def test_tensors_that_were_replaced(rng, change):
         assert np.isfinite(run(*batch).item())
 
 
+STATE_CHANGES = {
+    "entry": lambda o, p, t: o.state[p].__setitem__("exp_avg", t),
+    "update": lambda o, p, t: o.state[p].update(exp_avg=t),
+    "or": lambda o, p, t: o.state[p].__ior__({"exp_avg": t}),
+    "parameter": lambda o, p, t: o.state.__setitem__(p, {**o.state[p], "exp_avg": t}),
+    "del": lambda o, p, t: o.state.__delitem__(p),
+    "pop": lambda o, p, t: o.state[p].pop("exp_avg"),
+    "clear": lambda o, p, t: o.state.clear(),
+    "all": lambda o, p, t: setattr(o, "state", {**o.state, p: {**o.state[p], "exp_avg": t}}),
+}
+
+
+@pytest.mark.parametrize("given", ["own", "plain"])
+@pytest.mark.parametrize("change", STATE_CHANGES)
+def test_an_optimizers_state_that_was_replaced(rng, change, given):
+    """The call says so also where somebody holds the old tensors, and state that a user gave in plain dicts."""
+    data, training = batches(rng, 6), Training(0)
+    run, p = lucid.cuda.graphed_step(training.step, *data[0]), training.model[0].weight
+    for k, batch in enumerate(data):
+        if k == WARMUP - 1 and given == "plain":
+            training.optimizer.state = {key: dict(entries) for key, entries in training.optimizer.state.items()}
+        run(*batch)
+    held = [dict(entries) for entries in training.optimizer.state.values()]
+    state = training.optimizer.state[p]
+    state["exp_avg"] = state["exp_avg"]
+    run(*data[0])
+    STATE_CHANGES[change](training.optimizer, p, held[0]["exp_avg"].clone())
+    with pytest.raises(CaptureError, match=r"replaced or moved.*call reset\(\)"):
+        run(*data[0])
+    if change == "pop":
+        state["exp_avg"] = held[0]["exp_avg"]
+    run.reset()
+    for batch in data:
+        assert np.isfinite(run(*batch).item())
+
+
 def test_what_stays_where_it_is_may_change(rng):
     """Values that are loaded in place are those of the next replay."""
     data, training = batches(rng, 6), Training(0)

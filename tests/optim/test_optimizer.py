@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
+import pickle
 import weakref
 
 import numpy as np
@@ -459,6 +460,26 @@ def test_a_bad_hook_changes_nothing():
     with pytest.raises(HookTypeError):
         optimizer.register_step_pre_hook("hook")
     assert picture(params, optimizer) == before
+
+
+def test_the_dicts_of_state():
+    """They are dicts, made where they are looked up, and go along with copies; a state dict holds plain ones."""
+    w = lucid.ones(2, requires_grad=True)
+    optimizer = lucid.optim.Adam([w])
+    w.sum().backward()
+    optimizer.step()
+    assert {type(entries) for entries in optimizer.state_dict()["state"].values()} == {dict}
+    copied = pickle.loads(pickle.dumps(copy.deepcopy(optimizer)))
+    (entries,) = copied.state.values()
+    assert type(copied.state) is type(optimizer.state)
+    assert type(entries) is type(optimizer.state[w])
+    assert entries["exp_avg"].tolist() == optimizer.state[w]["exp_avg"].tolist()
+    optimizer.state["mine"]["count"] = 3
+    assert optimizer.state["mine"].pop("count") == 3
+    assert optimizer.state["mine"] == {}
+    assert optimizer.state.pop("mine", None) == {}
+    assert optimizer.state.pop("mine", None) is None
+    assert optimizer.state[w].setdefault("exp_avg", 3) is optimizer.state[w]["exp_avg"]
 
 
 def test_state_dict_hooks():
