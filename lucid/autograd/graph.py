@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lucid.arguments import checked
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.engine.node import Node
-from lucid.autograd.engine.retain import hooks_of
+from lucid.autograd.engine.retain import handle_of, hooks_of
 from lucid.autograd.engine.running import current_graph_task_id, current_node, queue_callback
 from lucid.autograd.hooks.firing import StandIn, check_callable, every_step_hook, fire
 from lucid.autograd.hooks.handle import Handle, RemovableHandle
@@ -286,5 +286,5 @@ def register_multi_grad_hook(
         hooks = hooks_of(tensor)
         receive = receiver(index)
         hooks.append(receive)
-        handles.append(RemovableHandle(hooks, receive))
+        handles.append(handle_of(tensor, hooks, receive))
     return _MultiHandle(handles)

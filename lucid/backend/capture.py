@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, cast
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from lucid.errors import CaptureError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REMEDY", "Changes", "capture_of_this_thread", "captures", "changes", "check_device", "check_not_capturing",
-    "note_arrays", "note_assigned",
+    "note_arrays", "note_assigned", "note_places",
 ]  # fmt: skip
 
 REMEDY = (
@@ -36,22 +36,25 @@ class Changes:
     ----------
     arrays : int
         How often a tensor was given another array.
-    hooks : int
-        How often a hook that may fire in a step was added or removed.
     watches : set of Watch
-        What is told of tensors in whose place modules get others.
+        What is told of tensors in whose place modules get others, and of hooks.
     """
 
-    __slots__ = ("arrays", "hooks", "watches")
+    __slots__ = ("arrays", "watches")
 
     def __init__(self) -> None:
-        self.arrays = self.hooks = 0
+        self.arrays = 0
         self.watches: WeakSet[Watch] = WeakSet()
 
     def replace(self, old: object) -> None:
         """Take note that a module has another tensor in place of this one."""
         for watch in list(self.watches):
             watch.replaced(old)
+
+    def hook(self, place: object) -> None:
+        """Take note that a hook was added or removed at a place, as `note_places` is given them."""
+        for watch in list(self.watches):
+            watch.hook_changed(place)
 
 
 changes = Changes()
@@ -94,6 +97,16 @@ def note_assigned(tensor: object) -> None:
     capture = capture_of_this_thread()
     if capture is not None:
         capture.assigned.add(id(tensor))
+
+
+def note_places(places: Iterable[object]) -> None:
+    """Tell the capture of this thread, if it is in one, of places at which hooks fire there as soon as there are any.
+
+    They are the active hooks of modules and of tables, and the ends of the graph at leaves.
+    """
+    capture = capture_of_this_thread()
+    if capture is not None:
+        capture.places.update({id(place): ref(place) for place in places})
 
 
 def check_not_capturing(what: str) -> None:

@@ -15,6 +15,7 @@ from lucid.cuda.launch.random import DeviceSeed
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
+    import weakref
     from collections.abc import Callable, Generator
 
     from lucid.backend.random.generator import Generator as RandomGenerator
@@ -65,6 +66,8 @@ class Capture:
         Memory that matrix products of a stream work in, by the stream's pointer.
     fired : dict of str to str
         The hooks that ran meanwhile, by name, and their kinds.
+    places : dict of int to weakref
+        By `id`, where hooks would have run.
     outside : callable or None
         ``outside(function, args, kwargs)`` calls a function between two parts of what is captured in parts.
     ahead : callable or None
@@ -73,8 +76,8 @@ class Capture:
     """
 
     __slots__ = (
-        "addresses", "ahead", "assigned", "before", "device", "draws", "fired", "graph", "kept", "outside", "pool",
-        "stream", "undo", "workspaces",
+        "addresses", "ahead", "assigned", "before", "device", "draws", "fired", "graph", "kept", "outside", "places",
+        "pool", "stream", "undo", "workspaces",
     )  # fmt: skip
 
     def __init__(self, pool: Pool | None = None) -> None:
@@ -87,6 +90,7 @@ class Capture:
         self.workspaces: dict[int, Any] = {}
         self.draws: dict[RandomGenerator, Draws] = {}
         self.fired: dict[str, str] = {}
+        self.places: dict[int, weakref.ref[Any]] = {}
         self.outside: Callable[..., Any] | None = None
         self.ahead: Callable[[kernels.Unit], object] | None = None
         self.device = gpu.current_device()

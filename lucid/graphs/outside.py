@@ -59,6 +59,13 @@ class Watch:
     """The tensors of a device that are there when a capture begins; after `use`, those of them that its graph uses.
 
     Their memory is kept, and `check` tells when it is no longer that of the tensors which it was.
+
+    Attributes
+    ----------
+    places : dict of int to weakref
+        By `id`, where hooks fire in what the graph does; filled once that is captured.
+    hooks_changed : bool
+        Whether a hook came or went at one of them since.
     """
 
     def __init__(self, device: int) -> None:
@@ -68,6 +75,8 @@ class Watch:
         self._gradients: list[tuple[weakref.ref[Any], Any]] = []
         self._watched: dict[int, Watched] = {}
         self._lost: list[Watched] = []
+        self.places: dict[int, weakref.ref[Any]] = {}
+        self.hooks_changed = False
         self._changes = changes.arrays
         for each in gc.get_objects():
             own = cast("type[Any]", type(each))
@@ -95,6 +104,12 @@ class Watch:
     def replaced(self, tensor: object) -> None:
         """Take note that a module has another tensor in place of this one."""
         self.go(id(tensor))
+
+    def hook_changed(self, place: object) -> None:
+        """Take note that a hook was added or removed at a place."""
+        found = self.places.get(id(place))
+        if found is not None and found() is place:
+            self.hooks_changed = True
 
     def use(self, addresses: Iterable[int]) -> None:
         """Keep what the graph uses alone, by the addresses that it holds.

@@ -12,7 +12,6 @@ from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, set_grad_enabled, thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
-from lucid.backend.capture import changes
 from lucid.backend.interrupts import uninterrupted
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
@@ -22,6 +21,7 @@ from lucid.graphs.gradients import Gradients
 from lucid.graphs.graph import check_replay, checked_pool, recording
 from lucid.graphs.outside import Watch
 from lucid.graphs.static import check_form, copy_to_static, detached, static_input, tensors_in, tensors_like
+from lucid.nn.hooking.tables import calls_noted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,8 @@ def graphed_step(
     -----
     Hooks that fire in the step run when it is captured, and what they queue on the device is part of the graph; a
     warning names them. One that was registered with ``every_step=True`` is called in each step, between two parts of
-    the graph. If a hook was added or removed since, the next call captures anew, with a warning.
+    the graph. If a hook that would fire in the step was added or removed since, the next call captures anew, with a
+    warning.
 
     Examples
     --------
@@ -178,7 +179,6 @@ class GraphedStep:
         self._outputs: Any = None
         self._watch: Watch | None = None
         self._gradients: Gradients | None = None
-        self._hook_changes = -1
 
     @property
     def inputs(self) -> Any:
@@ -201,12 +201,13 @@ class GraphedStep:
         if self._watch is not None and self._gradients is not None:
             self._watch.check()
             self._gradients.check()
-        if self._parts and self._hook_changes != changes.hooks:
-            warnings.warn(
-                "graphed_step: a hook was added or removed since the step was captured: it is captured anew",
-                stacklevel=2,
-            )
-            self._forget()
+            if self._watch.hooks_changed:
+                warnings.warn(
+                    "graphed_step: a hook that fires in the step was added or removed since it was captured: it is "
+                    "captured anew",
+                    stacklevel=2,
+                )
+                self._forget()
         copy_to_static(self._leaves, given)
         if self._parts:
             stream = gpu.current_stream()
@@ -260,7 +261,7 @@ class GraphedStep:
             begin()
             return call.result
 
-        with recording(pool):
+        with recording(pool), calls_noted():
             try:
                 begin()
                 outputs = map_leaves(self._step(*self._inputs), partial(detached, static=self._leaves))
@@ -282,7 +283,8 @@ class GraphedStep:
                     capture.outside = None
         for capture in recorded:
             capture.undo.clear()
-        self._hook_changes, self._watch, self._gradients = changes.hooks, watch, gradients
+            watch.places.update(capture.places)
+        self._watch, self._gradients = watch, gradients
         self._parts, self._outputs = done, outputs
         fired = {name: kind for part in recorded for name, kind in part.fired.items()}
         if fired:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.hooks.firing import every_step_hook, fire, hook_name
 from lucid.autograd.hooks.table import HookTable, register
+from lucid.backend.capture import captures, note_places
 from lucid.errors import HookError
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 def _step_with_hooks(optimizer: Any, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     own_pre_hooks, own_post_hooks = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks  # noqa: SLF001
     name = type(optimizer).__name__
+    if captures:
+        note_places(table.active for table in (_pre_hooks, own_pre_hooks, own_post_hooks, _post_hooks))
     if _pre_hooks or own_pre_hooks:
         hooks = _pre_hooks.snapshot() + own_pre_hooks.snapshot()
         args, kwargs = fire(hooks, partial(_call_pre_hook, optimizer), (args, kwargs), "step pre-hook", name)

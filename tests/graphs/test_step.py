@@ -838,6 +838,61 @@ def test_a_hook_of_each_step_that_returns_another_kind(rng):
 
 
 @pytest.mark.contract("11")
+@pytest.mark.parametrize("kind", hook_kinds())
+def test_a_hook_that_comes_or_goes(rng, kind):
+    """The next call captures anew, and says so, if the hook would fire in the step, and else does not."""
+    data, training, other = batches(rng, 1) * (WARMUP + 1), Training(0), Training(1)
+    other.step(*data[0])
+    run = lucid.cuda.graphed_step(training.step, *data[0])
+    for batch in data:
+        run(*batch)
+
+    def anew():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                run(*data[0])
+        return [str(warning.message) for warning in caught if "captured anew" in str(warning.message)]
+
+    assert len(anew()) == 0
+    handle = hook_kinds()[kind](training, print_nothing_of)
+    assert len(anew()) == 1
+    handle.remove()
+    assert len(anew()) == 1
+    everywhere = kind.startswith("any ")
+    handle = hook_kinds()[kind](other, print_nothing_of)
+    assert len(anew()) == everywhere
+    handle.remove()
+    assert len(anew()) == everywhere
+
+
+def print_nothing_of(*given):
+    """Look at what a hook is given."""
+
+
+@pytest.mark.contract("11")
+def test_tables_of_hooks_that_are_replaced(rng):
+    """It is as if hooks came and went, of the modules and optimizers that the step uses."""
+    data, training, other = batches(rng, 1), Training(0), Training(1)
+    run = lucid.cuda.graphed_step(training.step, *data[0])
+    for _ in range(WARMUP + 1):
+        run(*data[0])
+    for owner, name, used in (
+        (training.model[1], "_forward_hooks", True),
+        (training.optimizer, "_optimizer_step_pre_hooks", True),
+        (other.model[1], "_forward_hooks", False),
+        (other.optimizer, "_optimizer_step_pre_hooks", False),
+    ):
+        for hooks in ({1: print_nothing_of}, {}):
+            setattr(owner, name, hooks)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                run(*data[0])
+                run(*data[0])
+            assert sum("captured anew" in str(warning.message) for warning in caught) == used
+
+
+@pytest.mark.contract("11")
 def test_hooks_that_come_and_go(rng):
     """One that was added or removed makes the next call capture anew, and say so; others leave the graph alone."""
     data, training = batches(rng, 5), Training(0)

@@ -21,7 +21,7 @@ from lucid.autograd.hooks.gradients import check_replacement, fire_node_hooks, f
 from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, namespace_of
 from lucid.backend import gpu
-from lucid.backend.capture import captures
+from lucid.backend.capture import captures, note_places
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def run(
     this = Pass(keep_graph, [roots[0][0][0]] if len(roots) == 1 else [*dict.fromkeys(root[0][0] for root in roots)])
     if wanted is not None:
         this.want(wanted, accumulate=accumulate)
+    if captures:
+        note_places(node for node in this.counts if isinstance(node, AccumulateGrad))
     this.before = before = state.modes() if unusual else ORDINARY
     this.changes = changes = state.changes
     unusual.add(state)

@@ -240,7 +240,7 @@ class Node:
         hooks.append(hook)
         self.rare().settle()
         handle = RemovableHandle(hooks, hook)
-        return handle.lasting() if isinstance(self, AccumulateGrad) else handle
+        return handle.lasting(self) if isinstance(self, AccumulateGrad) else handle
 
     def register_prehook(self, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(grad_outputs)``, called before the node runs.
@@ -263,7 +263,7 @@ class Node:
         hooks.append(hook)
         self.rare().settle()
         handle = RemovableHandle(hooks, hook)
-        return handle.lasting() if isinstance(self, AccumulateGrad) else handle
+        return handle.lasting(self) if isinstance(self, AccumulateGrad) else handle
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

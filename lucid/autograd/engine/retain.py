@@ -75,12 +75,14 @@ def register_hook(tensor: TensorBase, hook: Callable[..., Any], *, every_step: b
     hook = every_step_hook(hook, every_step)
     hooks = hooks_of(tensor)
     hooks.append(hook)
+    return handle_of(tensor, hooks, hook)
+
+
+def handle_of(tensor: TensorBase, hooks: list[Callable[..., Any]], hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of a hook in the list of a tensor's hooks."""
     edge, handle = tensor.edge, RemovableHandle(hooks, hook)
-    return (
-        handle.lasting()
-        if edge is not None and type(edge[0]) is AccumulateGrad and is_gpu_array(tensor.array)
-        else handle
-    )
+    leaf = edge is not None and type(edge[0]) is AccumulateGrad and is_gpu_array(tensor.array)
+    return handle.lasting(edge[0]) if edge is not None and leaf else handle
 
 
 def register_post_accumulate_grad_hook(
@@ -100,7 +102,7 @@ def register_post_accumulate_grad_hook(
     hooks = edge[0].rare().accumulated
     hooks.append(hook)
     edge[0].rare().settle()
-    return RemovableHandle(hooks, hook).lasting()
+    return RemovableHandle(hooks, hook).lasting(edge[0])
 
 
 def retain_grad(tensor: TensorBase) -> None:

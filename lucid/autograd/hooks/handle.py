@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from itertools import chain
 from typing import TYPE_CHECKING, Self
 
@@ -60,18 +61,18 @@ class RemovableHandle(Handle):
     tensor([4., 8.])
     """
 
-    __slots__ = ("__weakref__", "_hook", "_hooks_list", "_lasting", "_removed")
+    __slots__ = ("__weakref__", "_hook", "_hooks_list", "_place", "_removed")
 
     def __init__(self, hooks_list: list[Callable[..., object]], hook: Callable[..., object]) -> None:
-        self._lasting = False
+        self._place: weakref.ref[object] | None = None
         self._hooks_list = hooks_list
         self._hook = hook
         self._removed = False
 
-    def lasting(self) -> Self:
-        """Return this handle, of a hook on what outlives a step: a captured step has to know that it comes and goes."""
-        self._lasting = True
-        changes.hooks += 1
+    def lasting(self, place: object) -> Self:
+        """Return this handle, of a hook on a leaf: captured steps that reach it have to know that it comes and goes."""
+        self._place = weakref.ref(place)
+        changes.hook(place)
         return self
 
     def remove(self) -> None:
@@ -87,5 +88,6 @@ class RemovableHandle(Handle):
                     del hooks[index]
                     break
             self._removed = True
-            if self._lasting:
-                changes.hooks += 1
+            place = None if self._place is None else self._place()
+            if place is not None:
+                changes.hook(place)

@@ -46,7 +46,7 @@ class ActiveHooks(dict[str, tuple[Entry, ...]]):
         Whether there are others than a module's forward hooks and forward pre-hooks without options.
     """
 
-    __slots__ = ("special",)
+    __slots__ = ("__weakref__", "special")
 
     def __init__(self) -> None:
         self.special = False
@@ -92,6 +92,7 @@ class HookTable(OrderedDict[int, Any]):
 
     def attach(self, active: ActiveHooks | None) -> None:
         """Enter the table among the active hooks of an owner, or, with None, of none any more."""
+        changes.hook(self.active)
         self.attached = active is not None
         self.active = ActiveHooks() if active is None else active
         self._changed()
@@ -112,9 +113,8 @@ class HookTable(OrderedDict[int, Any]):
         return taken
 
     def _changed(self) -> None:
-        if "state_dict" not in self.kind:
-            changes.hooks += 1
         active = self.active
+        changes.hook(active)
         if self:
             active[self.kind] = ()
         else:

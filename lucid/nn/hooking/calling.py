@@ -14,7 +14,7 @@ from lucid.autograd.hooks.firing import StandIn, add_hook_note, fire, hook_name
 from lucid.autograd.hooks.handle import changing
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.capture import captures
+from lucid.backend.capture import captures, note_places
 from lucid.errors import HookError
 from lucid.nn.hooking.boundary import ModuleInputBackward
 from lucid.nn.hooking.one_tensor import call_with_hooks
@@ -34,6 +34,8 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
     if not own and not everywhere:
         return self.forward(*args, **kwargs)
     if own.special or everywhere or captures:
+        if captures:
+            note_places((own, everywhere))
         if len(args) == 1 and not kwargs and not everywhere:
             output = call_with_hooks(self, own, args[0], Call)
             if output is not NotImplemented:

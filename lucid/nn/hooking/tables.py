@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.hooks.firing import fire, hook_name
+from lucid.autograd.hooks.handle import changing
 from lucid.autograd.hooks.table import ActiveHooks, HookTable
 from lucid.errors import HookTypeError
 from lucid.nn.module.paths import module_path
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from lucid.autograd.hooks.table import Entry
     from lucid.nn.module.module import Module
 
@@ -54,3 +59,19 @@ class GlobalTables:
 
 
 global_tables = GlobalTables()
+
+_blocks = itertools.count()
+
+
+@contextmanager
+def calls_noted() -> Generator[None]:
+    """Inside, captures are told of each module that is called, also of those for which no hook waits."""
+    # it looks like a hook that waits for all calls, so that none passes by where hooks are looked for
+    kind = f"calls noted {next(_blocks)}"
+    with changing:
+        everywhere[kind] = ()
+    try:
+        yield
+    finally:
+        with changing:
+            del everywhere[kind]
