@@ -108,13 +108,16 @@ __global__ void merge_moments(const Moments<Real<T>>* part_pc, Real<T>* mean_c, 
     }
 }
 
-// Moves running statistics towards those of a batch, averaged over its instances i.
+// Moves running statistics towards those of a batch, averaged over its instances i. Where it is told how many batches
+// there were before, they stay the mean over all of them, whatever the momentum.
 template <typename T>
 __global__ void follow(T* running_mean_c, T* running_variance_c, const Real<T>* mean_ic, const Real<T>* variance_ic,
-                       long long instances, long long channels, double momentum, double correction) {
+                       const long long* batches, long long instances, long long channels, double momentum,
+                       double correction) {
     typedef Real<T> R;
     const long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= channels) return;
+    if (batches) momentum = 1.0 / ((double)*batches + 1);
     R mean = 0, variance = 0;
     for (long long i = 0; i < instances; ++i) {
         mean += mean_ic[i * channels + c];

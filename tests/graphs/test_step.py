@@ -88,6 +88,22 @@ def test_a_hundred_steps(rng):
     assert losses[0] != losses[-1]
 
 
+@pytest.mark.parametrize("momentum", [None, 0.2])
+def test_running_statistics(rng, momentum):
+    """They move in each replay, also as the mean over all batches, whose number lies on the device."""
+    data = [lucid.tensor(rng.standard_normal((6, 5, 3)).astype("f"), device="cuda") for _ in range(9)]
+    found = []
+    for graphed in (False, True):
+        model = nn.Sequential(nn.BatchNorm1d(5, momentum=momentum)).to("cuda")
+        run = lucid.cuda.graphed_step(model, data[0]) if graphed else model
+        outs = [numbers(run(x)) for x in data[:6]]
+        model[0].num_batches_tracked.fill_(2)
+        outs += [numbers(run(x)) for x in data[6:]]
+        assert model[0].num_batches_tracked.item() == 5
+        found.append([*outs, numbers(model[0].running_mean), numbers(model[0].running_var)])
+    same(*found)
+
+
 def test_the_learning_rate_of_now(rng):
     """A scheduler that sets numbers of a group has its way with a graph, too."""
     seed, data = int(rng.integers(2**31)), batches(rng, 12)

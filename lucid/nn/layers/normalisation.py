@@ -21,6 +21,7 @@ from lucid.nn import init
 from lucid.nn.layers.layer import per_axis
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter, empty_tensor
+from lucid.ops.layers.batch_normalisation import MeanOfBatches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +131,7 @@ class BatchNorm(Affine):
         momentum = 0.0 if self.momentum is None else self.momentum
         seen = self.num_batches_tracked if self.training and self.track_running_stats else None
         if seen is not None and self.momentum is None:
-            momentum = 1.0 / (float(seen) + 1)
+            momentum = MeanOfBatches(seen)
         used = not self.training or self.track_running_stats
         out = F.batch_norm(
             input,

@@ -8,7 +8,7 @@ single values raise a ShapeError.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -84,6 +84,23 @@ def _rescale_bias(m: Namespace, grad: Array, bias_shape: Ints, broadcast: Ints) 
     return m.reshape(m.sum_to(grad, shape=broadcast), shape=bias_shape)
 
 
+class MeanOfBatches(NamedTuple):
+    """The momentum by which running statistics are the mean over all batches; on CUDA the device makes it of these."""
+
+    before: Tensor
+    """How many there were before, an integer."""
+
+    def number(self) -> float:
+        """Return the momentum, for which the host waits."""
+        return 1.0 / (float(self.before) + 1)
+
+    def on_device(self, index: int) -> Array | None:
+        """Return what the kernel takes on a CUDA device; None where that is elsewhere, or no int64."""
+        array = self.before.array
+        there = type(array) is not np.ndarray and gpu.device_index(array) == index and array.dtype == np.int64
+        return array if there else None
+
+
 def _follow(running: Tensor, value: Array, momentum: float) -> None:
     """Move a running statistic towards `value` in place; no graph sees it but its version counter does."""
     old = running.array
@@ -94,7 +111,12 @@ def _follow(running: Tensor, value: Array, momentum: float) -> None:
 
 
 def _track(
-    running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, variance: Tensor, count: int, momentum: float
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    count: int,
+    momentum: float | MeanOfBatches,
 ) -> None:
     """Update running statistics with those of a batch, averaged over instances; the variance is made unbiased."""
     correction = count / max(count - 1, 1)
@@ -102,6 +124,8 @@ def _track(
         running_mean, running_var, mean, variance, momentum, correction
     ):
         return
+    if isinstance(momentum, MeanOfBatches):
+        momentum = momentum.number()
     if running_mean is not None:
         channels = running_mean.array.shape[0]
         _follow(running_mean, mean.array.reshape(-1, channels).mean(0), momentum)
@@ -115,7 +139,7 @@ def _follow_by_kernel(
     running_var: Tensor | None,
     mean: Tensor,
     variance: Tensor,
-    momentum: float,
+    momentum: float | MeanOfBatches,
     correction: float,
 ) -> bool:
     """Move both statistics in one launch; False where there is no kernel for them."""
@@ -127,8 +151,10 @@ def _follow_by_kernel(
         return False
     centre = None if running_mean is None else running_mean.array
     spread = None if running_var is None else running_var.array
-    with gpu.use_device(gpu.device_index(mean.array)):
-        if not kernels.follow(centre, spread, mean.array, variance.array, momentum, correction):
+    index = gpu.device_index(mean.array)
+    share = momentum.on_device(index) if isinstance(momentum, MeanOfBatches) else float(momentum)
+    with gpu.use_device(index):
+        if share is None or not kernels.follow(centre, spread, mean.array, variance.array, share, correction):
             return False
     for target in targets:
         if target.version is not INFERENCE:
@@ -143,7 +169,7 @@ def batch_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
-    momentum: float = 0.1,
+    momentum: float | MeanOfBatches = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
     """Return `input` normalised by mean and variance of each channel (Ioffe and Szegedy, 2015).
@@ -158,7 +184,8 @@ def batch_norm(
     """
     training = as_bool(training, "training")
     x = real_operand("batch_norm", input)
-    momentum, eps = as_number(momentum, "momentum"), as_number(eps, "eps")
+    share = momentum if isinstance(momentum, MeanOfBatches) else as_number(momentum, "momentum")
+    eps = as_number(eps, "eps")
     channels, broadcast = channels_of("batch_norm", x, {"running_mean": running_mean, "running_var": running_var})
     check_affine("batch_norm", x, (channels,), "one for each channel", weight=weight, bias=bias)
     if not training:
@@ -173,7 +200,7 @@ def batch_norm(
         )
     dim = (0, *range(2, len(shape)))
     out, mean, variance = normalise(x, weight, bias, dim=dim, eps=eps, center=True, broadcast=broadcast)
-    _track(running_mean, running_var, mean, variance, count, momentum)
+    _track(running_mean, running_var, mean, variance, count, share)
     return out
 
 

@@ -299,8 +299,8 @@ def rescale_weight_grad(
 
 
 def follow(
-    running_mean: Array | None, running_variance: Array | None, mean: Array, variance: Array, momentum: float,
-    correction: float,
+    running_mean: Array | None, running_variance: Array | None, mean: Array, variance: Array,
+    momentum: float | Array, correction: float,
 ) -> bool:  # fmt: skip
     """Move running statistics in place towards those of a batch, averaged over its instances, in one launch.
 
@@ -310,8 +310,8 @@ def follow(
         Of one dtype, contiguous.
     mean, variance : Array
         As `normalise` returns them: in the dtype that the running ones accumulate in.
-    momentum : float
-        The weight of the batch.
+    momentum : float or Array
+        The weight of the batch; or how many batches there were before, an int64, so that they stay the mean of all.
     correction : float
         What makes the variance unbiased.
 
@@ -328,6 +328,7 @@ def follow(
     channels = running[0].size
     if name not in [t for t, _, _ in TYPES] or not channels:
         return False
-    pointers = [address_of(a) for a in (running_mean, running_variance, mean, variance)]
-    _follow[name](*flat_launch(channels), *pointers, mean.size // channels, channels, momentum, correction)
+    number, batches = (momentum, None) if isinstance(momentum, float) else (0.0, momentum)
+    pointers = [address_of(a) for a in (running_mean, running_variance, mean, variance, batches)]
+    _follow[name](*flat_launch(channels), *pointers, mean.size // channels, channels, number, correction)
     return True

@@ -263,6 +263,25 @@ def test_running_statistics(norm, running, rng):
         np.testing.assert_allclose(got, expected, rtol=1e-6 if running == "float32" else 2**-7)
 
 
+@pytest.mark.parametrize("count", ["int64", "int32", "on the CPU"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_the_mean_of_all_batches(dtype, count, rng):
+    """Without a momentum running statistics are the mean of those of all batches, wherever these are counted."""
+    layer = lucid.nn.BatchNorm1d(3, momentum=None, device="cuda", dtype=getattr(lucid, dtype))
+    if count == "int32":
+        layer.num_batches_tracked = layer.num_batches_tracked.int()
+    elif count == "on the CPU":
+        layer.num_batches_tracked = layer.num_batches_tracked.cpu()
+    batches = rng.standard_normal((4, 6, 3, 2)).astype(np.float32)
+    for x in batches:
+        layer(lucid.tensor(x, dtype=getattr(lucid, dtype), device="cuda"))
+    assert layer.num_batches_tracked.item() == 4
+    near = {"rtol": 1e-5, "atol": 1e-6} if dtype != "bfloat16" else {"rtol": 0.03, "atol": 0.03}
+    mean, variance = batches.mean((1, 3)).mean(0), batches.var((1, 3), ddof=1).mean(0)
+    np.testing.assert_allclose(layer.running_mean.cpu().double().array, mean, **near)
+    np.testing.assert_allclose(layer.running_var.cpu().double().array, variance, **near)
+
+
 def test_sizes_beyond_32_bits():
     """A problem of more than 2^31 elements is cut into the same three runs; a row of as many is left to CuPy."""
     found = on_cuda.problem_of((2**20, 2**12), (1,), (2**12,))
