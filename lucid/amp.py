@@ -17,7 +17,7 @@ from lucid.errors import ArgumentError, CaptureError, DtypeError, LucidError, Se
 from lucid.nn.utils import changed_on_device
 from lucid.ops.creation.filling import full, zeros
 from lucid.ops.elementwise.nonfinite import isfinite
-from lucid.optim.skipping import skips_on_device, step_unless
+from lucid.optim.skipping import step_unless, why_on_host
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -206,7 +206,9 @@ class GradScaler:
             return False
         devices = list(dict.fromkeys(grad.device for grad in grads))
         if len(devices) != 1 or not grads[0].is_cuda:
-            self._refuse_capture("gradients on several devices, or on the CPU,")
+            self._refuse_capture(
+                "unscaling gradients on several devices, or on the CPU,", "keep all of an optimizer on one CUDA device"
+            )
             return _unscale(grads, 1 / self._read()[0])
         scale = self._on(devices[0]).scale.to(devices[0])
         found: Any = zeros((), dtype=float32, device=devices[0])
@@ -234,7 +236,7 @@ class GradScaler:
         there = self._there
         if there is None:
             return self._scale, self._growth_tracker
-        self._refuse_capture("reading the factor")
+        self._refuse_capture("reading the factor", "do it before the capture or between replays")
         return there.scale.item(), int(there.tracker.item())
 
     def _write(self, scale: float, tracker: int | None = None) -> None:
@@ -249,12 +251,10 @@ class GradScaler:
                 self._there.tracker.fill_(tracker)
 
     @staticmethod
-    def _refuse_capture(what: str) -> None:
+    def _refuse_capture(what: str, remedy: str) -> None:
         if gpu.is_capturing():
             raise CaptureError(
-                f"GradScaler: {what} cannot be captured by a CUDA graph, since the host waits for the device: do it "
-                "before the capture or between replays; an optimizer that counts steps needs capturable=True, and all "
-                "of its gradients on one device"
+                f"GradScaler: {what} cannot be captured by a CUDA graph, since the host waits for the device: {remedy}"
             )
 
     def step(self, optimizer: Optimizer, *args: object, **kwargs: object) -> Any:
@@ -280,10 +280,11 @@ class GradScaler:
             self.unscale_(optimizer)
         found = self._found[key]
         if isinstance(found, TensorBase):
-            if skips_on_device(optimizer, gpu.device_index(found.array)):
+            why = why_on_host(optimizer, gpu.device_index(found.array))
+            if why is None:
                 self._stepped.add(key)
                 return step_unless(optimizer, found.array, **kwargs)
-            self._refuse_capture(f"a step of {type(optimizer).__name__} that only the host can leave out")
+            self._refuse_capture(f"a step of {type(optimizer).__name__} that only the host can leave out", why)
             found = self._found[key] = bool(cast("Any", found).item())
         self._stepped.add(key)
         return None if found else optimizer.step(**kwargs)

@@ -14,29 +14,37 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 
-def skips_on_device(optimizer: object, device: int) -> bool:
-    """Return whether all that a step would change is on a CUDA device, whose kernels can leave it as it is."""
-    if not isinstance(optimizer, ElementwiseOptimizer) or optimizer.step_kernel is None:
-        return False
+def why_on_host(optimizer: Optimizer, device: int) -> str | None:
+    """Return why only the host can leave out a step, with the remedy; None where kernels of a CUDA device can."""
     kind = type(optimizer)
     # of what a class does beside, only the host can leave it out
-    if kind.step is not Optimizer.step or kind.update is not ElementwiseOptimizer.update:
-        return False
-    for group in optimizer.param_groups:
+    if (
+        not isinstance(optimizer, ElementwiseOptimizer)
+        or optimizer.step_kernel is None
+        or kind.step is not Optimizer.step
+        or kind.update is not ElementwiseOptimizer.update
+    ):
+        return "it does what no kernel of lucid's does: let one of lucid's optimizers take the step"
+    for number, group in enumerate(optimizer.param_groups):
         names = optimizer.state_names(group)
         counted = "step" in names
         if counted and not group["capturable"]:
-            return False
+            return f"parameter group {number} counts its steps on the host: make the optimizer with capturable=True"
         # state that a first step fills in another way must not be made by one that does not take place
         settings = {**group, "lr": 0.0}
         apart = names and not counted and optimizer.numbers(settings, 1) != optimizer.numbers(settings, math.inf)
         for param in group["params"]:
             if grad_of(param) is None:
                 continue
-            elsewhere = not param.is_cuda or gpu.device_index(param.array) != device
-            if elsewhere or (apart and not optimizer.state.get(param)):
-                return False
-    return True
+            if not param.is_cuda or gpu.device_index(param.array) != device:
+                return f"a parameter of group {number} is not on cuda:{device}: keep all of an optimizer on one device"
+            if apart and not optimizer.state.get(param):
+                return (
+                    f"its first step, which begins the state of group {number} in another way than later ones go on "
+                    "with it, did not take place, since a gradient was not finite each time: take more steps before "
+                    "(graphed_step's warmup), or begin with a smaller init_scale"
+                )
+    return None
 
 
 def step_unless(optimizer: Any, found: Array, **kwargs: Any) -> Any:

@@ -999,6 +999,42 @@ def test_a_scaler_after_a_capture_that_failed(rng):
     assert w.item() == pytest.approx(before - 0.3, rel=1e-5)
 
 
+def test_a_scaler_without_a_first_step(rng):
+    """Where all steps of the warm-up were left out, dampening waits for the first that is not, and the error says so.
+
+    Without dampening, and for optimizers that count on the device, the graph does it, as without.
+    """
+    data = [lucid.full((3,), number, device="cuda") for number in (*[float("inf")] * 5, 1.0, 2.0, 4.0)]
+
+    def trained(graphed, data, optimizer=lucid.optim.SGD, **settings):
+        w = lucid.ones(3, device="cuda", requires_grad=True)
+        optimizer, scaler = optimizer([w], lr=0.1, **settings), lucid.amp.GradScaler()
+
+        def step(x):
+            optimizer.zero_grad()
+            scaler.scale((w * x).sum()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+        run = lucid.cuda.graphed_step(step, data[0]) if graphed else step
+        for x in data:
+            run(x)
+        return [w.tolist()]
+
+    for settings in (
+        {"momentum": 0.9},
+        {"momentum": 0.9, "nesterov": True},
+        {"optimizer": lucid.optim.AdamW, "capturable": True},
+    ):
+        same(trained(True, data, **settings), trained(False, data, **settings))
+    damped = {"momentum": 0.9, "dampening": 0.5}
+    with pytest.raises(CaptureError, match=r"first step.*not finite each time.*smaller init_scale") as caught:
+        trained(True, data, **damped)
+    assert "capturable" not in str(caught.value)
+    data[WARMUP - 1] = data[-1]
+    same(trained(True, data, **damped), trained(False, data, **damped))
+
+
 def test_settings_that_a_graph_cannot_follow(rng):
     """A scaler's constants, and parameters that an optimizer gets or loses, are told at the next call."""
     w, other = (lucid.ones(1, device="cuda", requires_grad=True) for _ in range(2))
