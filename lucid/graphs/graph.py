@@ -18,6 +18,7 @@ from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, CaptureError, DeviceError
 from lucid.graphs.capture import Capture, noting
+from lucid.graphs.instance import Instance
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -45,6 +46,12 @@ class CUDAGraph:
     Arrays that it made lie in memory of its own, which no other work is given while the graph or a tensor in it lives.
     Random numbers go on at each replay as they would without a graph.
 
+    Parameters
+    ----------
+    keep_graph : bool
+        Whether `raw_cuda_graph` gives the recorded work to libraries that change it, before `instantiate` or the first
+        replay makes of it what replays launch.
+
     Examples
     --------
     >>> import lucid
@@ -58,14 +65,18 @@ class CUDAGraph:
     tensor([3., 3., 3.], device='cuda:0')
     """
 
-    __slots__ = ("_capture", "_pool", "_recording")
+    __slots__ = ("_capture", "_dot_flags", "_keep_graph", "_pool", "_recording")
 
-    def __init__(self) -> None:
+    def __init__(self, keep_graph: bool = False) -> None:
+        if not isinstance(keep_graph, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(f"CUDAGraph: expected keep_graph as a bool, got {shown(keep_graph)}")
+        self._keep_graph = keep_graph
+        self._dot_flags = 0
         self._capture: Capture | None = None
         self._pool: Pool | None = None
         self._recording: ExitStack | None = None
 
-    def capture_begin(self, pool: Pool | CUDAGraph | None = None) -> None:
+    def capture_begin(self, pool: Pool | CUDAGraph | None = None, capture_error_mode: str = "relaxed") -> None:
         """Let the current stream, which is not the default one, record; `lucid.cuda.graph` does this and more.
 
         Raises
@@ -73,6 +84,7 @@ class CUDAGraph:
         CaptureError
             If this graph holds a capture already, this thread is in one, or the stream is the default one.
         """
+        check_error_mode(capture_error_mode)
         if self._capture is not None:
             raise CaptureError(
                 "capture_begin: this graph holds a capture: call reset() first, or use another CUDAGraph"
@@ -132,11 +144,48 @@ class CUDAGraph:
         DeviceError
             If the current stream is of another device.
         """
-        capture = self._capture
-        if capture is None or capture.graph is None:
-            raise CaptureError("replay: expected a graph that was captured: use it in lucid.cuda.graph() first")
+        capture = self._captured("replay")
         check_replay("replay", capture.device)
+        if self._keep_graph and not isinstance(capture.graph, Instance):
+            capture.graph = Instance(capture.graph)
         capture.replay(gpu.current_stream())
+
+    def _captured(self, name: str) -> Capture:
+        """Return the capture that has ended, or raise in the name of a method."""
+        if self._capture is None or self._capture.graph is None:
+            raise CaptureError(f"{name}: expected a graph that was captured: use it in lucid.cuda.graph() first")
+        return self._capture
+
+    def raw_cuda_graph(self) -> int:
+        """Return the address of the recorded work, a ``cudaGraph_t`` that lives until `reset`.
+
+        Raises
+        ------
+        CaptureError
+            If there is none, or the graph was made without ``keep_graph=True``.
+        """
+        return self._kept("raw_cuda_graph").graph.graph
+
+    def instantiate(self) -> None:
+        """Let replays launch the recorded work as it is now, after a change of what `raw_cuda_graph` gives.
+
+        Raises
+        ------
+        CaptureError
+            If there is none, or the graph was made without ``keep_graph=True``.
+        """
+        capture = self._kept("instantiate")
+        check_replay("instantiate", capture.device)
+        capture.graph = Instance(capture.graph)
+
+    def _kept(self, name: str) -> Capture:
+        if not self._keep_graph:
+            raise CaptureError(f"{name}: replays launch what was captured: make it by CUDAGraph(keep_graph=True)")
+        return self._captured(name)
+
+    def enable_debug_mode(self) -> None:
+        """Let `debug_dump` write all that CUDA knows of each piece of work, not its name alone."""
+        self._dot_flags = gpu.cupy().cuda.runtime.cudaGraphDebugDotFlagsVerbose
 
     def reset(self) -> None:
         """Forget the recorded work, and give its memory back as soon as no tensor lies in it.
@@ -178,9 +227,23 @@ class CUDAGraph:
         CaptureError
             If there is none.
         """
-        if self._capture is None or self._capture.graph is None:
-            raise CaptureError("debug_dump: expected a graph that was captured: use it in lucid.cuda.graph() first")
-        Path(debug_path).write_text(self._capture.graph.debug_dot_str(), encoding="utf-8")
+        text = self._captured("debug_dump").graph.debug_dot_str(self._dot_flags)
+        Path(debug_path).write_text(text, encoding="utf-8")
+
+
+def check_error_mode(mode: object) -> None:
+    """Raise `ArgumentError` unless this is the mode of captures: "relaxed"."""
+    if mode != "relaxed":
+        known = mode in ("global", "thread_local")
+        raise ArgumentError(
+            f"capture_error_mode: expected 'relaxed', got {shown(mode)}"
+            + (
+                ", in which CUDA refuses to allocate memory, as a capture here does: leave it out; in the relaxed mode "
+                "other threads are not disturbed, and lucid itself raises a CaptureError for what cannot be captured"
+                if known
+                else ""
+            )
+        )
 
 
 def check_replay(name: str, device: int) -> None:
@@ -261,6 +324,8 @@ class graph:
         Whose memory it shares; new memory without it.
     stream : Stream, optional
         One of the current device, not the default one.
+    capture_error_mode : {"relaxed"}
+        PyTorch's others, "global" and "thread_local", have CUDA refuse allocations, which a capture makes: they raise.
 
     Raises
     ------
@@ -277,7 +342,11 @@ class graph:
     """
 
     def __init__(
-        self, cuda_graph: CUDAGraph, pool: Pool | CUDAGraph | None = None, stream: Stream | None = None
+        self,
+        cuda_graph: CUDAGraph,
+        pool: Pool | CUDAGraph | None = None,
+        stream: Stream | None = None,
+        capture_error_mode: str = "relaxed",
     ) -> None:
         if not isinstance(cuda_graph, CUDAGraph):
             raise ArgumentError(f"graph: expected cuda_graph as a CUDAGraph, got {shown(cuda_graph)}")
@@ -285,6 +354,7 @@ class graph:
             raise ArgumentError(f"graph: expected stream as a Stream, got {shown(stream)}")
         if pool is not None and not isinstance(pool, Pool | CUDAGraph):
             raise no_pool(pool)
+        check_error_mode(capture_error_mode)
         self.cuda_graph = cuda_graph
         self._pool, self._stream = pool, stream
         self._leaving: ExitStack | None = None

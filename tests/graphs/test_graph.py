@@ -370,6 +370,56 @@ def test_begin_and_end(rng, tmp_path):
     assert "digraph" in (tmp_path / "graph.dot").read_text(encoding="utf-8")
 
 
+def test_graphs_that_are_kept(rng, tmp_path):
+    """What was recorded has an address, from which replays are made at the first one, or anew; others have none."""
+    x = drawn(rng, 3)
+    runtime, made = gpu.cupy().cuda.runtime, []
+    kept, g = lucid.cuda.CUDAGraph(keep_graph=True), lucid.cuda.CUDAGraph()
+    for call in (kept.raw_cuda_graph, kept.instantiate):
+        with pytest.raises(CaptureError, match="expected a graph that was captured"):
+            call()
+    for each in (kept, g):
+        with lucid.cuda.graph(each, capture_error_mode="relaxed"):
+            y = x + lucid.rand(3, device="cuda")
+        made.append(y)
+    for call in (g.raw_cuda_graph, g.instantiate):
+        with pytest.raises(CaptureError, match=r"CUDAGraph\(keep_graph=True\)"):
+            call()
+    assert kept.raw_cuda_graph() == kept.raw_cuda_graph() != 0
+    lucid.manual_seed(5)
+    expected = [numbers(x + lucid.rand(3, device="cuda")) for _ in range(3)]
+    lucid.manual_seed(5)
+    for k in range(3):
+        if k == 1:
+            kept.instantiate()
+        kept.replay()
+        np.testing.assert_array_equal(numbers(made[0]), expected[k])
+    ran = runtime.graphInstantiate(kept.raw_cuda_graph())
+    runtime.graphLaunch(ran, gpu.current_stream().ptr)
+    runtime.graphExecDestroy(ran)
+    plain, full = tmp_path / "plain.dot", tmp_path / "full.dot"
+    kept.debug_dump(str(plain))
+    kept.enable_debug_mode()
+    kept.debug_dump(str(full))
+    assert len(full.read_text(encoding="utf-8")) > len(plain.read_text(encoding="utf-8"))
+    kept.reset()
+    with pytest.raises(CaptureError, match="expected a graph that was captured"):
+        kept.raw_cuda_graph()
+    with pytest.raises(ArgumentError, match="keep_graph as a bool"):
+        lucid.cuda.CUDAGraph(keep_graph="yes")
+
+
+def test_error_modes(rng):
+    """A capture allocates, which CUDA's stricter modes refuse: they are refused before it begins, as what is none."""
+    g = lucid.cuda.CUDAGraph()
+    for mode, words in (("global", "refuses to allocate"), ("thread_local", "leave it out"), ("loose", "'loose'")):
+        for call in (lambda m=mode: lucid.cuda.graph(g, capture_error_mode=m), lambda m=mode: g.capture_begin(None, m)):
+            with pytest.raises(ArgumentError, match=rf"expected 'relaxed'.*{words}"):
+                call()
+    with pytest.raises(ArgumentError, match="got list"):
+        g.capture_begin(capture_error_mode=["global"])
+
+
 def test_two_devices(rng):
     """A graph is of one device: memory, streams, random numbers and replays of another are refused."""
     if lucid.cuda.device_count() < 2:
