@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import sys
-import threading
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.metadata import distributions
@@ -93,11 +92,11 @@ def _wheel() -> Path:
 class _Python(ctypes.Structure):
     """``lucid_simulator::Python``: what the libraries leave to Python."""
 
-    COMPILE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)
+    COMPILE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)
     LOAD = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
-    ENTER = ctypes.CFUNCTYPE(ctypes.c_int)
-    EXPLAIN = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
-    WHERE = ctypes.CFUNCTYPE(ctypes.c_void_p)
+    ENTER = ctypes.CFUNCTYPE(None)
+    EXPLAIN = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p)
+    WHERE = ctypes.CFUNCTYPE(None)
     _fields_: ClassVar = [
         ("compile", COMPILE),
         ("load", LOAD),
@@ -129,12 +128,11 @@ class _Simulated:
         thrust = library("liblucid_thrust.so", "libraries/thrust.cpp")
         self._blocks = Blocks(self._driver)
         self._apart = sanitizes()
-        # of each thread, as a library reads its text when another thread may be here
-        self._told = threading.local()
         # kept for as long as the libraries may call them
         self._python = _Python(
-            _Python.COMPILE(self._compile), _Python.LOAD(self._load), _Python.ENTER(self._enter),
-            _Python.EXPLAIN(self._explain), _Python.WHERE(self._where),
+            _Python.COMPILE(self._answering(self._compile)), _Python.LOAD(self._answering(self._load)),
+            _Python.ENTER(self._answering(self._enter)), _Python.EXPLAIN(self._answering(self._explain)),
+            _Python.WHERE(self._answering(self._where)),
         )  # fmt: skip
         self._driver.lucid_set_python(ctypes.addressof(self._python))
         os.environ["CUDA_PATH"] = str(FOLDER / "toolkit")
@@ -164,9 +162,21 @@ class _Simulated:
                 f"CUDA that it holds, as the wheels from PyPI do; install one that lucid allows: {_INSTALL}"
             )
 
-    # ---- what the libraries call; nothing may be raised here ----
+    # ---- what the libraries call; nothing may be raised here but what a Ctrl-C raises ----
 
-    def _compile(self, program: int, source: bytes, names: bytes, options: bytes) -> int:
+    def _answering(self, function: Callable[..., tuple[int, str]]) -> Callable[..., None]:
+        """Return what gives the libraries the answer of a function, or none if a Ctrl-C comes, which they repeat."""
+
+        def call(*args: Any) -> None:
+            try:
+                number, text = function(*args)
+                self._driver.lucid_answer(number, text.encode())
+            except KeyboardInterrupt:
+                self._driver.lucid_answer(0, None)
+
+        return call
+
+    def _compile(self, source: bytes, names: bytes, options: bytes) -> tuple[int, str]:
         try:
             path = compiled(
                 source.decode(),
@@ -175,29 +185,28 @@ class _Simulated:
                 [FOLDER / "toolkit/include", self._cupy / "_core/include"],
             )
         except (LucidError, OSError) as error:
-            self._driver.lucid_compiled(program, str(error).encode(), 1)
-            return _COMPILATION_FAILED
-        self._driver.lucid_compiled(program, f"{_MARK}{path}".encode(), 0)
-        return 0
+            return _COMPILATION_FAILED, str(error)
+        return 0, f"{_MARK}{path}"
 
-    def _load(self, path: bytes, unit: int) -> None:
+    def _load(self, path: bytes, unit: int) -> tuple[int, str]:
         shared, others = variables(Path(path.decode()))
         offsets, _, names = _columns(shared)
         self._driver.lucid_load(unit, path, len(shared), offsets, names)
         self._driver.lucid_declare(unit, len(others), *_columns(others))
+        return 0, ""
 
-    def _enter(self) -> int:
+    def _enter(self) -> tuple[int, str]:
         cupy, hooks = sys.modules.get("cupy"), sys.modules.get("cupy.cuda.memory_hook")
         if cupy is None or hooks is None or getattr(cupy.__spec__, "_initializing", False):
-            return 0  # CuPy is being imported
+            return 0, ""  # CuPy is being imported
         if not executes():
-            return 1  # no access is checked, and a hook would only take time
+            return 1, ""  # no access is checked, and a hook would only take time
         self._blocks.watch(hooks)
         if self._apart:
             self._blocks.keep_apart(cupy)
-        return 1
+        return 1, ""
 
-    def _where(self) -> int:
+    def _where(self) -> tuple[int, str]:
         # what queues work for somebody is not looked for
         users: list[str] = []
         frame = inspect.currentframe()  # traceback would read every file
@@ -206,15 +215,10 @@ class _Simulated:
             if not file.startswith((*self._inside, "<frozen ")):
                 users.append(f"{os.path.basename(file)}:{frame.f_lineno}")  # noqa: PTH119 - at every launch
             frame = frame.f_back
-        return self._tell(f" ({', called from '.join(users)})" if users else "")
+        return 0, f" ({', called from '.join(users)})" if users else ""
 
-    def _explain(self, report: bytes, library: bytes) -> int:
-        text = _CODE.sub(lambda mark: line_of(library.decode(), mark[1]), report.decode())
-        return self._tell(text)
-
-    def _tell(self, text: str) -> int:
-        self._told.text = ctypes.create_string_buffer(text.encode())
-        return ctypes.addressof(self._told.text)
+    def _explain(self, report: bytes, library: bytes) -> tuple[int, str]:
+        return 0, _CODE.sub(lambda mark: line_of(library.decode(), mark[1]), report.decode())
 
 
 def _columns(symbols: list[Symbol]) -> tuple[ctypes.Array[Any], ...]:

@@ -86,7 +86,7 @@ def _driver() -> ctypes.CDLL:
         ("lucid_set_executes", None, ctypes.c_int),
         ("lucid_executes", ctypes.c_int),
         ("lucid_set_blocks", None, ctypes.c_uint64, ctypes.c_uint64),
-        ("lucid_compiled", None, address, ctypes.c_char_p, ctypes.c_int),
+        ("lucid_answer", None, ctypes.c_int, ctypes.c_char_p),
         ("lucid_set_python", None, address),
         ("lucid_counts", address),
         ("lucid_each_kernel", None, address, ctypes.c_int),

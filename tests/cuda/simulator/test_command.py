@@ -210,3 +210,59 @@ def test_a_machine_that_cannot(script):
     assert ran.returncode == 1
     assert ran.stderr.startswith("python -m lucid.cuda.simulator: the simulated CUDA device builds kernels with g++ 12")
     assert ran.stderr.count("\n") == 1
+
+
+INTERRUPTED = r"""
+import inspect
+import os
+import signal
+import threading
+import time
+
+import lucid
+
+x = lucid.ones(4, device="cuda")
+stream = lucid.cuda.Stream()  # with a second one, each launch asks Python where it is
+x.add_(1)
+frame, calls = inspect.currentframe, []
+
+def interrupted():
+    calls.append(1)
+    inspect.currentframe = frame
+    raise KeyboardInterrupt
+
+inspect.currentframe = interrupted
+try:
+    x.add_(1)
+    time.sleep(10)
+except KeyboardInterrupt:
+    calls.append(2)
+assert calls == [1, 2], calls
+
+done = threading.Event()
+
+def send():
+    while not done.wait(0.001):
+        os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=send, daemon=True).start()
+while len(calls) < 200:
+    try:
+        while True:
+            x.add_(1)
+    except KeyboardInterrupt:
+        calls.append(3)
+while not done.is_set():
+    try:
+        done.set()
+        time.sleep(0.1)
+    except KeyboardInterrupt:
+        pass
+print("went on", x.isfinite().all().item())
+"""
+
+
+def test_ctrl_c_while_the_simulator_asks_python(script):
+    """It comes out of the launch that asked, wherever in the answer it falls, and the process goes on."""
+    ran = run(script(INTERRUPTED))
+    assert (ran.returncode, ran.stdout) == (0, "went on True\n"), ran.stderr[-2000:]

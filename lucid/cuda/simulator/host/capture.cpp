@@ -65,7 +65,7 @@ const void* own(const void* stream) {
 bool is_legacy(const void* stream) { return (uintptr_t)stream < 2; }
 
 // Which lines of Python call; not for under the lock, as Python may do anything.
-std::string lines() { return python.where ? python.where() : ""; }
+std::string lines() { return python.where ? ask(python.where).text : ""; }
 
 // ---- under the lock ----
 

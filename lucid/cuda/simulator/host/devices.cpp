@@ -1,4 +1,5 @@
 // The devices, which answer as an H200 does, and which of them a thread uses.
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,13 +19,14 @@ namespace {
 
 thread_local int device = 0;
 thread_local bool context = false, known = false;
+thread_local Answer answer = {};
 std::mutex peers_lock;
 std::set<std::pair<int, int>> peers;
 
 void be_known() {
     if (known) return;
     known = true;  // what Python does here asks for the device, too
-    known = python.enter && python.enter();
+    known = python.enter && ask(python.enter).number;
 }
 
 int number_in(const char* variable, int otherwise) {
@@ -82,6 +84,16 @@ constexpr int members[] = {
 static_assert(sizeof(Properties) == 1032, "as CUDA has it");
 
 }  // namespace
+
+Answer ask(const std::function<void()>& call) {
+    // what Python does for it may ask, too
+    Answer outer = std::move(answer);
+    answer = {};
+    call();
+    std::swap(outer, answer);
+    if (!outer.given) raise(SIGINT);
+    return outer;
+}
 
 int device_count() {
     static const int count = number_in("LUCID_CUDA_SIMULATOR", 1);
@@ -204,6 +216,8 @@ LUCID_CUDA int cuStreamGetCtx(void*, void** out) { return *out = context_of(curr
 // ---- what Python sets and reads ----
 
 LUCID_CUDA void lucid_set_python(const Python* functions) { python = *functions; }
+// Of the call that this thread is in; no text: there is none.
+LUCID_CUDA void lucid_answer(int number, const char* text) { answer = {text != nullptr, number, text ? text : ""}; }
 LUCID_CUDA Counts* lucid_counts() { return &counts; }
 // What CuPy's binaries call that is not written.
 LUCID_CUDA int lucid_unsupported() { return fail(not_supported, "lucid's simulated CUDA has no such function"); }

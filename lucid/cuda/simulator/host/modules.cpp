@@ -100,7 +100,10 @@ int launch(const Instance* instance, dim3 grid, dim3 block, unsigned shared, voi
     if (!faulty) return success;
     if (faulty == 3) return fail(launch_failed, lucid_report());
     const char *report = lucid_report(), *library = lucid_fault_library();
-    const std::string words = python.explain ? python.explain(report, library ? library : "") : report;
+    std::string words = report;
+    if (python.explain)
+        if (const Answer told = ask([&] { python.explain(report, library ? library : ""); }); told.given)
+            words = told.text;
     return fail(faulty == 2 ? invalid_value : code_of_fault(words), std::string(instance->name) + ": " + words);
 }
 
@@ -119,8 +122,8 @@ LUCID_CUDA int cuModuleLoadData(Module** out, const void* image) {
         return fail(invalid_image, why ? why : "the folder for temporary files cannot be written");
     }
     const Unit* unit = unit_of(library);
+    if (python.load && !ask([&] { python.load(path, unit); }).given) return fail(invalid_image, "interrupted");
     Module* made = new Module{library, unit, std::vector<size_t>(unit->count)};
-    if (python.load) python.load(path, unit);
     std::lock_guard<std::mutex> guard(lock);
     modules.push_back(made);
     return *out = made, success;

@@ -49,7 +49,11 @@ LUCID_CUDA int nvrtcDestroyProgram(Program** program) { return delete *program, 
 LUCID_CUDA int nvrtcAddNameExpression(Program* program, const char* name) { return program->names.push_back(name), 0; }
 LUCID_CUDA int nvrtcCompileProgram(Program* program, int count, const char** options) {
     const std::vector<std::string> all(options, options + count);
-    return python.compile(program, program->source.c_str(), joined(program->names).c_str(), joined(all).c_str());
+    const Answer made =
+        ask([&] { python.compile(program->source.c_str(), joined(program->names).c_str(), joined(all).c_str()); });
+    const int code = made.given ? made.number : compilation;
+    (code ? program->log : program->code) = made.given ? made.text : "interrupted";
+    return code;
 }
 // The names of kernels are those of the source.
 LUCID_CUDA int nvrtcGetLoweredName(Program* program, const char* name, const char** out) {
@@ -70,8 +74,3 @@ LUCID_CUDA int nvrtcGetProgramLog(Program* program, char* out) {
 }
 LUCID_CUDA int nvrtcGetLTOIRSize(Program*, size_t* out) { return *out = 0, invalid_option; }
 LUCID_CUDA int nvrtcGetLTOIR(Program*, char*) { return invalid_option; }
-
-// What Python has made of a program: what cuModuleLoadData takes, or the errors.
-LUCID_CUDA void lucid_compiled(Program* program, const char* text, int faulty) {
-    (faulty ? program->log : program->code) = text;
-}

@@ -1,6 +1,7 @@
 // What the parts of the simulated driver and runtime share: errors, devices, threads, and Python's part of the work.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "host/queue.h"
@@ -71,20 +72,29 @@ bool is_blocking(const void* stream);
 int queue_own(void* stream, const std::string& name, const std::vector<Touched>& touched,
               const std::function<void()>& work, bool everywhere);
 
-// What Python does for the libraries. A null one does nothing.
+// What Python does for the libraries, which call it by `ask`: what it gives comes by lucid_answer. A null one does nothing.
 struct Python {
-    // Gives what the source becomes, by lucid_compiled. Names and options are joined by 0x1f.
-    int (*compile)(void* program, const char* source, const char* names, const char* options);
+    // Gives an NVRTC error and the log, or 0 and what the source becomes. Names and options are joined by 0x1f.
+    void (*compile)(const char* source, const char* names, const char* options);
     // A library of kernels was loaded.
     void (*load)(const char* path, const void* unit);
     // A thread uses a device, and is not known yet; gives whether it is now.
-    int (*enter)();
+    void (*enter)();
     // Gives a report with lines of the source in it.
-    const char* (*explain)(const char* report, const char* library);
-    // Tells which lines of Python queue what is queued now.
-    const char* (*where)();
+    void (*explain)(const char* report, const char* library);
+    // Gives which lines of Python queue what is queued now.
+    void (*where)();
 };
 extern Python python;
+
+struct Answer {
+    bool given;
+    int number;
+    std::string text;
+};
+// Gives what Python answers to a call. A Ctrl-C may come at any line of Python, also at the first: there is no answer
+// then, and the Ctrl-C comes again, where Python goes on.
+Answer ask(const std::function<void()>& call);
 
 // What tests count; lucid.cuda.simulator.counting has the same fields.
 struct Counts {

@@ -124,7 +124,7 @@ KnownOrder::~KnownOrder() {
 
 std::shared_ptr<const Work> begin_work(const void* stream, int device, const std::string& name, bool known) {
     if (!orders() && !known) return nullptr;
-    std::string lines = python.where ? python.where() : "";
+    std::string lines = python.where ? ask(python.where).text : "";
     if (!captured_at.empty()) lines = " in a graph launched" + lines;
     for (auto where = captured_at.rbegin(); where != captured_at.rend(); ++where) lines = **where + lines;
     std::lock_guard<std::mutex> guard(lock);
