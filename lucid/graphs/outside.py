@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.autograd.base import TensorBase, describe, grad_of
+from lucid.autograd.engine.node import AccumulateGrad
 from lucid.backend import gpu
 from lucid.backend.capture import changes
 from lucid.backend.memory import byte_bounds
@@ -26,13 +27,20 @@ class Watched(NamedTuple):
     reference: weakref.ref[Any]
     array: Any
     requires_grad: bool
+    takes_grad: bool
+    """Whether it is a leaf that gradients go to."""
     words: str
 
     @property
     def is_as_before(self) -> bool:
-        """Whether the tensor is there, with the same memory, and requires grad as it did."""
+        """Whether the tensor is there, with the same memory, and requires grad as it did.
+
+        A view that is no leaf does as its base does, which is looked at itself.
+        """
         tensor = self.reference()
-        if tensor is None or (tensor.origin is None and (tensor.edge is not None) is not self.requires_grad):
+        if tensor is None or _takes_grad(tensor) is not self.takes_grad:
+            return False
+        if tensor.origin is None and (tensor.edge is not None) is not self.requires_grad:
             return False
         return getattr(tensor.array.data, "mem", None) is self.array.data.mem
 
@@ -47,6 +55,10 @@ def holding(addresses: Iterable[int]) -> Callable[[Any], bool]:
         return position < len(ordered) and ordered[position] < end
 
     return holds
+
+
+def _takes_grad(tensor: Any) -> bool:
+    return tensor.edge is not None and type(tensor.edge[0]) is AccumulateGrad
 
 
 def _gone(watch: weakref.ref[Watch], key: int, _: object) -> None:
@@ -91,7 +103,9 @@ class Watch:
             array: Any = getattr(each, "array", None) if found else None
             if type(array) is kind and array.data is not None and array.data.device_id == device:
                 reference = weakref.ref(each, partial(_gone, weakref.ref(self), id(each)))
-                self._watched[id(each)] = Watched(reference, array, each.edge is not None, describe(each))
+                self._watched[id(each)] = Watched(
+                    reference, array, each.edge is not None, _takes_grad(each), describe(each)
+                )
                 self._gradients.append((reference, grad_of(each)))
         changes.watches.add(self)
 

@@ -444,6 +444,33 @@ def test_what_kernels_of_cupys_read(rng, name):
         run(lucid.ones(1, device="cuda"))
 
 
+def test_a_leaf_that_is_a_view(rng):
+    """It is frozen like others: the graph would go on to give it gradients, and is told."""
+    w = lucid.ones(6, device="cuda")[3:].requires_grad_()
+    assert w._base is not None
+    upstream = lucid.tensor(rng.standard_normal(3).astype("f"), device="cuda")
+
+    def step(x):
+        w.grad = None
+        out = w * x
+        if w.requires_grad:
+            out.backward(upstream)
+        return out
+
+    x = lucid.tensor(rng.standard_normal(3).astype("f"), device="cuda")
+    run = lucid.cuda.graphed_step(step, x)
+    for _ in range(5):
+        run(x)
+        np.testing.assert_array_equal(numbers(w.grad), numbers(x) * numbers(upstream))
+    w.requires_grad_(False)
+    with pytest.raises(CaptureError, match="requires grad no longer"):
+        run(x)
+    run.reset()
+    for _ in range(5):
+        run(x)
+        assert w.grad is None
+
+
 @pytest.mark.parametrize("current", [0, 1])
 def test_work_on_a_second_device(rng, current):
     """A graph would do it once: the capture refuses it, whichever device is the current one there."""
