@@ -146,11 +146,13 @@ class Pool:
 
     def used_bytes(self) -> int:
         """Return how many bytes arrays hold."""
-        return int(self._raw.used_bytes())
+        with gpu.use_device(self.device):
+            return int(self._raw.used_bytes())
 
     def total_bytes(self) -> int:
         """Return how many bytes there are, in use or for the next replay."""
-        return int(self._raw.total_bytes())
+        with gpu.use_device(self.device):
+            return int(self._raw.total_bytes())
 
     def __repr__(self) -> str:
         return f"<memory of cuda:{self.device} for CUDA graphs: {self.total_bytes():,} bytes>"

@@ -289,6 +289,24 @@ def test_a_pool_that_is_made_before(rng):
     np.testing.assert_array_equal(numbers(out), numbers(x) + 1)
 
 
+def test_memory_of_a_second_device(rng):
+    """Each device's figures are of its own graphs, and memory says what it holds whichever device is current."""
+    if lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    # a multiple of 512 bytes
+    x = drawn(rng, 102_400)
+    before = [(lucid.cuda.memory_allocated(k), lucid.cuda.memory_reserved(k)) for k in range(2)]
+    g, y = captured(lambda: x + 1)
+    words = repr(g.pool())
+    assert f"{y.array.nbytes:,} bytes" in words
+    for current in range(2):
+        with lucid.cuda.device(current):
+            assert repr(g.pool()) == words
+            assert lucid.cuda.memory_allocated(0) - before[0][0] == y.array.nbytes
+            assert lucid.cuda.memory_reserved(0) - before[0][1] == y.array.nbytes
+            assert (lucid.cuda.memory_allocated(1), lucid.cuda.memory_reserved(1)) == before[1]
+
+
 def test_memory_recorded_for_a_stream_is_held(rng):
     """`record_stream` in a capture keeps memory for the graph, where no event could be asked for."""
     x = drawn(rng, 10)
