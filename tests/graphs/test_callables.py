@@ -260,6 +260,29 @@ def test_bad_calls(rng):
         layer(x)
 
 
+def test_what_backward_alone_reads(rng):
+    """It is kept and watched as what forward reads."""
+    factor = [drawn(rng, 3)]
+
+    class Scaled(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * factor[0]
+
+    x, upstream = drawn(rng, 3, requires_grad=True), drawn(rng, 3)
+    run = lucid.cuda.make_graphed_callables(Scaled.apply, (x,))
+    run(x).backward(upstream)
+    np.testing.assert_array_equal(numbers(x.grad), numbers(upstream) * numbers(factor[0]))
+    factor[0] = drawn(rng, 3)
+    gc.collect()
+    with pytest.raises(CaptureError, match="replaced or moved"):
+        run(x)
+
+
 def test_hooks_inside_are_named(rng):
     """Those of submodules ran at the capture alone."""
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).to("cuda")

@@ -14,7 +14,9 @@ import lucid
 import lucid.nn.functional as F
 from lucid.backend import gpu
 from lucid.backend.capture import captures
+from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError, CaptureError, DeviceError
+from lucid.graphs.capture import noting
 from tests.gradients import numbers
 
 pytestmark = pytest.mark.gpu
@@ -504,6 +506,71 @@ def captured_on_stream(function):
         out = function()
         g.capture_end()
     return g, out
+
+
+def test_nothing_is_noted_after_the_last_capture(rng):
+    """Captures of threads end in any order; then launches are CuPy's own again."""
+    driver, open_ = kernels.driver(), {}
+    for order in ((0, 1), (1, 0)):
+        for number in range(2):
+            open_[number] = noting()
+            open_[number].__enter__()
+            assert kernels.driver() is not driver
+        for number in order:
+            assert kernels.driver() is not driver
+            open_[number].__exit__(None, None, None)
+        assert kernels.driver() is driver
+
+
+def test_each_thread_captures_on_a_stream_of_its_own(rng):
+    """While its graph lives: what another does there, such as backward, would be recorded too."""
+    found = []
+
+    def capture():
+        g = lucid.cuda.CUDAGraph()
+        with lucid.cuda.graph(g):
+            found.append((g, lucid.cuda.current_stream()))
+
+    for _ in range(2):
+        capture()
+    thread = threading.Thread(target=capture)
+    thread.start()
+    thread.join()
+    (_, first), (_, again), (_, other) = found
+    assert first == again != other
+
+
+def test_a_stream_of_the_users_goes_on_behind_the_capture(rng):
+    """What is queued there afterwards comes after all that was queued where the capture was begun."""
+    x, outer, side = drawn(rng, 300), lucid.cuda.Stream(), lucid.cuda.Stream()
+    before = numbers(x)
+    with lucid.cuda.stream(outer):
+        with lucid.cuda.graph(lucid.cuda.CUDAGraph(), stream=side):
+            x.exp()
+            with lucid.cuda.stream(outer):
+                x.mul_(2)
+        with lucid.cuda.stream(side):
+            np.testing.assert_array_equal(numbers(x + 1), before * 2 + 1)
+
+
+def test_products_on_two_streams(rng):
+    """In a capture each stream has memory of its own to multiply in: in one memory the two would race."""
+    a, b, second = drawn(rng, 5, 7), drawn(rng, 7, 3), lucid.cuda.Stream()
+
+    def work():
+        first = lucid.cuda.current_stream()
+        second.wait_stream(first)
+        with lucid.cuda.stream(second):
+            there = a @ b
+        here = a @ b
+        first.wait_stream(second)
+        return here, there
+
+    work()
+    g, outs = captured(work)
+    g.replay()
+    for out in outs:
+        np.testing.assert_array_equal(numbers(out), numbers(a @ b))
 
 
 @pytest.mark.parametrize("moment", ["use_stream(side)", "capture_begin", "_leaving = "])

@@ -13,6 +13,7 @@ import lucid
 import lucid.nn.functional as F
 from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook
+from lucid.backend import gpu
 from lucid.errors import ArgumentError, CaptureError, DeviceError, DtypeError, SettingError, ShapeError
 from lucid.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from lucid.utils.checkpoint import checkpoint
@@ -421,6 +422,8 @@ READ_BY_CUPY = {
     "repeat": lambda b: b.repeat(2),
     "sort": lambda b: lucid.sort(b).values,
     "topk": lambda b: lucid.topk(b, 1).values,
+    "product": lambda b: b @ lucid.ones(3, 2, device="cuda"),
+    "product from the right": lambda b: lucid.ones(2, 3, device="cuda") @ b,
     "outer": lambda b: lucid.einsum("i,j->ij", b, b),
     "bernoulli": lambda b: lucid.bernoulli(b.clamp(0, 1)),
     "searchsorted": lambda b: lucid.searchsorted(b, b),
@@ -432,7 +435,7 @@ READ_BY_CUPY = {
 
 @pytest.mark.parametrize("name", READ_BY_CUPY)
 def test_what_kernels_of_cupys_read(rng, name):
-    """It is kept for the graph, and watched, as what lucid's own kernels read."""
+    """It is kept for the graph, and watched, as what lucid's own kernels read; what cuBLAS reads, too."""
     box = [lucid.tensor([1.0, 2.0, 3.0], device="cuda")]
     run = lucid.cuda.graphed_step(lambda x: READ_BY_CUPY[name](box[0]), lucid.ones(1, device="cuda"), warmup=1)
     lucid.manual_seed(3)
@@ -442,6 +445,35 @@ def test_what_kernels_of_cupys_read(rng, name):
     gc.collect()
     with pytest.raises(CaptureError, match="replaced or moved"):
         run(lucid.ones(1, device="cuda"))
+
+
+def test_the_end_of_a_tensor_that_is_strided(rng):
+    """It is used also where the graph reads nothing but its last elements, beyond as many bytes as it has."""
+    every_fourth = [lucid.as_tensor(gpu.cupy().arange(64, dtype="f")[::4])]
+    run = lucid.cuda.graphed_step(lambda x: every_fourth[0][12:] + x, lucid.ones(4, device="cuda"))
+    x = lucid.ones(4, device="cuda")
+    for _ in range(5):
+        assert run(x).tolist() == [49.0, 53.0, 57.0, 61.0]
+    every_fourth[0] = lucid.zeros(16, device="cuda")
+    gc.collect()
+    with pytest.raises(CaptureError, match="replaced or moved"):
+        run(x)
+
+
+def test_a_view_whose_base_is_in_a_graph_for_a_while(rng):
+    """It has not moved, and is no leaf: the graph goes on with what lies there."""
+    state, w = lucid.zeros(2, 3, device="cuda"), lucid.ones(3, device="cuda", requires_grad=True)
+    first, other = state[0], lucid.ones(1, device="cuda")
+    x = lucid.ones(3, device="cuda")
+    run = lucid.cuda.graphed_step(lambda x: first * x, x)
+    for _ in range(5):
+        assert run(x).tolist() == [0.0] * 3
+    state.add_(w * 2)
+    assert first.requires_grad
+    state.detach_()
+    # asks all graphs to look at what they use
+    other.data = other.data.clone()
+    assert run(x).tolist() == [2.0] * 3
 
 
 def test_a_leaf_that_is_a_view(rng):
@@ -469,6 +501,23 @@ def test_a_leaf_that_is_a_view(rng):
     for _ in range(5):
         run(x)
         assert w.grad is None
+
+
+def test_inputs_on_a_second_device(rng):
+    """They are copied after what writes them there, and before what is queued there next."""
+    if lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    values = rng.standard_normal(300).astype("f")
+    run = lucid.cuda.graphed_step(lambda x: x * 2, lucid.zeros(300, device="cuda"))
+    there = lucid.tensor(values, device="cuda:1")
+    lucid.cuda.synchronize(1)
+    for _ in range(6):
+        with lucid.cuda.stream(lucid.cuda.Stream("cuda:1")):
+            x = there * 3
+            with lucid.cuda.device(0):
+                out = run(x)
+            x.zero_()
+        np.testing.assert_array_equal(numbers(out), values * np.float32(3) * 2)
 
 
 @pytest.mark.parametrize("current", [0, 1])
@@ -804,6 +853,41 @@ def test_a_hook_of_each_step_that_returns_another_of_its_arguments(rng):
     assert run(x).tolist() == first
 
 
+def test_a_hook_of_each_step_in_the_mode_of_its_moment(rng):
+    """Whether gradients are recorded while it runs is what it was at the capture, and not what it is at the call."""
+    layer, seen = nn.Linear(3, 3).to("cuda"), []
+    layer.register_forward_hook(lambda *_: seen.append(lucid.is_grad_enabled()), every_step=True)
+    layer.weight.register_hook(lambda grad: seen.append(lucid.is_grad_enabled()), every_step=True)
+
+    def step(x):
+        layer.zero_grad()
+        with lucid.no_grad():
+            layer(x)
+        with lucid.enable_grad():
+            layer(x).sum().backward()
+
+    x = lucid.tensor(rng.standard_normal((2, 3)).astype("f"), device="cuda")
+    run = lucid.cuda.graphed_step(step, x)
+    for k in range(7):
+        with lucid.set_grad_enabled(k % 2 == 0):
+            run(x)
+            assert lucid.is_grad_enabled() is (k % 2 == 0)
+    assert seen == [False, True, False] * 7
+
+
+def test_a_hook_of_each_step_that_returns_its_argument_otherwise(rng):
+    """Later parts read what it was given as it lay: the same memory in another order is refused."""
+    layer, turned = nn.Identity(), []
+    layer.register_forward_hook(lambda m, i, out: out.detach().t() if turned else out.detach(), every_step=True)
+    x = lucid.tensor(rng.standard_normal((3, 3)).astype("f"), device="cuda")
+    run = lucid.cuda.graphed_step(lambda x: layer(x * 2) + 1, x)
+    for _ in range(5):
+        np.testing.assert_array_equal(numbers(run(x)), numbers(x) * 2 + 1)
+    turned.append(1)
+    with pytest.raises(CaptureError, match="another tensor"):
+        run(x)
+
+
 def test_a_hook_of_each_step_that_assigns_gradients(rng):
     """What it assigns is what the optimizer steps by, also where it takes the step itself and drops the gradient."""
     found = []
@@ -995,8 +1079,9 @@ def test_a_hook_that_raises(rng):
         assert run(y * k).tolist() == [k, k]
 
 
-def test_a_scaler_after_a_capture_that_failed(rng):
-    """It is as before the step, which can be taken again."""
+@pytest.mark.parametrize("moment", ["unscaled", "stepped", "updated"])
+def test_a_scaler_after_a_capture_that_failed(rng, moment):
+    """It is as before the step, which can be taken again, wherever in the step the capture failed."""
     w = lucid.ones(1, device="cuda", requires_grad=True)
     optimizer, scaler, reads = lucid.optim.SGD([w], lr=0.1), lucid.amp.GradScaler(), []
 
@@ -1004,18 +1089,21 @@ def test_a_scaler_after_a_capture_that_failed(rng):
         optimizer.zero_grad()
         loss = (w * x).sum()
         scaler.scale(loss).backward()
-        scaler.unscale_(optimizer)
-        if reads:
-            loss.item()
-        scaler.step(optimizer)
-        scaler.update()
+        for name, act in (
+            ("unscaled", lambda: scaler.unscale_(optimizer)),
+            ("stepped", lambda: scaler.step(optimizer)),
+            ("updated", scaler.update),
+        ):
+            act()
+            if name in reads:
+                loss.item()
         return loss
 
     x = lucid.ones(1, device="cuda")
     run = lucid.cuda.graphed_step(step, x)
     for _ in range(WARMUP):
         run(x)
-    reads.append(1)
+    reads.append(moment)
     for _ in range(2):
         with pytest.raises(CaptureError, match="item"):
             run(x)
