@@ -454,6 +454,19 @@ def test_hooks_fire_around_a_step_that_the_device_leaves_out():
 
 
 @pytest.mark.gpu
+def test_what_was_found_is_of_one_step():
+    """Where a hook raises in a step that the device leaves out, the next step without the scaler is one again."""
+    x = lucid.ones(3, device="cuda", requires_grad=True)
+    optimizer, scaler = optim.SGD([x], lr=1.0), amp.GradScaler(init_scale=2.0)
+    x.grad = lucid.full((3,), np.inf, device="cuda")
+    with optimizer.register_step_pre_hook(lambda *_: 1 / 0), pytest.raises(ZeroDivisionError):
+        scaler.step(optimizer)
+    x.grad = lucid.ones(3, device="cuda")
+    optimizer.step()
+    assert x.tolist() == [0.0] * 3
+
+
+@pytest.mark.gpu
 def test_optimizers_on_the_device_decide_apart():
     """Overflow in one's gradients lets the other make its step, and the scale shrinks for both."""
     params = [lucid.ones(1, device=device, requires_grad=True) for device in ("cuda", "cuda", "cpu")]
@@ -554,6 +567,14 @@ def test_a_state_goes_to_the_device_and_back(rng):
     training.scaler.load_state_dict({**state, "scale": 64.0, "_growth_tracker": 2})
     step()
     assert (training.scaler.get_scale(), training.scaler.state_dict()["_growth_tracker"]) == (64.0 * 3, 0)
+    # losses of each dtype are scaled by what was loaded, or chosen
+    for change, factor in (
+        (lambda: training.scaler.load_state_dict({**state, "scale": 5.0}), 5.0),
+        (lambda: training.scaler.update(7.0), 7.0),
+    ):
+        change()
+        for dtype in (lucid.float16, lucid.float32, lucid.float64):
+            assert training.scaler.scale(lucid.ones((), dtype=dtype, device="cuda")).item() == factor
 
 
 def refused(act, *words):

@@ -229,6 +229,16 @@ def test_state_that_is_not_there_is_refused(rng, name, settings):
     refused(training.optimizer, training.params, "take a step before the capture")
 
 
+def test_counts_that_are_still_on_the_host_are_refused(rng):
+    """Of an optimizer that became capturable after its first steps: each replay would begin with the count of then."""
+    training = Training(rng, capturable=False)
+    training.optimizer.step()
+    training.optimizer.param_groups[0]["capturable"] = True
+    refused(training.optimizer, training.params, "on its device yet", "take a step before the capture")
+    training.optimizer.step()
+    Recorded(training.optimizer.step)()
+
+
 def test_a_group_that_cannot_be_captured_keeps_the_others_still(rng):
     """All groups are looked at before the first is changed."""
     training = Training(rng, name="SGD")
