@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -134,6 +135,40 @@ def test_what_was_built_is_not_compiled(compiled, monkeypatch, tmp_path):
     one = kernels.driver()
     assert one.load(UNIT) == one.load(UNIT)  # one module, loaded once
     kernels.load(UNIT._replace(signatures={"scale<int>": "PPiq"}))
+    assert compiled == [UNIT.name]
+
+
+def test_what_was_built_is_loaded_on_each_device(monkeypatch, tmp_path):
+    """Code is of the device on which it was loaded: another that runs the same archive loads it, too, once."""
+    if lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    build(tmp_path / "built")
+    monkeypatch.setenv("LUCID_BUILT_KERNELS", str(tmp_path / "built"))
+    loaded, load = [], driver.CudaDriver._module
+    monkeypatch.setattr(
+        kernels._make_driver, "_module", lambda self, image: loaded.append(self.device()) or load(self, image)
+    )
+    one = kernels.driver()
+    found = {}
+    for index in (0, 1, 0, 1):
+        with lucid.cuda.device(index):
+            handles = one.load(UNIT)
+            assert found.setdefault(index, handles) == handles
+    assert loaded == [0, 1]
+
+
+def test_ranks_that_start_together_compile_once(compiled, monkeypatch):
+    """Who waited for another's compilation takes what that one has kept."""
+    both_miss, alone = threading.Barrier(2, timeout=60), cache.alone
+
+    def together(name):
+        both_miss.wait()
+        return alone(name)
+
+    monkeypatch.setattr(cache, "alone", together)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: kernels._make_driver().load(UNIT), range(2)))
+    assert [each.keys() for each in found] == [UNIT.signatures.keys()] * 2
     assert compiled == [UNIT.name]
 
 

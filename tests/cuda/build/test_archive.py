@@ -154,15 +154,16 @@ def test_a_folder_that_others_may_write(built, caplog):
     assert "may be written by other users: its mode is 0777" in said
 
 
-def test_a_disk_that_is_full(built, monkeypatch):
-    """A build that fails leaves the archive of before, and nothing else."""
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "Ctrl-C"])
+def test_a_build_that_ends_early(built, monkeypatch, error):
+    """One that fails, or is interrupted, leaves the archive of before, and nothing else."""
 
-    def full(_):
-        raise OSError(28, "No space left on device")
+    def fail(_):
+        raise error
 
     before = (built / "sm_90.zip").read_bytes()
-    monkeypatch.setattr(archive.os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr(archive.os, "fsync", fail)
+    with pytest.raises(type(error)):
         archive.write(built / "sm_90.zip", [(UNITS[0], IMAGES[0])])
     assert [path.name for path in built.iterdir()] == ["sm_90.zip"]
     assert (built / "sm_90.zip").read_bytes() == before
