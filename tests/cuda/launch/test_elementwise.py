@@ -61,6 +61,19 @@ def test_the_second_operand_is_part_of_the_form(rng):
         np.testing.assert_array_equal(straight(a, b).get(), a.get() + b.get())
 
 
+def test_what_is_added_in_place(rng):
+    """Each operand may begin anywhere: of one form, only where both are aligned are elements taken in packs."""
+    numbers = [rng.standard_normal(12).astype(np.float32) for _ in range(2)]
+    for first in (0, 1, 4):
+        for second in (0, 1, 4):
+            x, y = (device(values) for values in numbers)
+            a, b = x[first : first + 8], y[second : second + 8]
+            ADD.change(a, b)
+            expected = numbers[0].copy()
+            expected[first : first + 8] += numbers[1][second : second + 8]
+            np.testing.assert_array_equal(x.get(), expected)
+
+
 def test_one_operand_in_straight_lines(rng):
     """The same of one."""
     straight = NEGATIVE.straight()
