@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lucid.arguments import checked
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.engine.node import Node
-from lucid.autograd.engine.retain import handle_of, hooks_of
+from lucid.autograd.engine.retain import add_hook
 from lucid.autograd.engine.running import current_graph_task_id, current_node, queue_callback
 from lucid.autograd.hooks.firing import StandIn, check_callable, every_step_hook, fire
 from lucid.autograd.hooks.handle import Handle, RemovableHandle
@@ -281,10 +281,4 @@ def register_multi_grad_hook(
 
         return _Receiver(fn, receive_all if mode == "all" else receive_any)
 
-    handles: list[RemovableHandle] = []
-    for index, tensor in enumerate(tensors):
-        hooks = hooks_of(tensor)
-        receive = receiver(index)
-        hooks.append(receive)
-        handles.append(handle_of(tensor, hooks, receive))
-    return _MultiHandle(handles)
+    return _MultiHandle([add_hook(tensor, receiver(index)) for index, tensor in enumerate(tensors)])

@@ -732,6 +732,10 @@ def hook_kinds():
         "any step before": lambda t, hook, **k: register_optimizer_step_pre_hook(hook, **k),
         "any step after": lambda t, hook, **k: register_optimizer_step_post_hook(hook, **k),
         "backward": lambda t, hook, **k: t.model.register_backward_hook(lambda tensor, grad: hook(tensor, grad), **k),
+        "backward of three": lambda t, hook, **k: of_three(t.model[4].register_backward_hook, hook, **k),
+        "any module's backward of three": lambda t, hook, **k: of_three(
+            everywhere.register_module_backward_hook, hook, **k
+        ),
     }
     for name in ("forward_pre", "forward", "full_backward_pre", "full_backward"):
         kinds[name] = lambda t, hook, name=name, **k: getattr(t.model[4], f"register_{name}_hook")(hook, **k)
@@ -739,6 +743,12 @@ def hook_kinds():
             everywhere, f"register_module_{name}_hook"
         )(hook, **k)
     return kinds
+
+
+def of_three(register, hook, **settings):
+    """Register a hook of three arguments where it becomes a full backward hook, with a warning."""
+    with pytest.warns(FutureWarning, match="full_backward_hook"):
+        return register(lambda module, grad_inputs, grad_outputs: hook(grad_inputs, grad_outputs), **settings)
 
 
 @pytest.mark.contract("11")
@@ -1051,6 +1061,31 @@ def test_hooks_that_come_and_go(rng):
         assert replay() == []
     training.model.register_state_dict_pre_hook(print)
     assert replay() == []
+
+
+@pytest.mark.parametrize("kind", hook_kinds())
+def test_a_hook_that_comes_and_goes(rng, kind):
+    """Whatever it hangs on, the next step calls it, and the one after its end does not."""
+    ((x, y),), training, seen = batches(rng, 1), Training(0), []
+    run = lucid.cuda.graphed_step(training.step, x, y, warmup=1)
+
+    def anew():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run(x, y)
+        return any("captured anew" in str(warning.message) for warning in caught)
+
+    assert [anew() for _ in range(3)] == [False] * 3
+    handle = hook_kinds()[kind](training, lambda *_: seen.append(1), every_step=True)
+    assert anew()
+    once = len(seen)
+    assert once
+    assert not anew()
+    assert len(seen) == 2 * once
+    handle.remove()
+    assert anew()
+    assert not anew()
+    assert len(seen) == 2 * once
 
 
 def test_a_hook_that_raises(rng):

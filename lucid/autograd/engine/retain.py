@@ -72,14 +72,13 @@ def registered_hooks(tensor: TensorBase, kind: str) -> OrderedDict[int, Callable
 def register_hook(tensor: TensorBase, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
     """Return the handle of a tensor hook; see `Tensor.register_hook`."""
     check_callable(hook, "Tensor.register_hook")
-    hook = every_step_hook(hook, every_step)
+    return add_hook(tensor, every_step_hook(hook, every_step))
+
+
+def add_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
+    """Return the handle of what is called with the gradient of a tensor that requires grad."""
     hooks = hooks_of(tensor)
     hooks.append(hook)
-    return handle_of(tensor, hooks, hook)
-
-
-def handle_of(tensor: TensorBase, hooks: list[Callable[..., Any]], hook: Callable[..., Any]) -> RemovableHandle:
-    """Return the handle of a hook in the list of a tensor's hooks."""
     edge, handle = tensor.edge, RemovableHandle(hooks, hook)
     leaf = edge is not None and type(edge[0]) is AccumulateGrad and is_gpu_array(tensor.array)
     return handle.lasting(edge[0]) if edge is not None and leaf else handle
