@@ -396,16 +396,18 @@ def test_an_optimizer_that_counts_on_the_host_is_asked_for_once(rng):
 
 
 @pytest.mark.gpu
-def test_an_optimizer_of_the_users_own_makes_no_step_with_overflow():
+@pytest.mark.parametrize("name", ["step", "update"])
+def test_an_optimizer_of_the_users_own_makes_no_step_with_overflow(name):
     """One whose step does more than change elements is left out as before: the host knows."""
 
     class Counting(optim.SGD):
         steps = 0
 
-        def step(self, closure=None):
-            self.steps += 1
-            return super().step(closure)
+    def counted(self, *given):
+        self.steps += 1
+        return getattr(optim.SGD, name)(self, *given)
 
+    setattr(Counting, name, counted)
     x = lucid.ones(3, device="cuda", requires_grad=True)
     optimizer, scaler = Counting([x], lr=1.0), amp.GradScaler(init_scale=2.0)
     for value in (np.nan, 2.0):
@@ -502,6 +504,21 @@ def test_gradients_on_several_devices():
             scaler.update()
             assert [param.tolist() for param in params] == [[left] * 2] * 2
         assert scaler.get_scale() == 4.0
+
+
+@pytest.mark.gpu
+def test_a_gradient_on_another_device_after_unscaling():
+    """What was found on one device is no flag that kernels of the other could read: the host asks for it."""
+    if lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    for value, left in ((1.0, 0.5), (np.inf, 1.0)):
+        first, second = (lucid.ones(300, device=f"cuda:{k}", requires_grad=True) for k in range(2))
+        optimizer, scaler = optim.SGD([first, second], lr=1.0), amp.GradScaler(init_scale=2.0)
+        first.grad = lucid.full((300,), value, device="cuda:0")
+        scaler.unscale_(optimizer)
+        second.grad = lucid.full((300,), 0.5, device="cuda:1")
+        scaler.step(optimizer)
+        assert first.tolist() == second.tolist() == [left] * 300
 
 
 @both_devices

@@ -109,6 +109,16 @@ def test_a_copy_is_without_graphs(rng):
         gc.enable()
 
 
+def test_a_forward_of_the_modules_own(rng):
+    """One that was set on the module is what the graph records, and what it computes by without the graph."""
+    layer, x = nn.Linear(4, 2, bias=False).to("cuda"), drawn(rng, 3, 4)
+    layer.forward = lambda x: F.linear(x, layer.weight) * 3
+    expected = numbers(F.linear(x, layer.weight) * 3)
+    graphed = lucid.cuda.make_graphed_callables(layer, (x,))
+    for training in (True, False):
+        np.testing.assert_array_equal(numbers(graphed.train(training)(x)), expected)
+
+
 def test_gradients_accumulate(rng):
     """Calls with their backward one after another leave parameters the sum of their gradients."""
     layer = nn.Linear(4, 2).to("cuda")

@@ -6,6 +6,9 @@ import gc
 import inspect
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ import lucid
 import lucid.nn.functional as F
 from lucid.backend import gpu
 from lucid.backend.capture import captures
+from lucid.cuda import memory
 from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError, CaptureError, DeviceError
 from lucid.graphs.capture import noting
@@ -218,6 +222,21 @@ def test_numbers_of_the_host_that_are_no_copies(rng):
     assert np.signbit(numbers(x)[0, 0])
     np.testing.assert_array_equal(numbers(out), 2.5 * expected)
     assert three.tolist() == [3, 3]
+
+
+def test_a_capture_that_cannot_end(rng):
+    """Where only the end tells that something cannot be recorded, the graph is empty, and can be used again."""
+    x, g, side = drawn(rng, 3), lucid.cuda.CUDAGraph(), lucid.cuda.Stream()
+    with pytest.raises(CaptureError, match="cannot be captured"), lucid.cuda.graph(g):
+        side.wait_stream(lucid.cuda.current_stream())
+        with lucid.cuda.stream(side):
+            x * 2
+    with pytest.raises(CaptureError, match="it has no memory before"):
+        g.pool()
+    with lucid.cuda.graph(g):
+        y = x + 1
+    g.replay()
+    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
 
 
 def test_an_error_of_the_users_ends_the_capture(rng):
@@ -538,6 +557,35 @@ def test_each_thread_captures_on_a_stream_of_its_own(rng):
     thread.join()
     (_, first), (_, again), (_, other) = found
     assert first == again != other
+
+
+def test_a_capture_waits_for_the_device(rng):
+    """What was queued on whatever stream is done before it begins, and so before the graph is replayed."""
+    x, before = drawn(rng, 300), lucid.cuda.Stream()
+    values = numbers(x)
+    with lucid.cuda.stream(before):
+        x.mul_(2)
+    g, y = captured(lambda: x + 1)
+    g.replay()
+    np.testing.assert_array_equal(numbers(y), values * 2 + 1)
+
+
+def test_looks_at_memory_take_turns(rng, monkeypatch):
+    """While a thread looks it holds the arrays of all: another would take them for some that live."""
+    looking, most = [], []
+
+    def objects():
+        looking.append(1)
+        most.append(len(looking))
+        time.sleep(0.02)
+        yield from ()
+        looking.pop()
+
+    pools = [lucid.cuda.graph_pool_handle() for _ in range(4)]
+    monkeypatch.setattr(memory, "gc", SimpleNamespace(get_objects=objects))
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda pool: pool.live(), pools)) == [[]] * 4
+    assert most == [1] * 4
 
 
 def test_a_stream_of_the_users_goes_on_behind_the_capture(rng):

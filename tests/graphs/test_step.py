@@ -447,6 +447,27 @@ def test_what_kernels_of_cupys_read(rng, name):
         run(lucid.ones(1, device="cuda"))
 
 
+def test_what_a_kernel_of_the_users_reads(rng):
+    """It is watched wherever among the parameters it is."""
+    source = """extern "C" __global__ void copy(int n, float* to, const float* from) {
+        if (threadIdx.x < n) to[threadIdx.x] = from[threadIdx.x];
+    }"""
+    copy, box = lucid.cuda.compile(source)["copy"], [lucid.ones(3, device="cuda")]
+
+    def step(x):
+        copy(1, 32, (3, x, box[0]))
+        return x + 1
+
+    x = lucid.zeros(3, device="cuda")
+    run = lucid.cuda.graphed_step(step, x)
+    for _ in range(5):
+        assert run(x).tolist() == [2.0] * 3
+    box[0] = lucid.zeros(3, device="cuda")
+    gc.collect()
+    with pytest.raises(CaptureError, match="replaced or moved"):
+        run(x)
+
+
 def test_the_end_of_a_tensor_that_is_strided(rng):
     """It is used also where the graph reads nothing but its last elements, beyond as many bytes as it has."""
     every_fourth = [lucid.as_tensor(gpu.cupy().arange(64, dtype="f")[::4])]
@@ -686,6 +707,17 @@ def test_a_hook_that_runs_at_the_capture_alone_is_named(rng):
     assert warning.filename == __file__
 
 
+def test_hooks_of_all_parts_are_named(rng):
+    """Those that ran before a hook of each step, and so in another part of the graph, too."""
+    data, training = batches(rng, 1)[0], Training(0)
+    training.model.register_forward_hook(print_nothing)
+    training.optimizer.register_step_post_hook(lambda *_: None, every_step=True)
+    run = lucid.cuda.graphed_step(training.step, *data, warmup=1)
+    run(*data)
+    with pytest.warns(UserWarning, match="print_nothing"):
+        run(*data)
+
+
 def print_nothing(module, args, output):
     """Look at an output."""
 
@@ -883,6 +915,20 @@ def test_a_hook_of_each_step_in_the_mode_of_its_moment(rng):
             run(x)
             assert lucid.is_grad_enabled() is (k % 2 == 0)
     assert seen == [False, True, False] * 7
+
+
+def test_what_parts_before_a_hook_of_each_step_read(rng):
+    """It is kept and watched as what the last part reads."""
+    box, layer = [lucid.ones(3, device="cuda")], nn.Identity()
+    layer.register_forward_hook(lambda *_: None, every_step=True)
+    x = lucid.tensor(rng.standard_normal(3).astype("f"), device="cuda")
+    run = lucid.cuda.graphed_step(lambda x: layer(x * box[0]) * 2, x)
+    for _ in range(5):
+        np.testing.assert_array_equal(numbers(run(x)), numbers(x) * 2)
+    box[0] = lucid.zeros(3, device="cuda")
+    gc.collect()
+    with pytest.raises(CaptureError, match="replaced or moved"):
+        run(x)
 
 
 def test_a_hook_of_each_step_that_returns_its_argument_otherwise(rng):
@@ -1114,11 +1160,14 @@ def test_a_hook_that_raises(rng):
         assert run(y * k).tolist() == [k, k]
 
 
+@pytest.mark.parametrize("in_parts", [False, True])
 @pytest.mark.parametrize("moment", ["unscaled", "stepped", "updated"])
-def test_a_scaler_after_a_capture_that_failed(rng, moment):
+def test_a_scaler_after_a_capture_that_failed(rng, moment, in_parts):
     """It is as before the step, which can be taken again, wherever in the step the capture failed."""
     w = lucid.ones(1, device="cuda", requires_grad=True)
     optimizer, scaler, reads = lucid.optim.SGD([w], lr=0.1), lucid.amp.GradScaler(), []
+    if in_parts:
+        optimizer.register_step_post_hook(lambda *_: None, every_step=True)
 
     def step(x):
         optimizer.zero_grad()
