@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -155,6 +158,24 @@ def test_what_was_built_is_loaded_on_each_device(monkeypatch, tmp_path):
             handles = one.load(UNIT)
             assert found.setdefault(index, handles) == handles
     assert loaded == [0, 1]
+
+
+def test_what_was_loaded_stays(monkeypatch):
+    """A launch has no more than a handle: the driver holds the code, which would be unloaded otherwise."""
+    loaded, load = [], driver.CudaDriver._module
+
+    class Code:
+        def __init__(self, module):
+            self.module = module
+            loaded.append(weakref.ref(self))
+
+        def get_function(self, name):
+            return SimpleNamespace(ptr=self.module.get_function(name).ptr, code=self)
+
+    monkeypatch.setattr(kernels._make_driver, "_module", lambda self, image: Code(load(self, image)))
+    scaled()
+    gc.collect()
+    assert [code() is None for code in loaded] == [False]
 
 
 def test_ranks_that_start_together_compile_once(compiled, monkeypatch):

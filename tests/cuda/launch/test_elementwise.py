@@ -13,7 +13,7 @@ from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import Primitive
 from lucid.autograd.recording.short_path import cuda_arrays
 from lucid.backend import gpu
-from lucid.cuda.launch import kernels
+from lucid.cuda.launch import elementwise, kernels
 from lucid.cuda.launch.elementwise import Elementwise, overlap
 from lucid.errors import ShapeError
 
@@ -72,6 +72,21 @@ def test_what_is_added_in_place(rng):
             expected = numbers[0].copy()
             expected[first : first + 8] += numbers[1][second : second + 8]
             np.testing.assert_array_equal(x.get(), expected)
+
+
+def test_forms_are_bounded(rng, monkeypatch):
+    """Of very many forms a function remembers no more than a number, and begins anew."""
+    monkeypatch.setattr(elementwise, "REMEMBERED", 4)
+    ADD.in_place.clear()
+    ADD.launches.clear()
+    for size in range(1, 20):
+        x = device(rng.standard_normal(size).astype(np.float32))
+        before = x.get()
+        np.testing.assert_array_equal(ADD(x, x).get(), before + before)
+        ADD.change(x, x)
+        np.testing.assert_array_equal(x.get(), before + before)
+        assert len(ADD.in_place) <= 4
+        assert len(ADD.launches) <= 4
 
 
 def test_one_operand_in_straight_lines(rng):
