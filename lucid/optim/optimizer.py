@@ -270,16 +270,21 @@ class Optimizer:
 
     def _check_shapes(self, params: list[Tensor], group: Group) -> None:
         """Raise `ShapeError` where a gradient or state is no longer shaped like its parameter."""
-        names = [name for name in self.state_names(group) or () if name != "step"]
-        for param in params:
-            shape: tuple[int, ...] = param.array.shape
-            state = self.state.get(param)
-            other: tuple[int, ...] = param.stored_grad.array.shape
-            if state and other == shape:
-                for name in names:
-                    if name in state and (other := state[name].array.shape) != shape:
-                        break
-            if other != shape:
+        shapes = [param.array.shape for param in params]
+        columns = [[param.stored_grad.array.shape for param in params]]
+        states: list[Mapping[str, Tensor]] = [self.state.get(param) or {} for param in params]
+        for name in self.state_names(group) or ():
+            if name == "step":
+                continue
+            try:
+                columns.append([state[name].array.shape for state in states])
+            except KeyError:
+                # of some it is made in this step
+                there = zip(states, shapes, strict=True)
+                columns.append([state[name].array.shape if name in state else shape for state, shape in there])
+        for column in columns:
+            if column != shapes:
+                shape, other = next((a, b) for a, b in zip(shapes, column, strict=True) if a != b)
                 raise ShapeError(
                     f"step: a parameter of shape {tuple(shape)} has a gradient or state of shape {tuple(other)}: "
                     "where p.data was set to another shape, clear p.grad and make a new optimizer"
