@@ -99,13 +99,16 @@ def _backward(
         xp.multiply(centred, scale, out=known)
         if not wants[0]:
             return sum_to_array(xp, xp.multiply(grad, known, out=known), broadcast) if wants[1] else none, to_bias
-        to_weight = sum_to_array(xp, xp.multiply(grad, known, out=out), broadcast) if wants[1] else none
+        # where nothing is summed the products are the result, and need memory of their own
+        room = None if grad.shape == broadcast else out
+        to_weight = sum_to_array(xp, xp.multiply(grad, known, out=room), broadcast) if wants[1] else none
         grad = xp.multiply(grad, weight, out=out)
         xp.multiply(known, _inner(xp, grad, known, dim) / count, out=known)
     else:
         # a number for each set of values: they need not be standardised one by one
         inner = _inner(xp, grad, centred, dim) * scale
-        to_weight = inner if wants[1] else none
+        # no values have no variance, but a sum
+        to_weight = inner if wants[1] and x.size else none
         xp.multiply(centred, inner * scale / count, out=known)
         scale = scale if weight is None else scale * weight
     if center:

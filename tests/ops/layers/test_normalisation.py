@@ -12,6 +12,7 @@ from lucid.ops.elementwise.power import pow
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
 from lucid.ops.reduction.sums import mean, sum
+from tests.device import DEVICE
 from tests.gradients import numbers
 
 
@@ -166,3 +167,26 @@ def test_frozen_parameters_cost_no_gradient(rng):
         tensors[wanted].requires_grad_()
         layer_norm(tensors[0], 8, *tensors[1:]).backward(upstream)
         assert [t.grad is not None for t in tensors] == [place == wanted for place in range(3)]
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (1, 6, 1)])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_one_value_for_each_weight(shape, groups):
+    """Where each weight meets one value its gradient is that product, also beside the gradient of the input."""
+    random = np.random.default_rng(3)
+    x, weight, upstream = random.standard_normal(shape), random.standard_normal(6), random.standard_normal(shape)
+    sets = x.reshape(groups, -1)
+    standard = (sets - sets.mean(1, keepdims=True)) / np.sqrt(sets.var(1, keepdims=True) + 1e-5)
+    x, weight = (lucid.tensor(each, device=DEVICE, requires_grad=True) for each in (x, weight))
+    group_norm(x, groups, weight).backward(lucid.tensor(upstream, device=DEVICE))
+    expected = standard.reshape(-1) * upstream.reshape(-1)
+    np.testing.assert_allclose(weight.grad.cpu().numpy(), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(0, 6, 3), (2, 6, 0), (0, 6)])
+def test_weights_of_no_values(shape):
+    """Over a batch of no values batch_norm's weight and bias get zeros, also beside the gradient of the input."""
+    x, weight, bias = (lucid.ones(s, device=DEVICE, requires_grad=True) for s in (shape, (6,), (6,)))
+    batch_norm(x, None, None, weight, bias, training=True).sum().backward()
+    assert x.grad.shape == shape
+    assert weight.grad.tolist() == bias.grad.tolist() == [0.0] * 6
