@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.modes.state import is_grad_enabled
+from lucid.autograd.modes.state import is_grad_enabled, thread
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import LucidError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
+    from lucid.autograd.recording.primitive_node import PrimitiveNode
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -138,18 +139,29 @@ def _gelu_and_slope(xp: ModuleType, x: Array, *, slope: Array) -> Array:
     return in_blocks(xp, _with_slope_into, 4, slope, x)
 
 
-# whoever meets the node need not know how many elements there were
-_gelu_and_slope.node_type.__name__ = "GeluBackward0"
-
-
 @_gelu_and_slope.vjp("x")
 def _gelu_and_slope_vjp(m: Namespace, grad: Array, x: Array, slope: Array) -> Any:
     # what is recorded goes back to x, from which the slope came
     return m.gelu_grad(grad, x) if m is GRAPH else m.mul(grad, slope)
 
 
+def _release(node: PrimitiveNode) -> None:
+    """Free what was saved, and the slope with it."""
+    plan, _, versions, _ = node.kept
+    node.kept = plan, None, versions[:0], (None,)
+
+
+# whoever meets the node need not know how many elements there were
+_gelu_and_slope.node_type.__name__ = "GeluBackward0"
+_gelu_and_slope.node_type.release = _release
+del _gelu_and_slope.node_type._saved_slope  # pyright: ignore[reportAttributeAccessIssue] # noqa: SLF001
+
+
 def _wants_slope(x: Tensor) -> bool:
-    """Return whether NumPy is to find the slope beside gelu: for a backward, and more than one block."""
+    """Return whether NumPy is to find the slope beside gelu: for a backward, and more than one block.
+
+    Not inside of saved-tensor hooks: what they pack is not kept here, and what they unpack is what counts.
+    """
     array = x.array
     return (
         type(array) is np.ndarray
@@ -158,6 +170,7 @@ def _wants_slope(x: Tensor) -> bool:
         and array.dtype.kind == "f"
         and x.requires_grad
         and is_grad_enabled()
+        and not thread.state.saved_hooks
     )
 
 

@@ -1,5 +1,7 @@
 """Gelu of more elements than one block, whose slope NumPy finds beside the value."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,31 @@ def test_backward_twice():
     np.testing.assert_array_equal(first.cpu().numpy(), second.cpu().numpy())
     with pytest.raises(RuntimeError):
         lucid.autograd.grad(y, x, upstream)
+
+
+def test_the_slope_goes_with_what_is_saved():
+    """After backward the graph of many elements holds no more than that of few, though a result keeps the graph."""
+    x = lucid.randn(1 << 20, device="cpu").requires_grad_()
+    lucid.nn.functional.gelu(x)
+    tracemalloc.start()
+    try:
+        loss = F.gelu(x).sum()
+        loss.backward()
+        x.grad = None
+        assert loss.grad_fn is not None
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 1 << 20
+
+
+def test_hooks_of_saved_tensors_count():
+    """What saved-tensor hooks pack is not kept beside, and the gradient is that of what they unpack."""
+    x = lucid.randn(BLOCK * 2, device=DEVICE).requires_grad_()
+    with lucid.autograd.graph.saved_tensors_hooks(lambda t: None, lambda _: lucid.zeros_like(x)):
+        y = F.gelu(x)
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.cpu().numpy(), np.full(BLOCK * 2, 0.5, np.float32))
 
 
 def test_the_node_is_the_same():
