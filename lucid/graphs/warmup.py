@@ -97,6 +97,9 @@ def _run_of_copy(model: Any, inputs: Sequence[Any], loss: Callable[[Any], Any] |
 
 def _compile_ahead(run: Callable[[], None]) -> None:
     """Compile what `run` would launch, on all cores; up to where it cannot be captured, if there is such a place."""
+    if captures:
+        # a capture begins by waiting for the device, which would end that of another thread
+        return
     index = gpu.current_device()
     runs = kernels.driver()
 

@@ -347,3 +347,34 @@ def test_without_a_device_it_says_so(no_cupy):
     """As everything in `lucid.cuda` that needs a device."""
     with pytest.raises(CudaUnavailableError):
         lucid.cuda.warmup(nn.Linear(1, 1), lucid.ones(1))
+
+
+def test_the_capture_of_another_thread():
+    """A capture that another thread is in goes on, and replays what it recorded."""
+    model, x = lucid.nn.Linear(3, 2).cuda(), lucid.ones(4, 3, device="cuda")
+    expected = (model(x) * 2).tolist()
+    inside, warm = threading.Event(), threading.Event()
+    results = []
+
+    def capture():
+        graph = lucid.cuda.CUDAGraph()
+        try:
+            with lucid.cuda.graph(graph):
+                y = model(x)
+                inside.set()
+                warm.wait(60)
+                y = y * 2
+            graph.replay()
+            results.append(y.tolist())
+        finally:
+            inside.set()
+
+    thread = threading.Thread(target=capture)
+    thread.start()
+    try:
+        inside.wait(60)
+        lucid.cuda.warmup(model, x)
+    finally:
+        warm.set()
+        thread.join()
+    assert results == [expected]
