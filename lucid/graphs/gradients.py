@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import describe, grad_of
 from lucid.errors import CaptureError
+from lucid.graphs.outside import holding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,16 +23,19 @@ class Gradients:
         Tensors and the gradients that they had when the capture began; they have those of its end now.
     assigned : set of int
         By `id`, the tensors whose gradient the step itself set or cleared.
+    addresses : iterable of int
+        Those that the graph holds: a gradient that it neither replaces nor uses is none of its business.
     """
 
-    def __init__(self, before: Iterable[tuple[Any, Any]], assigned: set[int]) -> None:
+    def __init__(self, before: Iterable[tuple[Any, Any]], assigned: set[int], addresses: Iterable[int]) -> None:
+        is_used = holding(addresses)
         self._left: list[tuple[Any, Any]] = []
         self._found: list[tuple[Any, Any]] = []
         for tensor, found in before:
             left = grad_of(tensor)
             if left is not found:
                 self._left.append((tensor, left))
-            if id(tensor) not in assigned and (left is not None or found is not None):
+            if id(tensor) not in assigned and (left is not found or (found is not None and is_used(found.array))):
                 self._found.append((tensor, found))
 
     def check(self) -> None:

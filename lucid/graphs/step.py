@@ -266,8 +266,10 @@ class GraphedStep:
                 begin()
                 outputs = map_leaves(self._step(*self._inputs), partial(detached, static=self._leaves))
                 end()
-                gradients = Gradients(watch.gradients(), {each for part in captures for each in part.assigned})
-                watch.use([address for part in captures for address in part.addresses])
+                addresses = {address for part in captures for address in part.addresses}
+                assigned = {each for part in captures for each in part.assigned}
+                gradients = Gradients(watch.gradients(), assigned, addresses)
+                watch.use(addresses)
                 captures[-1].replay(gpu.current_stream())
             except BaseException:
                 for capture in reversed(captures):

@@ -1300,3 +1300,24 @@ def test_a_graph_is_collected(rng):
         lucid.cuda.empty_cache()
         sizes.append((lucid.cuda.memory_allocated(), lucid.cuda.memory_reserved()))
     assert sizes[1] == sizes[2]
+
+
+def test_gradients_of_others_may_come_and_go():
+    """A leaf that the step does not use may get other gradients between its calls, also one that had some before."""
+    weight, other = (lucid.ones(3, device="cuda", requires_grad=True) for _ in range(2))
+    other.sum().backward()
+
+    def step(x):
+        weight.grad = None
+        loss = (weight * x).sum()
+        loss.backward()
+        return loss
+
+    graphed = lucid.cuda.graphed_step(step, lucid.ones(3, device="cuda"), warmup=1)
+    for count in range(4):
+        assert graphed(lucid.full((3,), float(count), device="cuda")).item() == 3.0 * count
+        assert weight.grad.tolist() == [count] * 3
+        other.grad = None
+        if count % 2:
+            (other * count).sum().backward()
+            assert other.grad.tolist() == [count] * 3
