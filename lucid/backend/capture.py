@@ -6,6 +6,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet, ref
 
+from lucid.backend.locks import new_rlock
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REMEDY", "Changes", "capture_of_this_thread", "captures", "changes", "check_device", "check_not_capturing",
-    "note_arrays", "note_assigned", "note_places",
+    "note_arrays", "note_assigned", "note_places", "waiting",
 ]  # fmt: skip
 
 REMEDY = (
@@ -27,6 +28,9 @@ REMEDY = (
 
 captures: dict[int, Capture] = {}
 """By the thread. Empty nearly always, so that who asks asks no more than that."""
+
+waiting = new_rlock()
+"""Held while a device is waited for as a whole, which no capture outlives, and for as long as warm-ups capture."""
 
 
 class Changes:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lucid.backend import device as devices
 from lucid.backend import gpu
+from lucid.backend.capture import waiting
 from lucid.cuda.held import release
 from lucid.errors import DeviceError
 
@@ -126,6 +127,6 @@ def synchronize(device: CudaDevice = None) -> None:
     DeviceError
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
-    with gpu.use_device(cuda_index(device)):
+    with gpu.use_device(cuda_index(device)), waiting:
         gpu.cupy().cuda.runtime.deviceSynchronize()
     release()

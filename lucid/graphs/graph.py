@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from lucid.arguments import shown
 from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread
+from lucid.backend.capture import capture_of_this_thread, waiting
 from lucid.cuda.devices import synchronize
 from lucid.cuda.libraries import captured_blas
 from lucid.cuda.memory import Pool
@@ -366,8 +366,8 @@ class graph:
         side = self._stream or _stream_of_thread(index)
         if side.device.index != index:
             raise DeviceError(f"graph: expected a stream of cuda:{index}, the current device, got one of {side.device}")
-        synchronize()
-        with ExitStack() as stack:
+        with waiting, ExitStack() as stack:
+            synchronize()
             # in the end, what is queued there waits for what has been queued here
             stack.callback(side.wait_stream, current_stream())
             stack.enter_context(use_stream(side))

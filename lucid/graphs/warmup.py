@@ -10,7 +10,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend import gpu
-from lucid.backend.capture import captures, check_not_capturing
+from lucid.backend.capture import captures, check_not_capturing, waiting
 from lucid.backend.random.generator import get_rng_states, set_rng_states
 from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError
@@ -33,7 +33,7 @@ def warmup(model: Any, *inputs: Any, loss: Callable[[Any], Any] | None = None) -
     Memory is needed for a second set of parameters and buffers. Optimizers compile their kernel in their first step.
 
     Another copy goes first, in a capture that is thrown away: nothing is done on the device, and all cores compile what
-    would be launched, as far as a graph can hold it.
+    would be launched, as far as a graph can hold it. `lucid.cuda.synchronize` in another thread waits meanwhile.
 
     Parameters
     ----------
@@ -97,9 +97,6 @@ def _run_of_copy(model: Any, inputs: Sequence[Any], loss: Callable[[Any], Any] |
 
 def _compile_ahead(run: Callable[[], None]) -> None:
     """Compile what `run` would launch, on all cores; up to where it cannot be captured, if there is such a place."""
-    if captures:
-        # a capture begins by waiting for the device, which would end that of another thread
-        return
     index = gpu.current_device()
     runs = kernels.driver()
 
@@ -107,11 +104,14 @@ def _compile_ahead(run: Callable[[], None]) -> None:
         with gpu.use_device(index):
             runs.compile(unit)
 
-    threads = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "lucid-compile")
-    # what fails here fails again, or not, where it counts: in the run that follows
-    with threads, suppress(Exception), graph(CUDAGraph()):
-        captures[get_ident()].ahead = lambda unit: threads.submit(compile, unit)
-        run()
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0)), "lucid-compile") as threads, waiting:
+        if captures:
+            # a capture begins by waiting for the device, which would end that of another thread
+            return
+        # what fails here fails again, or not, where it counts: in the run that follows
+        with suppress(Exception), graph(CUDAGraph()):
+            captures[get_ident()].ahead = lambda unit: threads.submit(compile, unit)
+            run()
 
 
 def _detached(value: Any) -> Any:

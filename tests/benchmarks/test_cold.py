@@ -28,4 +28,6 @@ def test_all_ways_launch_the_same():
         assert whole < launched
         assert launched - cached == rows[1]["kernels"]
         assert built == cached
-        assert all(row["compiling"] <= row["seconds"] for row in rows)
+        # one after another, but a warm-up compiles on both cores of the machine
+        cores = 2 if "warmed up" in model else 1
+        assert all(row["compiling"] <= row["seconds"] * cores for row in rows)

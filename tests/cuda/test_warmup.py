@@ -324,6 +324,31 @@ def test_threads_warm_up_at_once(net):
 
 
 @pytest.mark.gpu
+def test_other_threads_may_wait_for_the_device(net):
+    """Waits for the whole device, and captures, which begin with one, go on beside warm-ups, and disturb none."""
+    _, x = net
+    model, ended = Net().cuda(), threading.Event()
+
+    def warm():
+        try:
+            for _ in range(8):
+                lucid.cuda.warmup(model, x.clone())
+        finally:
+            ended.set()
+
+    with ThreadPoolExecutor(1) as threads:
+        warmed = threads.submit(warm)
+        waits = 0
+        while not ended.is_set():
+            lucid.cuda.synchronize()
+            with lucid.cuda.graph(lucid.cuda.CUDAGraph()):
+                x + 1
+            waits += 1
+        warmed.result()
+    assert waits
+
+
+@pytest.mark.gpu
 def test_the_memory_of_the_capture_is_given_back(net):
     """Nothing of either copy is left, also where the model holds itself."""
     model, x = net

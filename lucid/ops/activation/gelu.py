@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -133,16 +134,23 @@ declare(
 )
 
 
+class _Known(NamedTuple):
+    """The slope at an array."""
+
+    slope: Array
+    x: weakref.ref[Array]
+
+
 @primitive
-def _gelu_and_slope(xp: ModuleType, x: Array, *, slope: Array) -> Array:
-    """Return gelu, and write its slope to `slope`: half of the work for either is the tail."""
-    return in_blocks(xp, _with_slope_into, 4, slope, x)
+def _gelu_and_slope(xp: ModuleType, x: Array, *, known: _Known) -> Array:
+    """Return gelu, and write its slope where it is to be known: half of the work for either is the tail."""
+    return in_blocks(xp, _with_slope_into, 4, known.slope, x)
 
 
 @_gelu_and_slope.vjp("x")
-def _gelu_and_slope_vjp(m: Namespace, grad: Array, x: Array, slope: Array) -> Any:
-    # what is recorded goes back to x, from which the slope came
-    return m.gelu_grad(grad, x) if m is GRAPH else m.mul(grad, slope)
+def _gelu_and_slope_vjp(m: Namespace, grad: Array, x: Array, known: _Known) -> Any:
+    # what is recorded goes back to x, from which the slope came; and a hook may have unpacked another x
+    return m.mul(grad, known.slope) if m is not GRAPH and known.x() is x else m.gelu_grad(grad, x)
 
 
 def _release(node: PrimitiveNode) -> None:
@@ -154,7 +162,7 @@ def _release(node: PrimitiveNode) -> None:
 # whoever meets the node need not know how many elements there were
 _gelu_and_slope.node_type.__name__ = "GeluBackward0"
 _gelu_and_slope.node_type.release = _release
-del _gelu_and_slope.node_type._saved_slope  # pyright: ignore[reportAttributeAccessIssue] # noqa: SLF001
+del _gelu_and_slope.node_type._saved_known  # pyright: ignore[reportAttributeAccessIssue] # noqa: SLF001
 
 
 def _wants_slope(x: Tensor) -> bool:
@@ -187,7 +195,8 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """
     if approximate == "none":
         if isinstance(input, TensorBase) and _wants_slope(input):
-            return _gelu_and_slope(input, slope=np.empty(input.array.shape, input.array.dtype))
+            x = input.array
+            return _gelu_and_slope(input, known=_Known(np.empty(x.shape, x.dtype), weakref.ref(x)))
         return GRAPH.gelu(input)
     if approximate == "tanh":
         return GRAPH.gelu_tanh(input)

@@ -116,3 +116,13 @@ def test_the_node_is_the_same():
         nodes.append(saved)
         assert packed == [x.shape]
     assert nodes == [("GeluBackward0", 1, 1, [(1, 1)])] * 2
+
+
+def test_what_a_hook_unpacks_is_what_counts():
+    """A hook that was registered on what was saved replaces the input, and with it the slope."""
+    for count in (3, BLOCK * 2):
+        x = lucid.randn(count, device=DEVICE).requires_grad_()
+        y = F.gelu(x)
+        y.grad_fn._raw_saved_self.register_hooks(lambda t: t.shape, lambda shape: lucid.zeros(shape, device=DEVICE))
+        y.backward(lucid.ones_like(y))
+        np.testing.assert_array_equal(x.grad.cpu().numpy(), 0.5)

@@ -21,6 +21,7 @@ struct Work {
     uint64_t time;  // how much work the queue had then
     Clock before;   // how much of each queue's is done before
     std::string words;
+    uint64_t era;  // of the numbers of queues
 };
 
 namespace {
@@ -46,6 +47,7 @@ std::vector<Queue> queues;
 std::map<std::pair<const void*, int>, size_t> numbers;  // of queues, by stream and device
 std::map<const void*, Clock> marks;                     // of events
 Clock host;
+uint64_t era = 0;                                             // begins anew when numbers of queues are forgotten
 std::unordered_map<uintptr_t, std::vector<Access>> accesses;  // by unit of memory
 
 uint64_t at(const Clock& clock, size_t queue) { return queue < clock.size() ? clock[queue] : 0; }
@@ -82,7 +84,7 @@ bool knows() { return streams_made > 0 || held > 0; }
 // Under the lock.
 void forget_what_is_past() {
     if (!orders()) accesses.clear();
-    if (!knows()) marks.clear(), numbers.clear(), queues.clear(), host.clear();
+    if (!knows()) marks.clear(), numbers.clear(), queues.clear(), host.clear(), ++era;
 }
 
 }  // namespace
@@ -138,7 +140,7 @@ std::shared_ptr<const Work> begin_work(const void* stream, int device, const std
     const uint64_t time = ++queue.known[number];
     const std::string where = queue.is_default ? "the default stream of device " + std::to_string(queue.device)
                                                : "stream " + std::to_string((uintptr_t)stream);
-    return std::make_shared<Work>(Work{number, time, clock, name + " on " + where + lines});
+    return std::make_shared<Work>(Work{number, time, clock, name + " on " + where + lines, era});
 }
 
 const std::string& words_of(const Work& work) { return work.words; }
@@ -162,7 +164,8 @@ bool event_comes_after(const void* event, const Work& work) {
 
 std::string race_with(const std::shared_ptr<const Work>& work, uintptr_t unit, const Bits& bits, bool stores) {
     std::lock_guard<std::mutex> guard(lock);
-    if (!orders()) return "";
+    // of work that began before the last stream went, meanwhile, what follows is another order
+    if (!orders() || work->era != era) return "";
     std::vector<Access>& known = accesses[unit];
     for (Access& access : known) {
         size_t common = 0;
