@@ -374,6 +374,7 @@ def test_without_a_device_it_says_so(no_cupy):
         lucid.cuda.warmup(nn.Linear(1, 1), lucid.ones(1))
 
 
+@pytest.mark.gpu
 def test_the_capture_of_another_thread():
     """A capture that another thread is in goes on, and replays what it recorded."""
     model, x = lucid.nn.Linear(3, 2).cuda(), lucid.ones(4, 3, device="cuda")

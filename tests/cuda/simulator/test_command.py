@@ -221,6 +221,7 @@ import time
 
 import lucid
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also in a background job
 x = lucid.ones(4, device="cuda")
 stream = lucid.cuda.Stream()  # with a second one, each launch asks Python where it is
 x.add_(1)
