@@ -49,7 +49,7 @@ def test_the_gradient_against_differences(dtype):
     t = lucid.tensor(x.T.copy(), device=DEVICE, requires_grad=True)
     F.gelu(t.T).backward(lucid.tensor(upstream, device=DEVICE))
     step = 1e-5
-    near = [F.gelu(lucid.tensor(x.astype(np.float64) + s)).numpy() for s in (step, -step)]
+    near = [F.gelu(lucid.tensor(x.astype(np.float64) + s)).cpu().numpy() for s in (step, -step)]
     expected = upstream * (near[0] - near[1]) / (2 * step)
     np.testing.assert_allclose(t.grad.T.cpu().numpy(), expected, rtol=1e-5, atol=5e-7)
 
