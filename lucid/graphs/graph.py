@@ -19,6 +19,7 @@ from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, CaptureError, DeviceError
 from lucid.graphs.capture import Capture, noting
 from lucid.graphs.instance import Instance
+from lucid.ops.base.scalars import as_bool
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -68,9 +69,7 @@ class CUDAGraph:
     __slots__ = ("_capture", "_dot_flags", "_keep_graph", "_pool", "_recording")
 
     def __init__(self, keep_graph: bool = False) -> None:
-        if not isinstance(keep_graph, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(f"CUDAGraph: expected keep_graph as a bool, got {shown(keep_graph)}")
-        self._keep_graph = keep_graph
+        self._keep_graph = as_bool(keep_graph, "keep_graph")
         self._dot_flags = 0
         self._capture: Capture | None = None
         self._pool: Pool | None = None

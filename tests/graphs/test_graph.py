@@ -444,7 +444,7 @@ def test_graphs_that_are_kept(rng, tmp_path):
     kept.reset()
     with pytest.raises(CaptureError, match="expected a graph that was captured"):
         kept.raw_cuda_graph()
-    with pytest.raises(ArgumentError, match="keep_graph as a bool"):
+    with pytest.raises(ArgumentError, match="keep_graph: expected a bool"):
         lucid.cuda.CUDAGraph(keep_graph="yes")
 
 

@@ -107,12 +107,15 @@ def repeated(xp: ModuleType, number: float, array: Array) -> Any:
     """
     if xp is not np or not 0 < array.size <= BLOCK:
         return number
-    return _repeated(number, array.dtype)[: array.size].reshape(array.shape)
+    # as text, since both zeros are one key
+    return _repeated(repr(number), array.dtype)[: array.size].reshape(array.shape)
 
 
 @lru_cache(16)
-def _repeated(number: float, dtype: np.dtype[Any]) -> Array:
-    return np.full(BLOCK, number, dtype)
+def _repeated(number: str, dtype: np.dtype[Any]) -> Array:
+    block = np.full(BLOCK, number, dtype)
+    block.flags.writeable = False
+    return block
 
 
 def give_sign(xp: ModuleType, out: Array, signs: Array, spare: Array) -> None:
