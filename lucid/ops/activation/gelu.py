@@ -13,7 +13,7 @@ from lucid.autograd.modes.state import is_grad_enabled, thread
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import LucidError
-from lucid.ops.base.blocks import BLOCK, give_sign, in_blocks, repeated
+from lucid.ops.base.blocks import give_sign, in_blocks, repeated
 from lucid.ops.base.declaration import FLOATING, Slope, declare, elementwise
 from lucid.ops.elementwise.normal_tail import PEAK, tail_into
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
+# from so many elements on, finding the slope beside gelu takes less than what else is done for it
+MANY = 1 << 14
 # the argument of tanh: RISE * (x + CUBIC * x**3)
 RISE, CUBIC = math.sqrt(2 / math.pi), 0.044715
 
@@ -166,14 +168,14 @@ del _gelu_and_slope.node_type._saved_known  # pyright: ignore[reportAttributeAcc
 
 
 def _wants_slope(x: Tensor) -> bool:
-    """Return whether NumPy is to find the slope beside gelu: for a backward, and more than one block.
+    """Return whether NumPy is to find the slope beside gelu: for a backward, and many elements.
 
     Not inside of saved-tensor hooks: what they pack is not kept here, and what they unpack is what counts.
     """
     array = x.array
     return (
         type(array) is np.ndarray
-        and array.size > BLOCK
+        and array.size > MANY
         and array.itemsize >= 4
         and array.dtype.kind == "f"
         and x.requires_grad

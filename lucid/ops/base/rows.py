@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from lucid.backend.arrays import Array
 
-# Elements of one block, 512 KiB of float32: each call of NumPy on its rows costs microseconds beside its work, which
+# Elements of one block, 1 MiB of float32: each call of NumPy on its rows costs microseconds beside its work, which
 # weighs more than a second-level cache of half the size. More elements than in `lucid.ops.base.blocks`, where calls
 # cost less.
-ROWS_BLOCK = 131072
+ROWS_BLOCK = 1 << 18
 # From this length on a row is worth a loop of its own.
 LONG_ROW = 512
 # Up to this length rows are added in the order of einsum, which takes a third of the time of NumPy's sum. Its partial

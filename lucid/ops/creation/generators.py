@@ -94,7 +94,7 @@ def initial_seed() -> int:
     >>> lucid.initial_seed()
     3
     """
-    return state.default_generator.initial_seed()
+    return state.default_generator_for("cpu").initial_seed()
 
 
 def get_rng_state() -> Tensor:

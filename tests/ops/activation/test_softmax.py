@@ -24,6 +24,28 @@ def test_large_numbers_do_not_overflow(op):
     np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "levels", [(-300,), (-90,), (-2,), (0,), (59,), (61,), (87,), (89,), (0, -120), (30, 200), (-9, 9)]
+)
+def test_rows_at_any_level(levels, rng):
+    """What all numbers of a row have in common makes no difference, nor do the other rows.
+
+    A share below the normal numbers may be 0: `numpy.exp` gives no subnormal ones where it runs on AVX2.
+    """
+    level = np.resize(levels, 40)[:, None]
+    apart = rng.standard_normal((40, 300)) * 3 - np.where(rng.random((40, 300)) < 0.05, 70, 0)
+    x = (level + apart).astype(np.float32)
+    exact = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    exact /= exact.sum(1, keepdims=True)
+    smallest = float(np.finfo(np.float32).tiny)
+    np.testing.assert_allclose(numbers(softmax(lucid.tensor(x), 1)), exact, rtol=1e-5, atol=smallest)
+
+
+def test_exponentials_that_fit_one_by_one():
+    """Where float32 holds each exponential but not their sum, equal numbers still have equal shares."""
+    np.testing.assert_allclose(numbers(softmax(lucid.full((3, 300), 84.0), 1)), 1 / 300, rtol=1e-6)
+
+
 @pytest.mark.parametrize("op", BOTH)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("columns", [7, 1000, ROWS_BLOCK + 3])
