@@ -26,7 +26,8 @@ namespace {
 constexpr unsigned char garbage = 0xFF;
 
 std::mutex lock;
-std::list<std::shared_ptr<Copy>> copies;  // in their order
+// in their order; never destroyed, as what a copy does at its end needs what other files hold
+std::list<std::shared_ptr<Copy>>& copies = *new std::list<std::shared_ptr<Copy>>;
 std::atomic<size_t> awaited{0};
 std::string fault;
 std::atomic<bool> faulty{false};
