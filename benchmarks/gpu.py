@@ -1,10 +1,10 @@
 """`python -m benchmarks.gpu`: everything that can be checked on a machine with a GPU, as one JSON file.
 
-Stages, in order: the tests marked `gpu`, the whole suite, the example, the benchmarks, the bandwidth of kernels. A
-skipped test counts as a failure here, since the device that it waited for is there. Needs CuPy, NumPy and pytest,
-PyTorch to compare with, and no network; a stage whose packages are missing is reported as not run. The file is written
-anew after every stage, so that a run cut short leaves what it had. Exit status: 0 all passed, 1 a stage failed, 2 there
-is no CUDA device.
+Stages, in order: the tests marked `gpu`, the whole suite, the example, the benchmarks, steps fed by loaders, the
+bandwidth of kernels. A skipped test counts as a failure here, since the device that it waited for is there. Needs CuPy,
+NumPy and pytest, PyTorch to compare with, and no network; a stage whose packages are missing is reported as not run.
+The file is written anew after every stage, so that a run cut short leaves what it had. Exit status: 0 all passed, 1 a
+stage failed, 2 there is no CUDA device.
 """
 
 from __future__ import annotations
@@ -141,13 +141,15 @@ def stages(scratch: Path, epochs: int, rounds: int) -> list[Stage]:
     """Return every stage in order."""
     example = (sys.executable, "examples/train_digits.py", "--device", "cuda", "--epochs", str(epochs))
     benchmarks = (sys.executable, "-m", "benchmarks", "--device", "cuda", "--rounds", str(rounds))
-    rows, bandwidths = scratch / "benchmarks.json", scratch / "kernels.json"
+    loaders = (sys.executable, "-m", "benchmarks.data", "--device", "cuda", "--rounds", str(rounds))
+    rows, bandwidths, fed = scratch / "benchmarks.json", scratch / "kernels.json", scratch / "data.json"
     kernels = (sys.executable, "-m", "benchmarks.kernels", "--json", str(bandwidths))
     return [
         tests("tests on the device", scratch / "device.xml", "-m", "gpu"),
         tests("whole suite", scratch / "suite.xml"),
         Stage("example", (*example, "--out", str(scratch / "out")), ("sklearn", "matplotlib", "rich", "safetensors")),
         Stage("benchmarks", (*benchmarks, "--json", str(rows)), ("torch",), rows, read_rows),
+        Stage("loaders", (*loaders, "--json", str(fed)), ("torch",), fed, read_rows),
         Stage("kernels", kernels, ("torch", "rich"), bandwidths, read_kernels),
     ]
 

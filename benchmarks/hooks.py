@@ -1,4 +1,4 @@
-"""What one fired hook adds: the same work with the hook and without it, both timed in every round."""
+"""A module call, and what one fired hook adds: the same work with the hook and without it, timed in every round."""
 
 from __future__ import annotations
 
@@ -8,12 +8,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.measure import Row, added, looped
-from benchmarks.modules import identity
 
 if TYPE_CHECKING:
     from benchmarks.measure import Peer, Sampler
 
 LENGTH = 100
+
+
+def identity(peer: Peer, *, scale: float | None = None) -> Any:
+    """Return a module whose forward returns its input, or `scale` times it."""
+    if scale is None:
+
+        class Identity(peer.lib.nn.Module):
+            def forward(self, x):
+                return x
+
+        return Identity()
+
+    class Scale(peer.lib.nn.Module):
+        def forward(self, x):
+            return x * scale
+
+    return Scale()
+
+
+def call(peer: Peer) -> Sampler:
+    return looped(peer, partial(identity(peer), peer.tensor(np.ones(1, np.float32))))
 
 
 def ignore(*_: object) -> None:
@@ -81,6 +101,7 @@ def full_backward_hook(peer: Peer) -> Sampler:
 
 
 ROWS = [
+    Row("module call without hooks", 0.4, call),
     Row("one fired forward hook, added cost", 0.25, forward_hook, difference=True),
     Row("one fired forward pre-hook, added cost", 0.25, forward_pre_hook, difference=True),
     Row("one fired tensor hook, added cost", 0.4, tensor_hook, difference=True),

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from benchmarks import command
-from benchmarks.hooks import ignore
+from benchmarks.hooks import identity, ignore
 from benchmarks.measure import Peer, Row, looped
 from benchmarks.models import blocks
-from benchmarks.modules import identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
