@@ -14,7 +14,7 @@ from lucid.backend.dtype import float16, float32, float64
 from lucid.cuda.launch import multi_tensor
 from lucid.cuda.steps.scale import update_scale
 from lucid.errors import ArgumentError, CaptureError, DtypeError, LucidError, SettingError
-from lucid.nn.utils import changed_on_device
+from lucid.nn.utils.gradients import changed_on_device
 from lucid.ops.creation.filling import full, zeros
 from lucid.ops.elementwise.nonfinite import isfinite
 from lucid.optim.skipping import step_unless, why_on_host

@@ -7,6 +7,8 @@ everything that lucid raises on purpose.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "AnomalyError",
     "ArgumentError",
@@ -29,6 +31,7 @@ __all__ = [
     "SettingError",
     "ShapeError",
     "StateDictError",
+    "WorkerError",
 ]
 
 
@@ -122,3 +125,26 @@ class StateDictError(LucidError, RuntimeError, ValueError, KeyError):
     def __str__(self) -> str:
         # KeyError shows the repr of its only argument, which would print a report of several lines as one with "\n".
         return Exception.__str__(self)
+
+
+class WorkerError(LucidError, RuntimeError):
+    """A worker of a `DataLoader` failed, ended or fell silent; its cause is the exception that it raised, if any.
+
+    Attributes
+    ----------
+    worker : int
+        Which one.
+    batch : int or None
+        The number of the batch in its epoch that it was reading; None while it was starting.
+    indices : list or None
+        What it was reading for that batch; None of a stream.
+    """
+
+    def __init__(self, message: str, worker: int = 0, batch: int | None = None, indices: Any = None) -> None:
+        super().__init__(message)
+        self.worker = worker
+        self.batch = batch
+        self.indices = indices
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.worker, self.batch, self.indices)

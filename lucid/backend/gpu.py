@@ -40,6 +40,7 @@ __all__ = [
     "is_default",
     "is_gpu_array",
     "is_loaded",
+    "is_pinned",
     "is_simulated",
     "mark",
     "on_this_threads_streams",
@@ -416,6 +417,14 @@ def _between(module: Any, array: Any, source: int, target: int) -> Any:
         # Without this the source could be freed and overwritten while the copy still reads it.
         giver.wait_event(taken)
     return moved
+
+
+def is_pinned(array: Array) -> bool:
+    """Whether the first byte of a NumPy array is in memory that the driver has page-locked."""
+    if _module is None:
+        return False
+    # 0: memory that the driver does not know
+    return _module.cuda.runtime.pointerGetAttributes(array.__array_interface__["data"][0]).type != 0
 
 
 def pinned_copy(array: Array) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +15,15 @@ T = TypeVar("T")
 
 # Python's `signal` makes enums of what this gives and takes, for ten times the time
 signal: Any = import_module("_signal")
+
+
+def in_destructor(function: Callable[[], object]) -> None:
+    """Call `function` in a destructor, which drops every exception: a Ctrl-C meanwhile takes effect afterwards."""
+    try:
+        uninterrupted(function)
+    except KeyboardInterrupt:
+        # not before this has returned
+        threading.Timer(0.01, _thread.interrupt_main).start()
 
 
 def uninterrupted(function: Callable[[], T]) -> T:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.backend.device import device_of
-from lucid.errors import DeviceError
+from lucid.errors import DeviceError, OutOfMemoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from lucid.backend.arrays import Array
@@ -35,23 +36,43 @@ class Block(mmap.mmap):
     descriptor: int
 
     @classmethod
-    def of(cls, descriptor: int) -> Self:
-        """Return the memory of the whole file, which belongs to what is returned from now on."""
-        made = cls(descriptor, 0)
+    def of(cls, descriptor: int, *, private: bool = False) -> Self:
+        """Return the memory of the whole file, which belongs to what is returned from now on.
+
+        What is written to it where it is `private` is seen by this process alone.
+        """
+        made = cls(descriptor, 0, access=mmap.ACCESS_COPY if private else mmap.ACCESS_WRITE)
         made.descriptor = descriptor
         weakref.finalize(made, os.close, descriptor)
         return made
 
 
 def new_block(size: int) -> Block:
-    """Return memory of at least `size` bytes."""
+    """Return memory of at least `size` bytes.
+
+    It is reserved at once, so that its lack is an error here, not the end of the process that writes to it.
+
+    Raises
+    ------
+    OutOfMemoryError
+        If there is no room for it.
+    """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("lucid")
     else:
         with import_module("tempfile").TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
-    os.truncate(descriptor, max(size, 1))
-    return Block.of(descriptor)
+    try:
+        os.truncate(descriptor, max(size, 1))
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, max(size, 1))
+        return Block.of(descriptor)
+    except OSError as error:
+        os.close(descriptor)
+        raise OutOfMemoryError(
+            f"no room for {size:,} bytes of memory that processes share: {error.strerror}; use less, such as smaller "
+            "batches or fewer workers, or raise the limits of the process or its container"
+        ) from None
 
 
 def block_of(array: Array) -> Block | None:
@@ -88,21 +109,25 @@ def laid_out(block: Block, *layout: Any) -> Any:
     """
     reduction = import_module("multiprocessing.reduction")
     for kind in tensor_classes:
-        reduction.ForkingPickler.register(kind, _reduced)
+        reduction.ForkingPickler.register(kind, reduced)
     shape, dtype, *rest = layout
     return np.ndarray(shape, dtype, block, *rest)
 
 
-def _reduced(tensor: Any) -> Any:
-    """Return what pickle does; of elements that are shared, where they lie."""
+def reduced(tensor: Any, send: Callable[[int], Any] | None = None) -> Any:
+    """Return what pickle does; of elements that are shared, where they lie.
+
+    What ``send(descriptor)`` returns, of which another process gets the file by ``detach()``, goes along; if None,
+    `multiprocessing` sends it, once.
+    """
     make, (kind, array, *rest) = tensor.__reduce__()
     block = block_of(array)
     if block is None:
         return make, (kind, array, *rest)
     start = np.frombuffer(block, np.uint8, 1).ctypes.data
     layout = array.shape, array.dtype, array.ctypes.data - start, array.strides
-    descriptor = import_module("multiprocessing.reduction").DupFd(block.descriptor)
-    return _found, (make, kind, descriptor, layout, rest)
+    sent = (send or import_module("multiprocessing.reduction").DupFd)(block.descriptor)
+    return _found, (make, kind, sent, layout, rest)
 
 
 def _found(make: Any, kind: type[Any], descriptor: Any, layout: tuple[Any, ...], rest: list[Any]) -> Any:

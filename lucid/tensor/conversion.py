@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend import gpu
 from lucid.backend.arrays import asarray, namespace, on, to_device
 from lucid.backend.capture import captures, check_not_capturing
 from lucid.backend.device import as_device, device, device_of
@@ -176,6 +177,18 @@ def pin_memory(self: Tensor) -> Tensor:
         If there is no CUDA device.
     """
     return wrap(pinned(self.array))
+
+
+def is_pinned(self: Tensor) -> bool:
+    """Return whether the tensor is in page-locked memory of the host.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.ones(2, device="cpu").is_pinned()
+    False
+    """
+    return type(self.array) is np.ndarray and gpu.is_pinned(self.array)
 
 
 def type_(self: Tensor, dtype: Dtype | None = None) -> Any:

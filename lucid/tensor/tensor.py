@@ -167,6 +167,7 @@ class Tensor(Methods, InPlaceMethods):
     to = conversion.to
     cpu = conversion.cpu
     cuda = conversion.cuda
+    is_pinned = conversion.is_pinned
     pin_memory = conversion.pin_memory
     type = conversion.type_
     type_as = conversion.type_as

@@ -1,7 +1,7 @@
-"""PyTorch's addresses of checkpointing and of the handle of module hooks."""
+"""Reading data, and PyTorch's addresses of checkpointing and of the handle of module hooks."""
 
 from __future__ import annotations
 
-from lucid.utils import checkpoint, hooks
+from lucid.utils import checkpoint, data, hooks
 
-__all__ = ["checkpoint", "hooks"]
+__all__ = ["checkpoint", "data", "hooks"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import operator
 import os
 import re
-from typing import TYPE_CHECKING, SupportsIndex
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -14,7 +16,8 @@ from lucid.backend.locks import new_lock
 from lucid.errors import ArgumentError, SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from collections.abc import Generator as Yielding
 
     from numpy.typing import NDArray
 
@@ -30,6 +33,7 @@ __all__ = [
     "manual_seed",
     "set_rng_state",
     "set_rng_states",
+    "use_generator",
 ]
 
 _STATE_TAG = b"philox10"
@@ -48,6 +52,11 @@ class Generator:
         ``"cpu"``, ``"cuda"`` (the same as ``"cuda:0"``) or ``"cuda:N"``.
     seed : int, optional
         Any integer in [-2**63, 2**64); fresh entropy if left out.
+
+    Attributes
+    ----------
+    restarts : int
+        How often it was given a seed since it was made.
 
     Raises
     ------
@@ -69,26 +78,30 @@ class Generator:
     True
     """
 
-    __slots__ = ("_lock", "_offset", "_seed", "device")
+    __slots__ = ("_lock", "_offset", "_seed", "device", "restarts")
 
     device: str
+    restarts: int
 
     def __init__(self, device: str = "cpu", seed: int | None = None) -> None:
         self.device = _canonical_device(device)
         self._seed = int.from_bytes(os.urandom(8), "little") if seed is None else _as_seed(seed)
         self._offset = 0
+        self.restarts = 0
         self._lock = new_lock()
 
     def manual_seed(self, seed: int) -> Generator:
         """Itself, restarted at offset 0 of the stream of ``seed``, an integer in [-2**63, 2**64)."""
         checked = _as_seed(seed)
         self._restore(checked, 0)
+        self.restarts += 1
         return self
 
     def seed(self) -> int:
         """Fresh 64-bit seed from the operating system, with which the generator has been restarted."""
         seed = int.from_bytes(os.urandom(8), "little")
         self._restore(seed, 0)
+        self.restarts += 1
         return seed
 
     def initial_seed(self) -> int:
@@ -136,6 +149,10 @@ class Generator:
             self._offset = (offset + count) % 2**64
         return seed, offset
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        with self._lock:
+            return _rebuild, (type(self), self.device, self._seed, self._offset, self.restarts)
+
     def _restore(self, seed: int, offset: int) -> None:
         if captures and self.device != "cpu" and (capture := capture_of_this_thread()) is not None:
             capture.go_back(self, (offset - self._offset) % 2**64 if seed == self._seed else None)
@@ -146,6 +163,14 @@ class Generator:
     def __repr__(self) -> str:
         with self._lock:
             return f"Generator(device={self.device!r}, seed={self._seed}, offset={self._offset})"
+
+
+def _rebuild(kind: type[Generator], device: str, seed: int, offset: int, restarts: int) -> Generator:
+    """Return a generator with the state of one that was copied or pickled."""
+    generator = kind(device)
+    generator._restore(seed, offset)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    generator.restarts = restarts
+    return generator
 
 
 def _canonical_device(device: str) -> str:
@@ -193,6 +218,27 @@ _generators: dict[str, Generator] = {"cpu": default_generator}
 _process_seed = default_generator.initial_seed()
 
 
+class _Chosen(threading.local):
+    generator: Callable[[], Generator] | None = None
+
+
+_chosen = _Chosen()
+
+
+@contextmanager
+def use_generator(generator: Callable[[], Generator]) -> Yielding[None]:
+    """Let what ``generator()`` returns, each time it is asked for, be the CPU's default one in this thread."""
+    before, _chosen.generator = _chosen.generator, generator
+    try:
+        yield
+    finally:
+        _chosen.generator = before
+
+
+def _of_cpu() -> Generator:
+    return default_generator if _chosen.generator is None else _chosen.generator()
+
+
 def default_generator_for(device: str) -> Generator:
     """Default generator of ``device``: the one whose numbers a draw takes when it is given none.
 
@@ -206,6 +252,8 @@ def default_generator_for(device: str) -> Generator:
     True
     """
     name = _canonical_device(device)
+    if name == "cpu":
+        return _of_cpu()
     with _registry_lock:
         if name not in _generators:
             _generators[name] = Generator(name, _process_seed)
@@ -215,8 +263,8 @@ def default_generator_for(device: str) -> Generator:
 def manual_seed(seed: int) -> Generator:
     """CPU default generator, after the default generators of all devices were restarted with ``seed``.
 
-    Devices that are first used later start from ``seed`` too. Forked processes all go on with the numbers of their
-    parent: seed each with a number of its own.
+    Devices that are first used later start from ``seed`` too. Inside of `use_generator` that generator alone is
+    restarted. Forked processes all go on with the numbers of their parent: seed each with a number of its own.
 
     Raises
     ------
@@ -228,6 +276,8 @@ def manual_seed(seed: int) -> Generator:
     global _process_seed
     checked = _as_seed(seed)
     check_not_capturing("manual_seed()")
+    if _chosen.generator is not None:
+        return _chosen.generator().manual_seed(checked)
     with _registry_lock:
         _process_seed = checked
         for generator in _generators.values():
@@ -237,12 +287,12 @@ def manual_seed(seed: int) -> Generator:
 
 def get_rng_state() -> NDArray[np.uint8]:
     """State of the CPU default generator, see ``Generator.get_state``."""
-    return default_generator.get_state()
+    return _of_cpu().get_state()
 
 
 def set_rng_state(state: Array) -> None:
     """Continue the CPU default generator from ``state``, see ``Generator.set_state``."""
-    default_generator.set_state(state)
+    _of_cpu().set_state(state)
 
 
 def get_rng_states() -> dict[str, NDArray[np.uint8]]:

@@ -1,0 +1,202 @@
+"""Batches of samples: tensors, arrays and numbers are stacked, and what holds them keeps its form."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend import gpu
+from lucid.backend.device import CPU
+from lucid.backend.dtype import float64
+from lucid.errors import ArgumentError, ShapeError
+from lucid.ops.creation.data import as_tensor, tensor
+from lucid.ops.shape.joining import stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["default_collate", "default_convert"]
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """Return a batch of samples, stacked along a new first dimension.
+
+    Tensors and arrays are stacked, of one shape; Python's ints and bools become a tensor, its floats one of float64. Of
+    dicts, named tuples and lists each entry is collated, and they keep their type; a tuple becomes a list. Strings
+    and bytes stay a list. What was no tensor becomes one on the CPU, whatever the default device.
+
+    Raises
+    ------
+    ShapeError
+        If tensors or arrays differ in shape, or lists in length.
+    ArgumentError
+        If a sample is, or holds, anything else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lucid.utils.data import default_collate
+    >>> default_collate([{"x": np.zeros(2), "name": "a"}, {"x": np.ones(2), "name": "b"}])
+    {'x': tensor([[0., 0.],
+            [1., 1.]], dtype=lucid.float64), 'name': ['a', 'b']}
+    """
+    return collate(batch, range(len(batch)))
+
+
+def default_convert(data: Any) -> Any:
+    """Return `data` with tensors in place of NumPy's arrays and numbers, wherever in dicts, tuples and lists they are.
+
+    It is the `collate_fn` of a loader without batches. A tuple becomes a list; anything else stays what it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lucid.utils.data import default_convert
+    >>> default_convert({"x": np.zeros(2), "name": "a"})
+    {'x': tensor([0., 0.], dtype=lucid.float64), 'name': 'a'}
+    """
+    if isinstance(data, np.ndarray | np.generic):
+        values = cast("Any", data)
+        return values if values.dtype.kind in "SUO" else as_tensor(values, device=CPU)
+    return structured(data, lambda part, _: default_convert(part), lambda leaf: leaf)
+
+
+def structured(data: Any, entry: Callable[[Any, Any], Any], leaf: Callable[[Any], Any]) -> Any:
+    """Return a container of the type of `data` with ``entry(value, key)`` for each value, or else ``leaf(data)``.
+
+    A tuple becomes a list, and so does what cannot be made again of its values.
+    """
+    if isinstance(data, Mapping):
+        entries = cast("Mapping[Any, Any]", data)
+        made = {key: entry(value, key) for key, value in entries.items()}
+        return _like(entries, made, MutableMapping)
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes | bytearray):
+        values = [entry(value, index) for index, value in enumerate(cast("Sequence[Any]", data))]
+        if isinstance(data, tuple):
+            kind: Any = cast("type[Any]", type(data))  # pyright: ignore[reportUnknownArgumentType]
+            return kind(*values) if hasattr(kind, "_fields") else values
+        return _like(cast("Sequence[Any]", data), values, MutableSequence)
+    return leaf(data)
+
+
+def _like(data: Any, made: Any, mutable: type[Any]) -> Any:
+    """Return `made` in a container of the type of `data`, which may have attributes of its own; itself if not."""
+    kind = cast("Any", type(data))
+    if kind is type(made):
+        return made
+    try:
+        if not isinstance(data, mutable):
+            return kind(made)
+        clone = copy.copy(data)
+        for key in data if mutable is MutableMapping else range(len(made)):
+            clone[key] = made[key]
+    except TypeError:
+        return made
+    return clone
+
+
+def collate(batch: Sequence[Any], names: Sequence[Any]) -> Any:
+    """Return what `default_collate` does; errors call sample i by ``names[i]``."""
+    if not len(batch):
+        raise ArgumentError("default_collate: expected at least one sample, got an empty batch")
+    first: Any = batch[0]
+    if isinstance(first, TensorBase):
+        return _collate_tensors(batch, names)
+    if isinstance(first, np.ndarray):
+        if cast("Any", first).dtype.kind in "SUO":
+            raise _cannot(first, names[0])
+        return as_tensor(_stacked(batch, names), device=CPU)
+    if isinstance(first, float) and not isinstance(first, np.generic):
+        return tensor(list(batch), dtype=float64, device=CPU)
+    if isinstance(first, int):
+        return tensor(list(batch), device=CPU)
+    if isinstance(first, np.generic) and cast("Any", first).dtype.kind not in "SUOV":
+        return as_tensor(np.asarray(batch), device=CPU)
+    if isinstance(first, str | bytes):
+        return batch if isinstance(batch, list) else list(batch)
+    if isinstance(first, Sequence):
+        _check_lengths(batch, names)
+
+    def entry(_: Any, key: Any) -> Any:
+        return collate([_entry(sample, key, name) for sample, name in zip(batch, names, strict=True)], names)
+
+    def refuse(leaf: Any) -> Any:
+        raise _cannot(leaf, names[0])
+
+    return structured(first, entry, refuse)
+
+
+def _cannot(value: Any, name: Any) -> ArgumentError:
+    kind = f"an array of {value.dtype}" if hasattr(value, "dtype") else type(value).__name__
+    return ArgumentError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind} in sample "
+        f"{name}; write a collate_fn for others"
+    )
+
+
+def _entry(sample: Any, key: Any, name: Any) -> Any:
+    try:
+        return sample[key]
+    except (KeyError, IndexError, TypeError) as error:
+        error.add_note(f"default_collate: sample {name} has no entry {key!r}, which the first of its batch has")
+        raise
+
+
+def _check_lengths(batch: Sequence[Any], names: Sequence[Any]) -> None:
+    size = len(batch[0])
+    for sample, name in zip(batch, names, strict=True):
+        if len(sample) != size:
+            raise ShapeError(
+                f"default_collate: each element in list of batch should be of equal size: sample {names[0]} has "
+                f"{size} entries, sample {name} has {len(sample)}"
+            )
+
+
+def _collate_tensors(batch: Sequence[Any], names: Sequence[Any]) -> Any:
+    for value, name in zip(batch, names, strict=True):
+        if not isinstance(value, TensorBase):
+            raise _cannot(value, name)
+    arrays = [tensor.array for tensor in batch]
+    _check_shapes(arrays, names)
+    kinds = {array.dtype for array in arrays}
+    if len(kinds) > 1 or any(tensor.edge is not None for tensor in batch) or any(map(gpu.is_gpu_array, arrays)):
+        return stack(cast("Any", list(batch)))
+    return wrap(_stacked(arrays, names))
+
+
+def _check_shapes(arrays: Sequence[Any], names: Sequence[Any]) -> None:
+    shape = arrays[0].shape
+    for array, name in zip(arrays, names, strict=True):
+        if array.shape != shape:
+            raise ShapeError(
+                "default_collate: stack expects each tensor to be equal size: sample "
+                f"{names[0]} has shape {tuple(shape)}, sample {name} has {tuple(array.shape)}; pad them in a "
+                "collate_fn, as by lucid.nn.utils.rnn.pad_sequence, or return a list there"
+            )
+
+
+def _stacked(arrays: Sequence[Any], names: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """Return a new array of arrays of one shape, in the memory that workers share where this is one."""
+    arrays = [value.array if isinstance(value, TensorBase) else value for value in arrays]
+    for array, name in zip(arrays, names, strict=True):
+        if not isinstance(array, np.ndarray):
+            raise _cannot(array, name)
+    _check_shapes(arrays, names)
+    return np.stack(arrays, out=empty((len(arrays), *arrays[0].shape), np.result_type(*arrays)))
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return an array without values, where batches are collated: in a worker process memory that it shares."""
+    return _memory[-1](shape, dtype) if _memory else np.empty(shape, dtype)
+
+
+_memory: list[Callable[..., np.ndarray[Any, Any]]] = []
+
+
+def collate_into(memory: Callable[..., np.ndarray[Any, Any]]) -> None:
+    """Let batches of this process be collated into what ``memory(shape, dtype)`` returns."""
+    _memory[:] = [memory]

@@ -1,0 +1,438 @@
+"""DataLoader: batches of a dataset, in an order that depends on the seed alone, read ahead by workers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sized
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+
+from lucid.arguments import checked, shown
+from lucid.autograd.hooks.firing import fire
+from lucid.autograd.hooks.table import HookTable, register
+from lucid.backend import gpu
+from lucid.backend.device import as_device
+from lucid.errors import ArgumentError, SettingError
+from lucid.utils.data.collate import default_collate, default_convert
+from lucid.utils.data.dataset import IterableDataset
+from lucid.utils.data.iteration import Iteration
+from lucid.utils.data.order import MapOrder, Order, StreamOrder, check_workers, checked_state
+from lucid.utils.data.randomness import Passes, mix
+from lucid.utils.data.reading import Parts, Place, keeps_state
+from lucid.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from lucid.utils.data.stats import LoaderStats
+from lucid.utils.data.workers.processes import ProcessWorkers, preload
+from lucid.utils.data.workers.threads import ThreadWorkers
+from lucid.utils.data.workers.worker_process import Setup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from multiprocessing.context import BaseContext
+
+    from lucid.autograd.hooks.table import RemovableHandle
+    from lucid.backend.device import Device
+    from lucid.backend.random.generator import Generator
+    from lucid.utils.data.dataset import Dataset
+    from lucid.utils.data.sampler import Sampler
+
+    Workers = ProcessWorkers | ThreadWorkers
+
+__all__ = ["DataLoader"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+# What decides the order: to change it, make another loader.
+_FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
+
+
+class DataLoader(Generic[T_co]):
+    """Batches of a dataset: each ``for batch in loader`` is one pass over it, the next epoch.
+
+    What is in a batch, and the random numbers with which its samples are read, depend on the seed (of `generator`, or
+    of `lucid.manual_seed`), the epoch and the position alone: not on the workers. `docs/data.md` says what to use when.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Samples by index, or an `IterableDataset`.
+    batch_size : int or None
+        Samples in a batch; None gives samples one by one, as `default_convert` makes them.
+    shuffle : bool, optional
+        Whether each epoch has another random order.
+    sampler : Sampler or iterable, optional
+        The order of indices, in place of `shuffle`.
+    batch_sampler : Sampler or iterable, optional
+        The lists of indices of the batches, in place of the four before and `drop_last`.
+    num_workers : int
+        How many workers read ahead; with 0 the training loop reads.
+    collate_fn : callable, optional
+        Makes a batch of a list of samples, in the worker; `default_collate` if None.
+    pin_memory : bool
+        Whether batches are in page-locked memory, from which CUDA devices copy without waiting.
+    drop_last : bool
+        Whether a last batch that is smaller is left out; of a stream that of each worker.
+    timeout : float
+        Seconds for which a batch is waited for, then a WorkerError says what its worker is doing; 0 means for ever.
+    worker_init_fn : callable, optional
+        Called in each worker, with its number, before it reads.
+    multiprocessing_context : str or context, optional
+        How worker processes start: "forkserver" if None, "spawn", or "fork", which is refused after a CUDA device was
+        used.
+    generator : Generator, optional
+        Of the CPU, from which the seed is drawn; the default one if None.
+    prefetch_factor : int, optional
+        Batches that each worker reads ahead, 2 if None.
+    persistent_workers : bool
+        Whether workers stay for the next epoch.
+    pin_memory_device : str
+        Accepted for PyTorch's sake; page-locked memory serves all devices.
+    in_order : bool
+        Whether batches come in their order; without it, whichever is ready first.
+    worker : {"process", "thread"}
+        What workers are. Threads for what releases Python's lock: decoders, files, large NumPy operations.
+    device : device, optional
+        Where batches are put, two ahead, as `prefetch` does; None leaves them where they are.
+
+    Raises
+    ------
+    SettingError
+        If a number is out of its range, or settings exclude each other.
+    ArgumentError
+        If a setting is of a wrong type, or, at the first batch, a dataset cannot be sent to worker processes.
+    WorkerError
+        While it is iterated: if a worker raises, ends or falls silent.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid.utils.data import DataLoader, TensorDataset
+    >>> _ = lucid.manual_seed(0)
+    >>> loader = DataLoader(TensorDataset(lucid.arange(5)), batch_size=2, shuffle=True)
+    >>> sum(x.sum() for (x,) in loader), len(loader)
+    (tensor(10), 3)
+    """
+
+    @checked
+    def __init__(
+        self,
+        dataset: Dataset[T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None,
+        multiprocessing_context: str | BaseContext | None = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        worker: Literal["process", "thread"] = "process",
+        device: Device = None,
+    ) -> None:
+        streamed = isinstance(dataset, IterableDataset)
+        _check_workers(num_workers, timeout, prefetch_factor, worker)
+        for name, value in (
+            ("prefetch_factor", prefetch_factor),
+            ("persistent_workers", persistent_workers or None),
+            ("multiprocessing_context", multiprocessing_context),
+        ):
+            if value is not None and not num_workers:
+                raise SettingError(f"DataLoader: {name} option needs num_workers > 0, got num_workers=0")
+        if multiprocessing_context is not None and worker != "process":
+            raise SettingError(f"DataLoader: multiprocessing_context needs worker='process', got {worker!r}")
+        _check_order(batch_size, shuffle, sampler, batch_sampler, drop_last=drop_last, streamed=streamed)
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.worker = worker
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
+        self.pin_memory = pin_memory and _can_pin()
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.generator = generator
+        self.in_order = in_order
+        self.persistent_workers = persistent_workers
+        self.device = None if device is None else as_device(device)
+        if sampler is None and batch_sampler is None and not streamed:
+            _check_length(dataset)
+            chosen = RandomSampler if shuffle else SequentialSampler
+            sampler = chosen(dataset, generator=generator)
+        if batch_sampler is None and batch_size is not None and not streamed:
+            batch_sampler = BatchSampler(cast("Any", sampler), batch_size, drop_last)
+        elif batch_sampler is not None:
+            batch_size = None
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        batched = batch_sampler is not None or batch_size is not None
+        self.collate_fn = (default_collate if batched else default_convert) if collate_fn is None else collate_fn
+        self._passes: Passes = getattr(self._source, "passes", None) or Passes(generator)
+        self._hooks = HookTable("batch hooks")
+        self._workers: ProcessWorkers | ThreadWorkers | None = None
+        self._order: Order | None = None
+        self._resume: Mapping[str, Any] | None = None
+        self._stats = LoaderStats()
+        self._context = _context(multiprocessing_context) if num_workers and worker == "process" else None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED and "_context" in self.__dict__:
+            raise SettingError(
+                f"DataLoader: {name} attribute should not be set after DataLoader is initialized; make another loader"
+            )
+        object.__setattr__(self, name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a copy begins its next pass as this one would, with workers of its own
+        return {**self.__dict__, "_order": None, "_workers": None}
+
+    def __len__(self) -> int:
+        if not isinstance(self.dataset, IterableDataset):
+            return len(cast("Sized", self.sampler if self.batch_sampler is None else self.batch_sampler))
+        count = len(cast("Sized", self.dataset))
+        if self.batch_size is None:
+            return count
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+    def __iter__(self) -> Iterator[Any]:
+        state, self._resume = self._resume, None
+        order = self._new_order(state)
+        iteration = Iteration(self, order)
+        self._order, self._stats = order, iteration.stats
+        return iteration
+
+    def _new_order(self, state: Mapping[str, Any] | None) -> Order:
+        if isinstance(self.dataset, IterableDataset):
+            return StreamOrder(self._passes, max(self.num_workers, 1), state)
+        return MapOrder(self._source, self._passes, state)
+
+    @property
+    def _source(self) -> Any:
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    @property
+    def multiprocessing_context(self) -> BaseContext | None:
+        """How worker processes start; None where there are none."""
+        return self._context
+
+    # ---- what an iteration asks for ----
+
+    @property
+    def parts(self) -> Parts:
+        """What readers make batches of."""
+        batched = self.batch_sampler is not None or self.batch_size is not None
+        return Parts(self.dataset, self.collate_fn, batched, self.batch_size or 1, self.drop_last)
+
+    def take_workers(self, order: Order) -> Workers:
+        """Return the workers that stayed from the last pass, or new ones."""
+        workers, self._workers = self._workers, None
+        if workers is not None:
+            return workers
+        setup = Setup(self.parts, self.worker_init_fn)
+        first = mix(order.seed, order.epoch) >> 2  # an int64, as PyTorch's are
+        seeds = [first + number for number in range(self.num_workers)]
+        if self._context is None:
+            workers = ThreadWorkers(setup, seeds)
+        else:
+            workers = ProcessWorkers(setup, seeds, self._context, self.prefetch_factor or 1, pin=self.pin_memory)
+        return workers
+
+    def give_back(self, workers: Workers, *, healthy: bool) -> None:
+        """Keep workers for the next pass, or end them."""
+        if self.persistent_workers and healthy and self._workers is None:
+            self._workers = workers
+        else:
+            workers.close()
+
+    def hooked(self, index: int, batch: Any) -> Any:
+        """Return a batch after the batch hooks."""
+        if not self._hooks:
+            return batch
+        return fire(
+            self._hooks.snapshot(), lambda hook, value: hook.func(self, index, value), batch, "batch hook", "DataLoader"
+        )
+
+    # ---- state ----
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the loader is: `load_state_dict` of an equal one gives the batches that this one has not given.
+
+        In the middle of an epoch, taken in the body of the loop, it stands after the batch of that body. The number of
+        workers may be another, except for a stream; so may that of ranks, with a `DistributedSampler`.
+
+        Examples
+        --------
+        >>> from lucid.utils.data import DataLoader
+        >>> loader = DataLoader(range(6), batch_size=2)
+        >>> for batch in loader:
+        ...     break
+        >>> again = DataLoader(range(6), batch_size=2)
+        >>> again.load_state_dict(loader.state_dict())
+        >>> list(again)
+        [tensor([2, 3]), tensor([4, 5])]
+        """
+        if self._resume is not None:
+            return dict(self._resume)
+        if self._order is not None:
+            return self._order.state()
+        passes = self._passes.state()
+        if isinstance(self.dataset, IterableDataset):
+            return {"batch": 0, "workers": [tuple(Place())] * max(self.num_workers, 1), "turn": 0, "passes": passes}
+        source = self._source.state_dict() if keeps_state(self._source) else None
+        return {"batch": 0, "done": [], "order": source, "passes": passes}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Let the next pass go on where `state_dict` was taken; a pass that is under way is not changed.
+
+        Raises
+        ------
+        ArgumentError
+            If it is not the state of a loader over such a dataset.
+        """
+        streamed = isinstance(self.dataset, IterableDataset)
+        state = checked_state(
+            state_dict, {"batch", "passes", *(("workers", "turn") if streamed else ("done", "order"))}
+        )
+        if streamed:
+            check_workers(state, max(self.num_workers, 1))
+        elif keeps_state(self._source) != (state["order"] is not None):
+            raise ArgumentError(
+                f"DataLoader.load_state_dict: this state was taken with another kind of sampler than "
+                f"{type(self._source).__name__}"
+            )
+        elif state["order"] is not None:
+            self._source.load_state_dict(state["order"])
+        if self._passes is not getattr(self._source, "passes", None):
+            self._passes.load(state["passes"])
+        self._resume, self._order = state, None
+
+    # ---- hooks and times ----
+
+    def register_batch_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Return the handle of ``hook(loader, index, batch)``, called in the training loop before each batch is given.
+
+        Parameters
+        ----------
+        hook : callable
+            `index` is the batch's number in its epoch, and `batch` is on the loader's device. It returns None, or what
+            takes the place of the batch.
+
+        Examples
+        --------
+        >>> from lucid.utils.data import DataLoader
+        >>> loader = DataLoader(range(4), batch_size=2)
+        >>> with loader.register_batch_hook(lambda loader, index, batch: batch * 10 + index):
+        ...     list(loader)
+        [tensor([ 0, 10]), tensor([21, 31])]
+        """
+        return register(self._hooks, hook, "register_batch_hook")
+
+    def stats(self) -> LoaderStats:
+        """Return how long the loop of the current pass, or of the last, has waited for batches.
+
+        Examples
+        --------
+        >>> from lucid.utils.data import DataLoader
+        >>> loader = DataLoader(range(4), batch_size=2)
+        >>> _ = list(loader)
+        >>> loader.stats().batches
+        2
+        """
+        return self._stats.copy()
+
+
+# ---- settings ----
+
+
+def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, worker: str) -> None:
+    if num_workers < 0:
+        raise SettingError(
+            "DataLoader: num_workers option should be non-negative; use num_workers=0 to read in the training loop, "
+            f"got {num_workers}"
+        )
+    if not timeout >= 0:
+        raise SettingError(f"DataLoader: timeout option should be non-negative, in seconds, got {timeout}")
+    if worker not in {"process", "thread"}:
+        raise SettingError(f"DataLoader: worker: expected 'process' or 'thread', got {worker!r}")
+    if prefetch_factor is not None and prefetch_factor < 1:
+        raise SettingError(f"DataLoader: prefetch_factor option should be at least 1, got {prefetch_factor}")
+
+
+def _check_order(
+    batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, *, drop_last: bool, streamed: bool
+) -> None:
+    if streamed:
+        for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+            if value is not None:
+                raise SettingError(
+                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                    f"{name}={shown(value)}: the stream itself has the order"
+                )
+    if sampler is not None and shuffle:
+        raise SettingError("DataLoader: sampler option is mutually exclusive with shuffle: the sampler has the order")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise SettingError(
+            "DataLoader: batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+        )
+    if batch_size is None and batch_sampler is None and drop_last:
+        raise SettingError("DataLoader: batch_size=None gives single samples and is mutually exclusive with drop_last")
+    if batch_size is not None and (isinstance(batch_size, bool) or batch_size < 1):
+        raise SettingError(f"DataLoader: expected a batch_size of at least 1, or None, got {batch_size}")
+    for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if value is not None and not isinstance(value, Iterable):
+            raise ArgumentError(f"DataLoader: {name}: expected an iterable, got {shown(value)}")
+
+
+def _check_length(dataset: Any) -> None:
+    kind = cast("type[Any]", type(dataset))
+    if not hasattr(kind, "__len__"):
+        advice = (
+            "wrap what can only be iterated in an IterableDataset, or put its batches on the device by prefetch"
+            if hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__")
+            else "give it one, or the DataLoader a sampler"
+        )
+        raise ArgumentError(
+            f"DataLoader: dataset: expected __len__, by which to choose indices, got {kind.__name__}: {advice}"
+        )
+
+
+def _can_pin() -> bool:
+    """Return whether memory can be page-locked; warn if not."""
+    if gpu.is_available():
+        return True
+    warnings.warn(
+        "DataLoader: pin_memory is True, and there is no CUDA device for which memory could be page-locked: batches "
+        "are in ordinary memory",
+        stacklevel=4,
+    )
+    return False
+
+
+def _context(given: str | BaseContext | None) -> BaseContext:
+    """Return how worker processes start, with the fork server under way if they come from it."""
+    import multiprocessing  # noqa: PLC0415
+    from multiprocessing.context import BaseContext  # noqa: PLC0415
+
+    methods = multiprocessing.get_all_start_methods()
+    if given is None:
+        given = "forkserver" if "forkserver" in methods else "spawn"
+    if isinstance(given, str):
+        if given not in methods:
+            raise SettingError(
+                f"DataLoader: multiprocessing_context option should specify a valid start method in {methods}, got "
+                f"{given!r}"
+            )
+        given = multiprocessing.get_context(given)
+    if not isinstance(given, BaseContext):
+        raise ArgumentError(
+            "DataLoader: multiprocessing_context: expected a start method or a multiprocessing context, got "
+            f"{shown(given)}"
+        )
+    preload(given)
+    return given

@@ -1,0 +1,116 @@
+"""The sampler of one process among several that train together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.arguments import checked
+from lucid.backend.random.draws import permutation
+from lucid.errors import SettingError
+from lucid.utils.data.dataset import size_of
+from lucid.utils.data.sampler import EpochSampler
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lucid.backend.random.generator import Generator
+    from lucid.utils.data.dataset import Dataset
+
+__all__ = ["DistributedSampler"]
+
+
+class DistributedSampler(EpochSampler):
+    """Every `num_replicas`-th index of one order of a dataset, beginning with the `rank`-th.
+
+    All ranks have the same order, and the same number of indices: the first ones are repeated where there are too few,
+    or the last ones left out. A position is counted in the order of all ranks, so that a state of one rank is that of
+    all, also for another number of them: what is left of the epoch is divided anew.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With a length.
+    num_replicas, rank : int
+        How many processes there are, and which of them this is. lucid knows of no process group: give both.
+    shuffle : bool
+        Whether the order is random, another in each epoch, rather than 0, 1, ...
+    seed : int
+        Of the order; the same in all processes.
+    drop_last : bool
+        Whether indices are left out rather than repeated.
+
+    Raises
+    ------
+    SettingError
+        If `rank` is none of 0 .. num_replicas-1, or one of the two is missing.
+
+    Notes
+    -----
+    Unlike PyTorch's, each pass is the next epoch also without `set_epoch`.
+
+    Examples
+    --------
+    >>> from lucid.utils.data.distributed import DistributedSampler
+    >>> [list(DistributedSampler(range(5), num_replicas=2, rank=rank, shuffle=False)) for rank in range(2)]
+    [[0, 2, 4], [1, 3, 0]]
+    """
+
+    @checked
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            raise SettingError(
+                "DistributedSampler: expected num_replicas and rank: how many processes there are, and which of them "
+                f"this is, got num_replicas={num_replicas}, rank={rank}"
+            )
+        if num_replicas < 1 or not 0 <= rank < num_replicas:
+            raise SettingError(
+                "DistributedSampler: Invalid rank: expected num_replicas of at least 1 and rank in "
+                f"[0, num_replicas - 1], got num_replicas={num_replicas}, rank={rank}"
+            )
+        super().__init__(seed=seed)
+        self.dataset = dataset
+        self.num_replicas = self.stride = num_replicas
+        self.rank = rank
+        self.shuffle = shuffle
+        self.seed = seed
+        self.drop_last = drop_last
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the latest pass, or of the next one if that is complete."""
+        return self.passes.state()["epoch"]
+
+    @property
+    def total_size(self) -> int:
+        """How many indices an epoch has for all ranks."""
+        return self._evened(size_of(self.dataset, "DistributedSampler"))
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices an epoch has for this rank."""
+        return self.total_size // self.num_replicas
+
+    def _evened(self, count: int) -> int:
+        """Return the number of indices that so many become where each rank has as many as the others."""
+        return (count if self.drop_last else count + self.num_replicas - 1) // self.num_replicas * self.num_replicas
+
+    def order(self, generator: Generator) -> NDArray[np.int64]:
+        size = size_of(self.dataset, "DistributedSampler")
+        return permutation(generator, size) if self.shuffle else np.arange(size)
+
+    def part(self, order: NDArray[np.int64], position: int) -> NDArray[np.int64]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        rest = order[position:]
+        return np.resize(np.concatenate([rest, order]), self._evened(len(rest)))[self.rank :: self.num_replicas]
+
+    def __len__(self) -> int:
+        return self.num_samples

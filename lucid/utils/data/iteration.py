@@ -1,0 +1,166 @@
+"""One pass over a loader: batches are read here or by workers, put on the device, and handed out."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lucid.autograd.profiler import record_function
+from lucid.backend.interrupts import in_destructor
+from lucid.errors import WorkerError
+from lucid.utils.data.prefetch import pinned, prefetch
+from lucid.utils.data.randomness import SampleStreams
+from lucid.utils.data.reading import Result, reader_of, while_reading
+from lucid.utils.data.stats import LoaderStats
+from lucid.utils.data.workers.processes import ProcessWorkers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lucid.utils.data.dataloader import DataLoader
+    from lucid.utils.data.order import Order
+    from lucid.utils.data.workers.threads import ThreadWorkers
+
+    Workers = ProcessWorkers | ThreadWorkers
+
+
+class Read(NamedTuple):
+    """A batch that has been read: its number, the worker that read it, and what it returned."""
+
+    number: int
+    worker: int
+    result: Result
+
+
+class Iteration:
+    """One pass over a `DataLoader`, which gives its batches; it ends early when it is closed, or nobody holds it."""
+
+    def __init__(self, loader: DataLoader[Any], order: Order) -> None:
+        self.stats = LoaderStats()
+        self._loader = loader
+        self._order = order
+        self._given = order.first
+        self._ended = False
+        self._returned = 0.0
+        # read, and not handed out yet: the order in which they come is that in which they are read
+        self._ahead: deque[Read] = deque()
+        self._workers = loader.take_workers(order) if loader.num_workers else None
+        try:
+            reads = read_here(loader, order) if self._workers is None else read_by(self._workers, loader, order)
+            batches = _noted(reads, self._ahead)
+            # worker processes fill memory that is page-locked already
+            convert = pinned if loader.pin_memory and not isinstance(self._workers, ProcessWorkers) else None
+            self._items: Iterator[Any] = batches if convert is None else map(convert, batches)
+            if loader.device is not None:
+                self._items = prefetch(self._items, loader.device)
+        except BaseException:
+            self._end(healthy=False)
+            raise
+
+    def __iter__(self) -> Iteration:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __next__(self) -> Any:
+        if self._ended:
+            raise StopIteration
+        asked = time.perf_counter()
+        if self._returned:
+            self.stats.worked += asked - self._returned
+        with record_function("DataLoader: waiting for a batch"):
+            try:
+                batch = next(self._items)
+            except StopIteration:
+                self._order.finish()
+                self._end(healthy=True)
+                raise
+            except BaseException:
+                self._end(healthy=False)
+                raise
+        self.stats.waits.append(time.perf_counter() - asked)
+        read = self._ahead.popleft()
+        batch = self._loader.hooked(self._given, batch)
+        self._given += 1
+        self._order.reach(read.number, read.worker, read.result)
+        self._returned = time.perf_counter()
+        return batch
+
+    def close(self) -> None:
+        """End the pass; workers that do not stay for the next one end."""
+        self._end(healthy=True)
+
+    def _end(self, *, healthy: bool) -> None:
+        self._ended = True
+        self._items = iter(())
+        workers, self._workers = self._workers, None
+        if workers is not None:
+            self._loader.give_back(workers, healthy=healthy)
+
+    def __del__(self) -> None:
+        if getattr(self, "_workers", None) is not None:
+            in_destructor(self.close)
+
+
+def _noted(reads: Iterator[Read], ahead: deque[Read]) -> Iterator[Any]:
+    for read in reads:
+        ahead.append(read._replace(result=read.result._replace(batch=None)))
+        yield read.result.batch
+
+
+# ---- who reads ----
+
+
+def read_here(loader: DataLoader[Any], order: Order) -> Iterator[Read]:
+    """Yield the batches of a pass, read by whoever asks for them."""
+    reader = reader_of(loader.parts, SampleStreams())
+    reader.begin(order.begin())
+    while (job := order.next()) is not None:
+        try:
+            result = reader.read(job)
+        except Exception as error:
+            error.add_note(f"raised{while_reading(job, reader.at)}")
+            raise
+        if result.ended:
+            return
+        yield Read(job.number, 0, result)
+
+
+def read_by(workers: Workers, loader: DataLoader[Any], order: Order) -> Iterator[Read]:
+    """Return the batches of a pass, read by workers, which have begun."""
+    workers.begin(order.begin())
+    limit = (loader.prefetch_factor or 1) * len(workers)
+    at: dict[int, int] = {}  # the worker of a job, by its number
+    ready: dict[int, Any] = {}
+    exhausted: set[int] = set()
+
+    def fill() -> None:
+        while len(at) < limit:
+            worker = order.worker(workers, exhausted)
+            job = None if worker is None else order.next()
+            if worker is None or job is None:
+                return
+            at[job.number] = worker
+            workers.send(worker, job)
+
+    def reads() -> Iterator[Read]:
+        while at:
+            wanted = next(iter(at))
+            while wanted not in ready:
+                outcome = workers.receive(at[wanted], loader.timeout)
+                ready[outcome.number] = outcome.result
+                if not loader.in_order:
+                    wanted = outcome.number
+            worker, result = at.pop(wanted), ready.pop(wanted)
+            if isinstance(result, WorkerError):
+                raise result
+            if result.ended:
+                exhausted.add(worker)
+            fill()
+            if not result.ended:
+                yield Read(wanted, worker, result)
+
+    fill()
+    return reads()

@@ -1,0 +1,205 @@
+"""Which batches a pass reads, in which order, and how far it has come: what a loader's state holds."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import TYPE_CHECKING, Any, cast
+
+from lucid.arguments import shown
+from lucid.errors import ArgumentError, SettingError
+from lucid.utils.data.reading import Job, Pass, Place, keeps_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from lucid.utils.data.randomness import Passes, Walk
+    from lucid.utils.data.reading import Result
+    from lucid.utils.data.workers.processes import ProcessWorkers
+    from lucid.utils.data.workers.threads import ThreadWorkers
+
+    Workers = ProcessWorkers | ThreadWorkers
+
+
+class Order:
+    """The order of one pass.
+
+    Parameters
+    ----------
+    passes : Passes
+        Those of the sampler, or the loader's own.
+    walk : Walk
+        The one that this is: seed and epoch of the samples' random numbers.
+    state : dict, optional
+        Where it goes on.
+
+    Attributes
+    ----------
+    seed, epoch : int
+        Of the samples' random numbers.
+    first : int
+        The number of the first batch in its epoch.
+    """
+
+    def __init__(self, passes: Passes, walk: Walk, state: Mapping[str, Any] | None) -> None:
+        self._passes = passes
+        self._walk = walk
+        # a state counts for the epoch in which it was taken; the user may have set another since
+        self._resumed = state if state is not None and state["passes"] == walk.state() else None
+        self.seed, self.epoch = walk.seed, walk.epoch
+        self.first: int = 0 if self._resumed is None else self._resumed["batch"]
+
+    def begin(self) -> Pass:
+        """Return what readers are told of the pass."""
+        return Pass(self.seed, self.epoch, [])
+
+    def next(self) -> Job | None:
+        """Return the next batch to be read; None if there is none."""
+        raise NotImplementedError
+
+    def worker(self, workers: Workers, exhausted: set[int]) -> int | None:
+        """Return the worker that is to read the next batch; None if all are exhausted."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Note that the pass is complete: the state is that of the next epoch's beginning."""
+        raise NotImplementedError
+
+    def reach(self, number: int, worker: int, result: Result) -> None:
+        """Note that a batch has been given out."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """Return where another pass would go on."""
+        raise NotImplementedError
+
+
+class MapOrder(Order):
+    """The order of a sampler of batches, or of single samples."""
+
+    def __init__(self, source: Any, passes: Passes, state: Mapping[str, Any] | None) -> None:
+        self._iterator: Iterator[Any] = iter(source)
+        walk: Walk = getattr(self._iterator, "walk", None) or passes.begin()
+        super().__init__(passes, walk, state)
+        self._done: set[int] = set() if self._resumed is None else set(self._resumed["done"])
+        # whoever says where the pass is: its iterator, which knows it whatever other passes do, or the sampler
+        self._source: Any = source if keeps_state(source) else None
+        self._teller = self._source
+        if self._source is not None and hasattr(self._iterator, "state_dict"):
+            self._teller: Any = self._iterator
+        if self._source is None:
+            self._iterator = itertools.islice(self._iterator, self.first, None)
+        self._sent = self._reached = self.first
+        self._after: dict[int, Any] = {self.first - 1: self._snapshot()}
+
+    def _snapshot(self) -> tuple[Any, dict[str, int]]:
+        return None if self._teller is None else self._teller.state_dict(), self._walk.state()
+
+    def next(self) -> Job | None:
+        while True:
+            try:
+                indices = next(self._iterator)
+            except StopIteration:
+                return None
+            number = self._sent
+            self._sent += 1
+            self._after[number] = self._snapshot()
+            if number not in self._done:
+                return Job(number, indices)
+
+    def worker(self, workers: Workers, exhausted: set[int]) -> int:
+        return min(range(len(workers)), key=workers.load)
+
+    def finish(self) -> None:
+        self._passes.end(self._walk)
+        self._reached, self._done = 0, set()
+        source = None if self._source is None else self._source.state_dict()
+        self._after = {-1: (source, self._passes.state())}
+
+    def reach(self, number: int, worker: int, result: Result) -> None:
+        self._done.add(number)
+        while self._reached in self._done and self._reached in self._after:
+            self._done.remove(self._reached)
+            del self._after[self._reached - 1]
+            self._reached += 1
+
+    def state(self) -> dict[str, Any]:
+        source, passes = self._after[self._reached - 1]
+        return {"batch": self._reached, "done": sorted(self._done), "order": source, "passes": passes}
+
+
+class StreamOrder(Order):
+    """The batches of a stream, of which each worker reads its own in turn."""
+
+    def __init__(self, passes: Passes, workers: int, state: Mapping[str, Any] | None) -> None:
+        super().__init__(passes, passes.begin(), state)
+        self._places = [Place()] * workers
+        self._after = 0  # the worker after the one whose batch was given out last
+        if self._resumed is not None:
+            self._places = [Place(*place) for place in self._resumed["workers"]]
+            self._after = self._resumed["turn"]
+            if any(place.state is None and place.given for place in self._places):
+                warnings.warn(
+                    "DataLoader: the stream is read from its beginning up to where the state was taken; give the "
+                    "dataset, or its iterator, state_dict() and load_state_dict() to go on at once",
+                    stacklevel=4,
+                )
+        self._turn = self._after
+        self._state = self._walk.state()
+        self._reached = self._sent = self.first
+
+    def begin(self) -> Pass:
+        return Pass(self.seed, self.epoch, self._places)
+
+    def next(self) -> Job:
+        self._sent += 1
+        return Job(self._sent - 1, None)
+
+    def worker(self, workers: Workers, exhausted: set[int]) -> int | None:
+        for _ in range(len(workers)):
+            turn = self._turn
+            self._turn = (turn + 1) % len(workers)
+            if turn not in exhausted:
+                return turn
+        return None
+
+    def finish(self) -> None:
+        self._passes.end(self._walk)
+        self._state = self._passes.state()
+        self._reached, self._places, self._after = 0, [Place()] * len(self._places), 0
+
+    def reach(self, number: int, worker: int, result: Result) -> None:
+        self._reached += 1
+        self._places = [*self._places]  # a reader may hold the other list
+        self._places[worker] = result.place or Place()
+        self._after = (worker + 1) % len(self._places)
+
+    def state(self) -> dict[str, Any]:
+        passes = {**self._passes.state(), "epoch": self.epoch}
+        return {
+            "batch": self._reached,
+            "workers": list(map(tuple, self._places)),
+            "turn": self._after,
+            "passes": passes,
+        }
+
+
+def check_workers(state: Mapping[str, Any], workers: int) -> None:
+    """Raise `SettingError` where the state of a stream is of another number of workers."""
+    if len(state["workers"]) != workers:
+        raise SettingError(
+            f"DataLoader.load_state_dict: this state is of a stream that {len(state['workers'])} workers read, and "
+            f"here are {workers}: which samples a batch holds depends on that; give as many"
+        )
+
+
+def checked_state(state: Any, wanted: set[str]) -> Mapping[str, Any]:
+    """Return the state of a loader, after a look at what it holds."""
+    entries = cast("dict[str, Any] | None", state if isinstance(state, dict) else None)
+    if entries is None or not wanted <= set(entries):
+        got = shown(state) if entries is None else sorted(map(str, entries))
+        raise ArgumentError(
+            "DataLoader.load_state_dict: expected what state_dict() of a loader over a dataset of this kind returned, "
+            f"a dict with {sorted(wanted)}, got {got}"
+        )
+    return entries

@@ -1,0 +1,318 @@
+"""Reading one batch: what a loader without workers does itself, and each worker does for it."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from lucid.errors import ArgumentError, WorkerError
+from lucid.utils.data.collate import collate, default_collate
+from lucid.utils.data.dataset import IterableDataset, batch_reader
+from lucid.utils.data.randomness import SampleStreams, mix, number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["WorkerInfo", "get_worker_info"]
+
+
+class WorkerInfo(NamedTuple):
+    """Which worker this is, for a dataset that divides itself among them.
+
+    Attributes
+    ----------
+    id : int
+        From 0 on.
+    num_workers : int
+        How many there are.
+    seed : int
+        With which the random streams of this worker were started.
+    dataset : Dataset
+        The worker's copy; threads share one, or have shallow copies of a stream.
+    """
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+class _Worker(threading.local):
+    info: WorkerInfo | None = None
+
+
+_worker = _Worker()
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """Return which worker of a `DataLoader` this process or thread is; None in the training loop.
+
+    Examples
+    --------
+    >>> from lucid.utils.data import get_worker_info
+    >>> print(get_worker_info())
+    None
+    """
+    return _worker.info
+
+
+def set_worker_info(info: WorkerInfo | None) -> None:
+    """Say which worker this thread is."""
+    _worker.info = info
+
+
+class Place(NamedTuple):
+    """Where a worker is in its stream: the state of that if it keeps one, samples given, and whether it has ended."""
+
+    state: Any = None
+    given: int = 0
+    ended: bool = False
+
+
+class Pass(NamedTuple):
+    """One pass over the data, as readers know it.
+
+    Attributes
+    ----------
+    seed, epoch : int
+        Of the samples' random numbers.
+    places : list of Place
+        Of a stream, where each worker goes on.
+    """
+
+    seed: int
+    epoch: int
+    places: list[Place]
+
+
+class Job(NamedTuple):
+    """A batch to be read: its number in the epoch, and the indices of its samples; None of a stream."""
+
+    number: int
+    indices: Any
+
+
+class Result(NamedTuple):
+    """A batch; of a stream also where it stands after it, and whether there is no batch, since it has ended."""
+
+    batch: Any
+    place: Place | None = None
+    ended: bool = False
+
+
+class Outcome(NamedTuple):
+    """What a worker says of the job of a number: the result, or the error to raise."""
+
+    number: int
+    result: Result | WorkerError
+
+
+class Parts(NamedTuple):
+    """What a reader needs: the dataset, and how a loader makes batches of its samples."""
+
+    dataset: Any
+    collate_fn: Callable[[Any], Any]
+    batched: bool
+    batch_size: int
+    drop_last: bool
+
+
+def reader_of(parts: Parts, streams: SampleStreams) -> Reader:
+    """Return what reads batches of a dataset, with these random streams."""
+    return (StreamReader if isinstance(parts.dataset, IterableDataset) else MapReader)(parts, streams)
+
+
+class Reader:
+    """Reads batches of a dataset.
+
+    Attributes
+    ----------
+    at : object
+        The index that is being read, for errors; None between samples.
+    """
+
+    def __init__(self, parts: Parts, streams: SampleStreams) -> None:
+        self.parts = parts
+        self.at: Any = None
+        self._streams = streams
+        self._seed = self._epoch = 0
+
+    def begin(self, this: Pass) -> None:
+        """Begin a pass."""
+        self._seed, self._epoch = this.seed, this.epoch
+
+    def read(self, job: Job) -> Result:
+        """Return the batch of a job."""
+        raise NotImplementedError
+
+    def _collated(self, samples: list[Any], names: list[Any], *numbers: int) -> Any:
+        collate_fn = self.parts.collate_fn
+        if collate_fn is default_collate:
+            return collate(samples, names)
+        self._streams.start_all(self._seed, self._epoch, *numbers)
+        return collate_fn(samples)
+
+
+# Beside the numbers of a sample, so that collating does not draw what reading has drawn.
+_COLLATING = 1
+
+
+class MapReader(Reader):
+    """Reads the samples at given indices."""
+
+    def __init__(self, parts: Parts, streams: SampleStreams) -> None:
+        super().__init__(parts, streams)
+        self._read_batch = batch_reader(parts.dataset) if parts.batched else None
+        # whether samples have drawn from `random` or `numpy.random`, which are started for each from then on
+        self._draws = False
+
+    def read(self, job: Job) -> Result:
+        self.at = None
+        with self._streams:
+            if not self.parts.batched:
+                return Result(self.parts.collate_fn(self._samples([job.indices])[0]))
+            try:
+                indices = list(job.indices)
+            except TypeError:
+                raise ArgumentError(
+                    f"expected a batch_sampler that yields lists of indices, got {type(job.indices).__name__}"
+                ) from None
+            samples = self._together(indices)
+            if samples is None:
+                samples = self._samples(indices)
+            elif not isinstance(samples, list):
+                return Result(samples)
+            self.at = None
+            first = number_of(indices[0]) if indices else 0
+            return Result(self._collated(cast("list[Any]", samples), indices, first, _COLLATING))
+
+    def _samples(self, indices: list[Any]) -> list[Any]:
+        """Return samples, each read with its own random numbers.
+
+        The first batch is read twice if it draws from the generators that cannot be watched sample by sample.
+        """
+        if not self._draws:
+            samples, self._draws = self._streams.watched(lambda: self._read(indices, self._streams.start))
+            if samples is not None:
+                return samples
+        return self._read(indices, self._streams.start_all)
+
+    def _read(self, indices: list[Any], start: Callable[..., None]) -> list[Any]:
+        dataset, seed, epoch = self.parts.dataset, self._seed, self._epoch
+        samples: list[Any] = []
+        for index in indices:
+            self.at = index
+            start(seed, epoch, index if type(index) is int else number_of(index))
+            samples.append(dataset[index])
+        return samples
+
+    def _together(self, indices: list[Any]) -> Any:
+        """Return the samples that the dataset reads together, or its whole batch; None if it does neither here."""
+        if self._read_batch is None or not indices:
+            return None
+        self._streams.start_all(self._seed, self._epoch, number_of(indices[0]))
+        read = self._read_batch(indices)
+        if isinstance(read, list):
+            if len(cast("list[Any]", read)) != len(indices):
+                raise ArgumentError(
+                    f"{type(self.parts.dataset).__name__}.__getitems__: expected {len(indices)} samples for as many "
+                    f"indices, got {len(cast('list[Any]', read))}"
+                )
+        elif self.parts.collate_fn is not default_collate:
+            self._read_batch = None  # the user's function takes samples
+            return None
+        return cast("Any", read)
+
+
+class StreamReader(Reader):
+    """Reads the next samples of a stream."""
+
+    def __init__(self, parts: Parts, streams: SampleStreams) -> None:
+        super().__init__(parts, streams)
+        self._stream: Iterator[Any] = iter(())
+        self._given = 0
+        self._ended = False
+        self._worker = 0
+
+    def begin(self, this: Pass) -> None:
+        super().begin(this)
+        info = get_worker_info()
+        self._worker = 0 if info is None else info.id
+        place = this.places[self._worker]
+        self._ended = place.ended
+        self._given = 0 if place.state is None else place.given
+        dataset, state = self.parts.dataset, place.state
+        with self._streams:
+            self._start()
+            if state is not None and keeps_state(dataset):
+                dataset.load_state_dict(state)
+            self._stream = iter(dataset)
+            if state is not None and not keeps_state(dataset):
+                cast("Any", self._stream).load_state_dict(state)
+            for _ in itertools.islice(self._samples(), place.given - self._given):
+                pass
+
+    def read(self, job: Job) -> Result:
+        with self._streams:
+            size = self.parts.batch_size if self.parts.batched else 1
+            samples = list(itertools.islice(self._samples(), size))
+            self.at = None
+            if not samples or (self.parts.batched and self.parts.drop_last and len(samples) < size):
+                return Result(None, ended=True)
+            owner: Any = next(filter(keeps_state, (self.parts.dataset, self._stream)), None)
+            state = None if owner is None else copy.deepcopy(owner.state_dict())
+            place = Place(state, self._given, self._ended)
+            if not self.parts.batched:
+                return Result(self.parts.collate_fn(samples[0]), place)
+            names = list(range(self._given - len(samples), self._given))
+            batch = self._collated(samples, names, mix(self._worker, self._given), _COLLATING)
+            return Result(batch, place)
+
+    def _samples(self) -> Iterator[Any]:
+        while not self._ended:
+            self._start()
+            for sample in self._stream:
+                self._given += 1
+                yield sample
+                break
+            else:
+                self._ended = True
+
+    def _start(self) -> None:
+        self.at = self._given
+        self._streams.start_all(self._seed, self._epoch, mix(self._worker, self._given))
+
+
+def keeps_state(value: Any) -> bool:
+    """Return whether something says where it is, and can go on there."""
+    return hasattr(value, "state_dict") and hasattr(value, "load_state_dict")
+
+
+# ---- messages ----
+
+# As many indices of a batch as a message shows.
+_SHOWN = 8
+
+
+def while_reading(job: Job | None, at: Any = None) -> str:
+    """Return which batch and sample a worker was reading, for a message."""
+    if job is None:
+        return ""
+    text = f" while it was reading batch {job.number}"
+    if at is not None:
+        text += f", sample {at!r}"
+    indices: Any = job.indices
+    if isinstance(indices, list | tuple):
+        indices = cast("list[Any]", indices)
+        listed = ", ".join(repr(index) for index in indices[:_SHOWN])
+        text += f", of indices [{listed}{', ...' if len(indices) > _SHOWN else ''}]"
+    elif job.indices is not None and at is None:
+        text += f", sample {job.indices!r}"
+    return text
+
+
+def worker_error(message: str, worker: int, job: Job | None) -> WorkerError:
+    """Return the error of a worker and the job that it was at."""
+    return WorkerError(message, worker, None if job is None else job.number, None if job is None else job.indices)

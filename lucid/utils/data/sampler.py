@@ -1,0 +1,394 @@
+"""Samplers: the order in which samples are read, a function of seed, epoch and position.
+
+A sampler draws its seed from its `generator`, the CPU's default one if None, at its first pass, and again at the first
+after the generator was given a seed: whoever calls `lucid.manual_seed` has the same orders again. Each pass is the next
+epoch. Orders are drawn on the host, whatever the device, worker or rank. ``state_dict()`` holds seed, epoch and
+position of a sampler, ``load_state_dict`` lets the next pass begin there, ``set_epoch`` at the beginning of another
+epoch.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import numpy as np
+
+from lucid.arguments import checked, shown, unfit
+from lucid.backend.random.draws import exponential, permutation, randint, uniform
+from lucid.errors import ArgumentError, SettingError, ShapeError
+from lucid.utils.data.dataset import size_of
+from lucid.utils.data.randomness import Passes, Walk, generator_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from lucid.backend.random.generator import Generator
+    from lucid.tensor import Tensor
+    from lucid.utils.data.dataset import Dataset
+
+__all__ = [
+    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
+]  # fmt: skip
+
+T_co = TypeVar("T_co", covariant=True)
+
+# Indices that are made Python integers at a time.
+_PIECE = 4096
+
+
+class Sampler(Generic[T_co]):
+    """The base of samplers: a subclass defines ``__iter__()``, which yields indices, or lists of them for a batch.
+
+    One with ``__len__()`` gives its loader a length. One without ``state_dict()`` is iterated from its beginning when
+    a loader goes on in the middle of an epoch, and must give the same indices then.
+    """
+
+    def __iter__(self) -> Iterator[T_co]:
+        raise NotImplementedError(f"{type(self).__name__}: a Sampler defines __iter__(), and this one does not")
+
+
+class EpochSampler(Sampler[Any]):
+    """The base of samplers that are a function of seed, epoch and position; a subclass defines ``order``."""
+
+    def __init__(self, generator: Generator | None = None, seed: int | None = None) -> None:
+        self.passes = Passes(generator, seed)
+
+    @property
+    def generator(self) -> Generator | None:
+        """The generator from which the seed is drawn; None for the CPU's default one."""
+        return self.passes.generator
+
+    def order(self, generator: Generator) -> Iterable[Any]:
+        """Return the indices of an epoch, drawn from its generator."""
+        raise NotImplementedError
+
+    def part(self, order: Iterable[Any], position: int) -> Iterable[Any]:
+        """Return what of an epoch's order is left at a position."""
+        return order[position:]  # pyright: ignore[reportIndexIssue, reportUnknownVariableType]
+
+    # how far a position moves with each index
+    stride = 1
+
+    def __iter__(self) -> Iterator[Any]:
+        walk = self.passes.begin()
+        order = self.order(generator_of(walk.seed, walk.epoch))
+        return IndexIterator(walk, _python_numbers(self.part(order, walk.position)), self.stride)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass be that of `epoch`, an integer; from its beginning, unless a state of it was loaded."""
+        self.passes.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, int]:
+        """Return seed, epoch, and the position of the next index in the epoch."""
+        return self.passes.state()
+
+    def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
+        """Let the next pass begin where `state_dict` was taken."""
+        self.passes.load(state_dict)
+
+
+class IndexIterator(Iterator[Any]):
+    """The indices of one pass, which knows where it is, whatever other passes over the sampler do."""
+
+    def __init__(self, walk: Walk, indices: Iterator[Any], stride: int) -> None:
+        self.walk = walk
+        self._indices = indices
+        self._stride = stride
+
+    def __next__(self) -> Any:
+        index = next(self._indices)
+        self.walk.position += self._stride
+        return index
+
+    def state_dict(self) -> dict[str, int]:
+        """Return seed, epoch, and the position of the next index in the epoch."""
+        return self.walk.state()
+
+
+def _python_numbers(order: Any) -> Iterator[Any]:
+    if isinstance(order, np.ndarray):
+        indices = cast("Any", order)
+        for start in range(0, len(indices), _PIECE):
+            yield from indices[start : start + _PIECE].tolist()
+    else:
+        yield from order
+
+
+class SequentialSampler(EpochSampler):
+    """The indices 0, 1, ... of a dataset, in order.
+
+    Parameters
+    ----------
+    data_source : Dataset
+        Its length is asked for at each pass.
+    generator : Generator, optional
+        Where the random numbers of samples come from.
+    """
+
+    def __init__(self, data_source: Dataset[Any], generator: Generator | None = None) -> None:
+        super().__init__(generator)
+        self.data_source = data_source
+
+    def order(self, generator: Generator) -> range:
+        return range(len(self))
+
+    def __len__(self) -> int:
+        return size_of(self.data_source, "SequentialSampler")
+
+
+class RandomSampler(EpochSampler):
+    """The indices of a dataset in random order, another in each epoch.
+
+    Parameters
+    ----------
+    data_source : Dataset
+        With a length of at least 1, unless `num_samples` is 0.
+    replacement : bool
+        Whether each index is drawn from all, instead of from those left.
+    num_samples : int, optional
+        How many indices an epoch has; the dataset's length if None. More than that without replacement are several
+        orders, one after the other.
+    generator : Generator, optional
+        Where the seed comes from.
+
+    Examples
+    --------
+    >>> from lucid.utils.data import RandomSampler
+    >>> sorted(RandomSampler(range(4)))
+    [0, 1, 2, 3]
+    """
+
+    @checked
+    def __init__(
+        self,
+        data_source: Dataset[Any],
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(generator)
+        self.data_source = data_source
+        self.replacement = replacement
+        self._num_samples = num_samples
+        if num_samples is not None and num_samples < 0:
+            raise SettingError(f"RandomSampler: expected num_samples of at least 0, got {num_samples}")
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices an epoch has."""
+        return size_of(self.data_source, "RandomSampler") if self._num_samples is None else self._num_samples
+
+    def order(self, generator: Generator) -> NDArray[np.int64]:
+        size, count = size_of(self.data_source, "RandomSampler"), self.num_samples
+        if not size and count:
+            raise SettingError(f"RandomSampler: expected a dataset that is not empty, to draw {count} indices from")
+        if self.replacement:
+            return randint(generator, 0, max(size, 1), (count,))
+        whole = [permutation(generator, size) for _ in range(-(-count // max(size, 1)))]
+        return np.concatenate([np.empty(0, np.int64), *whole])[:count]
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(EpochSampler):
+    """Some indices in random order, another in each epoch.
+
+    Parameters
+    ----------
+    indices : sequence
+        The indices.
+    generator : Generator, optional
+        Where the seed comes from.
+    """
+
+    def __init__(self, indices: Sequence[Any], generator: Generator | None = None) -> None:
+        super().__init__(generator)
+        self.indices = indices
+
+    def order(self, generator: Generator) -> list[Any]:
+        return [self.indices[place] for place in permutation(generator, len(self.indices)).tolist()]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(EpochSampler):
+    """Indices 0 .. len(weights)-1, each drawn with a probability in proportion to its weight.
+
+    Without replacement the next is drawn from those that are left, in proportion to their weights (Efraimidis,
+    Spirakis: Weighted random sampling with a reservoir. 2006).
+
+    Parameters
+    ----------
+    weights : sequence of float, tensor or array
+        At least 0, finite; their sum need not be 1.
+    num_samples : int
+        How many indices an epoch has; without replacement at most as many as there are weights above 0.
+    replacement : bool
+        Whether an index can come again.
+    generator : Generator, optional
+        Where the seed comes from.
+
+    Raises
+    ------
+    SettingError
+        If a weight is negative or not finite, or none is above 0, or too few for `num_samples` without replacement.
+    ShapeError
+        If the weights are not one row.
+    """
+
+    @checked
+    def __init__(
+        self,
+        weights: Sequence[float] | Tensor | NDArray[Any],
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(generator)
+        if num_samples <= 0:
+            raise SettingError(f"WeightedRandomSampler: expected num_samples of at least 1, got {num_samples}")
+        self.weights = _weights(weights)
+        usable = int(np.count_nonzero(self.weights))
+        if not usable or (not replacement and usable < num_samples):
+            raise SettingError(
+                f"WeightedRandomSampler: expected {1 if replacement else num_samples} or more weights above 0, from "
+                f"which to draw {num_samples} indices {'with' if replacement else 'without'} replacement, got {usable}"
+            )
+        self.num_samples = num_samples
+        self.replacement = replacement
+
+    def order(self, generator: Generator) -> NDArray[np.int64]:
+        if self.replacement:
+            ends = np.cumsum(self.weights)
+            drawn = uniform(generator, (self.num_samples,), np.float64) * ends[-1]
+            # of equal ends the first: an index of weight 0 ends where the one before it does
+            last = int(np.flatnonzero(self.weights)[-1])
+            return cast("Any", ends).searchsorted(drawn, side="right").clip(0, last)
+        with np.errstate(divide="ignore"):
+            times = exponential(generator, (len(self.weights),), np.float64) / self.weights
+        return times.argsort(kind="stable")[: self.num_samples]
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+def _weights(given: Any) -> NDArray[np.float64]:
+    """Return weights as an array, after a look at them."""
+    try:
+        weights = np.asarray(given.tolist() if hasattr(given, "tolist") else given, np.float64)
+    except (TypeError, ValueError):
+        raise unfit(given, "a sequence of numbers", "weights") from None
+    if weights.ndim != 1:
+        raise ShapeError(f"WeightedRandomSampler: expected weights in one row, got shape {weights.shape}")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise SettingError("WeightedRandomSampler: expected finite weights of at least 0, got others among them")
+    return weights
+
+
+class BatchSampler(Sampler["list[Any]"]):
+    """Lists of `batch_size` indices of another sampler.
+
+    Parameters
+    ----------
+    sampler : Sampler or iterable
+        What gives the indices.
+    batch_size : int
+        At least 1.
+    drop_last : bool
+        Whether a last batch that is smaller is left out.
+
+    Examples
+    --------
+    >>> from lucid.utils.data import BatchSampler, SequentialSampler
+    >>> list(BatchSampler(SequentialSampler(range(5)), batch_size=2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
+    """
+
+    @checked
+    def __init__(self, sampler: Sampler[Any] | Iterable[Any], batch_size: int, drop_last: bool) -> None:
+        if not isinstance(sampler, Iterable):
+            raise unfit(sampler, "an iterable of indices", "sampler")
+        if isinstance(batch_size, bool) or batch_size <= 0:
+            raise SettingError(f"BatchSampler: expected a batch_size of at least 1, got {batch_size}")
+        if not isinstance(drop_last, bool):
+            raise ArgumentError(f"BatchSampler: drop_last: expected a bool, got {drop_last!r}")
+        self.sampler = sampler
+        self.batch_size = int(batch_size)
+        self.drop_last = drop_last
+        self._latest: BatchIterator | None = None
+        self._skipped = 0
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        skipped, self._skipped = self._skipped, 0
+        indices = iter(self.sampler)
+        for _ in itertools.islice(indices, skipped):
+            pass
+        self._latest = BatchIterator(self, indices, skipped)
+        return self._latest
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_latest": None}  # a copy is in no pass
+
+    @property
+    def passes(self) -> Passes | None:
+        """Seed and epoch of the sampler, if it is a function of them."""
+        return getattr(self.sampler, "passes", None)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass be that of `epoch`."""
+        cast("Any", self.sampler).set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the sampler's state, or how many of its indices have been given if it has none."""
+        state = getattr(self.sampler, "state_dict", None)
+        if state is not None:
+            return {"sampler": state()}
+        return {"position": self._skipped} if self._latest is None else self._latest.state_dict()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Let the next pass begin where `state_dict` was taken."""
+        load = getattr(self.sampler, "load_state_dict", None)
+        name = "position" if load is None else "sampler"
+        if not isinstance(state_dict, dict) or name not in state_dict:
+            raise ArgumentError(
+                f"BatchSampler.load_state_dict: expected the state of a BatchSampler over one like this, a "
+                f"{type(self.sampler).__name__}: a dict with {name!r}, got {shown(state_dict)}"
+            )
+        if load is None:
+            self._skipped, self._latest = int(state_dict["position"]), None
+        else:
+            load(state_dict["sampler"])
+
+    def __len__(self) -> int:
+        count = len(self.sampler)  # pyright: ignore[reportArgumentType]  one without a length says so itself
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+class BatchIterator(Iterator["list[Any]"]):
+    """The batches of one pass, which knows where it is, whatever other passes over the sampler do."""
+
+    def __init__(self, batches: BatchSampler, indices: Iterator[Any], position: int) -> None:
+        self._batches = batches
+        self._indices = indices
+        self._position = position
+        self.walk: Walk | None = getattr(indices, "walk", None)
+
+    def __next__(self) -> list[Any]:
+        batch = list(itertools.islice(self._indices, self._batches.batch_size))
+        if not batch or (self._batches.drop_last and len(batch) < self._batches.batch_size):
+            raise StopIteration
+        self._position += len(batch)
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the sampler's own iterator is, or the sampler, or how many indices have been given."""
+        for owner in (self._indices, self._batches.sampler):
+            if hasattr(owner, "state_dict"):
+                return {"sampler": cast("Any", owner).state_dict()}
+        return {"position": self._position}

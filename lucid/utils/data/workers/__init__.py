@@ -1,0 +1,1 @@
+"""Workers that read batches ahead of the training loop: processes and threads."""

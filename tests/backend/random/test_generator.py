@@ -1,0 +1,56 @@
+"""Generators: their copies, how often they were seeded, and one that takes the place of the default one."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+
+import pytest
+
+import lucid
+from lucid.backend.random.generator import Generator, default_generator, default_generator_for, use_generator
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies(duplicate):
+    """A copy goes on where the generator is, in a stream of its own."""
+    generator = Generator("cpu", 5)
+    generator.reserve(3)
+    copied = duplicate(generator)
+    assert repr(copied) == repr(generator)
+    assert copied.restarts == generator.restarts
+    copied.reserve(1)
+    assert repr(copied) != repr(generator)
+
+
+def test_restarts():
+    """Seeding is counted; going back to a state is not."""
+    generator = Generator("cpu", 5)
+    state = generator.get_state()
+    generator.manual_seed(5)
+    generator.seed()
+    generator.set_state(state)
+    assert generator.restarts == 2
+
+
+def test_another_in_the_place_of_the_default_one():
+    """It serves draws, seeds and states of its thread alone; afterwards the default one does, untouched."""
+    own = Generator("cpu", 5)
+    before = repr(default_generator)
+    with use_generator(lambda: own):
+        assert default_generator_for("cpu") is own
+        lucid.rand(3, device="cpu")
+        lucid.manual_seed(6)
+        assert lucid.initial_seed() == own.initial_seed() == 6
+        state = lucid.get_rng_state()
+        first = lucid.rand(3, device="cpu")
+        lucid.set_rng_state(state)
+        assert lucid.equal(lucid.rand(3, device="cpu"), first)
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(default_generator_for("cpu")))
+        thread.start()
+        thread.join()
+        assert seen == [default_generator]
+    assert repr(default_generator) == before
+    assert default_generator_for("cpu") is default_generator

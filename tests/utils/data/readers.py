@@ -1,0 +1,70 @@
+"""Ways of reading batches, what they give, and what they must not leave behind."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import lucid
+from lucid.utils.data import DataLoader, IterableDataset
+from tests.utils.data.datasets import Numbers
+
+# How batches are read: by the loop, by processes, by threads.
+READERS = [
+    {},
+    {"num_workers": 1},
+    {"num_workers": 2},
+    {"num_workers": 4, "persistent_workers": True},
+    {"num_workers": 2, "worker": "thread"},
+    {"num_workers": 4, "worker": "thread", "persistent_workers": True},
+]
+SOME_READERS = [READERS[0], READERS[2], READERS[4]]
+
+
+def name_of(reader):
+    """Return how a test of a reader is called."""
+    return f"{reader.get('num_workers', 0)} {reader.get('worker', 'process')}"
+
+
+readers = pytest.mark.parametrize("reader", READERS, ids=map(name_of, READERS))
+some_readers = pytest.mark.parametrize("reader", SOME_READERS, ids=map(name_of, SOME_READERS))
+workers = pytest.mark.parametrize("reader", SOME_READERS[1:], ids=map(name_of, SOME_READERS[1:]))
+
+
+def lists(batches):
+    """Return batches as lists of numbers."""
+    return [[part.cpu().numpy().tolist() for part in batch] for batch in batches]
+
+
+def passes(dataset, count=2, **settings):
+    """Return the batches of some passes over a dataset, from one seed."""
+    lucid.manual_seed(11)
+    loader = DataLoader(dataset, **{"batch_size": 4, "shuffle": not isinstance(dataset, IterableDataset), **settings})
+    return [lists(loader) for _ in range(count)]
+
+
+def left_behind():
+    """Return processes, threads, files in shared memory, and how many files are open."""
+    gc.collect()
+    children = sorted(child.pid for child in multiprocessing.active_children())
+    threads = sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("lucid"))
+    return children, threads, sorted(Path("/dev/shm").iterdir()), len(list(Path("/proc/self/fd").iterdir()))
+
+
+@contextlib.contextmanager
+def nothing_left():
+    """Fail what leaves a process, a thread, shared memory or an open file behind, two seconds later."""
+    # the fork server, which stays, is under way
+    list(DataLoader(Numbers(2), num_workers=1))
+    before = left_behind()
+    yield
+    deadline = time.monotonic() + 2
+    while left_behind() != before and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert left_behind() == before

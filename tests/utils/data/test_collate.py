@@ -1,0 +1,118 @@
+"""Batches of samples of every form."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, UserDict, UserList
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import ArgumentError, ShapeError
+from lucid.utils.data import DataLoader, default_collate, default_convert
+
+
+class Point(NamedTuple):
+    """A named tuple."""
+
+    x: Any
+    y: Any
+
+
+@pytest.mark.parametrize(
+    ("batch", "dtype", "expected"),
+    [
+        ([1, 2], lucid.int64, [1, 2]),
+        ([True, False], lucid.bool, [True, False]),
+        ([0.5, 1.5], lucid.float64, [0.5, 1.5]),
+        ([np.float32(1), np.float32(2)], lucid.float32, [1, 2]),
+        ([np.int16(1), np.int16(2)], lucid.int16, [1, 2]),
+        ([np.float64(1), np.float64(2)], lucid.float64, [1, 2]),
+        ([np.zeros(2, np.float16), np.ones(2, np.float16)], lucid.float16, [[0, 0], [1, 1]]),
+        ([np.array(3), np.array(4)], lucid.int64, [3, 4]),
+    ],
+)
+def test_numbers_and_arrays(batch, dtype, expected):
+    """They become one tensor on the CPU, whatever the default device is."""
+    got = default_collate(batch)
+    assert (got.dtype, got.device.type) == (dtype, "cpu")
+    assert got.tolist() == expected
+
+
+def test_tensors(rng):
+    """Tensors are stacked where they are; of several dtypes as `stack` promotes them."""
+    parts = [lucid.tensor(rng.standard_normal((2, 3))) for _ in range(3)]
+    got = default_collate(parts)
+    assert lucid.equal(got, lucid.stack(parts))
+    assert got.device == parts[0].device
+    assert default_collate([lucid.zeros(1), lucid.ones(1, dtype=lucid.float64)]).dtype == lucid.float64
+    assert default_collate([lucid.zeros(2, 0), lucid.zeros(2, 0)]).shape == (2, 2, 0)
+    assert default_collate([np.zeros(1), lucid.ones(1, device="cpu")]).tolist() == [[0], [1]]
+
+
+def test_containers():
+    """Dicts, named tuples and lists keep their type, a tuple becomes a list, text stays."""
+    got = default_collate([{"p": Point(1, "a"), "l": [1.0, (2, 3)]}, {"p": Point(3, "b"), "l": [4.0, (5, 6)]}])
+    assert isinstance(got["p"], Point)
+    assert got["p"].x.tolist() == [1, 3]
+    assert got["p"].y == ["a", "b"]
+    assert [part.tolist() for part in (got["l"][0], *got["l"][1])] == [[1.0, 4.0], [2, 5], [3, 6]]
+    assert type(got["l"][1]) is list
+    ordered = default_collate([OrderedDict(b=1, a=2), OrderedDict(b=3, a=4)])
+    assert isinstance(ordered, OrderedDict)
+    assert list(ordered) == ["b", "a"]
+    for kind in (UserDict, UserList):
+        made = default_collate(
+            [kind({0: 1}) if kind is UserDict else kind([1]), kind({0: 2}) if kind is UserDict else kind([2])]
+        )
+        assert isinstance(made, kind)
+        assert made[0].tolist() == [1, 2]
+    assert default_collate(("a", "b")) == ["a", "b"]
+    assert default_collate([b"a", b"b"]) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    ("batch", "kind", "match"),
+    [
+        ([np.zeros(2), np.zeros(3)], ShapeError, r"sample 0 has shape \(2,\), sample 1 has \(3,\).*pad_sequence"),
+        ([[1, 2], [1]], ShapeError, "equal size: sample 0 has 2 entries, sample 1 has 1"),
+        ([None, None], ArgumentError, "found NoneType in sample 0"),
+        ([{"a": object()}], ArgumentError, "found object in sample 0"),
+        ([np.array(["a"])], ArgumentError, "found an array of <U1 in sample 0"),
+        ([lucid.zeros(1, device="cpu"), 1], ArgumentError, "found int in sample 1"),
+        ([np.zeros(1), 1], ArgumentError, "found int in sample 1"),
+        ([], ArgumentError, "at least one sample"),
+        ([{"a": 1}, {"b": 1}], KeyError, "a"),
+    ],
+)
+def test_what_cannot_be_stacked(batch, kind, match):
+    """The error says which samples, and what is wrong with them."""
+    with pytest.raises(kind, match=match):
+        default_collate(batch)
+
+
+def test_a_loader_names_indices():
+    """In a loader it is the indices of the dataset that are named, also by a note for a missing key."""
+    ragged = [np.zeros(n % 3) for n in range(6)]
+    with pytest.raises(ShapeError, match=r"sample 5 has shape \(2,\), sample 4 has \(1,\)"):
+        list(DataLoader(ragged, batch_size=2, sampler=[5, 4]))
+    with pytest.raises(KeyError) as caught:
+        list(DataLoader([{"a": 1}, {"b": 2}], batch_size=2, sampler=[1, 0]))
+    assert "sample 0 has no entry 'b'" in caught.value.__notes__[0]
+
+
+def test_conversion():
+    """Arrays become tensors wherever they are; anything else stays; what is mutable is not changed."""
+    data = {"x": np.arange(2), "p": Point(np.float32(1), "a"), "l": [np.zeros(1), 3], "t": (np.ones(1), None)}
+    got = default_convert(data)
+    assert got["x"].tolist() == [0, 1]
+    assert isinstance(got["p"], Point)
+    assert got["p"].x.dtype == lucid.float32
+    assert type(got["t"]) is list
+    assert got["t"][1] is None
+    assert isinstance(data["x"], np.ndarray)
+    assert isinstance(data["l"][0], np.ndarray)
+    text = np.array(["a"])
+    assert default_convert(text) is text
+    assert default_convert("abc") == "abc"

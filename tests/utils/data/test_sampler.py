@@ -1,0 +1,196 @@
+"""Samplers: functions of seed, epoch and position."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import ArgumentError, DeviceError, SettingError, ShapeError
+from lucid.utils.data import (
+    BatchSampler,
+    DistributedSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from tests.utils.data.datasets import Stream
+
+SAMPLERS = {
+    "sequential": lambda: SequentialSampler(range(30)),
+    "random": lambda: RandomSampler(range(30)),
+    "random with replacement": lambda: RandomSampler(range(30), replacement=True),
+    "random, more than there are": lambda: RandomSampler(range(7), num_samples=30),
+    "subset": lambda: SubsetRandomSampler([3 * n for n in range(30)]),
+    "weighted": lambda: WeightedRandomSampler(np.arange(40.0), 30),
+    "weighted without replacement": lambda: WeightedRandomSampler(list(range(40)), 30, replacement=False),
+    "batches": lambda: BatchSampler(RandomSampler(range(89)), 3, drop_last=False),
+    "batches of a list": lambda: BatchSampler(list(range(90)), 3, drop_last=False),
+    "distributed": lambda: DistributedSampler(range(60), num_replicas=2, rank=1),
+}
+samplers = pytest.mark.parametrize("make", SAMPLERS.values(), ids=SAMPLERS)
+
+
+@samplers
+@pytest.mark.parametrize("cut", [0, 1, 17, 30])
+def test_state(make, cut):
+    """What is left of an epoch, and the next, are those of a sampler that was not interrupted."""
+    lucid.manual_seed(5)
+    sampler = make()
+    assert len(sampler) == 30
+    iterator = iter(sampler)
+    assert len(list(itertools.islice(iterator, cut))) == cut
+    state = sampler.state_dict()
+    rest, following = list(iterator), list(sampler)
+    lucid.manual_seed(6)
+    other = make()
+    other.load_state_dict(state)
+    assert other.state_dict() == state
+    assert (list(other), list(other)) == (rest, following)
+
+
+@samplers
+def test_epochs(make):
+    """Orders repeat with seed and epoch; each pass is the next epoch."""
+    lucid.manual_seed(5)
+    sampler = make()
+    epochs = [list(sampler) for _ in range(3)]
+    lucid.manual_seed(5)
+    assert [list(sampler) for _ in range(3)] == epochs or isinstance(sampler, DistributedSampler)
+    if hasattr(getattr(sampler, "sampler", sampler), "set_epoch"):
+        sampler.set_epoch(1)
+        assert [list(sampler), list(sampler)] == epochs[1:]
+
+
+@pytest.mark.parametrize("name", ["random", "random with replacement", "subset", "weighted"])
+def test_epochs_differ(name):
+    """Each epoch has an order of its own, and so has each sampler of one seed."""
+    lucid.manual_seed(5)
+    one, other = SAMPLERS[name](), SAMPLERS[name]()
+    assert len({tuple(order) for order in (list(one), list(one), list(other), list(other))}) == 4
+
+
+def test_every_index_once():
+    """An epoch of a random sampler is a permutation; several where more are asked for."""
+    assert sorted(RandomSampler(range(30))) == list(range(30))
+    drawn = list(RandomSampler(range(7), num_samples=30))
+    assert all(sorted(drawn[k : k + 7]) == list(range(7)) for k in (0, 7, 14, 21))
+    assert len(set(drawn[28:])) == 2
+    assert sorted(SubsetRandomSampler([5, 9, 5])) == [5, 5, 9]
+    assert all(type(index) is int for index in drawn)
+    assert set(RandomSampler(range(3), replacement=True, num_samples=100)) == {0, 1, 2}
+    assert list(RandomSampler([], num_samples=0)) == list(RandomSampler([])) == []
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_weights(replacement):
+    """Indices come as often as their weights say, and those of weight 0 never; the first drawn too."""
+    weights = [0.0, 1.0, 3.0, 0.0, 6.0, 0.0]
+    lucid.manual_seed(3)
+    if replacement:
+        counts = collections.Counter(WeightedRandomSampler(weights, 20_000))
+    else:
+        counts = collections.Counter(
+            next(iter(WeightedRandomSampler(weights, 3, replacement=False))) for _ in range(4000)
+        )
+    total = sum(counts.values())
+    for index, weight in enumerate(weights):
+        share = weight / 10
+        # five standard deviations of the binomial distribution
+        assert abs(counts[index] / total - share) <= 5 * (share * (1 - share) / total) ** 0.5
+
+
+def test_weights_of_other_kinds():
+    """Weights may be a tensor or an array."""
+    for weights in (lucid.tensor([0.0, 1.0]), np.array([0, 1]), (0, 1)):
+        assert set(WeightedRandomSampler(weights, 5)) == {1}
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "match"),
+    [
+        (lambda: WeightedRandomSampler([1.0], 0), SettingError, "at least 1"),
+        (lambda: WeightedRandomSampler([-1.0, 2.0], 1), SettingError, "finite weights"),
+        (lambda: WeightedRandomSampler([float("nan")], 1), SettingError, "finite weights"),
+        (lambda: WeightedRandomSampler([float("inf")], 1), SettingError, "finite weights"),
+        (lambda: WeightedRandomSampler([0.0], 1), SettingError, "or more weights above 0"),
+        (lambda: WeightedRandomSampler([1.0, 0.0], 2, replacement=False), SettingError, "got 1"),
+        (lambda: WeightedRandomSampler([[1.0]], 1), ShapeError, "one row"),
+        (lambda: WeightedRandomSampler("ab", 1), ArgumentError, "sequence of numbers"),
+        (lambda: RandomSampler(range(3), num_samples=-1), SettingError, "at least 0"),
+        (lambda: RandomSampler(range(3), replacement=1), ArgumentError, "a bool"),
+        (lambda: list(RandomSampler([], num_samples=3)), SettingError, "not empty"),
+        (lambda: list(RandomSampler(Stream())), ArgumentError, "__len__"),
+        (lambda: len(SequentialSampler(Stream())), ArgumentError, "__len__"),
+        (lambda: BatchSampler(range(3), 0, drop_last=False), SettingError, "at least 1"),
+        (lambda: BatchSampler(range(3), True, drop_last=False), SettingError, "at least 1"),
+        (lambda: BatchSampler(3, 2, drop_last=False), ArgumentError, "iterable"),
+        (lambda: BatchSampler(range(3), 2, drop_last=1), ArgumentError, "a bool"),
+        (lambda: RandomSampler(range(3), generator=lucid.Generator("cuda")), DeviceError, "of the CPU"),
+        (lambda: DistributedSampler(range(3)), SettingError, "num_replicas and rank"),
+        (lambda: DistributedSampler(range(3), 2, 2), SettingError, "Invalid rank"),
+        (lambda: DistributedSampler(range(3), 0, 0), SettingError, "Invalid rank"),
+        (lambda: iter(Sampler()), NotImplementedError, "__iter__"),
+    ],
+)
+def test_samplers_that_cannot_be(make, kind, match):
+    """What is out of range is refused by its name."""
+    with pytest.raises(kind, match=match):
+        make()
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_batches(drop):
+    """Lists of as many indices, the last one shorter or left out."""
+    sampler = BatchSampler(range(8), 3, drop)
+    assert list(sampler) == [[0, 1, 2], [3, 4, 5], [6, 7]][: 2 if drop else 3]
+    assert len(sampler) == (2 if drop else 3)
+    assert [list(batch) for batch in BatchSampler(SequentialSampler("abc"), 2, drop)] == [[0, 1], [2]][
+        : 1 if drop else 2
+    ]
+
+
+@pytest.mark.parametrize("state", [None, {}, {"sampler": 3}, {"position": 1}, {"sampler": {"seed": 1}}])
+def test_states_that_are_none(state):
+    """What is no state is refused."""
+    sampler = BatchSampler(RandomSampler(range(5)), 2, drop_last=False)
+    with pytest.raises(ArgumentError, match="load_state_dict"):
+        sampler.load_state_dict(state)
+
+
+# ---- distributed ----
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("size", [0, 1, 7, 12])
+@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_all_ranks(ranks, size, drop, shuffle):
+    """All ranks have as many; together they have every index, repeated or left out at the end alone."""
+    parts = [DistributedSampler(range(size), ranks, rank, shuffle, seed=3, drop_last=drop) for rank in range(ranks)]
+    orders = [list(part) for part in parts]
+    assert {len(order) for order in orders} == {len(part) for part in parts}
+    merged = [index for step in zip(*orders, strict=True) for index in step]
+    assert len(merged) == parts[0].total_size == (size // ranks if drop else -(-size // ranks)) * ranks
+    first = merged[:size]
+    assert len(set(first)) == len(first)
+    assert merged[len(first) :] == list(itertools.islice(itertools.cycle(first or [0]), len(merged) - len(first)))
+    if not shuffle:
+        assert first == list(range(size))[: len(first)]
+
+
+def test_seed_and_epoch_of_ranks():
+    """The order depends on seed and epoch; the default generator has no say."""
+    orders = []
+    for seed, epoch in ((0, 0), (0, 0), (1, 0), (0, 1)):
+        lucid.manual_seed(len(orders))
+        sampler = DistributedSampler(range(20), 2, 1, seed=seed)
+        sampler.set_epoch(epoch)
+        orders.append(list(sampler))
+    assert orders[0] == orders[1]
+    assert len({tuple(order) for order in orders}) == 3

@@ -1,0 +1,104 @@
+"""Worker threads: what fails in them, and how they end."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+
+import pytest
+
+import lucid
+from lucid.errors import WorkerError
+from lucid.utils.data import DataLoader, Dataset, get_worker_info
+from tests.utils.data.datasets import Failing, Numbers, Slow, Stream
+from tests.utils.data.readers import nothing_left
+
+
+def fail(kind, *arguments):
+    raise kind(*arguments)
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, KeyboardInterrupt])
+def test_a_sample_that_raises(kind):
+    """The batches before come; the error says worker, batch, indices, and has the exception as its cause."""
+    with nothing_left():
+        given = 0
+        with pytest.raises(
+            WorkerError, match=rf"(?s){kind.__name__} in worker thread . of 2 .*sample 37.*bad"
+        ) as caught:
+            for _ in DataLoader(
+                Failing(functools.partial(fail, kind, "bad")), batch_size=10, num_workers=2, worker="thread"
+            ):
+                given += 1
+        assert given == 3
+        assert type(caught.value.__cause__) is kind
+        assert (caught.value.batch, caught.value.indices) == (3, list(range(30, 40)))
+        del caught
+
+
+def test_leaving_the_loop():
+    """A `break` after one batch, a hundred times, and a loader that goes away leave nothing."""
+    with nothing_left():
+        for _ in range(100):
+            for _ in DataLoader(Slow(0.001), batch_size=2, num_workers=2, worker="thread"):
+                break
+        loader = DataLoader(Numbers(), num_workers=2, worker="thread", persistent_workers=True)
+        list(loader)
+        threads = [thread for thread in threading.enumerate() if thread.name.startswith("lucid")]
+        list(loader)
+        assert [thread for thread in threading.enumerate() if thread.name.startswith("lucid")] == threads
+        del loader, threads
+
+
+def test_a_thread_that_is_silent():
+    """After `timeout` seconds its stack is shown."""
+    with pytest.raises(
+        WorkerError, match=r"(?s)timed out after 0.3 seconds: worker thread 0 .* batch 0.*in __getitem__"
+    ):
+        next(iter(DataLoader(Slow(1), num_workers=1, worker="thread", timeout=0.3)))
+
+
+class Shared(Dataset):
+    """Can be shared, and not pickled."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.seen = set()
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        time.sleep(0.001)
+        with self.lock:
+            self.seen.add(get_worker_info().id)
+        return index
+
+
+def test_threads_share_the_dataset():
+    """All read the same object; each knows its number, and the loop has none."""
+    dataset = Shared()
+    assert sorted(int(batch) for batch in DataLoader(dataset, num_workers=3, worker="thread")) == list(range(40))
+    assert dataset.seen == {0, 1, 2}
+    assert get_worker_info() is None
+
+
+def test_starting():
+    """`worker_init_fn` is called in each thread, with a generator of its own; what it raises is an error."""
+    drawn = {}
+
+    def start(number):
+        drawn[number] = lucid.rand(1, device="cpu").item(), lucid.initial_seed(), get_worker_info().seed
+
+    lucid.manual_seed(1)
+    before = lucid.initial_seed()
+    list(DataLoader(Stream(4), num_workers=2, worker="thread", worker_init_fn=start))
+    assert len({value for value, _, _ in drawn.values()}) == 2
+    assert all(seed == own for _, seed, own in drawn.values())
+    assert lucid.initial_seed() == before
+    with (
+        nothing_left(),
+        pytest.raises(WorkerError, match=r"ZeroDivisionError in worker thread . of 2 while it was starting"),
+    ):
+        list(DataLoader(Numbers(), num_workers=2, worker="thread", worker_init_fn=lambda number: 1 / 0))
