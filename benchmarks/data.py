@@ -107,17 +107,18 @@ def steady(name: str, dataset: Callable[..., Any], workers: int, budget: float |
     return Row(name, budget, build, most_rounds=20)
 
 
-def again(name: str, **only_torch: Any) -> Row:
-    """Return the row of the first batch of a further loader of the program."""
+def again(name: str, **methods: str) -> Row:
+    """Return the row of the first batch of a further loader of the program, workers started by each peer's method."""
 
     def build(peer: Peer) -> Sampler:
         dataset = tensors(Peer(peer.name))
-        settings = only_torch if peer.name == "torch" else {}
+        method = methods[peer.name]
 
         def sample() -> float:
             start = time.perf_counter()
-            loader = data_of(peer).DataLoader(dataset, batch_size=BATCH, num_workers=2, **settings)
-            batches = iter(loader)
+            batches = iter(
+                data_of(peer).DataLoader(dataset, batch_size=BATCH, num_workers=2, multiprocessing_context=method)
+            )
             next(batches)
             taken = time.perf_counter() - start
             del batches
@@ -129,11 +130,11 @@ def again(name: str, **only_torch: Any) -> Row:
     return Row(name, 1.0, build, unit="ms", most_rounds=10)
 
 
-def first(name: str, method: str) -> Row:
-    """Return the row of the first batch of the first loader of a program, PyTorch's workers started by `method`."""
+def first(name: str, **methods: str) -> Row:
+    """Return the row of the first batch of the first loader of a program."""
 
     def build(peer: Peer) -> Sampler:
-        arguments = [sys.executable, "-m", "benchmarks.data", "--first", peer.name, method]
+        arguments = [sys.executable, "-m", "benchmarks.data", "--first", peer.name, methods[peer.name]]
 
         def sample() -> float:
             done = subprocess.run(arguments, capture_output=True, text=True, check=True)
@@ -149,9 +150,8 @@ def first_batch(name: str, method: str) -> float:
     """Return the milliseconds from the making of a loader, after the library was imported, to its first batch."""
     peer = Peer(name)
     dataset = tensors(peer)
-    settings = {"multiprocessing_context": method} if name == "torch" else {}
     start = time.perf_counter()
-    next(iter(data_of(peer).DataLoader(dataset, batch_size=BATCH, num_workers=2, **settings)))
+    next(iter(data_of(peer).DataLoader(dataset, batch_size=BATCH, num_workers=2, multiprocessing_context=method)))
     return (time.perf_counter() - start) * 1e3
 
 
@@ -167,12 +167,12 @@ ROWS = [
     steady("rows of 784 one by one, batch of 64, 2 workers", Rows, 2),
     steady("JPEG 64 x 64, batch of 64, 2 workers", pictures, 2),
     steady("JPEG 64 x 64, batch of 64, 2 threads beside PyTorch's processes", pictures, 2, None, worker="thread"),
-    again("first batch of a further loader, 2 workers, PyTorch's forked", multiprocessing_context="fork"),
-    again(
-        "first batch of a further loader, 2 workers, PyTorch's of a fork server", multiprocessing_context="forkserver"
-    ),
-    first("first batch of a program, 2 workers, PyTorch's forked", "fork"),
-    first("first batch of a program, 2 workers, PyTorch's of a server", "forkserver"),
+    again("first batch of a further loader, 2 workers, forked", lucid="fork", torch="fork"),
+    again("first batch of a further loader, 2 workers, by a server", lucid="forkserver", torch="forkserver"),
+    again("first batch of a further loader, 2 workers, default", lucid="forkserver", torch="fork"),
+    first("first batch of a program, 2 workers, forked", lucid="fork", torch="fork"),
+    first("first batch of a program, 2 workers, by a server", lucid="forkserver", torch="forkserver"),
+    first("first batch of a program, 2 workers, default", lucid="forkserver", torch="fork"),
 ]
 
 
