@@ -54,7 +54,9 @@ def left_behind():
     gc.collect()
     children = sorted(child.pid for child in multiprocessing.active_children())
     threads = sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("lucid"))
-    return children, threads, sorted(Path("/dev/shm").iterdir()), len(list(Path("/proc/self/fd").iterdir()))
+    # other programs of the machine have files there, too; PyTorch's are many, and lucid's would not have its name
+    shared = sorted(file for file in Path("/dev/shm").iterdir() if not file.name.startswith("torch_"))
+    return children, threads, shared, len(list(Path("/proc/self/fd").iterdir()))
 
 
 @contextlib.contextmanager
