@@ -54,8 +54,9 @@ def left_behind():
     gc.collect()
     children = sorted(child.pid for child in multiprocessing.active_children())
     threads = sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("lucid"))
-    # other programs of the machine have files there, too; PyTorch's are many, and lucid's would not have its name
-    shared = sorted(file for file in Path("/dev/shm").iterdir() if not file.name.startswith("torch_"))
+    # other programs of the machine have memory there, too, such as PyTorch's, and other tests have folders
+    there = Path("/dev/shm").iterdir()
+    shared = sorted(file.name for file in there if file.is_file() and not file.name.startswith("torch_"))
     return children, threads, shared, len(list(Path("/proc/self/fd").iterdir()))
 
 
