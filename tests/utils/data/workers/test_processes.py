@@ -368,8 +368,8 @@ def test_dtypes():
 
 
 def test_memory_stays():
-    """Three thousand batches need no more memory than a hundred, and slots are used again."""
-    loader = DataLoader(Failing(int, size=30_000), batch_size=10, num_workers=2, persistent_workers=True)
+    """Ten thousand batches need no more memory than a hundred, and slots are used again."""
+    loader = DataLoader(Failing(int, size=100_000), batch_size=10, num_workers=2, persistent_workers=True)
     iterator = iter(loader)
     for _ in range(100):
         next(iterator)
