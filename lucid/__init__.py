@@ -121,7 +121,7 @@ from lucid.ops.shape.splitting import chunk, split, tensor_split, unbind
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
 from lucid.tensor.interop import from_dlpack
-from lucid.tensor.layout import is_complex, is_floating_point, is_tensor, numel
+from lucid.tensor.layout import Size, is_complex, is_floating_point, is_tensor, numel
 from lucid.tensor.printing import set_printoptions
 
 if _typing.TYPE_CHECKING:
@@ -171,7 +171,8 @@ swapdims = transpose
 true_divide = div
 
 __all__ = [
-    "Generator", "Tensor", "__version__", "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm",
+    "Generator", "Size", "Tensor", "__version__",
+    "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm",
     "all", "allclose", "amax", "amin", "amp", "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh",
     "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere",
     "as_strided", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh", "autograd", "backends", "baddbmm",

@@ -227,7 +227,9 @@ class ElementwiseOptimizer(Optimizer):
                 continue
             missing = [name for name in names if name not in state]
             if state and not all(map(self.slots.get, missing)):
-                raise KeyError(f"the state of a parameter of shape {param.shape} has {list(state)} and lacks {missing}")
+                raise KeyError(
+                    f"the state of a parameter of shape {tuple(param.shape)} has {list(state)} and lacks {missing}"
+                )
             if missing:
                 made[param] = {name: _zeros(name, param, there=there) for name in missing}
         # all of it before any is kept, so that a device without room for it leaves the state as it was

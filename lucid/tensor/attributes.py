@@ -17,6 +17,7 @@ from lucid.backend.capture import captures, changes, note_assigned
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError
+from lucid.tensor.layout import Size, size_of
 
 if TYPE_CHECKING:
     from collections import OrderedDict
@@ -34,9 +35,9 @@ class Attributes(TensorBase):
     __slots__ = ()
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Size:
         """The sizes of the dimensions."""
-        return self.array.shape
+        return size_of(self.array.shape)
 
     @property
     def ndim(self) -> int:

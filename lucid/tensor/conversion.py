@@ -321,7 +321,7 @@ def new_empty(
     --------
     >>> import lucid
     >>> lucid.ones(1).new_empty(2, 3).shape
-    (2, 3)
+    lucid.Size([2, 3])
     """
     return filled(self, sizes_in(size), 0, dtype, device, requires_grad)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+import functools
+import math
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, cast, overload
 
 from lucid.arguments import unfit
 from lucid.autograd.base import INFERENCE, TensorBase, describe, is_numpy, version_of
@@ -19,14 +23,91 @@ from lucid.ops.base.promotion import array_of
 from lucid.ops.base.strided import address_of, offset_of, strides_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.tensor import Tensor
 
 
+class Size(tuple[int, ...]):
+    """The sizes of a tensor's dimensions: a tuple of integers that knows their product.
+
+    It equals a tuple of the same integers; sums, repetitions and slices of one are of this class, too.
+
+    Parameters
+    ----------
+    sizes : iterable of int
+
+    Raises
+    ------
+    TypeError
+        If one of them is no integer.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(2, 3).shape
+    lucid.Size([2, 3])
+    >>> lucid.Size([2, 3]).numel(), lucid.zeros(2, 3).shape == (2, 3)
+    (6, True)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Self:
+        """Return the integers that `sizes` gives."""
+        if not isinstance(sizes, Iterable):
+            raise unfit(sizes, "an iterable of int", "sizes")
+        integers: list[int] = []
+        for place, size in enumerate(sizes):
+            try:
+                integers.append(operator.index(size))
+            except TypeError:
+                raise unfit(size, "an int", f"sizes[{place}]") from None
+        return super().__new__(cls, integers)
+
+    def numel(self) -> int:
+        """Return the number of elements of a tensor of this shape: the product of the sizes, 1 of none.
+
+        Examples
+        --------
+        >>> import lucid
+        >>> lucid.Size([2, 3]).numel()
+        6
+        """
+        return math.prod(self)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> int: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Size: ...
+    def __getitem__(self, index: SupportsIndex | slice, /) -> int | Size:
+        part = super().__getitem__(index)
+        return part if isinstance(part, int) else size_of(part)
+
+    def __add__(self, other: tuple[SupportsIndex, ...], /) -> Size:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return Size(super().__add__(other))
+
+    def __radd__(self, other: tuple[SupportsIndex, ...], /) -> Size:
+        return Size((*other, *self))
+
+    def __mul__(self, count: SupportsIndex, /) -> Size:
+        return size_of(super().__mul__(count))
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return f"lucid.Size({list(self)})"
+
+
+# Twice as fast as `Size`, which looks at each size: of shapes of arrays.
+size_of: Callable[[tuple[int, ...]], Size] = functools.partial(cast("Any", tuple).__new__, Size)
+
+
 @overload
-def size(self: Tensor, dim: None = None) -> tuple[int, ...]: ...
+def size(self: Tensor, dim: None = None) -> Size: ...
 @overload
 def size(self: Tensor, dim: int) -> int: ...
-def size(self: Tensor, dim: int | None = None) -> tuple[int, ...] | int:
+def size(self: Tensor, dim: int | None = None) -> Size | int:
     """Return the shape, or the size of one dimension.
 
     Raises
@@ -39,10 +120,10 @@ def size(self: Tensor, dim: int | None = None) -> tuple[int, ...] | int:
     >>> import lucid
     >>> x = lucid.zeros(2, 3)
     >>> x.size(), x.size(-1)
-    ((2, 3), 3)
+    (lucid.Size([2, 3]), 3)
     """
     shape = self.array.shape
-    return shape if dim is None else shape[dim_in(dim, len(shape))]
+    return size_of(shape) if dim is None else shape[dim_in(dim, len(shape))]
 
 
 @overload

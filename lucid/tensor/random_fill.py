@@ -70,7 +70,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     --------
     >>> import lucid
     >>> lucid.zeros(2, 3).normal_(std=0.02).shape
-    (2, 3)
+    lucid.Size([2, 3])
     """
     check_float(self, "normal_")
     array = self.array

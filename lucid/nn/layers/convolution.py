@@ -137,7 +137,7 @@ class Conv2d(Convolution):
     >>> import lucid
     >>> from lucid import nn
     >>> nn.Conv2d(3, 8, 3, padding=1)(lucid.ones(2, 3, 5, 5)).shape
-    (2, 8, 5, 5)
+    lucid.Size([2, 8, 5, 5])
     """
 
     axes = 2

@@ -30,7 +30,7 @@ class Embedding(Module):
     >>> import lucid
     >>> from lucid import nn
     >>> nn.Embedding(10, 3)(lucid.tensor([[1, 2], [4, 5]])).shape
-    (2, 2, 3)
+    lucid.Size([2, 2, 3])
     """
 
     weight: Parameter
@@ -99,7 +99,9 @@ class Embedding(Module):
         `embeddings` has the shape (num_embeddings, embedding_dim), or a ShapeError is raised.
         """
         if embeddings.ndim != 2:
-            raise ShapeError(f"embeddings parameter is expected to be 2-dimensional, got shape {embeddings.shape}")
+            raise ShapeError(
+                f"embeddings parameter is expected to be 2-dimensional, got shape {tuple(embeddings.shape)}"
+            )
         count, width = embeddings.shape
         return cls(
             count, width, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,

@@ -20,7 +20,7 @@ class Flatten(Layer):
     >>> import lucid
     >>> from lucid import nn
     >>> nn.Flatten()(lucid.ones(2, 3, 4)).shape
-    (2, 12)
+    lucid.Size([2, 12])
     """
 
     _shown = ("start_dim", "end_dim")

@@ -36,7 +36,7 @@ class Linear(Layer):
     >>> import lucid
     >>> from lucid import nn
     >>> nn.Linear(2, 3)(lucid.ones(5, 2)).shape
-    (5, 3)
+    lucid.Size([5, 3])
     """
 
     _shown = ("in_features", "out_features")

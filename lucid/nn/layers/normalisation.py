@@ -188,7 +188,7 @@ class BatchNorm2d(BatchNorm):
     >>> import lucid
     >>> from lucid import nn
     >>> nn.BatchNorm2d(3)(lucid.ones(2, 3, 4, 4)).shape
-    (2, 3, 4, 4)
+    lucid.Size([2, 3, 4, 4])
     """
 
     dimensions = (4,)

@@ -55,7 +55,7 @@ class MaxPool2d(MaxPool):
     >>> import lucid
     >>> from lucid import nn
     >>> nn.MaxPool2d(2)(lucid.ones(1, 3, 4, 4)).shape
-    (1, 3, 2, 2)
+    lucid.Size([1, 3, 2, 2])
     """
 
     def forward(self, input: Tensor) -> Any:

@@ -118,7 +118,7 @@ class Conversion(Tree):
         --------
         >>> from lucid import nn
         >>> nn.Linear(2, 3).to_empty(device="cpu").weight.shape
-        (3, 2)
+        lucid.Size([3, 2])
         """
         target = None if device is None else as_device(device)
         return self._apply(

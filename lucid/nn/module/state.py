@@ -117,7 +117,7 @@ class StateMethods(Tree):
         --------
         >>> from lucid import nn
         >>> {name: value.shape for name, value in nn.Linear(2, 3).state_dict().items()}
-        {'weight': (3, 2), 'bias': (3,)}
+        {'weight': lucid.Size([3, 2]), 'bias': lucid.Size([3])}
         """
         if args:
             if len(args) > 3:

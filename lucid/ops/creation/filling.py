@@ -97,7 +97,7 @@ def empty(
 
     >>> import lucid
     >>> lucid.empty(2, 3).shape
-    (2, 3)
+    lucid.Size([2, 3])
     """
     shape, kind = shape_of(size, "empty"), dtype_for(dtype)
     return on_device(lambda xp: xp.empty(shape, kind), device, requires_grad, pin_memory=pin_memory)
@@ -174,7 +174,7 @@ def empty_like(
 
     >>> import lucid
     >>> lucid.empty_like(lucid.zeros(2, 3)).shape
-    (2, 3)
+    lucid.Size([2, 3])
     """
     return empty(array_of(input).shape, requires_grad=requires_grad, **like(input, dtype, device))
 

@@ -48,7 +48,7 @@ def rand(
     >>> import lucid
     >>> x = lucid.rand(2, 3)
     >>> x.shape, bool((x >= 0).all()) and bool((x < 1).all())
-    ((2, 3), True)
+    (lucid.Size([2, 3]), True)
     """
     shape, wanted = shape_of(size, "rand"), real_dtype("rand", dtype)
     return drawn(
@@ -67,7 +67,7 @@ def randn(
 
     >>> import lucid
     >>> lucid.randn(2, 3).shape
-    (2, 3)
+    lucid.Size([2, 3])
     """
     shape, wanted = shape_of(size, "randn"), real_dtype("randn", dtype)
     return drawn(
@@ -155,7 +155,7 @@ def rand_like(
 
     >>> import lucid
     >>> lucid.rand_like(lucid.zeros(2, 3)).shape
-    (2, 3)
+    lucid.Size([2, 3])
     """
     return rand(array_of(input).shape, generator=generator, requires_grad=requires_grad, **like(input, dtype, device))
 
@@ -172,7 +172,7 @@ def randn_like(
 
     >>> import lucid
     >>> lucid.randn_like(lucid.zeros(2, 3)).shape
-    (2, 3)
+    lucid.Size([2, 3])
     """
     return randn(array_of(input).shape, generator=generator, requires_grad=requires_grad, **like(input, dtype, device))
 

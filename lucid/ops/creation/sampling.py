@@ -83,7 +83,7 @@ def normal(
 
     >>> import lucid
     >>> lucid.normal(0.0, 1.0, (2, 3)).shape, lucid.normal(lucid.zeros(4), 0.1).shape
-    ((2, 3), (4,))
+    (lucid.Size([2, 3]), lucid.Size([4]))
     """
     mean, std = (x if isinstance(x, TensorBase) else as_number(x, "mean") for x in (mean, std))
     tensors = [x for x in (mean, std) if isinstance(x, TensorBase)]

@@ -251,9 +251,9 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
 
     >>> import lucid
     >>> lucid.tensordot(lucid.ones(2, 3, 4), lucid.ones(3, 4, 5)).shape
-    (2, 5)
+    lucid.Size([2, 5])
     >>> lucid.tensordot(lucid.ones(2, 3), lucid.ones(4, 3), ([1], [1])).shape
-    (2, 4)
+    lucid.Size([2, 4])
     """
     same_dtype("tensordot", a, b)
     x, y = a.array.shape, b.array.shape

@@ -243,6 +243,6 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
 
     >>> import lucid
     >>> lucid.nn.functional.adaptive_avg_pool2d(lucid.ones(1, 2, 5, 7), (3, None)).shape
-    (1, 2, 3, 7)
+    lucid.Size([1, 2, 3, 7])
     """
     return adapted("adaptive_avg_pool2d", 2, input, output_size)

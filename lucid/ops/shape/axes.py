@@ -72,7 +72,7 @@ def permute(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
 
     >>> import lucid
     >>> lucid.permute(lucid.zeros(2, 3, 4), (2, 0, 1)).shape
-    (4, 2, 3)
+    lucid.Size([4, 2, 3])
     """
     order = sizes_in(dims)
     ndim = array_of(input).ndim
@@ -102,7 +102,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
     >>> import lucid
     >>> lucid.swapaxes(lucid.zeros(2, 3, 4), 0, -1).shape
-    (4, 3, 2)
+    lucid.Size([4, 3, 2])
     """
     return transpose(input, axis0, axis1)
 
@@ -112,7 +112,7 @@ def t(input: Tensor) -> Tensor:
 
     >>> import lucid
     >>> lucid.t(lucid.zeros(2, 3)).shape
-    (3, 2)
+    lucid.Size([3, 2])
     """
     ndim = array_of(input).ndim
     if ndim > 2:
@@ -127,7 +127,7 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
 
     >>> import lucid
     >>> lucid.movedim(lucid.zeros(2, 3, 4), 0, -1).shape
-    (3, 4, 2)
+    lucid.Size([3, 4, 2])
     """
     ndim = array_of(input).ndim
     taken, positions = dims_in(source, ndim), dims_in(destination, ndim)

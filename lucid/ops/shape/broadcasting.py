@@ -79,7 +79,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     >>> import lucid
     >>> a, b = lucid.broadcast_tensors(lucid.zeros(2, 1), lucid.zeros(3))
     >>> a.shape, b.shape
-    ((2, 3), (2, 3))
+    (lucid.Size([2, 3]), lucid.Size([2, 3]))
     """
     shape = common_shape(*[array_of(t).shape for t in tensors])
     return tuple([_expand(t, shape=shape) for t in tensors])

@@ -102,7 +102,7 @@ def view(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
     >>> import lucid
     >>> x = lucid.zeros(2, 3)
     >>> x.view(-1).shape
-    (6,)
+    lucid.Size([6])
     """
     if len(shape) == 1 and not isinstance(shape[0], int | tuple | list) and not hasattr(shape[0], "__index__"):
         raise DtypeError(
@@ -140,7 +140,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
     >>> import lucid
     >>> lucid.flatten(lucid.zeros(2, 3, 4), 1).shape
-    (2, 12)
+    lucid.Size([2, 12])
     """
     shape = array_of(input).shape
     start, end = dim_in(start_dim, len(shape)), dim_in(end_dim, len(shape))
@@ -155,7 +155,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
     >>> import lucid
     >>> lucid.unflatten(lucid.zeros(2, 6), 1, (3, -1)).shape
-    (2, 3, 2)
+    lucid.Size([2, 3, 2])
     """
     shape = array_of(input).shape
     axis = dim_in(dim, len(shape))
@@ -179,7 +179,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None, *more: int) -
 
     >>> import lucid
     >>> lucid.squeeze(lucid.zeros(1, 2, 1)).shape, lucid.squeeze(lucid.zeros(1, 2, 1), 0).shape
-    ((2,), (2, 1))
+    (lucid.Size([2]), lucid.Size([2, 1]))
     """
     shape = array_of(input).shape
     named = range(len(shape)) if dim is None else dims_in((dim, *more) if more else dim, len(shape))
@@ -191,7 +191,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
     >>> import lucid
     >>> lucid.unsqueeze(lucid.zeros(2), -1).shape
-    (2, 1)
+    lucid.Size([2, 1])
     """
     return _unsqueeze(input, dim=dim_in(dim, array_of(input).ndim + 1))
 

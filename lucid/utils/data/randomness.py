@@ -160,7 +160,7 @@ def sample_seed() -> int:
     ...     def __getitem__(self, index):
     ...         return index + np.random.default_rng(sample_seed()).normal()
     >>> next(iter(DataLoader(Noisy(), batch_size=3))).shape
-    (3,)
+    lucid.Size([3])
     """
     if _reading.streams is None:
         return mix(*default_generator_for("cpu").reserve(1)) >> 1  # pyright: ignore[reportArgumentType]  numbers on the CPU

@@ -285,7 +285,7 @@ def _weights(given: Any) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         raise unfit(given, "a sequence of numbers", "weights") from None
     if weights.ndim != 1:
-        raise ShapeError(f"WeightedRandomSampler: expected weights in one row, got shape {weights.shape}")
+        raise ShapeError(f"WeightedRandomSampler: expected weights in one row, got shape {tuple(weights.shape)}")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise SettingError("WeightedRandomSampler: expected finite weights of at least 0, got others among them")
     return weights
