@@ -73,11 +73,13 @@ class Stream:
 
     def query(self) -> bool:
         """Whether everything queued so far is done."""
-        return bool(self.raw.done)
+        with gpu.use_device(cuda_index(self.device)):  # whose default stream it is, the address does not say
+            return bool(self.raw.done)
 
     def synchronize(self) -> None:
         """Wait until everything queued so far is done."""
-        self.raw.synchronize()
+        with gpu.use_device(cuda_index(self.device)):
+            self.raw.synchronize()
 
     def record_event(self, event: Event | None = None) -> Event:
         """Event, a new one if None, that is reached when everything queued here so far is done."""
@@ -173,7 +175,9 @@ class Event:
     def wait(self, stream: Stream | None = None) -> None:
         """Let what is queued on ``stream`` (the current one if None) from now on start only when this is reached."""
         if self.raw is not None:
-            (current_stream() if stream is None else stream).raw.wait_event(self.raw)
+            target = current_stream() if stream is None else stream
+            with gpu.use_device(cuda_index(target.device)):
+                target.raw.wait_event(self.raw)
 
     def query(self) -> bool:
         """Whether the mark is reached."""

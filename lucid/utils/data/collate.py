@@ -19,6 +19,9 @@ from lucid.ops.shape.joining import stack
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    # makes an array without values of a shape and dtype
+    Memory = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
+
 __all__ = ["default_collate", "default_convert"]
 
 
@@ -44,7 +47,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     {'x': tensor([[0., 0.],
             [1., 1.]], dtype=lucid.float64), 'name': ['a', 'b']}
     """
-    return collate(batch, range(len(batch)))
+    return collate(batch, range(len(batch)), np.empty)
 
 
 def default_convert(data: Any) -> Any:
@@ -61,7 +64,8 @@ def default_convert(data: Any) -> Any:
     """
     if isinstance(data, np.ndarray | np.generic):
         values = cast("Any", data)
-        return values if values.dtype.kind in "SUO" else as_tensor(values, device=CPU)
+        there = values.dtype.kind in "SUO" or values.dtype.names or _is_masked(values)
+        return values if there else as_tensor(values, device=CPU)
     return structured(data, lambda part, _: default_convert(part), lambda leaf: leaf)
 
 
@@ -74,7 +78,7 @@ def structured(data: Any, entry: Callable[[Any, Any], Any], leaf: Callable[[Any]
         entries = cast("Mapping[Any, Any]", data)
         made = {key: entry(value, key) for key, value in entries.items()}
         return _like(entries, made, MutableMapping)
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes | bytearray):
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         values = [entry(value, index) for index, value in enumerate(cast("Sequence[Any]", data))]
         if isinstance(data, tuple):
             kind: Any = cast("type[Any]", type(data))  # pyright: ignore[reportUnknownArgumentType]
@@ -94,35 +98,35 @@ def _like(data: Any, made: Any, mutable: type[Any]) -> Any:
         clone = copy.copy(data)
         for key in data if mutable is MutableMapping else range(len(made)):
             clone[key] = made[key]
-    except TypeError:
+    except (TypeError, ValueError, RuntimeError):  # it does not take tensors
         return made
     return clone
 
 
-def collate(batch: Sequence[Any], names: Sequence[Any]) -> Any:
-    """Return what `default_collate` does; errors call sample i by ``names[i]``."""
+def collate(batch: Sequence[Any], names: Sequence[Any], memory: Memory) -> Any:
+    """Return what `default_collate` does, in ``memory(shape, dtype)``; errors call sample i by ``names[i]``."""
     if not len(batch):
         raise ArgumentError("default_collate: expected at least one sample, got an empty batch")
     first: Any = batch[0]
     if isinstance(first, TensorBase):
-        return _collate_tensors(batch, names)
+        return _collate_tensors(batch, names, memory)
     if isinstance(first, np.ndarray):
-        if cast("Any", first).dtype.kind in "SUO":
-            raise _cannot(first, names[0])
-        return as_tensor(_stacked(batch, names), device=CPU)
+        return _collate_arrays(batch, names, memory)
     if isinstance(first, float) and not isinstance(first, np.generic):
         return tensor(list(batch), dtype=float64, device=CPU)
     if isinstance(first, int):
         return tensor(list(batch), device=CPU)
     if isinstance(first, np.generic) and cast("Any", first).dtype.kind not in "SUOV":
-        return as_tensor(np.asarray(batch), device=CPU)
+        if len(set(map(type, batch))) == 1:
+            return as_tensor(np.asarray(batch), device=CPU)
+        return stack([as_tensor(value, device=CPU) for value in batch])
     if isinstance(first, str | bytes):
         return batch if isinstance(batch, list) else list(batch)
     if isinstance(first, Sequence):
         _check_lengths(batch, names)
 
     def entry(_: Any, key: Any) -> Any:
-        return collate([_entry(sample, key, name) for sample, name in zip(batch, names, strict=True)], names)
+        return collate([_entry(sample, key, name) for sample, name in zip(batch, names, strict=True)], names, memory)
 
     def refuse(leaf: Any) -> Any:
         raise _cannot(leaf, names[0])
@@ -130,8 +134,15 @@ def collate(batch: Sequence[Any], names: Sequence[Any]) -> Any:
     return structured(first, entry, refuse)
 
 
+def _is_masked(value: Any) -> bool:
+    """Return whether it is an array with a mask, which a tensor has not."""
+    return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
+
+
 def _cannot(value: Any, name: Any) -> ArgumentError:
-    kind = f"an array of {value.dtype}" if hasattr(value, "dtype") else type(value).__name__
+    kind = type(value).__name__
+    if hasattr(value, "dtype"):
+        kind = f"{'a masked' if _is_masked(value) else 'an'} array of {value.dtype}"
     return ArgumentError(
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind} in sample "
         f"{name}; write a collate_fn for others"
@@ -156,7 +167,28 @@ def _check_lengths(batch: Sequence[Any], names: Sequence[Any]) -> None:
             )
 
 
-def _collate_tensors(batch: Sequence[Any], names: Sequence[Any]) -> Any:
+def _collate_arrays(batch: Sequence[Any], names: Sequence[Any], memory: Memory) -> Any:
+    for value, name in zip(batch, names, strict=True):
+        if type(value) is not np.ndarray and (not isinstance(value, np.ndarray | TensorBase) or _is_masked(value)):
+            raise _cannot(value, name)
+    kinds = {value.dtype for value in batch}
+    if len(kinds) == 1:
+        if batch[0].dtype.kind in "SUO":
+            raise _cannot(batch[0], names[0])
+        return as_tensor(_stacked(batch, names, memory), device=CPU)
+    # of several dtypes, promoted as those of tensors are
+    return _collate_tensors([_as_tensor(value, name) for value, name in zip(batch, names, strict=True)], names, memory)
+
+
+def _as_tensor(value: Any, name: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value
+    if value.dtype.kind in "SUO":
+        raise _cannot(value, name)
+    return as_tensor(value, device=CPU)
+
+
+def _collate_tensors(batch: Sequence[Any], names: Sequence[Any], memory: Memory) -> Any:
     for value, name in zip(batch, names, strict=True):
         if not isinstance(value, TensorBase):
             raise _cannot(value, name)
@@ -165,7 +197,7 @@ def _collate_tensors(batch: Sequence[Any], names: Sequence[Any]) -> Any:
     kinds = {array.dtype for array in arrays}
     if len(kinds) > 1 or any(tensor.edge is not None for tensor in batch) or any(map(gpu.is_gpu_array, arrays)):
         return stack(cast("Any", list(batch)))
-    return wrap(_stacked(arrays, names))
+    return wrap(_stacked(arrays, names, memory))
 
 
 def _check_shapes(arrays: Sequence[Any], names: Sequence[Any]) -> None:
@@ -179,24 +211,7 @@ def _check_shapes(arrays: Sequence[Any], names: Sequence[Any]) -> None:
             )
 
 
-def _stacked(arrays: Sequence[Any], names: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """Return a new array of arrays of one shape, in the memory that workers share where this is one."""
-    arrays = [value.array if isinstance(value, TensorBase) else value for value in arrays]
-    for array, name in zip(arrays, names, strict=True):
-        if not isinstance(array, np.ndarray):
-            raise _cannot(array, name)
+def _stacked(arrays: Sequence[Any], names: Sequence[Any], memory: Memory) -> np.ndarray[Any, Any]:
+    """Return a new array of arrays of one shape and dtype."""
     _check_shapes(arrays, names)
-    return np.stack(arrays, out=empty((len(arrays), *arrays[0].shape), np.result_type(*arrays)))
-
-
-def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return an array without values, where batches are collated: in a worker process memory that it shares."""
-    return _memory[-1](shape, dtype) if _memory else np.empty(shape, dtype)
-
-
-_memory: list[Callable[..., np.ndarray[Any, Any]]] = []
-
-
-def collate_into(memory: Callable[..., np.ndarray[Any, Any]]) -> None:
-    """Let batches of this process be collated into what ``memory(shape, dtype)`` returns."""
-    _memory[:] = [memory]
+    return np.stack(arrays, out=memory((len(arrays), *arrays[0].shape), arrays[0].dtype))

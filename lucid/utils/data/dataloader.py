@@ -15,10 +15,10 @@ from lucid.errors import ArgumentError, SettingError
 from lucid.utils.data.collate import default_collate, default_convert
 from lucid.utils.data.dataset import IterableDataset
 from lucid.utils.data.iteration import Iteration
-from lucid.utils.data.order import MapOrder, Order, StreamOrder, check_workers, checked_state
+from lucid.utils.data.order import MapOrder, Order, Resume, StreamOrder, check_workers, checked_state
 from lucid.utils.data.randomness import Passes, mix
-from lucid.utils.data.reading import Parts, Place, keeps_state
-from lucid.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from lucid.utils.data.reading import Parts, Place
+from lucid.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, tells_its_order
 from lucid.utils.data.stats import LoaderStats
 from lucid.utils.data.workers.processes import ProcessWorkers, preload
 from lucid.utils.data.workers.threads import ThreadWorkers
@@ -41,7 +41,7 @@ __all__ = ["DataLoader"]
 T_co = TypeVar("T_co", covariant=True)
 
 # What decides the order: to change it, make another loader.
-_FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
+_FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers", "worker"}
 
 
 class DataLoader(Generic[T_co]):
@@ -173,16 +173,18 @@ class DataLoader(Generic[T_co]):
         self.batch_sampler = batch_sampler
         batched = batch_sampler is not None or batch_size is not None
         self.collate_fn = (default_collate if batched else default_convert) if collate_fn is None else collate_fn
-        self._passes: Passes = getattr(self._source, "passes", None) or Passes(generator)
+        self._own_passes = Passes(generator)
         self._hooks = HookTable("batch hooks")
         self._workers: ProcessWorkers | ThreadWorkers | None = None
         self._order: Order | None = None
-        self._resume: Mapping[str, Any] | None = None
+        self._resume: Resume | None = None
         self._stats = LoaderStats()
         self._context = _context(multiprocessing_context) if num_workers and worker == "process" else None
+        self.__initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FIXED and "_context" in self.__dict__:
+        # subclasses of PyTorch's take this mark off to set what is fixed
+        if name in _FIXED and self.__dict__.get("_DataLoader__initialized"):
             raise SettingError(
                 f"DataLoader: {name} attribute should not be set after DataLoader is initialized; make another loader"
             )
@@ -201,16 +203,23 @@ class DataLoader(Generic[T_co]):
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
-        state, self._resume = self._resume, None
-        order = self._new_order(state)
+        resume, self._resume = self._resume, None
+        order = self._new_order(resume)
         iteration = Iteration(self, order)
         self._order, self._stats = order, iteration.stats
         return iteration
 
-    def _new_order(self, state: Mapping[str, Any] | None) -> Order:
+    # PyTorch's own name, which subclasses of its loader call
+    _get_iterator = __iter__
+
+    def _new_order(self, resume: Resume | None) -> Order:
         if isinstance(self.dataset, IterableDataset):
-            return StreamOrder(self._passes, max(self.num_workers, 1), state)
-        return MapOrder(self._source, self._passes, state)
+            return StreamOrder(self._passes, max(self.num_workers, 1), resume)
+        return MapOrder(self._source, self._passes, resume)
+
+    @property
+    def _passes(self) -> Passes:
+        return getattr(self._source, "passes", None) or self._own_passes
 
     @property
     def _source(self) -> Any:
@@ -220,6 +229,10 @@ class DataLoader(Generic[T_co]):
     def multiprocessing_context(self) -> BaseContext | None:
         """How worker processes start; None where there are none."""
         return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context: str | BaseContext | None) -> None:
+        self._context = None if context is None else _context(context)
 
     # ---- what an iteration asks for ----
 
@@ -237,11 +250,18 @@ class DataLoader(Generic[T_co]):
         setup = Setup(self.parts, self.worker_init_fn)
         first = mix(order.seed, order.epoch) >> 2  # an int64, as PyTorch's are
         seeds = [first + number for number in range(self.num_workers)]
-        if self._context is None:
+        if self.worker == "thread":
             workers = ThreadWorkers(setup, seeds)
         else:
-            workers = ProcessWorkers(setup, seeds, self._context, self.prefetch_factor or 1, pin=self.pin_memory)
+            if self._context is None:  # num_workers was set since
+                self._context = _context(None)
+            workers = ProcessWorkers(setup, seeds, self._context, self.prefetch_factor or 1, pin=self.pins)
         return workers
+
+    @property
+    def pins(self) -> bool:
+        """Whether batches are to be in page-locked memory, and can be."""
+        return self.pin_memory and gpu.is_available()
 
     def give_back(self, workers: Workers, *, healthy: bool) -> None:
         """Keep workers for the next pass, or end them."""
@@ -254,9 +274,13 @@ class DataLoader(Generic[T_co]):
         """Return a batch after the batch hooks."""
         if not self._hooks:
             return batch
-        return fire(
-            self._hooks.snapshot(), lambda hook, value: hook.func(self, index, value), batch, "batch hook", "DataLoader"
-        )
+        try:
+            return fire(
+                self._hooks.snapshot(), lambda hook, value: hook.func(self, index, value), batch, "batch hook",
+                "DataLoader",
+            )  # fmt: skip
+        except StopIteration as error:  # it would end the loop
+            raise RuntimeError("DataLoader: a batch hook raised StopIteration") from error
 
     # ---- state ----
 
@@ -278,13 +302,13 @@ class DataLoader(Generic[T_co]):
         [tensor([2, 3]), tensor([4, 5])]
         """
         if self._resume is not None:
-            return dict(self._resume)
+            return dict(self._resume.state)
         if self._order is not None:
             return self._order.state()
-        passes = self._passes.state()
+        passes = {**self._passes.state(), "position": 0}
         if isinstance(self.dataset, IterableDataset):
             return {"batch": 0, "workers": [tuple(Place())] * max(self.num_workers, 1), "turn": 0, "passes": passes}
-        source = self._source.state_dict() if keeps_state(self._source) else None
+        source = self._source.state_dict() if tells_its_order(self._source) else None
         return {"batch": 0, "done": [], "order": source, "passes": passes}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -301,16 +325,21 @@ class DataLoader(Generic[T_co]):
         )
         if streamed:
             check_workers(state, max(self.num_workers, 1))
-        elif keeps_state(self._source) != (state["order"] is not None):
+        elif tells_its_order(self._source) != (state["order"] is not None):
             raise ArgumentError(
                 f"DataLoader.load_state_dict: this state was taken with another kind of sampler than "
                 f"{type(self._source).__name__}"
             )
-        elif state["order"] is not None:
-            self._source.load_state_dict(state["order"])
-        if self._passes is not getattr(self._source, "passes", None):
-            self._passes.load(state["passes"])
-        self._resume, self._order = state, None
+        passes = self._passes
+        before = vars(passes).copy()
+        passes.load(state["passes"])
+        if not streamed and state["order"] is not None:
+            try:
+                self._source.load_state_dict(state["order"])
+            except BaseException:
+                vars(passes).update(before)
+                raise
+        self._resume, self._order = Resume(state, passes.latest), None
 
     # ---- hooks and times ----
 

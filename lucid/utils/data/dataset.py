@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -153,7 +154,10 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
     def __getitems__(self, indices: list[int]) -> tuple[Tensor, ...]:
         """Return the batch of the samples at `indices`: what `default_collate` makes of them."""
         size = len(self)
-        index = np.array(indices, np.int64)
+        try:
+            index = np.array([operator.index(each) for each in indices], np.int64)
+        except TypeError:
+            raise ArgumentError(f"TensorDataset: expected integers as indices, got {indices}") from None
         if index.size and not (-size <= int(index.min()) and int(index.max()) < size):
             raise IndexOutOfRangeError(
                 f"TensorDataset: expected indices in [{-size}, {size - 1}], got {index.min()} to {index.max()}"
@@ -313,7 +317,7 @@ class StackDataset(Dataset[Any]):
 
 @checked
 def random_split(
-    dataset: Dataset[Any], lengths: Sequence[float], generator: Generator | None = None
+    dataset: Dataset[Any], lengths: Iterable[float], generator: Generator | None = None
 ) -> list[Subset[Any]]:
     """Return disjoint subsets of a dataset, of the given lengths, chosen at random.
 

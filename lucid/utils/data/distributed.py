@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from lucid.utils.data.dataset import size_of
 from lucid.utils.data.sampler import EpochSampler
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from lucid.backend.random.generator import Generator
@@ -72,6 +75,7 @@ class DistributedSampler(EpochSampler):
                 "DistributedSampler: expected num_replicas and rank: how many processes there are, and which of them "
                 f"this is, got num_replicas={num_replicas}, rank={rank}"
             )
+        num_replicas, rank = operator.index(num_replicas), operator.index(rank)
         if num_replicas < 1 or not 0 <= rank < num_replicas:
             raise SettingError(
                 "DistributedSampler: Invalid rank: expected num_replicas of at least 1 and rank in "
@@ -84,33 +88,35 @@ class DistributedSampler(EpochSampler):
         self.shuffle = shuffle
         self.seed = seed
         self.drop_last = drop_last
+        self.total_size = self._evened(size_of(dataset, "DistributedSampler"))
+        self.num_samples = self.total_size // num_replicas
+
+    @property
+    def size(self) -> int:
+        """How many indices the order of all ranks has."""
+        return size_of(self.dataset, "DistributedSampler")
 
     @property
     def epoch(self) -> int:
-        """The epoch of the latest pass, or of the next one if that is complete."""
+        """The epoch of the latest pass, or of the next one if that is complete; setting it is `set_epoch`."""
         return self.passes.state()["epoch"]
 
-    @property
-    def total_size(self) -> int:
-        """How many indices an epoch has for all ranks."""
-        return self._evened(size_of(self.dataset, "DistributedSampler"))
-
-    @property
-    def num_samples(self) -> int:
-        """How many indices an epoch has for this rank."""
-        return self.total_size // self.num_replicas
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self.passes.set_epoch(epoch)
 
     def _evened(self, count: int) -> int:
         """Return the number of indices that so many become where each rank has as many as the others."""
         return (count if self.drop_last else count + self.num_replicas - 1) // self.num_replicas * self.num_replicas
 
-    def order(self, generator: Generator) -> NDArray[np.int64]:
+    def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:
         size = size_of(self.dataset, "DistributedSampler")
-        return permutation(generator, size) if self.shuffle else np.arange(size)
+        yield permutation(generator, size) if self.shuffle else np.arange(size)
 
-    def part(self, order: NDArray[np.int64], position: int) -> NDArray[np.int64]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        rest = order[position:]
-        return np.resize(np.concatenate([rest, order]), self._evened(len(rest)))[self.rank :: self.num_replicas]
+    def part(self, order: Iterator[Any], position: int) -> Iterator[Any]:
+        whole = next(order)
+        rest = whole[position:]
+        yield np.resize(np.concatenate([rest, whole]), self._evened(len(rest)))[self.rank :: self.num_replicas]
 
     def __len__(self) -> int:
         return self.num_samples

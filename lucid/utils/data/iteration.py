@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,6 +44,8 @@ class Iteration:
         self._given = order.first
         self._ended = False
         self._returned = 0.0
+        # threads that share a pass take turns; a hook may ask for the next batch
+        self._turn = threading.RLock()
         # read, and not handed out yet: the order in which they come is that in which they are read
         self._ahead: deque[Read] = deque()
         self._workers = loader.take_workers(order) if loader.num_workers else None
@@ -50,7 +53,7 @@ class Iteration:
             reads = read_here(loader, order) if self._workers is None else read_by(self._workers, loader, order)
             batches = _noted(reads, self._ahead)
             # worker processes fill memory that is page-locked already
-            convert = pinned if loader.pin_memory and not isinstance(self._workers, ProcessWorkers) else None
+            convert = pinned if loader.pins and not isinstance(self._workers, ProcessWorkers) else None
             self._items: Iterator[Any] = batches if convert is None else map(convert, batches)
             if loader.device is not None:
                 self._items = prefetch(self._items, loader.device)
@@ -65,6 +68,10 @@ class Iteration:
         return len(self._loader)
 
     def __next__(self) -> Any:
+        with self._turn:
+            return self._next()
+
+    def _next(self) -> Any:
         if self._ended:
             raise StopIteration
         asked = time.perf_counter()
@@ -82,8 +89,9 @@ class Iteration:
                 raise
         self.stats.waits.append(time.perf_counter() - asked)
         read = self._ahead.popleft()
-        batch = self._loader.hooked(self._given, batch)
+        index = self._given
         self._given += 1
+        batch = self._loader.hooked(index, batch)
         self._order.reach(read.number, read.worker, read.result)
         self._returned = time.perf_counter()
         return batch

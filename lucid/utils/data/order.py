@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.arguments import shown
 from lucid.errors import ArgumentError, SettingError
-from lucid.utils.data.reading import Job, Pass, Place, keeps_state
+from lucid.utils.data.randomness import natural
+from lucid.utils.data.reading import Job, Pass, Place
+from lucid.utils.data.sampler import tells_its_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
     Workers = ProcessWorkers | ThreadWorkers
 
 
+class Resume(NamedTuple):
+    """Where a pass goes on: the state of a loader, and the pass, which has not begun."""
+
+    state: Mapping[str, Any]
+    walk: Walk
+
+
 class Order:
     """The order of one pass.
 
@@ -28,9 +37,7 @@ class Order:
     ----------
     passes : Passes
         Those of the sampler, or the loader's own.
-    walk : Walk
-        The one that this is: seed and epoch of the samples' random numbers.
-    state : dict, optional
+    resume : Resume, optional
         Where it goes on.
 
     Attributes
@@ -41,12 +48,12 @@ class Order:
         The number of the first batch in its epoch.
     """
 
-    def __init__(self, passes: Passes, walk: Walk, state: Mapping[str, Any] | None) -> None:
+    def __init__(self, passes: Passes, resume: Resume | None) -> None:
         self._passes = passes
-        self._walk = walk
-        # a state counts for the epoch in which it was taken; the user may have set another since
-        self._resumed = state if state is not None and state["passes"] == walk.state() else None
-        self.seed, self.epoch = walk.seed, walk.epoch
+        self._walk = passes.begin(offered=True)
+        # a state counts for the pass that it was loaded for; the user may have set another epoch since
+        self._resumed = resume.state if resume is not None and resume.walk is self._walk else None
+        self.seed, self.epoch = self._walk.seed, self._walk.epoch
         self.first: int = 0 if self._resumed is None else self._resumed["batch"]
 
     def begin(self) -> Pass:
@@ -77,13 +84,12 @@ class Order:
 class MapOrder(Order):
     """The order of a sampler of batches, or of single samples."""
 
-    def __init__(self, source: Any, passes: Passes, state: Mapping[str, Any] | None) -> None:
+    def __init__(self, source: Any, passes: Passes, resume: Resume | None) -> None:
+        super().__init__(passes, resume)
         self._iterator: Iterator[Any] = iter(source)
-        walk: Walk = getattr(self._iterator, "walk", None) or passes.begin()
-        super().__init__(passes, walk, state)
         self._done: set[int] = set() if self._resumed is None else set(self._resumed["done"])
         # whoever says where the pass is: its iterator, which knows it whatever other passes do, or the sampler
-        self._source: Any = source if keeps_state(source) else None
+        self._source: Any = source if tells_its_order(source) else None
         self._teller = self._source
         if self._source is not None and hasattr(self._iterator, "state_dict"):
             self._teller: Any = self._iterator
@@ -93,7 +99,7 @@ class MapOrder(Order):
         self._after: dict[int, Any] = {self.first - 1: self._snapshot()}
 
     def _snapshot(self) -> tuple[Any, dict[str, int]]:
-        return None if self._teller is None else self._teller.state_dict(), self._walk.state()
+        return None if self._teller is None else self._teller.state_dict(), beginning_of(self._walk)
 
     def next(self) -> Job | None:
         while True:
@@ -114,7 +120,7 @@ class MapOrder(Order):
         self._passes.end(self._walk)
         self._reached, self._done = 0, set()
         source = None if self._source is None else self._source.state_dict()
-        self._after = {-1: (source, self._passes.state())}
+        self._after = {-1: (source, beginning_of(self._passes.latest))}
 
     def reach(self, number: int, worker: int, result: Result) -> None:
         self._done.add(number)
@@ -131,8 +137,8 @@ class MapOrder(Order):
 class StreamOrder(Order):
     """The batches of a stream, of which each worker reads its own in turn."""
 
-    def __init__(self, passes: Passes, workers: int, state: Mapping[str, Any] | None) -> None:
-        super().__init__(passes, passes.begin(), state)
+    def __init__(self, passes: Passes, workers: int, resume: Resume | None) -> None:
+        super().__init__(passes, resume)
         self._places = [Place()] * workers
         self._after = 0  # the worker after the one whose batch was given out last
         if self._resumed is not None:
@@ -145,7 +151,7 @@ class StreamOrder(Order):
                     stacklevel=4,
                 )
         self._turn = self._after
-        self._state = self._walk.state()
+        self._state = beginning_of(self._walk)
         self._reached = self._sent = self.first
 
     def begin(self) -> Pass:
@@ -165,7 +171,7 @@ class StreamOrder(Order):
 
     def finish(self) -> None:
         self._passes.end(self._walk)
-        self._state = self._passes.state()
+        self._state = beginning_of(self._passes.latest)
         self._reached, self._places, self._after = 0, [Place()] * len(self._places), 0
 
     def reach(self, number: int, worker: int, result: Result) -> None:
@@ -175,13 +181,17 @@ class StreamOrder(Order):
         self._after = (worker + 1) % len(self._places)
 
     def state(self) -> dict[str, Any]:
-        passes = {**self._passes.state(), "epoch": self.epoch}
         return {
             "batch": self._reached,
             "workers": list(map(tuple, self._places)),
             "turn": self._after,
-            "passes": passes,
+            "passes": self._state,
         }
+
+
+def beginning_of(walk: Walk) -> dict[str, int]:
+    """Return seed and epoch of a pass: how far it is, the sampler says, or the number of batches."""
+    return {**walk.state(), "position": 0}
 
 
 def check_workers(state: Mapping[str, Any], workers: int) -> None:
@@ -202,4 +212,15 @@ def checked_state(state: Any, wanted: set[str]) -> Mapping[str, Any]:
             "DataLoader.load_state_dict: expected what state_dict() of a loader over a dataset of this kind returned, "
             f"a dict with {sorted(wanted)}, got {got}"
         )
+    for name in ("batch", "turn"):
+        natural(entries.get(name, 0), f"DataLoader.load_state_dict: {name}")
+    for name in ("done", "workers"):
+        listed = entries.get(name, [])
+        if not isinstance(listed, list | tuple):
+            raise ArgumentError(
+                f"DataLoader.load_state_dict: {name}: expected a list, got {shown(listed)}; give what state_dict() "
+                "returned"
+            )
+    for number in entries.get("done", ()):
+        natural(number, "DataLoader.load_state_dict: done")
     return entries

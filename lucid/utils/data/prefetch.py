@@ -12,7 +12,9 @@ import numpy as np
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.state import inference_mode
 from lucid.backend import gpu
+from lucid.backend.capture import check_not_capturing
 from lucid.backend.device import CPU, as_device
 from lucid.cuda.devices import cuda_index
 from lucid.cuda.streams import Stream, current_stream, stream
@@ -48,7 +50,7 @@ def prefetch(
     device : device
         Where the tensors are to be.
     depth : int
-        At least 1.
+        At least 1. On the CPU nothing is copied, and nothing read ahead: tensors are on the memory of the arrays.
     convert : callable, optional
         Called with each item as it is read; what it returns is what is moved. Page-locked arrays in it must not be
         overwritten while they are copied.
@@ -82,8 +84,10 @@ def _ahead(items: Iterator[Any], where: device, depth: int) -> Iterator[Any]:
     try:
         while True:
             while ended is None and len(waiting) <= depth:
+                check_not_capturing("a batch that is copied ahead")
                 try:
-                    waiting.append(_queued(next(items), where, side))
+                    with inference_mode(mode=False):  # the mode of the moment is not that in which it will be used
+                        waiting.append(_queued(next(items), where, side))
                 except Exception as error:  # noqa: BLE001  raised below, after what came before it
                     ended = error
             if not waiting:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
+from lucid.arguments import shown
 from lucid.backend.random.generator import Generator, default_generator_for, use_generator
 from lucid.errors import ArgumentError, DeviceError
 
@@ -61,7 +62,13 @@ class Passes:
 
     Each pass is the next epoch, also after one that was left early. A seed that is not given is drawn from `generator`
     (the CPU's default one if None) at the first pass, and at the first after the generator was given a seed again:
-    epochs then count from 0.
+    epochs then count from 0. Where a state has given one it is drawn all the same, so that what else is drawn from the
+    generator is the same.
+
+    Attributes
+    ----------
+    latest : Walk
+        The latest pass, or the next one if that is complete.
     """
 
     def __init__(self, generator: Generator | None = None, seed: int | None = None) -> None:
@@ -69,61 +76,85 @@ class Passes:
             raise DeviceError(f"expected a Generator of the CPU, got one of {generator.device}")
         self.generator = generator
         self._fixed = seed is not None
-        self._latest = Walk(0 if seed is None else seed, 0, 0)
+        self.latest = Walk(0 if seed is None else seed, 0, 0)
         self._underway = False
-        self._restarts: int | None = -1  # of the generator when the seed was drawn; None where a state has given it
+        self._restarts = -1  # of the generator when the seed was drawn
+        self._given = False  # whether a state has given the seed
+        self._offered: Walk | None = None
 
-    def begin(self) -> Walk:
-        """Return a pass that begins, which is the latest now."""
+    def begin(self, *, offered: bool = False) -> Walk:
+        """Return a pass that begins, which is the latest now.
+
+        One that is `offered`, as a loader's to its sampler, is the one that begins next, wherever the sampler asks.
+        """
+        if self._offered is self.latest and not offered:
+            self._offered = None
+            return self.latest
         self._look_for_seed()
-        self._restarts = self._stream().restarts
+        self._given = False
         if self._underway:
-            self._latest = Walk(self._latest.seed, self._latest.epoch + 1, 0)
+            self.latest = Walk(self.latest.seed, self.latest.epoch + 1, 0)
         self._underway = True
-        return self._latest
+        self._offered = self.latest if offered else None
+        return self.latest
 
     def end(self, walk: Walk) -> None:
         """Note that a pass is complete: if it is the latest, the state is that of the next epoch's beginning."""
-        if walk is self._latest:
+        if walk is self.latest:
             self._go_to(walk.seed, walk.epoch + 1)
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass be that of `epoch`, from its beginning; or from where a loaded state of it stands."""
         self._look_for_seed()
         number = operator.index(epoch)
-        if self._underway or number != self._latest.epoch:
-            self._go_to(self._latest.seed, number)
+        if self._underway or number != self.latest.epoch:
+            self._go_to(self.latest.seed, number)
 
     def state(self) -> dict[str, int]:
         """Return seed, epoch and position of the latest pass."""
         self._look_for_seed()
-        return self._latest.state()
+        return self.latest.state()
 
     def load(self, state: Mapping[str, int]) -> None:
         """Let the next pass begin where `state` was taken."""
-        try:
-            seed, epoch, position = [operator.index(state[name]) for name in ("seed", "epoch", "position")]
-        except (KeyError, TypeError):
+        names = ("seed", "epoch", "position")
+        if not isinstance(state, dict) or not state.keys() >= {*names}:
             got = list(state) if isinstance(state, dict) else type(state).__name__
             raise ArgumentError(
                 f"load_state_dict: expected a dict with the integers seed, epoch and position, got {got}; "
                 "give what state_dict() returned"
-            ) from None
+            )
+        seed, epoch, position = [natural(state[name], f"load_state_dict: {name}") for name in names]
         self._go_to(seed, epoch, position)
-        self._restarts = None
+        self._given = True
 
     def _go_to(self, seed: int, epoch: int, position: int = 0) -> None:
-        self._latest, self._underway = Walk(seed, epoch, position), False
+        self.latest, self._underway = Walk(seed, epoch, position), False
 
     def _stream(self) -> Generator:
         return default_generator_for("cpu") if self.generator is None else self.generator
 
     def _look_for_seed(self) -> None:
         stream = self._stream()
-        if self._fixed or self._restarts in {None, stream.restarts}:
+        if self._fixed or self._restarts == stream.restarts:
             return
         self._restarts = stream.restarts
-        self._go_to(mix(*stream.reserve(1)), 0)  # pyright: ignore[reportArgumentType]  numbers on the CPU
+        seed = mix(*stream.reserve(1))  # pyright: ignore[reportArgumentType]  numbers on the CPU
+        if not self._given:
+            self._go_to(seed, 0)
+
+
+def natural(value: Any, name: str) -> int:
+    """Return an integer of at least 0, an entry of a state, or raise `ArgumentError`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ArgumentError(
+            f"{name}: expected an integer of at least 0, got {shown(value)}; give what state_dict() returned"
+        )
+    return number
 
 
 def generator_of(seed: int, epoch: int) -> Generator:
@@ -171,7 +202,7 @@ def number_of(index: Any) -> int:
     """Return an integer that stands for an index of a dataset, whatever that is."""
     try:
         return operator.index(index)
-    except TypeError:
+    except (TypeError, ValueError):  # a tensor of several elements
         return int.from_bytes(hashlib.blake2b(repr(index).encode(), digest_size=8).digest(), "little")
 
 

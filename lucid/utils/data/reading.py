@@ -7,6 +7,8 @@ import itertools
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
+
 from lucid.errors import ArgumentError, WorkerError
 from lucid.utils.data.collate import collate, default_collate
 from lucid.utils.data.dataset import IterableDataset, batch_reader
@@ -14,6 +16,8 @@ from lucid.utils.data.randomness import SampleStreams, mix, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from lucid.utils.data.collate import Memory
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
@@ -131,11 +135,14 @@ class Reader:
     ----------
     at : object
         The index that is being read, for errors; None between samples.
+    memory : callable
+        ``memory(shape, dtype)`` is where batches are collated. Not what the user's code collates, which may keep it.
     """
 
     def __init__(self, parts: Parts, streams: SampleStreams) -> None:
         self.parts = parts
         self.at: Any = None
+        self.memory: Memory = np.empty
         self._streams = streams
         self._seed = self._epoch = 0
 
@@ -150,7 +157,7 @@ class Reader:
     def _collated(self, samples: list[Any], names: list[Any], *numbers: int) -> Any:
         collate_fn = self.parts.collate_fn
         if collate_fn is default_collate:
-            return collate(samples, names)
+            return collate(samples, names, self.memory)
         self._streams.start_all(self._seed, self._epoch, *numbers)
         return collate_fn(samples)
 
@@ -273,12 +280,14 @@ class StreamReader(Reader):
     def _samples(self) -> Iterator[Any]:
         while not self._ended:
             self._start()
-            for sample in self._stream:
-                self._given += 1
-                yield sample
-                break
-            else:
+            try:
+                # not a `for`, which would ask an iterator of the user's for another one
+                sample = next(self._stream)
+            except StopIteration:
                 self._ended = True
+                return
+            self._given += 1
+            yield sample
 
     def _start(self) -> None:
         self.at = self._given

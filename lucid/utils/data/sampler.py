@@ -19,7 +19,7 @@ from lucid.arguments import checked, shown, unfit
 from lucid.backend.random.draws import exponential, permutation, randint, uniform
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.utils.data.dataset import size_of
-from lucid.utils.data.randomness import Passes, Walk, generator_of
+from lucid.utils.data.randomness import Passes, Walk, generator_of, natural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,6 +38,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 # Indices that are made Python integers at a time.
 _PIECE = 4096
+# Indices that are drawn at a time where an epoch may have any number of them.
+_DRAWN = 1 << 16
 
 
 class Sampler(Generic[T_co]):
@@ -55,20 +57,28 @@ class EpochSampler(Sampler[Any]):
     """The base of samplers that are a function of seed, epoch and position; a subclass defines ``order``."""
 
     def __init__(self, generator: Generator | None = None, seed: int | None = None) -> None:
-        self.passes = Passes(generator, seed)
+        self._passes = Passes(generator, seed)
+
+    @property
+    def passes(self) -> Passes:
+        """The passes over it; its own also where a subclass has a constructor that does not call this one."""
+        return self.__dict__.setdefault("_passes", Passes())
 
     @property
     def generator(self) -> Generator | None:
         """The generator from which the seed is drawn; None for the CPU's default one."""
         return self.passes.generator
 
-    def order(self, generator: Generator) -> Iterable[Any]:
-        """Return the indices of an epoch, drawn from its generator."""
+    def order(self, generator: Generator) -> Iterator[Any]:
+        """Yield the indices of an epoch, drawn from its generator, in pieces: arrays or other sequences."""
         raise NotImplementedError
 
-    def part(self, order: Iterable[Any], position: int) -> Iterable[Any]:
-        """Return what of an epoch's order is left at a position."""
-        return order[position:]  # pyright: ignore[reportIndexIssue, reportUnknownVariableType]
+    def part(self, order: Iterator[Any], position: int) -> Iterator[Any]:
+        """Yield what of an epoch's order is left at a position, in pieces."""
+        for piece in order:
+            if position < len(piece):
+                yield piece[position:]
+            position = max(0, position - len(piece))
 
     # how far a position moves with each index
     stride = 1
@@ -76,37 +86,57 @@ class EpochSampler(Sampler[Any]):
     def __iter__(self) -> Iterator[Any]:
         walk = self.passes.begin()
         order = self.order(generator_of(walk.seed, walk.epoch))
-        return IndexIterator(walk, _python_numbers(self.part(order, walk.position)), self.stride)
+        pieces = self.part(order, walk.position)
+        indices = itertools.chain.from_iterable(map(_python_numbers, pieces))
+        return IndexIterator(walk, indices, self.stride, self.size)
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass be that of `epoch`, an integer; from its beginning, unless a state of it was loaded."""
         self.passes.set_epoch(epoch)
 
+    @property
+    def size(self) -> int:
+        """How many indices the order of an epoch has."""
+        return len(self)  # pyright: ignore[reportArgumentType]  each has one
+
     def state_dict(self) -> dict[str, int]:
-        """Return seed, epoch, and the position of the next index in the epoch."""
-        return self.passes.state()
+        """Return seed, epoch, the position of the next index in the epoch, and the size of its order."""
+        return {**self.passes.state(), "size": self.size}
 
     def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
-        """Let the next pass begin where `state_dict` was taken."""
+        """Let the next pass begin where `state_dict` was taken.
+
+        Raises
+        ------
+        ArgumentError
+            If it is no state of a sampler, or of one whose order has another size.
+        """
+        size = self.size
+        if isinstance(state_dict, dict) and state_dict.get("size", size) != size:
+            raise ArgumentError(
+                f"{type(self).__name__}.load_state_dict: expected the state of an order of {size} indices, got one of "
+                f"{state_dict['size']}: of another dataset or sampler, which has another order"
+            )
         self.passes.load(state_dict)
 
 
 class IndexIterator(Iterator[Any]):
     """The indices of one pass, which knows where it is, whatever other passes over the sampler do."""
 
-    def __init__(self, walk: Walk, indices: Iterator[Any], stride: int) -> None:
-        self.walk = walk
+    def __init__(self, walk: Walk, indices: Iterator[Any], stride: int, size: int) -> None:
+        self._walk = walk
+        self._size = size
         self._indices = indices
         self._stride = stride
 
     def __next__(self) -> Any:
         index = next(self._indices)
-        self.walk.position += self._stride
+        self._walk.position += self._stride
         return index
 
     def state_dict(self) -> dict[str, int]:
-        """Return seed, epoch, and the position of the next index in the epoch."""
-        return self.walk.state()
+        """Return what the sampler's `state_dict` does, of this pass."""
+        return {**self._walk.state(), "size": self._size}
 
 
 def _python_numbers(order: Any) -> Iterator[Any]:
@@ -133,8 +163,8 @@ class SequentialSampler(EpochSampler):
         super().__init__(generator)
         self.data_source = data_source
 
-    def order(self, generator: Generator) -> range:
-        return range(len(self))
+    def order(self, generator: Generator) -> Iterator[range]:
+        yield range(len(self))
 
     def __len__(self) -> int:
         return size_of(self.data_source, "SequentialSampler")
@@ -174,7 +204,7 @@ class RandomSampler(EpochSampler):
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
-        if num_samples is not None and num_samples < 0:
+        if num_samples is not None and (isinstance(num_samples, bool) or num_samples < 0):
             raise SettingError(f"RandomSampler: expected num_samples of at least 0, got {num_samples}")
 
     @property
@@ -182,14 +212,17 @@ class RandomSampler(EpochSampler):
         """How many indices an epoch has."""
         return size_of(self.data_source, "RandomSampler") if self._num_samples is None else self._num_samples
 
-    def order(self, generator: Generator) -> NDArray[np.int64]:
-        size, count = size_of(self.data_source, "RandomSampler"), self.num_samples
-        if not size and count:
-            raise SettingError(f"RandomSampler: expected a dataset that is not empty, to draw {count} indices from")
-        if self.replacement:
-            return randint(generator, 0, max(size, 1), (count,))
-        whole = [permutation(generator, size) for _ in range(-(-count // max(size, 1)))]
-        return np.concatenate([np.empty(0, np.int64), *whole])[:count]
+    def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:
+        size, left = size_of(self.data_source, "RandomSampler"), self.num_samples
+        if not size and left:
+            raise SettingError(f"RandomSampler: expected a dataset that is not empty, to draw {left} indices from")
+        while left:
+            if self.replacement:
+                piece = randint(generator, 0, size, (min(left, _DRAWN),))
+            else:
+                piece = permutation(generator, size)[:left]
+            yield piece
+            left -= len(piece)
 
     def __len__(self) -> int:
         return self.num_samples
@@ -210,8 +243,8 @@ class SubsetRandomSampler(EpochSampler):
         super().__init__(generator)
         self.indices = indices
 
-    def order(self, generator: Generator) -> list[Any]:
-        return [self.indices[place] for place in permutation(generator, len(self.indices)).tolist()]
+    def order(self, generator: Generator) -> Iterator[list[Any]]:
+        yield [self.indices[place] for place in permutation(generator, len(self.indices)).tolist()]
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -263,16 +296,18 @@ class WeightedRandomSampler(EpochSampler):
         self.num_samples = num_samples
         self.replacement = replacement
 
-    def order(self, generator: Generator) -> NDArray[np.int64]:
-        if self.replacement:
-            ends = np.cumsum(self.weights)
-            drawn = uniform(generator, (self.num_samples,), np.float64) * ends[-1]
-            # of equal ends the first: an index of weight 0 ends where the one before it does
-            last = int(np.flatnonzero(self.weights)[-1])
-            return cast("Any", ends).searchsorted(drawn, side="right").clip(0, last)
-        with np.errstate(divide="ignore"):
-            times = exponential(generator, (len(self.weights),), np.float64) / self.weights
-        return times.argsort(kind="stable")[: self.num_samples]
+    def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:
+        if not self.replacement:
+            with np.errstate(divide="ignore"):
+                times = exponential(generator, (len(self.weights),), np.float64) / self.weights
+            yield times.argsort(kind="stable")[: self.num_samples]
+            return
+        ends = np.cumsum(self.weights / self.weights.max())
+        # of equal ends the first: an index of weight 0 ends where the one before it does
+        last = int(np.flatnonzero(self.weights)[-1])
+        for start in range(0, self.num_samples, _DRAWN):
+            drawn = uniform(generator, (min(_DRAWN, self.num_samples - start),), np.float64) * ends[-1]
+            yield cast("Any", ends).searchsorted(drawn, side="right").clip(0, last)
 
     def __len__(self) -> int:
         return self.num_samples
@@ -332,6 +367,11 @@ class BatchSampler(Sampler["list[Any]"]):
         self._latest = BatchIterator(self, indices, skipped)
         return self._latest
 
+    def forget(self, batches: BatchIterator) -> None:
+        """Note that a pass is complete: the next one begins at the beginning."""
+        if self._latest is batches:
+            self._latest = None
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_latest": None}  # a copy is in no pass
 
@@ -346,24 +386,24 @@ class BatchSampler(Sampler["list[Any]"]):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the sampler's state, or how many of its indices have been given if it has none."""
-        state = getattr(self.sampler, "state_dict", None)
-        if state is not None:
-            return {"sampler": state()}
+        if tells_its_order(self.sampler):
+            return {"sampler": cast("Any", self.sampler).state_dict()}
         return {"position": self._skipped} if self._latest is None else self._latest.state_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Let the next pass begin where `state_dict` was taken."""
-        load = getattr(self.sampler, "load_state_dict", None)
-        name = "position" if load is None else "sampler"
+        told = tells_its_order(self.sampler)
+        name = "sampler" if told else "position"
         if not isinstance(state_dict, dict) or name not in state_dict:
             raise ArgumentError(
                 f"BatchSampler.load_state_dict: expected the state of a BatchSampler over one like this, a "
                 f"{type(self.sampler).__name__}: a dict with {name!r}, got {shown(state_dict)}"
             )
-        if load is None:
-            self._skipped, self._latest = int(state_dict["position"]), None
+        if told:
+            cast("Any", self.sampler).load_state_dict(state_dict["sampler"])
         else:
-            load(state_dict["sampler"])
+            self._skipped = natural(state_dict["position"], "BatchSampler.load_state_dict: position")
+            self._latest = None
 
     def __len__(self) -> int:
         count = len(self.sampler)  # pyright: ignore[reportArgumentType]  one without a length says so itself
@@ -377,18 +417,34 @@ class BatchIterator(Iterator["list[Any]"]):
         self._batches = batches
         self._indices = indices
         self._position = position
-        self.walk: Walk | None = getattr(indices, "walk", None)
 
     def __next__(self) -> list[Any]:
         batch = list(itertools.islice(self._indices, self._batches.batch_size))
         if not batch or (self._batches.drop_last and len(batch) < self._batches.batch_size):
+            self._batches.forget(self)
             raise StopIteration
         self._position += len(batch)
         return batch
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the sampler's own iterator is, or the sampler, or how many indices have been given."""
-        for owner in (self._indices, self._batches.sampler):
-            if hasattr(owner, "state_dict"):
-                return {"sampler": cast("Any", owner).state_dict()}
-        return {"position": self._position}
+        sampler = self._batches.sampler
+        if not tells_its_order(sampler):
+            return {"position": self._position}
+        owner: Any = self._indices if hasattr(self._indices, "state_dict") else sampler
+        return {"sampler": owner.state_dict()}
+
+
+def tells_its_order(sampler: object) -> bool:
+    """Return whether the state of a sampler says where it is in the order that it gives.
+
+    What a class inherits tells the order of that class, not one that a subclass makes of it in its own ``__iter__``.
+    """
+    if not (hasattr(sampler, "state_dict") and hasattr(sampler, "load_state_dict")):
+        return False
+    for kind in type(sampler).__mro__:
+        if "state_dict" in vars(kind):
+            return True
+        if "__iter__" in vars(kind):
+            return False
+    return True

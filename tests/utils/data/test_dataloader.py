@@ -16,7 +16,9 @@ from lucid.utils.data import (
     BatchSampler,
     DataLoader,
     DistributedSampler,
+    IterableDataset,
     RandomSampler,
+    Sampler,
     SequentialSampler,
     TensorDataset,
 )
@@ -251,6 +253,228 @@ def test_resuming_with_a_sampler_that_keeps_no_state(reader, batch_sampler):
 
     _, rest, resumed = _resumed(make, 6, make)
     assert resumed == rest
+
+
+class Evens(RandomSampler):
+    """Those of the indices of the class above that are even, of which it inherits the state."""
+
+    def __iter__(self):
+        return iter([index for index in super().__iter__() if index % 2 == 0])
+
+
+class Late(DistributedSampler):
+    """Begins the pass of the class above when the first index is asked for."""
+
+    def __iter__(self):
+        yield from super().__iter__()
+
+
+class Apart(DistributedSampler):
+    """Keeps what PyTorch's class keeps, without its constructor, and draws by itself."""
+
+    def __init__(self, dataset):
+        self.dataset, self.epoch = dataset, 0
+        self.num_samples = self.total_size = len(dataset)
+
+    def __iter__(self):
+        return iter(np.random.default_rng(self.epoch).permutation(self.num_samples).tolist())
+
+
+class Backwards(BatchSampler):
+    """The batches of the class above from the last one on."""
+
+    def __iter__(self):
+        return iter(list(super().__iter__())[::-1])
+
+
+class Grouped(BatchSampler):
+    """Batches of indices of one parity, without the constructor of the class above."""
+
+    def __init__(self, sampler):
+        self.sampler = sampler
+
+    def __iter__(self):
+        groups = [], []
+        for index in self.sampler:
+            groups[index % 2].append(index)
+            if len(groups[index % 2]) == 3:
+                yield groups[index % 2].copy()
+                groups[index % 2].clear()
+
+    def __len__(self):
+        return 12
+
+
+class Drawn(Sampler):
+    """Draws its order from the default generator."""
+
+    def __iter__(self):
+        yield from lucid.randperm(77).tolist()
+
+
+SAMPLERS = {
+    "evens": lambda: {"sampler": Evens(Numbers())},
+    "evens in batches": lambda: {"batch_sampler": BatchSampler(Evens(Numbers()), 3, drop_last=False)},
+    "late": lambda: {"sampler": Late(Numbers(), 2, 1)},
+    "late in batches": lambda: {"batch_sampler": BatchSampler(Late(Numbers(), 1, 0), 4, drop_last=True)},
+    "apart": lambda: {"sampler": Apart(Numbers())},
+    "backwards": lambda: {"batch_sampler": Backwards(RandomSampler(Numbers()), 4, drop_last=False)},
+    "grouped": lambda: {"batch_sampler": Grouped(RandomSampler(Numbers()))},
+    "grouped, late": lambda: {"batch_sampler": Grouped(Late(Numbers(), 1, 0))},
+}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("cut", [0, 3, 9])
+def test_resuming_with_a_sampler_that_makes_an_order_of_another(name, cut):
+    """The state that it inherits is that of the other order: its own indices are skipped, in the same epoch."""
+
+    def make():
+        return DataLoader(Numbers(), **SAMPLERS[name]())
+
+    given, rest, resumed = _resumed(make, cut, make)
+    assert len(given) == cut
+    assert resumed == rest
+    assert resumed[0] != resumed[1]
+
+
+def test_resuming_with_a_sampler_that_draws():
+    """The loader draws its seed also where a state gives another: what the sampler draws after it is the same."""
+
+    def make():
+        lucid.manual_seed(7)
+        return DataLoader(Numbers(), batch_size=4, sampler=Drawn())
+
+    loader = make()
+    iterator = iter(loader)
+    next(iterator)
+    state = loader.state_dict()
+    again = make()
+    again.load_state_dict(state)
+    assert lists(again) == lists(iterator)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_epoch_of_a_sampler_that_begins_late(wrapped):
+    """`set_epoch` chooses the order of the next pass, and each pass is the next epoch, as of the class above."""
+
+    def orders(kind):
+        sampler = kind(Numbers(), 1, 0)
+        given = {"batch_sampler": Grouped(sampler)} if wrapped else {"sampler": sampler}
+        loader = DataLoader(Numbers(), **given)
+        sampler.set_epoch(3)
+        first = lists(loader), sampler.epoch
+        next(iter(loader))
+        return first, lists(loader), sampler.epoch
+
+    assert orders(Late) == orders(DistributedSampler)
+
+
+def test_setting_the_epoch_of_a_sampler():
+    """PyTorch's is an attribute: setting it is `set_epoch`."""
+    one, other = (DistributedSampler(Numbers(), 1, 0) for _ in range(2))
+    one.epoch = 4
+    other.set_epoch(4)
+    assert list(one) == list(other)
+    assert (one.num_samples, one.total_size) == (77, 77)
+
+
+class Endless:
+    """Repeats a batch sampler, so that workers stay."""
+
+    def __init__(self, sampler):
+        self.sampler = sampler
+
+    def __iter__(self):
+        while True:
+            yield from iter(self.sampler)
+
+
+class Reused(DataLoader):
+    """Has one iterator for all epochs, in the manner of well-known training scripts."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._DataLoader__initialized = False
+        self.batch_sampler = Endless(self.batch_sampler)
+        self._DataLoader__initialized = True
+        self.iterator = super()._get_iterator()
+
+    def __len__(self):
+        return len(self.batch_sampler.sampler)
+
+    def __iter__(self):
+        for _ in range(len(self)):
+            yield next(self.iterator)
+
+
+def test_a_subclass_that_replaces_its_sampler():
+    """The mark that PyTorch has on what may no longer be set can be taken off."""
+    lucid.manual_seed(2)
+    loader = DataLoader(Numbers(), batch_size=4, shuffle=True)
+    expected = [[batch[0] for batch in lists(loader)] for _ in range(2)]
+    lucid.manual_seed(2)
+    reused = Reused(Numbers(), batch_size=4, shuffle=True)
+    assert sorted(n for batch in lists(reused) for n in batch[0]) == list(range(77))
+    assert [len(epoch) for epoch in expected] == [len(lists(reused)), 20]
+    with pytest.raises(SettingError, match="batch_sampler attribute should not be set"):
+        reused.batch_sampler = []
+
+
+class Own(IterableDataset):
+    """Is its own iterator, and begins anew when it is asked for one."""
+
+    def __iter__(self):
+        self.given = 0
+        return self
+
+    def __next__(self):
+        self.given += 1
+        if self.given > 5:
+            raise StopIteration
+        return self.given
+
+
+class Bare:
+    """An iterator that cannot be asked for one."""
+
+    def __init__(self):
+        self.own = iter(Own())
+
+    def __next__(self):
+        return next(self.own)
+
+
+class OfBare(IterableDataset):
+    """Gives such an iterator."""
+
+    def __iter__(self):
+        return Bare()
+
+
+@some_readers
+@pytest.mark.parametrize("kind", [Own, OfBare])
+def test_a_stream_that_is_its_own_iterator(reader, kind):
+    """It is asked for an iterator once in a pass."""
+    loader = DataLoader(kind(), batch_size=2, **reader)
+    workers = reader.get("num_workers", 1)
+    expected = [[1, 2]] * workers + [[3, 4]] * workers + [[5]] * workers
+    for _ in range(2):
+        assert [batch.tolist() for batch in loader] == expected
+
+
+def test_a_state_that_cannot_be_loaded_changes_nothing():
+    """The sampler refuses its part: the pass that was to come is still the next one."""
+    loader = _equal(2)
+    list(loader)
+    state = loader.state_dict()
+    with pytest.raises(ArgumentError):
+        loader.load_state_dict({**state, "passes": {"seed": 1, "epoch": 9, "position": 0}, "order": {"sampler": {}}})
+    assert loader.state_dict() == state
+    rest = lists(loader)
+    again = _equal(2)
+    list(again)
+    assert lists(again) == rest
 
 
 def test_a_pass_that_was_left():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import operator
 import os
 import signal
 import sys
@@ -30,6 +31,22 @@ if TYPE_CHECKING:
 _GRACE = 0.5
 # Seconds that a worker has to write down its stack, or to be found dead.
 _LOOK = 0.5
+
+
+class _CtrlCIgnored:
+    """Makes the process that reads it from a pickle ignore Ctrl-C, by what Python itself has."""
+
+    def __reduce__(self) -> Any:
+        return signal.signal, (int(signal.SIGINT), int(signal.SIG_IGN))
+
+
+class _Name(str):
+    """The name of a process: the first that it reads, before it imports the script, which takes a while."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return operator.getitem, ((str(self), _CtrlCIgnored()), 0)
 
 
 class _Worker:
@@ -90,6 +107,7 @@ class ProcessWorkers:
         writer, message = Writer(), None
         shared: list[int] = []
         if not forked:
+            _check_script()
             message = _packed(writer, setup, shared)
             preload(context)
         for number, seed in enumerate(seeds):
@@ -100,7 +118,7 @@ class ProcessWorkers:
             process = context.Process(
                 target=worker_process.run,
                 args=(its_pipe, its_stacks, number, len(seeds), seed, inherited),
-                name=f"lucid worker {number}",
+                name=_Name(f"lucid worker {number}"),
                 daemon=True,
             )
             self._workers.append(_Worker(process, pipe, stacks))
@@ -295,12 +313,10 @@ class ProcessWorkers:
             return
         self._ended = True
         workers = self._workers
-        for worker in workers:
-            worker.pipe.close()
-            worker.stacks.close()
         started = [worker.process for worker in workers if worker.process.pid is not None]
         deadline = time.monotonic() + _GRACE
         try:
+            uninterrupted(self._hang_up)
             for process in started:
                 process.join(max(0.0, deadline - time.monotonic()))
         finally:  # a Ctrl-C ends the wait, not the ending
@@ -312,6 +328,11 @@ class ProcessWorkers:
                 process.close()
             for worker in workers:
                 worker.blocks.clear()
+
+    def _hang_up(self) -> None:
+        for worker in self._workers:
+            worker.pipe.close()
+            worker.stacks.close()
 
 
 def _packed(writer: Writer, setup: Setup, shared: list[int]) -> Any:
@@ -331,6 +352,17 @@ def _packed(writer: Writer, setup: Setup, shared: list[int]) -> Any:
             "worker_init_fn or at the first read, or choose worker='thread', or multiprocessing_context='fork' before "
             "a CUDA device is used"
         ) from error
+
+
+def _check_script() -> None:
+    """Raise where no other process could import the script that runs, as Python lets workers do."""
+    main: Any = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    if file is not None and getattr(main, "__spec__", None) is None and not Path(file).exists():
+        raise ArgumentError(
+            f"DataLoader: worker processes import the script that started them, and {file!r} is no file: save the "
+            "script, or use worker='thread', or multiprocessing_context='fork' before a CUDA device is used"
+        )
 
 
 def preload(context: Any) -> None:

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 # Arrays begin at multiples of this, as NumPy's own and CUDA's do.
 _ALIGNMENT = 64
-# Of what the pipe carries: a longer text goes into the block, so that a message never fills the pipe and waits.
-_MOST_IN_PIPE = 4096
+# Bytes of what the pipe carries of a message: more goes into the block, so that a worker never fills the pipe and
+# waits, while the training process waits for it to take a job.
+_MOST_IN_PIPE = 1024
 
 
 class _Lent(np.ndarray[Any, Any]):
@@ -65,10 +66,10 @@ def pin(block: mmap) -> None:
 
 
 class Message(NamedTuple):
-    """A pickled object: its text, or where in the block that lies, and where the bytes of its arrays lie."""
+    """A pickled object: its text and where the bytes of its arrays lie, or where in the block these two lie."""
 
     text: bytes | tuple[int, int]
-    places: list[tuple[int, int]]
+    places: bytes | tuple[int, int]
 
 
 def _viewed(array: Any, dtype: np.dtype[Any]) -> Any:
@@ -173,10 +174,14 @@ class Writer:
         _Pickler(file, buffers.append, descriptors).dump(value)
         text = file.getvalue()
         pieces = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
-        if len(text) > _MOST_IN_PIPE:
-            pieces.append(np.frombuffer(text, np.uint8))
-        places = self._place(pieces)
-        return Message(places.pop(), places) if len(text) > _MOST_IN_PIPE else Message(text, places)
+        if len(text) + len(pieces) * _PLACE <= _MOST_IN_PIPE:
+            return Message(text, _as_bytes(self._place(pieces)))
+        # the last piece is where the others lie
+        pieces += [np.frombuffer(text, np.uint8), np.empty(len(pieces) * _PLACE, np.uint8)]
+        *places, of_text, of_places = self._place(pieces)
+        start, size = of_places
+        self._bytes[start : start + size] = np.frombuffer(_as_bytes(places), np.uint8)
+        return Message(of_text, of_places)
 
     def _place(self, pieces: list[NDArray[np.uint8]]) -> list[tuple[int, int]]:
         """Return offset and size of each piece in the block, where it is already or is copied to."""
@@ -201,6 +206,14 @@ class Writer:
         return at if at >= 0 and at + piece.size <= self._end else None
 
 
+# Bytes of a place in a block: where it begins, and its size.
+_PLACE = 16
+
+
+def _as_bytes(places: list[tuple[int, int]]) -> bytes:
+    return np.array(places, np.int64).tobytes()
+
+
 def _aligned(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
@@ -209,11 +222,11 @@ def unpack(message: Message, lent: NDArray[np.uint8] | None, descriptors: Sequen
     """Return the object of a message, with its arrays on the bytes that are lent of its block."""
     _Received.files[:] = descriptors
     memory = np.empty(0, np.uint8) if lent is None else lent
-    text = message.text
-    if not isinstance(text, bytes):
-        start, size = text
-        text = memory[start : start + size].tobytes()
-    return pickle.loads(text, buffers=[memory[start : start + size].data for start, size in message.places])
+    text, places = [
+        part if isinstance(part, bytes) else memory[part[0] : part[0] + part[1]].tobytes() for part in message
+    ]
+    buffers = [memory[start : start + size].data for start, size in np.frombuffer(places, np.int64).reshape(-1, 2)]
+    return pickle.loads(text, buffers=buffers)
 
 
 class _Nowhere:

@@ -16,8 +16,7 @@ import numpy as np
 
 from lucid.backend.random.generator import manual_seed
 from lucid.backend.sharing import Block
-from lucid.errors import ArgumentError, LucidError
-from lucid.utils.data.collate import collate_into
+from lucid.errors import ArgumentError, LucidError, OutOfMemoryError
 from lucid.utils.data.randomness import SampleStreams
 from lucid.utils.data.reading import Job, Parts, Pass, WorkerInfo, reader_of, set_worker_info
 from lucid.utils.data.workers.sharing import Message, Writer, unpack, why_not_picklable
@@ -117,10 +116,10 @@ def run(
     except EOFError:
         return
     except BaseException as error:  # noqa: BLE001  told to the training process, whatever it is
-        message = writer.pack(_failure(error, None))
+        message = _packed_failure(writer, error, None)
         _send(pipe, Reply(-1, -1, -1, message, writer.block is not None, _peak()), writer.block)
         return
-    collate_into(writer.empty)
+    reader.memory = writer.empty
     _serve(pipe, reader, writer)
 
 
@@ -162,7 +161,7 @@ def _serve(pipe: Connection[Any, Any], reader: Reader, writer: Writer) -> None:
                 beginning = None
             message = _packed(writer, reader.read(request.job))
         except BaseException as error:  # noqa: BLE001  as above
-            message = writer.pack(_failure(error, reader.at))
+            message = _packed_failure(writer, error, reader.at)
         fresh = writer.block is not block
         if writer.block is not None and fresh:
             blocks[request.slot] = writer.block
@@ -195,6 +194,14 @@ def _send(pipe: Connection[Any, Any], reply: Reply, block: Block | None) -> bool
     except (BrokenPipeError, ConnectionResetError):
         return False
     return True
+
+
+def _packed_failure(writer: Writer, error: BaseException, at: Any) -> Message:
+    failure = _failure(error, at)
+    try:
+        return writer.pack(failure)
+    except OutOfMemoryError:  # it may be what has failed
+        return Message(pickle.dumps(failure), b"")
 
 
 def _failure(error: BaseException, at: Any) -> Failure:
