@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 from collections import OrderedDict, UserDict, UserList
 from typing import Any, NamedTuple
 
@@ -116,3 +117,61 @@ def test_conversion():
     text = np.array(["a"])
     assert default_convert(text) is text
     assert default_convert("abc") == "abc"
+
+
+class Named(UserDict):
+    """A dict with an attribute."""
+
+    def __init__(self, entries, name=""):
+        super().__init__(entries)
+        self.name = name
+
+
+def test_containers_keep_their_attributes():
+    """A container of a class of one's own is a copy of the first sample's, with other entries."""
+    got = default_collate([Named({"x": 1}, "first"), Named({"x": 2}, "second")])
+    assert got.name == "first"
+    assert got["x"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_arrays_of_several_dtypes(flip):
+    """They are promoted as tensors are, whichever comes first."""
+    arrays = [np.ones(1, np.float32), np.full(1, 0.1)]
+    got = default_collate(arrays[::-1] if flip else arrays)
+    assert got.dtype == lucid.float64
+    assert got[0 if flip else 1].item() == 0.1
+
+
+@pytest.mark.parametrize(
+    ("batch", "dtype"),
+    [
+        ([np.ones(2, np.float32), np.ones(2, np.int64)], lucid.float32),
+        ([np.ones(2, np.float32), lucid.tensor([1, 2], device="cpu")], lucid.float32),
+        ([np.float32(1.5), 2], lucid.float32),
+        ([np.int8(3), 2.5], lucid.float32),
+        ([np.bool_(True), 2.5], lucid.float32),
+        ([np.float32(1.5), 1j], lucid.complex64),
+        ([np.float16(1), np.float64(2)], lucid.float64),
+    ],
+)
+def test_samples_of_several_dtypes(batch, dtype):
+    """They are promoted as tensors are, which are no wider for a number beside them."""
+    got = default_collate(batch)
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got.numpy(), np.stack([np.asarray(value) for value in batch]))
+
+
+def test_arrays_that_no_tensor_can_be():
+    """Masks and records stay what they are where nothing is stacked, and are refused where it is."""
+    masked, record = np.ma.masked_array([1, 2], [0, 1]), np.array([(1, 2.0)], "i4,f4")
+    for value in (masked, record):
+        assert default_convert(value) is value
+    with pytest.raises(ArgumentError, match="a masked array of int64 in sample 0"):
+        default_collate([masked, masked])
+
+
+def test_sequences_that_take_no_tensors():
+    """They become lists."""
+    for sample in (array.array("i", [1, 2]), bytearray([1, 2])):
+        assert [part.tolist() for part in default_collate([sample, sample])] == [[1, 1], [2, 2]]

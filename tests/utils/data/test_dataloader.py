@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import itertools
+import os
 import pickle
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -15,12 +17,14 @@ from lucid.errors import ArgumentError, SettingError
 from lucid.utils.data import (
     BatchSampler,
     DataLoader,
+    Dataset,
     DistributedSampler,
     IterableDataset,
     RandomSampler,
     Sampler,
     SequentialSampler,
     TensorDataset,
+    get_worker_info,
 )
 from tests.utils.data.datasets import Augmented, Numbers, Resumable, Stream
 from tests.utils.data.readers import lists, passes, readers, some_readers
@@ -475,6 +479,71 @@ def test_a_state_that_cannot_be_loaded_changes_nothing():
     again = _equal(2)
     list(again)
     assert lists(again) == rest
+
+
+WRONG = [("batch", None), ("batch", -1), ("done", 5), ("done", [1.5]), ("passes", None), ("passes", {"seed": 1})]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+@pytest.mark.parametrize("sampler", [None, [3, 1, 0, 2]])
+def test_states_with_entries_that_are_none(name, value, sampler):
+    """They are refused when they are loaded, and change nothing."""
+    loader = DataLoader(range(4), 2, sampler=sampler)
+    next(iter(loader))
+    before = loader.state_dict()
+    with pytest.raises(ArgumentError, match="load_state_dict"):
+        loader.load_state_dict({**before, name: value})
+    assert loader.state_dict() == before
+
+
+def test_setting_the_number_of_workers():
+    """Workers that are set later are of the kind that the loader has."""
+    loader = DataLoader(Told(), batch_size=5)
+    loader.num_workers = 2
+    (batch,) = loader
+    assert os.getpid() not in batch[1].tolist()
+    with pytest.raises(SettingError, match="worker attribute"):
+        loader.worker = "thread"
+
+
+class Told(Dataset):
+    """Says which worker and which process read a sample."""
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        return get_worker_info().id, os.getpid()
+
+
+@some_readers
+def test_threads_that_share_a_pass(reader):
+    """Each batch comes once, to one of them."""
+    iterator, got = iter(DataLoader(Numbers(), batch_size=2, **reader)), []
+
+    def take():
+        got.extend(batch[0].tolist() for batch in iterator)
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(got) == [batch[0].tolist() for batch in DataLoader(Numbers(), batch_size=2)]
+
+
+def test_a_hook_that_stops():
+    """It does not end the loop unseen."""
+    loader = DataLoader(range(4))
+    loader.register_batch_hook(lambda *_: next(iter(())))
+    with pytest.raises(RuntimeError, match="a batch hook raised StopIteration"):
+        list(loader)
+
+
+def test_indices_that_are_tensors():
+    """Whatever the dataset takes is an index."""
+    loader = DataLoader(np.arange(5), None, sampler=[lucid.tensor([0, 1], device="cpu"), np.array([4])])
+    assert [batch.tolist() for batch in loader] == [[0, 1], [4]]
 
 
 def test_a_pass_that_was_left():

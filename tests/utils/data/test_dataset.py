@@ -226,3 +226,15 @@ def test_gradients_go_to_the_dataset():
     assert x.grad.tolist() == [[1, 1], [1, 1], [0, 0], [0, 0]]
     (batch,) = next(iter(DataLoader(TensorDataset(x), batch_size=2, collate_fn=default_collate)))
     assert batch.requires_grad
+
+
+@pytest.mark.parametrize("indices", [[2.7, 0.2], ["1", "0"], [float("nan"), 0]])
+def test_a_batch_of_what_is_no_index(tensors, indices):
+    """It is refused, as a single one is."""
+    with pytest.raises(ArgumentError, match="TensorDataset: expected integers as indices"):
+        tensors.__getitems__(indices)
+
+
+def test_lengths_of_any_kind():
+    """Whatever gives numbers."""
+    assert [len(part) for part in random_split(range(5), range(2, 4))] == [2, 3]

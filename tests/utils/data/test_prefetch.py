@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import DeviceError, SettingError
+from lucid.errors import CaptureError, DeviceError, SettingError
 from lucid.utils.data import DataLoader, TensorDataset, prefetch
 from tests.device import DEVICE
 from tests.utils.data.datasets import Failing, Numbers
@@ -194,3 +194,82 @@ def test_no_device_to_pin_for():
     with pytest.warns(UserWarning, match="no CUDA device"):
         loader = DataLoader(Numbers(), pin_memory=True)
     assert len(list(loader)) == 77
+
+
+class Closed:
+    """An iterator that is closed."""
+
+    closed = False
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return np.zeros(2)
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.gpu
+def test_closing():
+    """What is closed closes the iterator below it."""
+    items = Closed()
+    given = prefetch(items, "cuda")
+    next(given)
+    assert not items.closed
+    given.close()
+    assert items.closed
+
+
+@pytest.mark.gpu
+def test_memory_is_the_current_streams_too(monkeypatch):
+    """Each tensor is recorded on the stream that uses it, so that its memory is not given away before that is done."""
+    recorded = []
+    record = lucid.Tensor.record_stream
+
+    def note(tensor, stream):
+        recorded.append((tensor, stream))
+        return record(tensor, stream)
+
+    monkeypatch.setattr(lucid.Tensor, "record_stream", note)
+    side = lucid.cuda.Stream()
+    with lucid.cuda.stream(side):
+        batch = next(prefetch([{"x": np.zeros(2), "y": [np.ones(3)]}], "cuda"))
+    assert [stream for _, stream in recorded] == [side, side]
+    assert {id(tensor.array) for tensor, _ in recorded} == {id(batch["x"].array), id(batch["y"][0].array)}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("settings", [{}, {"num_workers": 1, "pin_memory": True}])
+def test_a_device_that_is_not_the_current_one(settings):
+    """Its own stream waits for the copies, whichever device is current when a batch is asked for."""
+    if lucid.cuda.device_count() < 2:
+        pytest.skip("needs two devices")
+    for current, where in ((0, "cuda:1"), (1, "cuda:0")):
+        with lucid.cuda.device(current):
+            batches = [batch[0] * 2 for batch in DataLoader(Numbers(), batch_size=40, device=where, **settings)]
+        assert [batch.cpu().tolist() for batch in batches] == [list(range(0, 80, 2)), list(range(80, 154, 2))]
+        assert {str(batch.device) for batch in batches} == {where}
+
+
+@pytest.mark.gpu
+def test_reading_ahead_is_in_no_mode():
+    """A batch that is copied under inference mode, and used after it, is an ordinary tensor."""
+    batches = prefetch([np.ones(2, np.float32)] * 6, "cuda")
+    weight = lucid.ones(2, device="cuda", requires_grad=True)
+    with lucid.inference_mode():
+        next(batches)
+    for batch in batches:
+        (batch * weight).sum().backward()
+    assert weight.grad.tolist() == [5.0, 5.0]
+
+
+@pytest.mark.gpu
+def test_no_batch_in_a_capture():
+    """A copy that comes from outside cannot be part of a CUDA graph: the error says so, and the pass goes on."""
+    batches = prefetch([np.ones(2, np.float32)] * 6, "cuda")
+    next(batches)
+    graph = lucid.cuda.CUDAGraph()
+    with pytest.raises(CaptureError, match="copied ahead"), lucid.cuda.graph(graph):
+        next(batches)

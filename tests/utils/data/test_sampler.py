@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import itertools
 
 import numpy as np
@@ -194,3 +195,87 @@ def test_seed_and_epoch_of_ranks():
         orders.append(list(sampler))
     assert orders[0] == orders[1]
     assert len({tuple(order) for order in orders}) == 3
+
+
+def test_several_orders_differ():
+    """More indices than there are come in several orders, each its own."""
+    drawn = list(RandomSampler(range(20), num_samples=60))
+    assert len({tuple(drawn[k : k + 20]) for k in (0, 20, 40)}) == 3
+
+
+@pytest.mark.parametrize("size", [4095, 4096, 4097, 10_000])
+def test_long_orders(size):
+    """Each index comes once, also where an order is made Python's numbers piece by piece."""
+    assert sorted(RandomSampler(range(size))) == list(range(size))
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 1), (np.nextafter(1.0, 0.0), 3), (1.0, 3)])
+def test_the_ends_of_the_weights(share, expected, monkeypatch):
+    """Also the least and the greatest number that can be drawn give no index of weight 0."""
+    monkeypatch.setattr("lucid.utils.data.sampler.uniform", lambda generator, shape, dtype: np.full(shape, share))
+    assert list(WeightedRandomSampler([0.0, 0.1, 0.2, 0.7, 0.0], 2)) == [expected] * 2
+
+
+@pytest.mark.parametrize("ranks", [3, 5])
+@pytest.mark.parametrize("cut", [0, 1, 2])
+@pytest.mark.parametrize("drop", [False, True])
+def test_ranks_that_go_on(ranks, cut, drop):
+    """What is left of an epoch is that of a run that was not interrupted, with what fills it up."""
+    for rank in range(ranks):
+        make = lambda rank=rank: DistributedSampler(range(13), ranks, rank, drop_last=drop)
+        sampler = make()
+        iterator = iter(sampler)
+        list(itertools.islice(iterator, cut))
+        other = make()
+        other.load_state_dict(sampler.state_dict())
+        assert list(other) == list(iterator)
+
+
+def test_a_copy_is_in_no_pass():
+    """A copy of a sampler of batches over a list begins at its beginning, and says so."""
+    sampler = BatchSampler([3, 1, 2], 2, drop_last=False)
+    iterator = iter(sampler)
+    next(iterator)
+    assert sampler.state_dict() == {"position": 2}
+    assert copy.deepcopy(sampler).state_dict() == {"position": 0}
+
+
+def test_any_number_of_indices():
+    """They are drawn as they are asked for."""
+    many = RandomSampler(range(7), replacement=True, num_samples=10**15)
+    first = list(itertools.islice(many, 200_000))
+    assert set(first) == set(range(7))
+    assert first[: 1 << 16] != first[1 << 16 : 1 << 17]
+    orders = list(itertools.islice(RandomSampler(range(7), num_samples=10**15), 21))
+    assert sorted(orders[7:14]) == list(range(7))
+    many.load_state_dict({**many.state_dict(), "epoch": 0, "position": 150_000})
+    assert list(itertools.islice(many, 50_000)) == first[150_000:]
+
+
+def test_weights_of_any_size():
+    """Their sum may be beyond what a number can be."""
+    assert set(WeightedRandomSampler([1e308] * 3, 100)) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("name", ["seed", "epoch", "position"])
+@pytest.mark.parametrize("value", [-1, 1.5, None, "x"])
+def test_states_with_entries_that_are_none(name, value):
+    """Each is an integer of at least 0; what is refused changes nothing."""
+    sampler = RandomSampler(range(5))
+    before = sampler.state_dict()
+    with pytest.raises(ArgumentError, match=f"load_state_dict: {name}: expected an integer of at least 0"):
+        sampler.load_state_dict({**before, name: value})
+    assert sampler.state_dict() == before
+
+
+def test_states_of_orders_of_another_size():
+    """What is left of an order that is not this one is nothing to go on with."""
+    state = RandomSampler(range(100)).state_dict()
+    with pytest.raises(ArgumentError, match="expected the state of an order of 30 indices, got one of 100"):
+        RandomSampler(range(30)).load_state_dict(state)
+    DistributedSampler(range(100), 3, 1).load_state_dict(DistributedSampler(range(100), 8, 0).state_dict())
+
+
+def test_ranks_as_tensors():
+    """Whatever is an integer."""
+    assert list(DistributedSampler(range(4), lucid.tensor(2), lucid.tensor(1), shuffle=False)) == [1, 3]

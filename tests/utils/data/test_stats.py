@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lucid.utils.data import DataLoader
+from lucid.utils.data import DataLoader, LoaderStats
 from tests.utils.data.datasets import Slow
 from tests.utils.data.readers import some_readers
 
@@ -41,3 +41,29 @@ def test_what_is_shown():
     next(iter(loader))
     assert loader.stats().batches == 1
     assert before.batches == 3
+
+
+def test_hooks_are_no_work():
+    """What batch hooks take is neither waiting nor the loop's own work."""
+    loader = DataLoader(range(3))
+    loader.register_batch_hook(lambda *_: time.sleep(0.1))
+    list(loader)
+    stats = loader.stats()
+    assert stats.worked < 0.1
+    assert stats.waited < 0.1
+
+
+def test_times_are_of_when_they_were_asked_for():
+    """What was returned in the middle of a pass stays."""
+    loader = DataLoader(range(3))
+    iterator = iter(loader)
+    next(iterator)
+    stats = loader.stats()
+    list(iterator)
+    assert (stats.batches, loader.stats().batches) == (1, 3)
+
+
+def test_the_longest_wait():
+    """It is shown with its batch, beside the sums."""
+    shown = repr(LoaderStats([0.125, 0.5, 0.25], 0.875))
+    assert shown == "LoaderStats(3 batches: waited 0.875 s for data of 1.75 s (50%), longest 0.5 s for batch 1)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 import threading
 import time
 
@@ -10,7 +11,7 @@ import pytest
 
 import lucid
 from lucid.errors import WorkerError
-from lucid.utils.data import DataLoader, Dataset, get_worker_info
+from lucid.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 from tests.utils.data.datasets import Failing, Numbers, Slow, Stream
 from tests.utils.data.readers import nothing_left
 
@@ -102,3 +103,93 @@ def test_starting():
         pytest.raises(WorkerError, match=r"ZeroDivisionError in worker thread . of 2 while it was starting"),
     ):
         list(DataLoader(Numbers(), num_workers=2, worker="thread", worker_init_fn=lambda number: 1 / 0))
+
+
+def test_a_pass_that_was_left():
+    """Threads that stay drop what they had still to read of it."""
+    loader = DataLoader(Slow(0.002, size=20), batch_size=2, num_workers=2, worker="thread", persistent_workers=True)
+    for _ in range(3):
+        next(iter(loader))
+        assert [batch.tolist() for batch in loader] == [[n, n + 1] for n in range(0, 20, 2)]
+
+
+class Gated(Dataset):
+    """Waits before each sample while the gate is shut."""
+
+    def __init__(self):
+        self.gate, self.reading, self.read = threading.Event(), threading.Event(), []
+        self.gate.set()
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        self.read.append(index)
+        self.reading.set()
+        self.gate.wait(3)
+        return index
+
+
+def test_which_batch_a_silent_thread_has():
+    """Its error names a batch of the pass that is under way, not of one that was left."""
+    dataset = Gated()
+    loader = DataLoader(dataset, num_workers=1, worker="thread", persistent_workers=True, timeout=0.3)
+    next(iter(loader))
+    while len(dataset.read) < 3:
+        time.sleep(0.01)
+    dataset.gate.clear()
+    with pytest.raises(WorkerError) as caught:
+        next(iter(loader))
+    dataset.gate.set()
+    assert caught.value.batch == 0
+
+
+def test_threads_that_end_read_no_more():
+    """What they were asked for and have not begun is not read."""
+    dataset = Gated()
+    dataset.gate.clear()
+    iterator = iter(DataLoader(dataset, num_workers=1, worker="thread", prefetch_factor=8))
+    dataset.reading.wait(3)
+    iterator.close()
+    (thread,) = [each for each in threading.enumerate() if each.name == "lucid worker 0"]
+    dataset.gate.set()
+    thread.join(3)
+    assert dataset.read == [0]
+
+
+def test_threads_leave_pythons_generator_alone():
+    """What the loop draws meanwhile is not drawn again."""
+    dataset = Gated()
+    dataset.gate.clear()
+    iterator = iter(DataLoader(dataset, num_workers=1, worker="thread", prefetch_factor=1))
+    dataset.reading.wait(3)
+    random.seed(5)
+    random.random()
+    state = random.getstate()
+    dataset.gate.set()
+    next(iterator)
+    assert random.getstate() == state
+
+
+class Span(IterableDataset):
+    """Numbers from one to another."""
+
+    def __init__(self, start, end):
+        self.start, self.end = start, end
+
+    def __iter__(self):
+        return iter(range(self.start, self.end))
+
+
+def divide(worker):
+    own = get_worker_info().dataset
+    half = (own.end - own.start) // 2
+    own.start, own.end = own.start + worker * half, own.start + (worker + 1) * half
+
+
+def test_threads_divide_a_stream():
+    """`worker_init_fn` finds the copy of a stream that its thread reads."""
+    dataset = Span(0, 8)
+    loader = DataLoader(dataset, num_workers=2, worker="thread", worker_init_fn=divide)
+    assert sorted(int(batch) for batch in loader) == list(range(8))
+    assert (dataset.start, dataset.end) == (0, 8)

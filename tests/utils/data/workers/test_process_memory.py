@@ -1,0 +1,287 @@
+"""Worker processes: the memory in which batches cross, and what each worker has of its own."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.backend.sharing import new_block
+from lucid.errors import WorkerError
+from lucid.utils.data import DataLoader, Dataset, default_collate, get_worker_info
+from lucid.utils.data.reading import Pass
+from lucid.utils.data.workers import processes, sharing
+from lucid.utils.data.workers.worker_process import Setup
+from tests.utils.data.datasets import Failing, Numbers, Slow
+
+
+class Fatal(Dataset):
+    """Ends its process when sample 0 is read for the second time."""
+
+    seen = False
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        if not index:
+            if self.seen:
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.seen = True
+        return index
+
+
+def test_which_batch_a_dead_worker_had():
+    """Its error names a batch of the pass that is under way, not of one that was left."""
+    loader = DataLoader(Fatal(), num_workers=1, persistent_workers=True)
+    next(iter(loader))
+    with pytest.raises(WorkerError, match="SIGKILL") as caught:
+        list(loader)
+    assert caught.value.batch == 0
+
+
+def test_slots_of_passes_that_were_left():
+    """Memory that a pass had asked for is used again by the next, however many were left."""
+    loader = DataLoader(Failing(int), batch_size=4, num_workers=1, persistent_workers=True)
+    for _ in range(20):
+        next(iter(loader))
+    for _ in loader:
+        pass
+    assert loader._workers._workers[0].slots <= 6
+
+
+def test_memory_that_was_held_is_given_back():
+    """After many batches were held, and were not any more, both processes let go of their memory."""
+    loader = DataLoader(Failing(int, size=800), batch_size=4, num_workers=1)
+    iterator = iter(loader)
+    held = [next(iterator) for _ in range(100)]
+    worker = iterator._workers._workers[0]
+    files = Path(f"/proc/{worker.process.pid}/fd")
+    assert len(list(files.iterdir())) > 100
+    del held
+    for _ in range(20):
+        next(iterator)
+    assert len(worker.blocks) <= 10
+    assert len(list(files.iterdir())) <= 30
+
+
+def test_a_timeout_is_of_the_batch_that_is_wanted():
+    """What comes of a pass that was left does not make the wait for a batch of this one longer."""
+    loader = DataLoader(Slow(0.25), num_workers=1, prefetch_factor=10, persistent_workers=True, timeout=0.6)
+    next(iter(loader))
+    with pytest.raises(WorkerError, match=r"timed out after 0\.6 seconds"):
+        next(iter(loader))
+
+
+def broken_start(number):
+    raise ValueError(f"worker {number} cannot start")
+
+
+def test_a_worker_that_has_failed_before_it_is_asked():
+    """Its own error comes also where it had ended before the first question."""
+    loader = DataLoader(Numbers(), num_workers=1)
+    workers = processes.ProcessWorkers(
+        Setup(loader.parts, broken_start), [1], loader.multiprocessing_context, 2, pin=False
+    )
+    try:
+        workers._workers[0].process.join(20)
+        with pytest.raises(
+            WorkerError, match=r"ValueError in worker 0 .* while it was starting: worker 0 cannot start"
+        ):
+            workers.begin(Pass(0, 0, []))
+    finally:
+        workers.close()
+
+
+class Marked(Dataset):
+    """Counts in an array what its worker has read."""
+
+    def __init__(self):
+        self.counts = np.zeros(1000, np.int64)
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        self.counts += 1
+        time.sleep(0.01)
+        return get_worker_info().id, self.counts[0]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_what_a_worker_writes_is_its_own(method):
+    """An array of the dataset is a copy in each worker."""
+    rows = [tuple(map(int, batch)) for batch in DataLoader(Marked(), num_workers=2, multiprocessing_context=method)]
+    for worker in range(2):
+        mine = [count for who, count in rows if who == worker]
+        assert mine == list(range(1, len(mine) + 1))
+
+
+def test_memory_is_used_again(monkeypatch):
+    """A worker makes new memory for its first batches alone."""
+    made = []
+    mapped = processes._mapped
+    monkeypatch.setattr(processes, "_mapped", lambda descriptor: made.append(descriptor) or mapped(descriptor))
+    for _ in DataLoader(Failing(int), batch_size=4, num_workers=1):
+        pass
+    assert 1 <= len(made) <= 6
+
+
+def draw(number):
+    get_worker_info().dataset.drawn = (
+        random.random(),
+        np.random.random(),  # noqa: NPY002  the stream that users draw from
+        float(lucid.rand(1, device="cpu", dtype=lucid.float64)),
+    )
+
+
+class Drawn(Dataset):
+    """What its worker has drawn when it started."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return get_worker_info().id, *self.drawn
+
+
+def test_what_worker_init_fn_draws():
+    """All three generators are seeded in each worker: other numbers in each, the same again with the seed."""
+    runs = []
+    for _ in range(2):
+        lucid.manual_seed(4)
+        batches = DataLoader(Drawn(), num_workers=2, worker_init_fn=draw)
+        runs.append({tuple(float(part) for part in batch) for batch in batches})
+    assert runs[0] == runs[1]
+    one, other = runs[0]
+    assert all(a != b for a, b in zip(one, other, strict=True))
+
+
+class Mixed(Dataset):
+    """Arrays of odd sizes."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        return np.zeros(3, np.int8), np.zeros(1, np.float64), np.zeros(65, np.int8), np.zeros(2, np.float32)
+
+
+def as_they_are(samples):
+    return samples
+
+
+@pytest.mark.parametrize("collate_fn", [None, as_they_are])
+def test_arrays_of_a_batch_are_aligned(collate_fn):
+    """Each begins at a multiple of 64 bytes, as NumPy's own and CUDA's do."""
+    for batch in DataLoader(Mixed(), batch_size=2, num_workers=1, collate_fn=collate_fn):
+        for part in batch if collate_fn is None else [array for sample in batch for array in sample]:
+            assert np.asarray(part).ctypes.data % 64 == 0
+
+
+class Long(Dataset):
+    """Long texts, counted in memory that processes share."""
+
+    def __init__(self):
+        self.counts = lucid.zeros(4, dtype=lucid.int64, device="cpu").share_memory_()
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        self.counts[index] += 1
+        return "x" * 3_000_000
+
+
+def test_a_long_text_does_not_stop_a_worker():
+    """A worker reads on while nobody has taken its last batch: what is long does not go through the pipe."""
+    dataset = Long()
+    iterator = iter(DataLoader(dataset, num_workers=1))
+    deadline = time.monotonic() + 5
+    while not dataset.counts[1] and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert dataset.counts.tolist() == [1, 1, 0, 0]
+    assert [len(batch[0]) for batch in iterator] == [3_000_000] * 4
+
+
+class Growing(Dataset):
+    """Arrays, and texts that get longer."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return np.full(100, index), "x" * (5000 * index)
+
+
+def test_batches_that_outgrow_their_memory():
+    """What was collated into a block that turns out to be too small goes along into the next."""
+    for index, (array, (text,)) in enumerate(DataLoader(Growing(), num_workers=1)):
+        assert array.tolist() == [[index] * 100]
+        assert text == "x" * (5000 * index)
+
+
+def test_memory_is_unlocked_when_it_goes(monkeypatch):
+    """Each address that was registered with CUDA is unregistered with the block."""
+    said = []
+    runtime = types.SimpleNamespace(
+        hostRegister=lambda address, size, flags: said.append(("lock", address)),
+        hostUnregister=lambda address: said.append(("unlock", address)),
+    )
+    cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime))
+    monkeypatch.setattr(sharing.gpu, "cupy", lambda: cupy)
+    block = new_block(100)
+    sharing.pin(block)
+    assert [name for name, _ in said] == ["lock"]
+    del block
+    assert said[1:] == [("unlock", said[0][1])]
+
+
+class Caching(Dataset):
+    """Keeps what it has stacked by `default_collate`."""
+
+    def __init__(self):
+        self.cache = {}
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        if index not in self.cache:
+            self.cache[index] = default_collate([np.full(1000 if index % 3 else 4000, index, np.float32)] * 2)
+        return self.cache[index]
+
+
+def test_what_a_dataset_keeps_is_not_overwritten():
+    """A worker's dataset may keep what `default_collate` returned: later batches do not lie there."""
+    loader = DataLoader(Caching(), num_workers=1, persistent_workers=True)
+    for _ in range(3):
+        assert [batch.unique().tolist() for batch in loader] == [[float(index)] for index in range(20)]
+
+
+class Arrays(Dataset):
+    """Small arrays, very many of them."""
+
+    def __len__(self):
+        return 200_000
+
+    def __getitem__(self, index):
+        return np.zeros(1, np.int8)
+
+
+def test_batches_of_very_many_arrays():
+    """A question and an answer that are both larger than a pipe do not wait for each other."""
+    iterator = iter(DataLoader(Arrays(), batch_size=50_000, num_workers=1, collate_fn=as_they_are, timeout=30))
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("both wait"))
+    signal.alarm(40)
+    try:
+        assert sum(map(len, iterator)) == 200_000
+    finally:
+        signal.alarm(0)
