@@ -63,6 +63,7 @@ from lucid.ops.activation.relu import relu
 from lucid.ops.activation.sigmoid import sigmoid, tanh
 from lucid.ops.activation.softmax import log_softmax, softmax
 from lucid.ops.base.strided import as_strided
+from lucid.ops.creation.constructors import TYPES as _TYPES
 from lucid.ops.creation.data import as_tensor, asarray, from_numpy, scalar_tensor, tensor
 from lucid.ops.creation.filling import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from lucid.ops.creation.generators import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -170,8 +171,20 @@ subtract = sub
 swapdims = transpose
 true_divide = div
 
+BFloat16Tensor = _TYPES["lucid.BFloat16Tensor"]
+BoolTensor = _TYPES["lucid.BoolTensor"]
+ByteTensor = _TYPES["lucid.ByteTensor"]
+CharTensor = _TYPES["lucid.CharTensor"]
+DoubleTensor = _TYPES["lucid.DoubleTensor"]
+FloatTensor = _TYPES["lucid.FloatTensor"]
+HalfTensor = _TYPES["lucid.HalfTensor"]
+IntTensor = _TYPES["lucid.IntTensor"]
+LongTensor = _TYPES["lucid.LongTensor"]
+ShortTensor = _TYPES["lucid.ShortTensor"]
+
 __all__ = [
-    "Generator", "Size", "Tensor", "__version__",
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator",
+    "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "Tensor", "__version__",
     "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm",
     "all", "allclose", "amax", "amin", "amp", "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh",
     "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, describe, version_of
+from lucid.autograd.base import TensorBase, describe, version_of, wrap
 from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.modes.decorating import check_bool
 from lucid.backend.device import device_of
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 def share(kind: type[Any], data: object, requires_grad: bool) -> Any:
     """Return a leaf of class `kind` on the memory of `data`."""
     if data is None:
-        data = Tensor.__new__(Tensor)
-        data.array, data.edge, data.origin = np.empty((0,), np.float32), None, None
+        data = wrap(np.empty((0,), np.float32))
     if not isinstance(data, TensorBase):
         raise DtypeError(
             f"{kind.__name__}: data: expected a Tensor, got {type(data).__name__}: make one with lucid.tensor()"

@@ -18,6 +18,7 @@ from lucid.ops.base.core import clone
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.base.scalars import as_bool
+from lucid.ops.creation.constructors import TYPES, TensorType, type_of
 from lucid.ops.creation.data import pinned
 
 if TYPE_CHECKING:
@@ -191,13 +192,15 @@ def is_pinned(self: Tensor) -> bool:
     return type(self.array) is np.ndarray and gpu.is_pinned(self.array)
 
 
-def type_(self: Tensor, dtype: Dtype | None = None) -> Any:
-    """Return the name of the tensor's dtype, or the tensor in another.
+def type_(self: Tensor, dtype: Dtype | TensorType | str | None = None, non_blocking: bool = False) -> Any:
+    """Return the name of the tensor's type, or the tensor in another.
 
     Parameters
     ----------
-    dtype : dtype, optional
-        What to convert to.
+    dtype : dtype, tensor type, or the name of one, optional
+        What to convert to; a tensor type also says whether the tensor is to be on a CUDA device.
+    non_blocking : bool
+        Whether a copy to a device need not be waited for, as in `to`.
 
     Returns
     -------
@@ -207,11 +210,21 @@ def type_(self: Tensor, dtype: Dtype | None = None) -> Any:
     --------
     >>> import lucid
     >>> lucid.ones(2).type()
-    'lucid.float32'
-    >>> lucid.ones(2).type(lucid.int64)
-    tensor([1, 1])
+    'lucid.FloatTensor'
+    >>> lucid.ones(2).type(lucid.int64), lucid.ones(2).type("lucid.BoolTensor")
+    (tensor([1, 1]), tensor([True, True]))
     """
-    return str(dtype_of(self.array)) if dtype is None else cast_to(self, as_dtype(dtype))
+    non_blocking = as_bool(non_blocking, "non_blocking")
+    if dtype is None:
+        return type_of(self.array).name
+    if isinstance(dtype, str):
+        # a script may have kept the name that PyTorch gives it
+        dtype = TYPES.get("lucid." + dtype.removeprefix("torch.").removeprefix("lucid."), dtype)
+    if not isinstance(dtype, TensorType):
+        return cast_to(self, as_dtype(dtype))
+    if self.is_cuda == dtype.is_cuda:
+        return cast_to(self, dtype.dtype)
+    return to(self, "cuda" if dtype.is_cuda else "cpu", dtype.dtype, non_blocking=non_blocking)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:

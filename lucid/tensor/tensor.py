@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.short_path import register
 from lucid.backend.sharing import tensor_classes
+from lucid.ops.creation.constructors import construct
 from lucid.ops.elementwise import arithmetic, division, logic, power
 from lucid.ops.elementwise import complex as parts
 from lucid.ops.index import indexing
@@ -17,12 +18,19 @@ from lucid.tensor.inplace_methods import InPlaceMethods
 from lucid.tensor.methods import Methods
 from lucid.tensor.operators import direct, operator, reflected
 
+if TYPE_CHECKING:
+    from typing import Self
+
+    from lucid.backend.device import Device
+
 
 class Tensor(Methods, InPlaceMethods):
     """An array on one device, its elements all of one dtype, and its position in the graph of recorded ops.
 
-    Made by `lucid.tensor`, the other creation functions, and every op. Methods are the functions of the same name in
-    `lucid`, with this tensor as their first argument; those whose name ends in ``_`` write the result into this tensor.
+    Made by `lucid.tensor`, the other creation functions, and every op; ``Tensor(2, 3)`` and ``Tensor([1.0])`` are
+    PyTorch's older spelling of ``empty(2, 3)`` and ``tensor([1.0])`` in the default dtype. Methods are the functions of
+    the same name in `lucid`, with this tensor as their first argument; those whose name ends in ``_`` write the result
+    into this tensor.
 
     Attributes
     ----------
@@ -45,6 +53,10 @@ class Tensor(Methods, InPlaceMethods):
     """
 
     __slots__ = ()
+
+    def __new__(cls, *arguments: Any, device: Device = None) -> Self:
+        """Return a tensor of sizes, data, or a tensor, as `lucid.ops.creation.constructors` says."""
+        return construct(cls, arguments, None, device)
 
     # NumPy and CuPy leave an operator to a tensor on either of its sides.
     __array_priority__ = 1000

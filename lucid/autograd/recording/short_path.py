@@ -8,6 +8,7 @@ all in which they differ.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
@@ -34,12 +35,15 @@ asarray = np.asarray
 
 # The class of tensors, as `register` has set it: a global costs half of what an attribute of `registered` does.
 Tensor: type[TensorBase] = TensorBase
+# Makes one without what its constructor, the user's, does.
+new_tensor: Callable[[], Any] = functools.partial(object.__new__, TensorBase)
 
 
 def register(tensor: type[TensorBase]) -> None:
     """Make `tensor` the class that ops return."""
-    global Tensor
+    global Tensor, new_tensor
     Tensor = registered.tensor = tensor
+    new_tensor = functools.partial(object.__new__, tensor)
 
 
 NO_SETTINGS: dict[str, Any] = {}
@@ -113,7 +117,7 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
             return general(x)
         if type(out) is not ndarray:
             out = asarray(out)
-        tensor: Any = Tensor()
+        tensor: Any = new_tensor()
         tensor.array = out
         tensor.origin = None
         if not recording:
@@ -237,7 +241,7 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
             if only is b:
                 first, second = None, first
             forms = beside_number
-        tensor: Any = Tensor()
+        tensor: Any = new_tensor()
         tensor.array = out if type(out) is ndarray else asarray(out)
         tensor.origin = None
         if first is not None:

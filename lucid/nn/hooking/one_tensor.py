@@ -35,7 +35,7 @@ def join(node: Frontier, tensor: Any, edge: Edge, version: list[int], view_type:
     attach(node, (edge,), array)
     origin: Any = view_type.__new__(view_type)
     origin.parent = origin.base = tensor if tensor.origin is None else tensor.origin.base
-    view: Any = short_path.Tensor()
+    view: Any = short_path.new_tensor()
     view.array = array
     view.edge = (node, 0)
     view.version = version

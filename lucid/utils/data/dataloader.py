@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
-from lucid.arguments import checked, shown
+from lucid.arguments import checked
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.hooks.table import HookTable, register
 from lucid.backend import gpu
@@ -19,13 +17,14 @@ from lucid.utils.data.order import MapOrder, Order, Resume, StreamOrder, check_w
 from lucid.utils.data.randomness import Passes, mix
 from lucid.utils.data.reading import Parts, Place
 from lucid.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, tells_its_order
+from lucid.utils.data.settings import can_pin, check_length, check_order, check_reading, context_of
 from lucid.utils.data.stats import LoaderStats
-from lucid.utils.data.workers.processes import ProcessWorkers, preload
+from lucid.utils.data.workers.processes import ProcessWorkers
 from lucid.utils.data.workers.threads import ThreadWorkers
 from lucid.utils.data.workers.worker_process import Setup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
     from multiprocessing.context import BaseContext
 
     from lucid.autograd.hooks.table import RemovableHandle
@@ -136,7 +135,7 @@ class DataLoader(Generic[T_co]):
         device: Device = None,
     ) -> None:
         streamed = isinstance(dataset, IterableDataset)
-        _check_workers(num_workers, timeout, prefetch_factor, worker)
+        check_reading(num_workers, timeout, prefetch_factor, worker)
         for name, value in (
             ("prefetch_factor", prefetch_factor),
             ("persistent_workers", persistent_workers or None),
@@ -146,12 +145,12 @@ class DataLoader(Generic[T_co]):
                 raise SettingError(f"DataLoader: {name} option needs num_workers > 0, got num_workers=0")
         if multiprocessing_context is not None and worker != "process":
             raise SettingError(f"DataLoader: multiprocessing_context needs worker='process', got {worker!r}")
-        _check_order(batch_size, shuffle, sampler, batch_sampler, drop_last=drop_last, streamed=streamed)
+        check_order(batch_size, shuffle, sampler, batch_sampler, drop_last=drop_last, streamed=streamed)
         self.dataset = dataset
         self.num_workers = num_workers
         self.worker = worker
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
-        self.pin_memory = pin_memory and _can_pin()
+        self.pin_memory = pin_memory and can_pin()
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
@@ -160,7 +159,7 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self.device = None if device is None else as_device(device)
         if sampler is None and batch_sampler is None and not streamed:
-            _check_length(dataset)
+            check_length(dataset)
             chosen = RandomSampler if shuffle else SequentialSampler
             sampler = chosen(dataset, generator=generator)
         if batch_sampler is None and batch_size is not None and not streamed:
@@ -179,7 +178,7 @@ class DataLoader(Generic[T_co]):
         self._order: Order | None = None
         self._resume: Resume | None = None
         self._stats = LoaderStats()
-        self._context = _context(multiprocessing_context) if num_workers and worker == "process" else None
+        self._context = context_of(multiprocessing_context) if num_workers and worker == "process" else None
         self.__initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -232,7 +231,7 @@ class DataLoader(Generic[T_co]):
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, context: str | BaseContext | None) -> None:
-        self._context = None if context is None else _context(context)
+        self._context = None if context is None else context_of(context)
 
     # ---- what an iteration asks for ----
 
@@ -254,7 +253,7 @@ class DataLoader(Generic[T_co]):
             workers = ThreadWorkers(setup, seeds)
         else:
             if self._context is None:  # num_workers was set since
-                self._context = _context(None)
+                self._context = context_of(None)
             workers = ProcessWorkers(setup, seeds, self._context, self.prefetch_factor or 1, pin=self.pins)
         return workers
 
@@ -374,94 +373,3 @@ class DataLoader(Generic[T_co]):
         2
         """
         return self._stats.copy()
-
-
-# ---- settings ----
-
-
-def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, worker: str) -> None:
-    if num_workers < 0:
-        raise SettingError(
-            "DataLoader: num_workers option should be non-negative; use num_workers=0 to read in the training loop, "
-            f"got {num_workers}"
-        )
-    if not timeout >= 0:
-        raise SettingError(f"DataLoader: timeout option should be non-negative, in seconds, got {timeout}")
-    if worker not in {"process", "thread"}:
-        raise SettingError(f"DataLoader: worker: expected 'process' or 'thread', got {worker!r}")
-    if prefetch_factor is not None and prefetch_factor < 1:
-        raise SettingError(f"DataLoader: prefetch_factor option should be at least 1, got {prefetch_factor}")
-
-
-def _check_order(
-    batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, *, drop_last: bool, streamed: bool
-) -> None:
-    if streamed:
-        for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
-            if value is not None:
-                raise SettingError(
-                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
-                    f"{name}={shown(value)}: the stream itself has the order"
-                )
-    if sampler is not None and shuffle:
-        raise SettingError("DataLoader: sampler option is mutually exclusive with shuffle: the sampler has the order")
-    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
-        raise SettingError(
-            "DataLoader: batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
-        )
-    if batch_size is None and batch_sampler is None and drop_last:
-        raise SettingError("DataLoader: batch_size=None gives single samples and is mutually exclusive with drop_last")
-    if batch_size is not None and (isinstance(batch_size, bool) or batch_size < 1):
-        raise SettingError(f"DataLoader: expected a batch_size of at least 1, or None, got {batch_size}")
-    for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
-        if value is not None and not isinstance(value, Iterable):
-            raise ArgumentError(f"DataLoader: {name}: expected an iterable, got {shown(value)}")
-
-
-def _check_length(dataset: Any) -> None:
-    kind = cast("type[Any]", type(dataset))
-    if not hasattr(kind, "__len__"):
-        advice = (
-            "wrap what can only be iterated in an IterableDataset, or put its batches on the device by prefetch"
-            if hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__")
-            else "give it one, or the DataLoader a sampler"
-        )
-        raise ArgumentError(
-            f"DataLoader: dataset: expected __len__, by which to choose indices, got {kind.__name__}: {advice}"
-        )
-
-
-def _can_pin() -> bool:
-    """Return whether memory can be page-locked; warn if not."""
-    if gpu.is_available():
-        return True
-    warnings.warn(
-        "DataLoader: pin_memory is True, and there is no CUDA device for which memory could be page-locked: batches "
-        "are in ordinary memory",
-        stacklevel=4,
-    )
-    return False
-
-
-def _context(given: str | BaseContext | None) -> BaseContext:
-    """Return how worker processes start, with the fork server under way if they come from it."""
-    import multiprocessing  # noqa: PLC0415
-    from multiprocessing.context import BaseContext  # noqa: PLC0415
-
-    methods = multiprocessing.get_all_start_methods()
-    if given is None:
-        given = "forkserver" if "forkserver" in methods else "spawn"
-    if isinstance(given, str):
-        if given not in methods:
-            raise SettingError(
-                f"DataLoader: multiprocessing_context option should specify a valid start method in {methods}, got "
-                f"{given!r}"
-            )
-        given = multiprocessing.get_context(given)
-    if not isinstance(given, BaseContext):
-        raise ArgumentError(
-            "DataLoader: multiprocessing_context: expected a start method or a multiprocessing context, got "
-            f"{shown(given)}"
-        )
-    preload(given)
-    return given

@@ -1,0 +1,106 @@
+"""Settings of a `DataLoader`: which values they can have, and which exclude each other."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from lucid.arguments import shown
+from lucid.backend import gpu
+from lucid.errors import ArgumentError, SettingError
+from lucid.utils.data.workers.processes import preload
+
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
+
+
+def check_reading(num_workers: int, timeout: float, prefetch_factor: int | None, worker: str) -> None:
+    """Raise `SettingError` where a setting of who reads is out of its range."""
+    if num_workers < 0:
+        raise SettingError(
+            "DataLoader: num_workers option should be non-negative; use num_workers=0 to read in the training loop, "
+            f"got {num_workers}"
+        )
+    if not timeout >= 0:
+        raise SettingError(f"DataLoader: timeout option should be non-negative, in seconds, got {timeout}")
+    if worker not in {"process", "thread"}:
+        raise SettingError(f"DataLoader: worker: expected 'process' or 'thread', got {worker!r}")
+    if prefetch_factor is not None and prefetch_factor < 1:
+        raise SettingError(f"DataLoader: prefetch_factor option should be at least 1, got {prefetch_factor}")
+
+
+def check_order(
+    batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, *, drop_last: bool, streamed: bool
+) -> None:
+    """Raise where settings of the order, of a stream or of indices, exclude each other."""
+    if streamed:
+        for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+            if value is not None:
+                raise SettingError(
+                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                    f"{name}={shown(value)}: the stream itself has the order"
+                )
+    if sampler is not None and shuffle:
+        raise SettingError("DataLoader: sampler option is mutually exclusive with shuffle: the sampler has the order")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise SettingError(
+            "DataLoader: batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+        )
+    if batch_size is None and batch_sampler is None and drop_last:
+        raise SettingError("DataLoader: batch_size=None gives single samples and is mutually exclusive with drop_last")
+    if batch_size is not None and (isinstance(batch_size, bool) or batch_size < 1):
+        raise SettingError(f"DataLoader: expected a batch_size of at least 1, or None, got {batch_size}")
+    for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if value is not None and not isinstance(value, Iterable):
+            raise ArgumentError(f"DataLoader: {name}: expected an iterable, got {shown(value)}")
+
+
+def check_length(dataset: Any) -> None:
+    """Raise `ArgumentError` where a dataset does not say how many samples it has."""
+    kind = cast("type[Any]", type(dataset))
+    if not hasattr(kind, "__len__"):
+        advice = (
+            "wrap what can only be iterated in an IterableDataset, or put its batches on the device by prefetch"
+            if hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__")
+            else "give it one, or the DataLoader a sampler"
+        )
+        raise ArgumentError(
+            f"DataLoader: dataset: expected __len__, by which to choose indices, got {kind.__name__}: {advice}"
+        )
+
+
+def can_pin() -> bool:
+    """Return whether memory can be page-locked; warn if not."""
+    if gpu.is_available():
+        return True
+    warnings.warn(
+        "DataLoader: pin_memory is True, and there is no CUDA device for which memory could be page-locked: batches "
+        "are in ordinary memory",
+        stacklevel=4,
+    )
+    return False
+
+
+def context_of(given: str | BaseContext | None) -> BaseContext:
+    """Return how worker processes start, with the fork server under way if they come from it."""
+    import multiprocessing  # noqa: PLC0415
+    from multiprocessing.context import BaseContext  # noqa: PLC0415
+
+    methods = multiprocessing.get_all_start_methods()
+    if given is None:
+        given = "forkserver" if "forkserver" in methods else "spawn"
+    if isinstance(given, str):
+        if given not in methods:
+            raise SettingError(
+                f"DataLoader: multiprocessing_context option should specify a valid start method in {methods}, got "
+                f"{given!r}"
+            )
+        given = multiprocessing.get_context(given)
+    if not isinstance(given, BaseContext):
+        raise ArgumentError(
+            "DataLoader: multiprocessing_context: expected a start method or a multiprocessing context, got "
+            f"{shown(given)}"
+        )
+    preload(given)
+    return given
