@@ -28,9 +28,24 @@ In a capture of a CUDA graph `step` is recorded, and a replay does what `step` d
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from lucid.optim import lr_scheduler
 from lucid.optim.adam import Adam
 from lucid.optim.adamw import AdamW
 from lucid.optim.optimizer import Optimizer
 from lucid.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+if TYPE_CHECKING:
+    from lucid.optim import swa_utils
+else:
+
+    def __getattr__(name: str) -> object:
+        # it needs modules, which optimizers do not
+        if name != "swa_utils":
+            raise AttributeError(f"module 'lucid.optim' has no attribute {name!r}")
+        return import_module("lucid.optim.swa_utils")
+
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler", "swa_utils"]
