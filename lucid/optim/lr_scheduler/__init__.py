@@ -2,9 +2,9 @@
 
 This holds for all of them:
 
-- ``scheduler.step()`` comes after ``optimizer.step()``: once an epoch, or once a batch where a schedule says so. It gives
-  each group the learning rate of the next epoch; `get_last_lr` returns what it gave. The first ones are there as soon
-  as the schedule is made.
+- ``scheduler.step()`` comes after ``optimizer.step()``: once an epoch, or once a batch where a schedule says so. It
+  gives each group the learning rate of the next epoch; `get_last_lr` returns what it gave. The first ones are there as
+  soon as the schedule is made.
 - The learning rate with which a group began is its ``"initial_lr"``.
 - A number in a group is replaced. A learning rate in a tensor is written in place, so that a captured graph reads the
   new one; numbers are read at each replay, too. In a capture `step` raises.

@@ -41,6 +41,14 @@ class Combined(LRScheduler):
         self._schedulers = cast("list[LRScheduler]", given)
         self.optimizer = self._schedulers[0].optimizer
 
+    def _undo(self) -> None:
+        for each in self._schedulers:
+            each._undo()  # noqa: SLF001
+
+    def _take_over(self) -> None:
+        _to_first_rates(self.optimizer)
+        self._begin_anew()
+
     def state_dict(self) -> dict[str, Any]:
         """Return what the schedule knows, with the state dicts of the others under ``"_schedulers"``."""
         return {**super().state_dict(), "_schedulers": [each.state_dict() for each in self._schedulers]}
@@ -120,7 +128,7 @@ class SequentialLR(Combined):
         self._milestones = list(milestones)
         self.last_epoch = last_epoch + 1
         _to_first_rates(optimizer)
-        _undo(self)
+        self._undo()
         first = self._schedulers[bisect_right(self._milestones, 0)]
         first._initial_step()  # noqa: SLF001
         self._last_lr = first.get_last_lr()
@@ -132,10 +140,16 @@ class SequentialLR(Combined):
             place = bisect_right(self._milestones, self.last_epoch)
             scheduler = self._schedulers[place]
             if place > 0 and self._milestones[place - 1] == self.last_epoch:
-                _begin(scheduler)
+                scheduler._take_over()  # noqa: SLF001
             else:
                 scheduler.step()
             self._last_lr = scheduler.get_last_lr()
+
+    def _begin_anew(self) -> None:
+        self.last_epoch = 0
+        first = self._schedulers[bisect_right(self._milestones, 0)]
+        first._begin_anew()  # noqa: SLF001
+        self._last_lr = first.get_last_lr()
 
 
 class ChainedScheduler(Combined):
@@ -177,42 +191,13 @@ class ChainedScheduler(Combined):
             scheduler.step()
         self._last_lr = read(self.optimizer, "lr")
 
+    def _begin_anew(self) -> None:
+        for scheduler in self._schedulers:
+            scheduler._begin_anew()  # noqa: SLF001
+        self._last_lr = read(self.optimizer, "lr")
+
 
 def _to_first_rates(optimizer: Optimizer) -> None:
     """Give each group the learning rate with which it began."""
     for group in optimizer.param_groups:
         write_rate(group, copied(group["initial_lr"]))
-
-
-def _undo(scheduler: LRScheduler) -> None:
-    """Take back the first step of a schedule, or of those that it is made of."""
-    if isinstance(scheduler, Combined):
-        for each in scheduler._schedulers:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-            _undo(each)
-    else:
-        scheduler.last_epoch -= 1
-
-
-def _begin(scheduler: LRScheduler) -> None:
-    """Have a schedule begin, with the learning rate of its epoch 0, where another one has ended."""
-    if not isinstance(scheduler, Combined):
-        scheduler._update_lr(0)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        return
-    _to_first_rates(scheduler.optimizer)
-    _begin_anew(scheduler)
-
-
-def _begin_anew(scheduler: LRScheduler) -> None:
-    """Have a schedule multiply the groups' learning rates by its factors of epoch 0."""
-    if isinstance(scheduler, SequentialLR):
-        scheduler.last_epoch = 0
-        first = scheduler._schedulers[bisect_right(scheduler._milestones, 0)]
-        _begin_anew(first)
-        scheduler._last_lr = first.get_last_lr()
-    elif isinstance(scheduler, ChainedScheduler):
-        for each in scheduler._schedulers:
-            _begin_anew(each)
-        scheduler._last_lr = read(scheduler.optimizer, "lr")
-    else:
-        scheduler.last_epoch = -1
-        scheduler._initial_step()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from lucid.arguments import checked, unfit
@@ -14,7 +13,7 @@ from lucid.optim.lr_scheduler.scheduler import LRScheduler
 from lucid.optim.settings import above_zero, at_least_zero, count, decay, one_of, rate, share
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from lucid.optim.optimizer import Optimizer
 

@@ -75,9 +75,7 @@ class LambdaLR(ByFunctions):
     def get_lr(self) -> list[Rate]:
         """Return the first learning rates, each multiplied by its function's value at `last_epoch`."""
         self._warn_outside_of_step()
-        return [
-            rate * function(self.last_epoch) for rate, function in zip(self.base_lrs, self.lr_lambdas, strict=True)
-        ]
+        return [rate * function(self.last_epoch) for rate, function in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
 class MultiplicativeLR(ByFunctions):

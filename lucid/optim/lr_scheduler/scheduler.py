@@ -19,7 +19,7 @@ from lucid.optim.settings import number, whole
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from lucid.optim.optimizer import Group, Optimizer
 
@@ -147,9 +147,7 @@ class LRScheduler:
             what = "Seems like `optimizer.step()` has been overridden: its calls are not seen, and should come"
         else:
             what = "Detected call of `lr_scheduler.step()` before `optimizer.step()`: it should come"
-        warnings.warn(
-            f"{what} first, or the learning rate of the first epoch is never used", UserWarning, stacklevel=3
-        )
+        warnings.warn(f"{what} first, or the learning rate of the first epoch is never used", UserWarning, stacklevel=3)
 
     def _update_lr(self, epoch: int | None = None) -> None:
         """Go on by an epoch, or to the one given, in its closed form if there is one."""
@@ -171,6 +169,21 @@ class LRScheduler:
                 write_rate(group, value)
             self._last_lr = read(self.optimizer, "lr")
         self._get_lr_called_within_step = False
+
+    # ---- for schedules that are part of another one ----
+
+    def _undo(self) -> None:
+        """Take back the first step, so that another schedule takes it when its turn has come."""
+        self.last_epoch -= 1
+
+    def _take_over(self) -> None:
+        """Begin where another schedule has ended, whose learning rates are forgotten."""
+        self._update_lr(0)
+
+    def _begin_anew(self) -> None:
+        """Begin with the learning rates that are there."""
+        self.last_epoch = -1
+        self._initial_step()
 
     def _other_groups(self, known: int) -> SettingError:
         return SettingError(
@@ -261,7 +274,7 @@ class LRScheduler:
 
 
 @contextmanager
-def all_or_nothing(scheduler: LRScheduler) -> Iterator[None]:
+def all_or_nothing(scheduler: LRScheduler) -> Generator[None]:
     """Put back the attributes of a scheduler if the block raises."""
     attributes = vars(scheduler)
     before = dict(attributes)
