@@ -115,8 +115,8 @@ class CyclicLR(Cycling):
         scale_fn: Callable[[float], float] | None = None,
         scale_mode: Literal["cycle", "iterations"] = "cycle",
         cycle_momentum: bool = True,
-        base_momentum: float = 0.8,
-        max_momentum: float = 0.9,
+        base_momentum: float | list[float] = 0.8,
+        max_momentum: float | list[float] = 0.9,
         last_epoch: int = -1,
     ) -> None:
         count(step_size_up, "step_size_up")
