@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.modes.state import no_grad
@@ -276,7 +276,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
             layer.reset_running_stats()
             layer.momentum = None
         for batch in loader:
-            given: Any = batch[0] if isinstance(batch, list | tuple) else batch
+            given = cast("Tensor", batch[0] if isinstance(batch, list | tuple) else batch)
             model(given if device is None else given.to(device))
     finally:
         for layer, momentum in zip(layers, momenta, strict=True):
