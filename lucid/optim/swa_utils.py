@@ -14,7 +14,7 @@ from lucid.errors import SettingError, ShapeError
 from lucid.nn.layers.normalisation import BatchNorm
 from lucid.nn.module.module import Module
 from lucid.ops.creation.data import tensor
-from lucid.optim.lr_scheduler.groups import Rate, per_group
+from lucid.optim.lr_scheduler.groups import Rate, per_group, require
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
 from lucid.optim.settings import one_of, rate, share, whole
 from lucid.tensor import Tensor
@@ -337,6 +337,7 @@ class SWALR(LRScheduler):
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
+        require(self.optimizer, {"swa_lr"})
         before, now = self._part(step - 1), self._part(step)
         rates: list[Rate] = []
         for group in self.optimizer.param_groups:

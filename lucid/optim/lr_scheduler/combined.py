@@ -41,6 +41,15 @@ class Combined(LRScheduler):
         self._schedulers = cast("list[LRScheduler]", given)
         self.optimizer = self._schedulers[0].optimizer
 
+    def _initial_step(self) -> None:
+        # as part of another one: the schedules of this one take their second step, and the optimizer none before it
+        noticed = vars(self.optimizer)
+        before, noticed["_opt_called"] = noticed["_opt_called"], True
+        try:
+            super()._initial_step()
+        finally:
+            noticed["_opt_called"] = before
+
     def _undo(self) -> None:
         for each in self._schedulers:
             each._undo()  # noqa: SLF001

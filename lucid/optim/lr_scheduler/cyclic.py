@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from lucid.arguments import checked, unfit
-from lucid.errors import SettingError, StateDictError
+from lucid.errors import SettingError
 from lucid.optim.lr_scheduler.functions import state_of
-from lucid.optim.lr_scheduler.groups import Rate, per_group, write_momentum, write_rate
+from lucid.optim.lr_scheduler.groups import Rate, per_group, require, write_momentum, write_rate
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
 from lucid.optim.settings import above_zero, at_least_zero, count, decay, one_of, rate, share
 
@@ -304,16 +304,9 @@ class OneCycleLR(Cycling):
 
     def _between(self, start: str, end: str, part: float) -> list[Any]:
         """Return what lies between two settings of each group."""
-        groups = self.optimizer.param_groups
-        for place, group in enumerate(groups):
-            missing = sorted({start, end} - group.keys())
-            if missing:
-                raise StateDictError(
-                    f"OneCycleLR: param_groups[{place}] has no {missing}: make a new scheduler after "
-                    "add_param_group(), or load the optimizer's state"
-                )
+        require(self.optimizer, {start, end})
         anneal = _along_cosine if self._anneal_func_type == "cos" else _along_line
-        return [anneal(group[start], group[end], part) for group in groups]
+        return [anneal(group[start], group[end], part) for group in self.optimizer.param_groups]
 
 
 def _steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from lucid.errors import SettingError
+from lucid.errors import SettingError, StateDictError
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -43,6 +43,17 @@ def write_momentum(group: Group, value: float) -> None:
         group["betas"] = (value, *group["betas"][1:])
     else:
         group["momentum"] = value
+
+
+def require(optimizer: Optimizer, names: set[str]) -> None:
+    """Raise unless each group has the settings that a schedule put there."""
+    for place, group in enumerate(optimizer.param_groups):
+        missing = sorted(names - group.keys())
+        if missing:
+            raise StateDictError(
+                f"param_groups[{place}] has no {missing}, which the scheduler gives to groups: make a new scheduler "
+                "after add_param_group(), or load the optimizer's state"
+            )
 
 
 def per_group(optimizer: Optimizer, value: object, name: str, check: Callable[[Any, str], None]) -> list[Any]:
