@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.modes.state import no_grad
+from lucid.backend.device import as_device
 from lucid.errors import SettingError, ShapeError
 from lucid.nn.layers.normalisation import BatchNorm
 from lucid.nn.module.module import Module
@@ -240,6 +241,7 @@ def _copy(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
         target.detach().copy_(source.detach())
 
 
+@checked
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> None:
     """Compute the running statistics of a model's batch normalisation anew: the means over all batches of a loader.
@@ -263,8 +265,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
     >>> model.running_mean
     tensor([4.])
     """
-    if not isinstance(model, Module):
-        raise unfit(model, "a Module", "model")
+    target = None if device is None else as_device(device)
     layers = [module for module in model.modules() if isinstance(module, BatchNorm)]
     if not layers:
         return
@@ -277,7 +278,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
             layer.momentum = None
         for batch in loader:
             given = cast("Tensor", batch[0] if isinstance(batch, list | tuple) else batch)
-            model(given if device is None else given.to(device))
+            model(given if target is None else given.to(target))
     finally:
         for layer, momentum in zip(layers, momenta, strict=True):
             layer.momentum = momentum

@@ -772,7 +772,7 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_nonsense_is_refused(case):
-    """The message says what is allowed and what was given, with the builtin error that PyTorch raises; no group changes."""
+    """The message says what is allowed and what was given, as a builtin error too; no group changes."""
     make, message = BAD[case]
     optimizer = optimizer_of()
     before = copy.deepcopy(numbers(optimizer))
