@@ -40,12 +40,16 @@ from lucid.optim.sgd import SGD
 if TYPE_CHECKING:
     from lucid.optim import swa_utils
 else:
+    # it needs modules, which optimizers do not
+    _LATER = {"swa_utils": "lucid.optim.swa_utils"}
 
     def __getattr__(name: str) -> object:
-        # it needs modules, which optimizers do not
-        if name != "swa_utils":
+        if name not in _LATER:
             raise AttributeError(f"module 'lucid.optim' has no attribute {name!r}")
-        return import_module("lucid.optim.swa_utils")
+        return import_module(_LATER[name])
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
 
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler", "swa_utils"]

@@ -159,16 +159,18 @@ class LRScheduler:
     def _go_to(self, epoch: int, rates: Callable[[], list[Rate]]) -> None:
         """Go to an epoch, and give each group what `rates` returns there."""
         groups = self.optimizer.param_groups
-        with all_or_nothing(self), no_grad():
-            self.last_epoch = epoch
+        self.last_epoch = epoch
+        with no_grad():
             self._get_lr_called_within_step = True
-            values = rates()
+            try:
+                values = rates()
+            finally:
+                self._get_lr_called_within_step = False
             if len(values) != len(groups):
                 raise self._other_groups(len(values))
             for group, value in zip(groups, values, strict=True):
                 write_rate(group, value)
             self._last_lr = read(self.optimizer, "lr")
-        self._get_lr_called_within_step = False
 
     # ---- for schedules that are part of another one ----
 
