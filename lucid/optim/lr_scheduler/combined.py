@@ -44,7 +44,7 @@ class Combined(LRScheduler):
     def _initial_step(self) -> None:
         # as part of another one: the schedules of this one take their second step, and the optimizer none before it
         noticed = vars(self.optimizer)
-        before, noticed["_opt_called"] = noticed["_opt_called"], True
+        before, noticed["_opt_called"] = noticed.get("_opt_called", False), True
         try:
             super()._initial_step()
         finally:
