@@ -24,11 +24,6 @@ class ByFunctions(LRScheduler):
 
     lr_lambdas: list[Function]
 
-    @checked
-    def __init__(self, optimizer: Optimizer, lr_lambda: Function | list[Function], last_epoch: int = -1) -> None:
-        self.lr_lambdas = per_group(optimizer, lr_lambda, "lr_lambda", _function)
-        super().__init__(optimizer, last_epoch)
-
     def state_dict(self) -> dict[str, Any]:
         """Return all that the schedule knows but its optimizer, of its functions the attributes of those with some.
 
@@ -72,6 +67,11 @@ class LambdaLR(ByFunctions):
     1.00 0.50 0.33 0.25
     """
 
+    @checked
+    def __init__(self, optimizer: Optimizer, lr_lambda: Function | list[Function], last_epoch: int = -1) -> None:
+        self.lr_lambdas = per_group(optimizer, lr_lambda, "lr_lambda", _function)
+        super().__init__(optimizer, last_epoch)
+
     def get_lr(self) -> list[Rate]:
         """Return the first learning rates, each multiplied by its function's value at `last_epoch`."""
         self._warn_outside_of_step()
@@ -99,6 +99,11 @@ class MultiplicativeLR(ByFunctions):
     ...     scheduler.step()
     1.0 0.5 0.25 0.125
     """
+
+    @checked
+    def __init__(self, optimizer: Optimizer, lr_lambda: Function | list[Function], last_epoch: int = -1) -> None:
+        self.lr_lambdas = per_group(optimizer, lr_lambda, "lr_lambda", _function)
+        super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Rate]:
         """Return the groups' learning rates, each multiplied by its function's value at `last_epoch`."""
