@@ -115,7 +115,8 @@ class Modules:
         self.places = (library.optim.lr_scheduler, library.optim.swa_utils)
 
     def __getattr__(self, name):
-        return next(getattr(place, name) for place in self.places if hasattr(place, name))
+        schedules, averages = self.places
+        return getattr(schedules if hasattr(schedules, name) else averages, name)
 
 
 OURS = Modules(lucid)
