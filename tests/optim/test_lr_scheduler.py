@@ -733,7 +733,7 @@ BAD = {
     "milestones": (lambda o: m.MultiStepLR(o, [3, -1]), "milestones value: -1: expected a whole number of at least 0"),
     "milestones, fractions": (lambda o: m.MultiStepLR(o, [3.5]), "milestones value: expected an int, got float 3.5"),
     "lambdas": (lambda o: m.LambdaLR(o, [abs]), "lr_lambda must have the same length .*: expected 2 values, got 1"),
-    "no lambda": (lambda o: m.MultiplicativeLR(o, 0.9), "MultiplicativeLR: lr_lambda: expected a function .*, got float"),
+    "no lambda": (lambda o: m.MultiplicativeLR(o, 0.9), "MultiplicativeLR: lr_lambda: expected a function .*, got"),
     "factor": (lambda o: m.ConstantLR(o, 1.5), r"factor value: 1.5: expected a number in \[0, 1\]"),
     "factor, nothing": (lambda o: m.ConstantLR(o, 0.0), r"factor value: 0: expected a number in \(0, 1\]"),
     "start_factor": (lambda o: m.LinearLR(o, 0.0), r"start_factor value: 0: expected a number in \(0, 1\]"),
