@@ -100,6 +100,7 @@ KINDS: dict[str, Kind] = {
     "dict": ("a dict", lambda value: isinstance(value, dict)),
     "Tensor": ("a Tensor", _of_class("TensorBase")),
     "Module": ("a Module", _of_class("Module")),
+    "Optimizer": ("an Optimizer", _of_class("Optimizer")),
     "Generator": ("a Generator", _of_class("Generator")),
 }
 

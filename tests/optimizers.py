@@ -7,7 +7,11 @@ from typing import Any
 from lucid import optim
 
 NAMES = sorted(
-    name for name in optim.__all__ if issubclass(getattr(optim, name), optim.Optimizer) and name != "Optimizer"
+    name
+    for name in optim.__all__
+    if isinstance(getattr(optim, name), type)
+    and issubclass(getattr(optim, name), optim.Optimizer)
+    and name != "Optimizer"
 )
 """The public optimizers."""
 

@@ -28,9 +28,28 @@ In a capture of a CUDA graph `step` is recorded, and a replay does what `step` d
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from lucid.optim import lr_scheduler
 from lucid.optim.adam import Adam
 from lucid.optim.adamw import AdamW
 from lucid.optim.optimizer import Optimizer
 from lucid.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+if TYPE_CHECKING:
+    from lucid.optim import swa_utils
+else:
+    # it needs modules, which optimizers do not
+    _LATER = {"swa_utils": "lucid.optim.swa_utils"}
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module 'lucid.optim' has no attribute {name!r}")
+        return import_module(_LATER[name])
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler", "swa_utils"]

@@ -1,4 +1,4 @@
-"""The settings of an optimiser's parameter group: what they may be, and the learning rate as a number.
+"""The settings of a parameter group, and of its schedule: what they may be, and the learning rate as a number.
 
 A check takes the value and the name of a setting, and raises unless the one may be the other.
 """
@@ -6,7 +6,7 @@ A check takes the value and the name of a setting, and raises unless the one may
 from __future__ import annotations
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import shown
@@ -36,6 +36,47 @@ def at_least_zero(value: Any, name: str) -> None:
     number(value, name)
     if not 0 <= float(value) < math.inf:
         raise SettingError(f"Invalid {_title(name)}: {value}: expected a number of at least 0, and finite")
+
+
+def above_zero(value: Any, name: str) -> None:
+    """Raise unless `value` is a number above 0."""
+    number(value, name)
+    if not 0 < float(value) < math.inf:
+        raise SettingError(f"Invalid {_title(name)}: {value}: expected a number above 0, and finite")
+
+
+def share(value: Any, name: str) -> None:
+    """Raise unless `value` is a number from 0 to 1."""
+    number(value, name)
+    if not 0 <= float(value) <= 1:
+        raise SettingError(f"Invalid {_title(name)}: {value}: expected a number in [0, 1]")
+
+
+def decay(value: Any, name: str) -> None:
+    """Raise unless `value` is the decay of a running mean."""
+    number(value, name)
+    if not 0 <= float(value) < 1:
+        raise SettingError(f"Invalid {_title(name)}: {value}: expected a number in [0, 1)")
+
+
+def whole(value: Any, name: str, least: int = 0) -> None:
+    """Raise unless `value` is a whole number of at least 0, or of at least another one."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ArgumentError(f"Invalid {_title(name)}: expected an int, got {shown(value)}")
+    if int(value) < least:
+        raise SettingError(f"Invalid {_title(name)}: {value}: expected a whole number of at least {least}")
+
+
+def count(value: object, name: str) -> None:
+    """Raise unless `value` is a whole number of at least 1."""
+    whole(value, name, 1)
+
+
+def one_of(options: tuple[str, ...], value: object, name: str) -> None:
+    """Raise unless `value` is one of some words."""
+    if value not in options:
+        got = repr(value) if isinstance(value, str) else shown(value)
+        raise SettingError(f"Invalid {name}: expected one of {', '.join(map(repr, options))}, got {got}")
 
 
 def rate(value: object, name: str) -> None:

@@ -73,6 +73,9 @@ def _step_with_hooks(optimizer: Any, step: Callable[..., Any], args: tuple[Any, 
     # stored past `__setattr__`: a Ctrl-C that came as that begins would leave the mark on
     attributes: dict[str, Any] = optimizer.__dict__
     attributes["_stepping"] = True
+    if "_opt_called" in attributes:
+        # put there by a scheduler, which wants to know
+        attributes["_opt_called"] = True
     try:
         result = step(*args, **kwargs)
     finally:

@@ -21,7 +21,8 @@ LAYERS = (
     {"autograd"},
     {"ops"},
     {"tensor"},
-    {"nn", "optim", "data"},
+    {"nn", "data"},
+    {"optim"},
     {"hooks", "amp", "graphs", "serialization", "distributed", "utils", "_C"},
     {"lucid"},
 )

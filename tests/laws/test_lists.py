@@ -12,7 +12,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.tensor.numpy_calls import UFUNCS
-from tests import contract
+from tests import contract, schedulers
 from tests.layers import LAYERS, LOSSES
 from tests.optim import test_formulas
 from tests.optimizers import NAMES, SETTINGS, USUAL
@@ -38,6 +38,16 @@ def test_every_optimizer_has_its_rows(name):
     }
     missing = [place for place, names in rows.items() if name not in names]
     assert not missing, f"optim.{name} is not tested: add it to {', and to '.join(missing)}"
+
+
+# ---- schedules ----
+
+
+@pytest.mark.parametrize("name", sorted({*schedulers.NAMES} - {"LRScheduler", "ReduceLROnPlateau"}))
+def test_every_schedule_has_a_row(name):
+    """A public schedule has settings for every test of schedules."""
+    kinds = {type(schedulers.made(row)[1]).__name__ for row in schedulers.SCHEDULES}
+    assert name in kinds, f"{name} is not tested: add a row to SCHEDULES in tests/schedulers.py"
 
 
 # ---- layers ----

@@ -159,6 +159,8 @@ waiting = {"lucid.nn", "lucid.optim", "lucid.amp", "lucid.utils", "lucid.seriali
 assert not waiting & set(sys.modules), waiting & set(sys.modules)
 assert {"nn", "save"} <= set(dir(lucid)) and "nn" not in vars(lucid)
 assert callable(lucid.save) and lucid.nn.Linear(1, 1) and lucid.nn is sys.modules["lucid.nn"]
+assert lucid.optim.lr_scheduler.StepLR and "lucid.optim.swa_utils" not in sys.modules
+assert lucid.optim.swa_utils.SWALR and {"lr_scheduler", "swa_utils"} <= set(dir(lucid.optim))
 from lucid import amp, optim
 from lucid import *
 assert nn is lucid.nn and utils.checkpoint and load is lucid.load and callable(tensor)

@@ -7,6 +7,7 @@ thing; what is no argument of a user's, or takes anything, stands in `EXEMPT` wi
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import re
@@ -23,6 +24,7 @@ from lucid.serialization import save
 NAMESPACES = (
     "lucid", "lucid.nn", "lucid.nn.functional", "lucid.nn.init", "lucid.nn.utils", "lucid.nn.hooks",
     "lucid.nn.modules", "lucid.nn.modules.module", "lucid.nn.modules.utils", "lucid.optim", "lucid.optim.optimizer",
+    "lucid.optim.lr_scheduler", "lucid.optim.swa_utils",
     "lucid.autograd", "lucid.autograd.graph", "lucid.autograd.functional", "lucid.autograd.function",
     "lucid.autograd.profiler", "lucid.amp", "lucid.utils", "lucid.utils.checkpoint", "lucid.utils.hooks",
     "lucid.backends", "lucid.backends.cuda", "lucid.backends.cudnn", "lucid.cuda", "lucid._C",
@@ -50,6 +52,7 @@ EXEMPT = {
     "lucid.autograd.graph.queue_callback": "is called from inside of a pass; see tests/parity/autograd/test_running.py",
     "lucid.nn.hooks.ContextualHook": "takes names of methods of the class; see tests/nn/hooking/test_hook_errors.py",
     "lucid.nn.hooks.StateHook": "is abstract: its subclasses are the user's",
+    "lucid.optim.lr_scheduler.LRScheduler": "is abstract: its subclasses are the user's",
     "lucid.nn.hooks.HookTable": MADE_BY_LUCID,
     "lucid.nn.hooks.RemovableHandle": MADE_BY_LUCID,
     "lucid.autograd.RemovableHandle": MADE_BY_LUCID,
@@ -99,6 +102,12 @@ def row_of_places():
     return lucid.tensor([[0, 1, 0]])
 
 
+@functools.cache
+def schedule():
+    """Return a schedule, the same each time."""
+    return lucid.optim.lr_scheduler.ExponentialLR(lucid.optim.SGD([leaf()], momentum=0.9), 0.9)
+
+
 def mask():
     """Return where the matrix is positive."""
     return matrix() > 0
@@ -128,6 +137,7 @@ BY_NAME = {
     **each("mask condition", mask),
     **each("hook fn pack_hook unpack_hook function callback", constant(nothing)),
     **each("dim dims start axis0 dim0 dimension", constant(0)),
+    **each("step_size T_max T_0", constant(3)),
     **each("kernel_size output_size num_groups num_samples length shifts axis1 dim1 k step end seed", constant(1)),
     **each("chunks split_size_or_sections indices_or_sections segments", constant(1)),
     **each("in_features out_features row col embedding_dim", constant(2)),
@@ -162,6 +172,10 @@ BY_NAME = {
     "func": lambda: lambda x: (x * x).sum(),
     "outputs": lambda: leaf().sum(),
     "model": lambda: nn.Linear(3, 1),
+    "optimizer": lambda: schedule().optimizer,
+    "lr_lambda": constant(float),
+    "gamma": constant(0.9),
+    "loader": list,
 }  # fmt: skip
 
 INTEGERS = {"input": places, "other": places}
@@ -229,6 +243,12 @@ VALUES = {
     "scaled_dot_product_attention": {"value": cube},
     "scatter": {"index": row_of_places, "value": constant(1.0)},
     "select": {"index": constant(0)},
+    "ChainedScheduler": {"schedulers": lambda: [schedule()]},
+    "CyclicLR": {"base_lr": constant(0.1), "max_lr": constant(1.0)},
+    "MultiStepLR": {"milestones": constant([3])},
+    "OneCycleLR": {"max_lr": constant(1.0), "total_steps": constant(10)},
+    "SequentialLR": {"schedulers": lambda: [schedule()], "milestones": constant([])},
+    "SWALR": {"swa_lr": constant(0.1)},
     "Sequential": {"args": lambda: (nn.ReLU(),)},
     "set_device": {"device": constant(0)},
     "squeeze": {"dim": constant(0)},
