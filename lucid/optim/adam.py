@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.blocks import descent
-from lucid.optim.elementwise import ElementwiseOptimizer
-from lucid.optim.settings import at_least_zero, decays, flag, rate
+from lucid.optim.base.blocks import descent
+from lucid.optim.base.elementwise import ElementwiseOptimizer
+from lucid.optim.base.settings import at_least_zero, decays, flag, rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

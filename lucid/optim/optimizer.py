@@ -15,9 +15,9 @@ from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.backend.capture import captures, note_assigned
 from lucid.backend.interrupts import uninterrupted
 from lucid.errors import ArgumentError, SettingError, ShapeError
-from lucid.optim.entries import Entries, State, as_state, note_replaced
-from lucid.optim.state import loaded, packed
-from lucid.optim.stepping import (
+from lucid.optim.base.entries import Entries, State, as_state, note_replaced
+from lucid.optim.base.state import loaded, packed
+from lucid.optim.base.stepping import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
     with_step_hooks,

@@ -10,12 +10,12 @@ import numpy as np
 from lucid.backend.capture import capture_of_this_thread
 from lucid.cuda.launch.multi_tensor import unfit_for_kernels
 from lucid.errors import CaptureError
-from lucid.optim.entries import as_state
-from lucid.optim.settings import flag, given_of
+from lucid.optim.base.entries import as_state
+from lucid.optim.base.settings import flag, given_of
 
 if TYPE_CHECKING:
     from lucid.cuda.launch.multi_tensor import Tables
-    from lucid.optim.elementwise import ElementwiseOptimizer
+    from lucid.optim.base.elementwise import ElementwiseOptimizer
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
 

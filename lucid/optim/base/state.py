@@ -13,7 +13,7 @@ from lucid.backend.arrays import asarray, astype, to_device
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import can_cast, dtype_of, float32
 from lucid.errors import LucidError, StateDictError
-from lucid.optim.entries import Entries
+from lucid.optim.base.entries import Entries
 
 if TYPE_CHECKING:
     from lucid.optim.optimizer import Group, Optimizer

@@ -14,10 +14,10 @@ from lucid.backend.arrays import namespace, to_device
 from lucid.backend.capture import capture_of_this_thread
 from lucid.backend.device import CPU, device_of
 from lucid.cuda.launch import multi_tensor
-from lucid.optim.blocks import update_in_blocks
-from lucid.optim.capturing import check_capture, refresh
+from lucid.optim.base.blocks import update_in_blocks
+from lucid.optim.base.capturing import check_capture, refresh
+from lucid.optim.base.settings import check_implementation, flag, given_of, rate_of
 from lucid.optim.optimizer import Optimizer
-from lucid.optim.settings import check_implementation, flag, given_of, rate_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +46,7 @@ class ElementwiseOptimizer(Optimizer):
     Attributes
     ----------
     ranges : dict
-        Of each setting the check of its values, out of ``lucid/optim/settings.py``.
+        Of each setting the check of its values, out of ``lucid/optim/base/settings.py``.
     slots : dict
         The state of a parameter: zeros like it, and under ``"step"`` the number of steps that it has made. Beside each
         the setting without which, being 0 or False, a parameter has no such state; or "". Who counts steps has a

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of
 from lucid.backend import gpu
-from lucid.optim.elementwise import ElementwiseOptimizer
+from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
