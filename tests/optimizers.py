@@ -15,6 +15,7 @@ USUAL: dict[str, dict[str, Any]] = {
     "SGD": {"momentum": 0.9},
     "Adam": {},
     "AdamW": {"amsgrad": True},
+    "RMSprop": {"momentum": 0.5, "centered": True},
 }
 """For each the settings with which it keeps state, for tests of what is the same for all."""
 
@@ -37,5 +38,23 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "adamw": ("AdamW", {}),
     "adamw, betas, eps and amsgrad": ("AdamW", {"betas": (0.5, 0.6), "eps": 1e-3, "amsgrad": True}),
     "adamw, amsgrad, decay and maximize": ("AdamW", {"amsgrad": True, "weight_decay": 0.3, "maximize": True}),
+    "rmsprop": ("RMSprop", {}),
+    "rmsprop, alpha, eps and decay": ("RMSprop", {"alpha": 0.3, "eps": 0.5, "weight_decay": 0.1}),
+    "rmsprop, momentum and maximize": ("RMSprop", {"momentum": 0.6, "maximize": True}),
+    "rmsprop, centered": ("RMSprop", {"alpha": 0.7, "centered": True, "eps": 0.1}),
+    "rmsprop, all": ("RMSprop", {"alpha": 0.8, "momentum": 0.4, "centered": True, "weight_decay": 0.2, "eps": 0.01}),
 }
 """Rows on which each is compared with its formula, with PyTorch's, and on a device with the CPU's."""
+
+COUNTED_THERE: dict[str, dict[str, Any]] = {
+    name: {kind.counted_by: True} if kind.scalars else {} for name in NAMES for kind in [getattr(optim, name)]
+}
+"""For each the setting by which it can be captured."""
+
+COUNTED_ROWS = {
+    "adam, decay and maximize",
+    "adamw",
+    "adamw, amsgrad, decay and maximize",
+    "rmsprop, all",
+}
+"""Rows that are compared with steps that are counted on the device, too."""

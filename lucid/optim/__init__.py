@@ -31,6 +31,7 @@ from __future__ import annotations
 from lucid.optim.adam import Adam
 from lucid.optim.adamw import AdamW
 from lucid.optim.optimizer import Optimizer
+from lucid.optim.rmsprop import RMSprop
 from lucid.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from lucid.arguments import checked, shown, unfit
 from lucid.autograd.base import TensorBase, grad_of
@@ -59,6 +59,10 @@ class Optimizer:
         By parameter, a dict of what the optimiser keeps for it.
     defaults : dict
         As given.
+    scalars : tuple of str
+        The names of state that is one number, of the class.
+    counted_by : str
+        The setting that says whether these numbers lie on the parameters' CUDA devices, of the class.
 
     Raises
     ------
@@ -87,6 +91,9 @@ class Optimizer:
 
     state: defaultdict[Tensor, dict[str, Any]]
     param_groups: list[Group]
+
+    scalars: ClassVar[tuple[str, ...]] = ("step",)
+    counted_by: ClassVar[str] = "capturable"
 
     _stepping = False
     # under PyTorch's names
@@ -216,10 +223,14 @@ class Optimizer:
     def state_names(self, group: Group) -> tuple[str, ...] | None:
         """Return the names of the state that each parameter of `group` has once it has been changed.
 
-        What is named ``"step"`` is one number, and the rest is shaped like the parameter; `load_state_dict` checks
+        What is among `scalars` is one number, and the rest is shaped like the parameter; `load_state_dict` checks
         that. None, here, says nothing about the state.
         """
         return None
+
+    def counts_there(self, group: Group) -> bool:
+        """Return whether the numbers of the state of a group lie on the parameters' CUDA devices."""
+        return bool(group.get(self.counted_by))
 
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change `params`, those of one group that have a gradient; called with gradients off.
@@ -274,7 +285,7 @@ class Optimizer:
         columns = [[param.stored_grad.array.shape for param in params]]
         states: list[Mapping[str, Tensor]] = [self.state.get(param) or {} for param in params]
         for name in self.state_names(group) or ():
-            if name == "step":
+            if name in self.scalars:
                 continue
             try:
                 columns.append([state[name].array.shape for state in states])

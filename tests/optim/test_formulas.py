@@ -51,10 +51,25 @@ def adam(
     return p
 
 
+def rmsprop(
+    p, grads, *, lr, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, maximize=False
+):
+    """Return the parameter after the steps."""
+    v = mean = b = np.zeros_like(p)
+    for grad in grads:
+        g = (-grad if maximize else grad) + weight_decay * p
+        v = alpha * v + (1 - alpha) * g**2
+        mean = alpha * mean + (1 - alpha) * g
+        b = momentum * b + g / (np.sqrt(v - centered * mean**2) + eps)
+        p = p - lr * b
+    return p
+
+
 FORMULAS = {
     "SGD": sgd,
     "Adam": adam,
     "AdamW": partial(adam, weight_decay=0.01, decoupled_weight_decay=True),
+    "RMSprop": rmsprop,
 }
 
 
