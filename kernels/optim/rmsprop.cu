@@ -21,8 +21,8 @@ struct RmspropNumbers {
 };
 
 template <typename T, int DEPTH>
-__global__ void rmsprop(Tensors<DEPTH> tensors, int rows, int chunk, const float* found, const RmspropNumbers* numbers_t,
-                        RmspropNumbers numbers, int centered, int maximize) {
+__global__ void rmsprop(Tensors<DEPTH> tensors, int rows, int chunk, const float* found,
+                        const RmspropNumbers* numbers_t, RmspropNumbers numbers, int centered, int maximize) {
     typedef Real<T> R;
     if (found && *found != 0) return;
     if (numbers_t) numbers = numbers_t[chunk_of_block(tensors, rows, chunk).row];

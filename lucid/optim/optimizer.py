@@ -60,9 +60,9 @@ class Optimizer:
     defaults : dict
         As given.
     scalars : tuple of str
-        The names of state that is one number, of the class.
+        Of the class: the names of state that is one number.
     counted_by : str
-        The setting that says whether these numbers lie on the parameters' CUDA devices, of the class.
+        Of the class: the setting that says whether these numbers lie on the parameters' CUDA devices.
 
     Raises
     ------
@@ -227,10 +227,6 @@ class Optimizer:
         that. None, here, says nothing about the state.
         """
         return None
-
-    def counts_there(self, group: Group) -> bool:
-        """Return whether the numbers of the state of a group lie on the parameters' CUDA devices."""
-        return bool(group.get(self.counted_by))
 
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change `params`, those of one group that have a gradient; called with gradients off.

@@ -12,6 +12,7 @@ from lucid.cuda.launch.multi_tensor import unfit_for_kernels
 from lucid.errors import CaptureError
 from lucid.optim.base.entries import as_state
 from lucid.optim.base.settings import flag, given_of
+from lucid.optim.base.slots import counts_there
 
 if TYPE_CHECKING:
     from lucid.cuda.launch.multi_tensor import Tables
@@ -34,7 +35,7 @@ def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) ->
     for number, (params, group) in enumerate(zip(given, optimizer.param_groups, strict=True)):
         names = optimizer.state_names(group)
         counted, by = not set(names).isdisjoint(optimizer.scalars), optimizer.counted_by
-        if params and counted and not optimizer.counts_there(group):
+        if params and counted and not counts_there(optimizer, group):
             raise CaptureError(
                 f"{what}: parameter group {number} has {by}={group[by]}, so that its steps are counted on the host, "
                 f"once for all replays: make the optimizer with {by}=True"

@@ -15,7 +15,7 @@ from lucid.cuda.launch import multi_tensor
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.settings import check_implementation, flag, given_of, rate_of
-from lucid.optim.base.slots import move_scalars, put, scalars_of
+from lucid.optim.base.slots import counts_there, move_scalars, put, scalars_of
 from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -55,11 +55,12 @@ class ElementwiseOptimizer(Optimizer):
         order of `slots`; by keyword the numbers that its own parameters name: settings, or what
         `numbers` makes of them. Complex numbers come as pairs of real ones, and half types in float32.
     kernel : str
-        The kernel ``lucid::NAME<T, DEPTH>`` of ``NAME.cu`` that does the same to rows of `DEPTH` arrays:
-        gradient, parameter, and arrays of the state in the order of `slots`. It takes the formula's numbers in the formula's order,
-        those that are no flags as a struct, by value or on the device. There ``lucid::NAME_numbers`` of the same file
-        computes them, as `numbers` does, from the settings in the order of `ranges` (pairs are two numbers, flags 0
-        or 1) and the numbers of the state in the order of `slots`. Without a kernel, the formula runs on CUDA devices too, and in no CUDA graph.
+        The kernel ``lucid::NAME<T, DEPTH>`` of ``NAME.cu`` that does the same to rows of `DEPTH` arrays: gradient,
+        parameter, and arrays of the state in the order of `slots`. It takes the formula's numbers in the formula's
+        order, those that are no flags as a struct, by value or on the device. There ``lucid::NAME_numbers`` of the same
+        file computes them, as `numbers` does, from the settings in the order of `ranges` (pairs are two numbers, flags
+        0 or 1) and the numbers of the state in the order of `slots`. Without a kernel, the formula runs on CUDA devices
+        too, and in no CUDA graph.
     """
 
     ranges: ClassVar[Mapping[str, Callable[[Any, str], None]]]
@@ -123,7 +124,7 @@ class ElementwiseOptimizer(Optimizer):
 
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change the parameters of one group; each has a gradient."""
-        there = self.counts_there(group)
+        there = counts_there(self, group)
         if (self._captured or there) and self.has_numbers_kernel:
             params = self._update_there(params, group)
             if not params:
@@ -134,7 +135,7 @@ class ElementwiseOptimizer(Optimizer):
         if scalars and found is not None and found.item():
             return
         settings = {**group, "lr": rate_of(group)}
-        new = self._make_state(params, group, names)
+        new = self.make_state(params, group, names)
         # by the numbers of their state before the step: those of the step, and the rows
         alike: dict[tuple[float, ...], tuple[dict[str, Any], list[list[Array]]]] = {}
         for param in params:
@@ -176,7 +177,7 @@ class ElementwiseOptimizer(Optimizer):
             return params
         names = self.state_names(group)
         if not self._captured:
-            self._make_state(there, group, names)
+            self.make_state(there, group, names)
             for param in there if self.scalars else ():
                 move_scalars(self.state[param], self.scalars, param)
         rows, scalars = self.rows(there, names)
@@ -219,15 +220,13 @@ class ElementwiseOptimizer(Optimizer):
         finally:
             attributes.pop("_captured", None)
 
-    def _make_state(
-        self, params: list[Tensor], group: Group, names: tuple[str, ...]
-    ) -> dict[Tensor, dict[str, Tensor]]:
+    def make_state(self, params: list[Tensor], group: Group, names: tuple[str, ...]) -> dict[Tensor, dict[str, Tensor]]:
         """Return the state, by name, that parameters lacked and now have.
 
         What a setting asks for may be missing at any step, since settings change; the rest at the first one only.
         """
         made: dict[Tensor, dict[str, Tensor]] = {}
-        wanted, there = frozenset(names), self.counts_there(group)
+        wanted, there = frozenset(names), counts_there(self, group)
         for param in params if names else ():
             state = self.state.get(param, {})
             if state.keys() >= wanted:
@@ -259,4 +258,3 @@ class ElementwiseOptimizer(Optimizer):
 def _frozen(value: object) -> Any:
     """Return a setting, as a tuple if it is a list, which its owner could change."""
     return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
-

@@ -58,6 +58,35 @@ def decays(value: object, name: str) -> None:
             )
 
 
+def share(value: Any, name: str) -> None:
+    """Raise unless `value` is a number from 0 to 1."""
+    number(value, name)
+    if not 0 <= float(value) <= 1:
+        raise SettingError(f"Invalid {_title(name)}: {value}: expected a number in [0, 1]")
+
+
+def factors(value: object, name: str) -> None:
+    """Raise unless `value` is two factors, one that shrinks and one that grows."""
+    minus, plus = two(value, name)
+    for each in (minus, plus):
+        number(each, name)
+    if not 0 < minus < 1 < plus < math.inf:
+        raise SettingError(
+            f"Invalid {name.removesuffix('s')} values: {minus}, {plus}: expected one in (0, 1) and one above 1, finite"
+        )
+
+
+def limits(value: object, name: str) -> None:
+    """Raise unless `value` is the smallest and the largest of sizes."""
+    smallest, largest = two(value, name)
+    for each in (smallest, largest):
+        number(each, name)
+    if not 0 <= smallest <= largest:
+        raise SettingError(
+            f"Invalid {name}: {smallest}, {largest}: expected two numbers of at least 0, the smaller one first"
+        )
+
+
 def flag(value: object, name: str) -> None:
     """Raise unless `value` is a bool."""
     if not isinstance(value, bool):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lucid.backend.arrays import Array
-    from lucid.optim.optimizer import Group
+    from lucid.optim.optimizer import Group, Optimizer
     from lucid.tensor import Tensor
 
 
@@ -51,6 +51,11 @@ class Slot(NamedTuple):
             return wrap(_filled(np, shape, dtype, value))
         with gpu.use_device(gpu.device_index(array)):
             return wrap(_filled(namespace(array), shape, dtype, value))
+
+
+def counts_there(optimizer: Optimizer, group: Group) -> bool:
+    """Return whether the numbers of the state of a group lie on the parameters' CUDA devices."""
+    return bool(group.get(optimizer.counted_by))
 
 
 STEPS = Slot(scalar=True)

@@ -14,6 +14,7 @@ from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import can_cast, dtype_of, float32
 from lucid.errors import LucidError, StateDictError
 from lucid.optim.base.entries import Entries
+from lucid.optim.base.slots import counts_there
 
 if TYPE_CHECKING:
     from lucid.backend.device import Device
@@ -137,7 +138,7 @@ def _entries(entries: Any, optimizer: Optimizer, slot: _Slot) -> dict[str, Any]:
     if names is None:
         # a user's own optimizer, whose steps are what it makes of them
         return {name: _value(value, slot, name) for name, value in given.items()}
-    device = device_of(slot.param.array) if optimizer.counts_there(slot.group) else CPU
+    device = device_of(slot.param.array) if counts_there(optimizer, slot.group) else CPU
     values = {
         name: _value(value, slot, name, device if name in optimizer.scalars else None)
         for name, value in given.items()
