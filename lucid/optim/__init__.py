@@ -9,8 +9,8 @@ This holds for all of them:
 - `maximize` says whether to go uphill.
 - `foreach` and `fused` are accepted for PyTorch's sake; `differentiable` may only be False.
 - `capturable`, of those that count steps, says that they are counted on the parameters' CUDA devices, in the state's
-  ``"step"``, and that a learning rate in a tensor there is read there: no step waits for the device. A loaded state
-  dict says it anew, and its counts move to where it wants them.
+  ``"step"``, and that a learning rate in a tensor there is read there: no step waits for the device. `Adagrad` has no
+  such setting, and its `fused` says it. A loaded state dict says it anew, and its counts move to where it wants them.
 - A number out of its range raises a ValueError, and so do no parameters at all; what is of another type raises a
   TypeError. Groups that are added or loaded are checked in the same way.
 
@@ -28,10 +28,18 @@ In a capture of a CUDA graph `step` is recorded, and a replay does what `step` d
 
 from __future__ import annotations
 
+from lucid.optim.adagrad import Adagrad
 from lucid.optim.adam import Adam
 from lucid.optim.adamw import AdamW
 from lucid.optim.optimizer import Optimizer
 from lucid.optim.rmsprop import RMSprop
 from lucid.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
+__all__ = [
+    "SGD",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Optimizer",
+    "RMSprop",
+]
