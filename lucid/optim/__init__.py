@@ -31,6 +31,7 @@ from __future__ import annotations
 from lucid.optim.adagrad import Adagrad
 from lucid.optim.adam import Adam
 from lucid.optim.adamw import AdamW
+from lucid.optim.nadam import NAdam
 from lucid.optim.optimizer import Optimizer
 from lucid.optim.rmsprop import RMSprop
 from lucid.optim.sgd import SGD
@@ -40,6 +41,7 @@ __all__ = [
     "Adagrad",
     "Adam",
     "AdamW",
+    "NAdam",
     "Optimizer",
     "RMSprop",
 ]
