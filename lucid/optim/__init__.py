@@ -33,6 +33,7 @@ from lucid.optim.adam import Adam
 from lucid.optim.adamw import AdamW
 from lucid.optim.nadam import NAdam
 from lucid.optim.optimizer import Optimizer
+from lucid.optim.radam import RAdam
 from lucid.optim.rmsprop import RMSprop
 from lucid.optim.sgd import SGD
 
@@ -43,5 +44,6 @@ __all__ = [
     "AdamW",
     "NAdam",
     "Optimizer",
+    "RAdam",
     "RMSprop",
 ]
