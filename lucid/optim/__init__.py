@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from lucid.optim.adagrad import Adagrad
 from lucid.optim.adam import Adam
+from lucid.optim.adamax import Adamax
 from lucid.optim.adamw import AdamW
 from lucid.optim.nadam import NAdam
 from lucid.optim.optimizer import Optimizer
@@ -42,6 +43,7 @@ __all__ = [
     "Adagrad",
     "Adam",
     "AdamW",
+    "Adamax",
     "NAdam",
     "Optimizer",
     "RAdam",
