@@ -28,6 +28,7 @@ In a capture of a CUDA graph `step` is recorded, and a replay does what `step` d
 
 from __future__ import annotations
 
+from lucid.optim.adadelta import Adadelta
 from lucid.optim.adagrad import Adagrad
 from lucid.optim.adam import Adam
 from lucid.optim.adamax import Adamax
@@ -40,6 +41,7 @@ from lucid.optim.sgd import SGD
 
 __all__ = [
     "SGD",
+    "Adadelta",
     "Adagrad",
     "Adam",
     "AdamW",
