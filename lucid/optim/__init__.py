@@ -37,6 +37,7 @@ from lucid.optim.nadam import NAdam
 from lucid.optim.optimizer import Optimizer
 from lucid.optim.radam import RAdam
 from lucid.optim.rmsprop import RMSprop
+from lucid.optim.rprop import Rprop
 from lucid.optim.sgd import SGD
 
 __all__ = [
@@ -50,4 +51,5 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "Rprop",
 ]
