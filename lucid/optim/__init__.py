@@ -33,6 +33,7 @@ from lucid.optim.adagrad import Adagrad
 from lucid.optim.adam import Adam
 from lucid.optim.adamax import Adamax
 from lucid.optim.adamw import AdamW
+from lucid.optim.asgd import ASGD
 from lucid.optim.nadam import NAdam
 from lucid.optim.optimizer import Optimizer
 from lucid.optim.radam import RAdam
@@ -41,6 +42,7 @@ from lucid.optim.rprop import Rprop
 from lucid.optim.sgd import SGD
 
 __all__ = [
+    "ASGD",
     "SGD",
     "Adadelta",
     "Adagrad",
