@@ -34,6 +34,7 @@ from lucid.optim.adam import Adam
 from lucid.optim.adamax import Adamax
 from lucid.optim.adamw import AdamW
 from lucid.optim.asgd import ASGD
+from lucid.optim.lion import Lion
 from lucid.optim.nadam import NAdam
 from lucid.optim.optimizer import Optimizer
 from lucid.optim.radam import RAdam
@@ -49,6 +50,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adamax",
+    "Lion",
     "NAdam",
     "Optimizer",
     "RAdam",
