@@ -36,7 +36,9 @@ def test_numbers_of_adam(rng, apart):
     """They are those of the formula in float64, of each row by its own count, for more rows than one launch takes."""
     lr, beta1, beta2, eps, decay = (float(each) for each in rng.uniform(0.01, 0.99, 5))
     steps = [float(each) for each in rng.integers(0, 2000, 1001)]
-    made, counts = computed(optim.Adam, [lr, beta1, beta2, eps, decay, 0.0, 0.0, apart, 1.0], [[step] for step in steps])
+    made, counts = computed(
+        optim.Adam, [lr, beta1, beta2, eps, decay, 0.0, 0.0, apart, 1.0], [[step] for step in steps]
+    )
     assert counts == [[step + 1] for step in steps]
     for row, (step,) in zip(made, counts, strict=True):
         root = math.sqrt(1 - beta2**step)

@@ -147,7 +147,9 @@ def test_a_learning_rate_on_the_device(rng, name, dtype):
                 group["lr"] = 0.125 * number
 
         lr = 0.125 if kind == "number" else rate
-        results.append(trained(seed, replayed=kind == "replayed", change=change, name=name, **{**USUAL[name], "lr": lr}))
+        results.append(
+            trained(seed, replayed=kind == "replayed", change=change, name=name, **{**USUAL[name], "lr": lr})
+        )
     assert results[0] == results[1] == results[2]
 
 
@@ -512,14 +514,19 @@ def test_a_dict_without_the_setting_keeps_the_optimizers(rng):
     assert training.optimizer.state[training.params[0]]["step"].is_cuda
 
 
-def test_the_setting_may_change_between_steps(rng):
-    """Counts move at the next step, and go on."""
-    seed = int(rng.integers(1 << 30))
-
-    def change(group, number):
-        group["capturable"] = number % 2 == 0
-
-    results = [trained(seed, replayed=False, change=each) for each in (change, lambda group, number: None)]
+@pytest.mark.parametrize("name", [name for name in NAMES if COUNTED_THERE[name]])
+def test_the_setting_may_change_between_steps(rng, name):
+    """Counts, and other numbers of the state, move at the next step, and go on."""
+    seed, results, (setting,) = int(rng.integers(1 << 30)), [], COUNTED_THERE[name]
+    for changing in (True, False):
+        training = Training(np.random.default_rng(seed), name=name)
+        for number in range(STEPS):
+            training.optimizer.param_groups[0][setting] = there = not changing or number % 2 == 1
+            training.give(number)
+            training.optimizer.step()
+            state = training.optimizer.state[training.params[0]]
+            assert {state[each].is_cuda for each in training.optimizer.scalars} == {there}
+        results.append(training.values())
     assert results[0] == results[1] or not gpu.is_simulated()
 
 
