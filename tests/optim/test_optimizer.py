@@ -274,6 +274,29 @@ def test_bad_parameters(params, kind, text):
         optim.SGD(params(*parameters()[:2]))
 
 
+BAD_SETTINGS = {
+    "RMSprop": [({"alpha": -0.5}, "alpha value: -0.5: expected a number of at least 0")],
+    "Adadelta": [({"rho": 1.5}, r"rho value: 1.5: expected a number in \[0, 1\]")],
+    "Rprop": [
+        ({"etas": (0.5, 0.9)}, r"eta values: 0.5, 0.9: expected one in \(0, 1\) and one above 1"),
+        ({"step_sizes": (2.0, 1.0)}, "step_sizes: 2.0, 1.0: expected two numbers of at least 0, the smaller one first"),
+    ],
+    "ASGD": [({key: -1.0}, f"{key} value: -1.0: expected a number of at least 0") for key in ("lambd", "alpha", "t0")],
+    "Adagrad": [({"initial_accumulator_value": -1.0}, "initial_accumulator_value value: -1.0")],
+    "NAdam": [({"momentum_decay": -1.0}, "momentum_decay value: -1.0")],
+    "Lion": [({"betas": (0.9, 1.0)}, r"beta parameter at index 1: expected a number in \[0, 1\)")],
+}
+
+
+@pytest.mark.parametrize("name", BAD_SETTINGS)
+def test_bad_settings(name):
+    """A number out of its range is refused, in a group too; the error says the range."""
+    for settings, text in BAD_SETTINGS[name]:
+        for groups, given in ((parameters(), settings), ([{"params": parameters(), **settings}], {})):
+            with pytest.raises(ValueError, match=text):
+                getattr(optim, name)(groups, **given)
+
+
 def test_a_refused_group_is_not_added():
     """After an error in `add_param_group` the optimiser is as before."""
     a, b, c = parameters()

@@ -157,7 +157,6 @@ WRONG = {
     "betas": (1.0, 0.9),
     "betas ": (0.9, -0.1),
     "nesterov": True,
-    "alpha": -0.5,
     "rho": 1.5,
     "lr_decay": -0.1,
     "initial_accumulator_value": -1.0,
