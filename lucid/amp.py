@@ -17,7 +17,7 @@ from lucid.errors import ArgumentError, CaptureError, DtypeError, LucidError, Se
 from lucid.nn.utils.gradients import changed_on_device
 from lucid.ops.creation.filling import full, zeros
 from lucid.ops.elementwise.nonfinite import isfinite
-from lucid.optim.skipping import step_unless, why_on_host
+from lucid.optim.base.skipping import step_unless, why_on_host
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -222,6 +222,9 @@ simulated = pytest.mark.skipif(not gpu.is_simulated(), reason="counts what the s
 OPTIMIZERS = {
     "SGD": lambda params: optim.SGD(params, lr=0.1, momentum=0.9),
     "AdamW": lambda params: optim.AdamW(params, lr=0.1, capturable=True),
+    "NAdam": lambda params: optim.NAdam(params, lr=0.1, capturable=True),
+    "ASGD": lambda params: optim.ASGD(params, lr=0.1, lambd=0.1, t0=0.0, capturable=True),
+    "Adagrad": lambda params: optim.Adagrad(params, lr=0.1, lr_decay=0.1, fused=True),
 }
 each_optimizer = pytest.mark.parametrize("kind", OPTIMIZERS)
 

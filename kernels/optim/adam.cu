@@ -30,8 +30,7 @@ __global__ void adam(Tensors<DEPTH> tensors, int rows, int chunk, const float* f
     const R size = (R)numbers.size, eps = (R)numbers.eps, shrink = (R)numbers.shrink;
     const R weight_decay = (R)numbers.weight_decay;
     for_each_in_chunk<T, DEPTH, 1>(tensors, rows, chunk, [&](R(&value_d)[DEPTH]) {
-        R gradient = maximize ? -value_d[0] : value_d[0];
-        if (weight_decay != 0) gradient += weight_decay * value_d[1];  // 0 times infinity would be NaN
+        const R gradient = descent(value_d[0], value_d[1], weight_decay, maximize);
         const R mean = value_d[2] + fresh1 * (gradient - value_d[2]);
         R square = kept2 * value_d[3] + fresh2 * gradient * gradient;
         value_d[2] = mean;
@@ -49,12 +48,12 @@ struct AdamSettings {
     double lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay;
 };
 
-__global__ void adam_numbers(Steps steps, int rows, const float* found, const AdamSettings* settings,
+__global__ void adam_numbers(Scalars<1> state, int rows, const float* found, const AdamSettings* settings,
                              AdamNumbers* numbers_t) {
     const AdamSettings s = *settings;
     const bool apart = s.decoupled_weight_decay != 0;
     LUCID_FOR(t, rows) {
-        const double step = counted(steps.step_t[t], found);
+        const double step = counted(state.scalar_kt[0][t], found);
         const double root = sqrt(1 - pow(s.beta2, step));
         numbers_t[t] = AdamNumbers{s.beta1,
                                    s.beta2,

@@ -1,10 +1,10 @@
 // What a step takes beside arrays, in device memory, so that a graph finds there at each launch what has changed.
 //
 //     settings    of a group, in the order in which its optimizer declares them; write_settings puts them there
-//     step_t      the count of each row, null for rows that count nothing
+//     scalar_kt   the numbers of each row's state, the first of which counts steps; null for rows that have none
 //     numbers_t   what the elements of each row are changed by: of an optimizer's own kernel, from the two above
 //
-// Launch: any grid and block over the rows. Axes: t = row.
+// Launch: any grid and block over the rows. Axes: k = number of the state, t = row.
 
 #ifndef LUCID_NUMBERS_CUH
 #define LUCID_NUMBERS_CUH
@@ -14,10 +14,11 @@
 namespace lucid {
 
 // Rows of one launch: so many that addresses and the rest stay below the 4 KiB of a launch's parameters.
-constexpr int MOST_COUNTED = 480;
+__host__ __device__ constexpr int most_counted(int scalars) { return 480 / scalars; }
 
-struct Steps {
-    float* step_t[MOST_COUNTED];
+template <int SCALARS> struct Scalars {
+    static constexpr int CAPACITY = most_counted(SCALARS);
+    float* scalar_kt[SCALARS][CAPACITY];
 };
 
 // The step that a row makes: one more than it has made, which is kept, but not where `found` is set. Without a count
@@ -26,6 +27,17 @@ __device__ __forceinline__ double counted(float* step, const float* found) {
     if (!step) return (double)INFINITY;
     if (found && *found != 0) return *step;
     return *step += 1;
+}
+
+// Keeps what another number of a row's state becomes, but not where `found` is set.
+__device__ __forceinline__ void keep(float* scalar, float value, const float* found) {
+    if (!(found && *found != 0)) *scalar = value;
+}
+
+// Where a step goes down: ±gradient + weight_decay * param (minus: maximize). 0 times infinity would be NaN.
+template <typename R> __device__ __forceinline__ R descent(R gradient, R param, R weight_decay, int maximize) {
+    const R direction = maximize ? -gradient : gradient;
+    return weight_decay != 0 ? direction + weight_decay * param : direction;
 }
 
 }  // namespace lucid

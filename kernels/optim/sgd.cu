@@ -26,8 +26,7 @@ __global__ void sgd(Tensors<DEPTH> tensors, int rows, int chunk, const float* fo
     const R lr = (R)numbers.lr, weight_decay = (R)numbers.weight_decay;
     const R momentum = (R)numbers.momentum, fresh = (R)numbers.fresh;
     for_each_in_chunk<T, DEPTH, 1>(tensors, rows, chunk, [&](R(&value_d)[DEPTH]) {
-        R direction = maximize ? -value_d[0] : value_d[0];
-        if (weight_decay != 0) direction += weight_decay * value_d[1];  // 0 times infinity would be NaN
+        R direction = descent(value_d[0], value_d[1], weight_decay, maximize);
         if constexpr (DEPTH == 3) {
             const R buffer = momentum * value_d[2] + fresh * direction;
             value_d[2] = buffer;
@@ -42,11 +41,11 @@ struct SgdSettings {
 };
 
 // Of steps behind the first one, which takes a direction whole: the buffer is there.
-__global__ void sgd_numbers(Steps steps, int rows, const float* found, const SgdSettings* settings,
+__global__ void sgd_numbers(Scalars<1> state, int rows, const float* found, const SgdSettings* settings,
                             SgdNumbers* numbers_t) {
     const SgdSettings s = *settings;
     LUCID_FOR(t, rows) {
-        counted(steps.step_t[t], found);
+        counted(state.scalar_kt[0][t], found);
         numbers_t[t] = SgdNumbers{s.lr, s.weight_decay, s.momentum, 1 - s.dampening};
     }
 }

@@ -9,8 +9,8 @@ This holds for all of them:
 - `maximize` says whether to go uphill.
 - `foreach` and `fused` are accepted for PyTorch's sake; `differentiable` may only be False.
 - `capturable`, of those that count steps, says that they are counted on the parameters' CUDA devices, in the state's
-  ``"step"``, and that a learning rate in a tensor there is read there: no step waits for the device. A loaded state
-  dict says it anew, and its counts move to where it wants them.
+  ``"step"``, and that a learning rate in a tensor there is read there: no step waits for the device. `Adagrad` has no
+  such setting, and its `fused` says it. A loaded state dict says it anew, and its counts move to where it wants them.
 - A number out of its range raises a ValueError, and so do no parameters at all; what is of another type raises a
   TypeError. Groups that are added or loaded are checked in the same way.
 
@@ -32,9 +32,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from lucid.optim import lr_scheduler
+from lucid.optim.adadelta import Adadelta
+from lucid.optim.adagrad import Adagrad
 from lucid.optim.adam import Adam
+from lucid.optim.adamax import Adamax
 from lucid.optim.adamw import AdamW
+from lucid.optim.asgd import ASGD
+from lucid.optim.lion import Lion
+from lucid.optim.nadam import NAdam
 from lucid.optim.optimizer import Optimizer
+from lucid.optim.radam import RAdam
+from lucid.optim.rmsprop import RMSprop
+from lucid.optim.rprop import Rprop
 from lucid.optim.sgd import SGD
 
 if TYPE_CHECKING:
@@ -52,4 +61,20 @@ else:
         return sorted({*globals(), *__all__})
 
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler", "swa_utils"]
+__all__ = [
+    "ASGD",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lion",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+    "swa_utils",
+]

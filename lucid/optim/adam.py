@@ -6,9 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.blocks import descent
-from lucid.optim.elementwise import ElementwiseOptimizer
-from lucid.optim.settings import at_least_zero, decays, flag, rate
+from lucid.optim.base.blocks import descent
+from lucid.optim.base.elementwise import ElementwiseOptimizer
+from lucid.optim.base.settings import at_least_zero, decays, flag, rate
+from lucid.optim.base.slots import STEPS, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +68,12 @@ class Adam(ElementwiseOptimizer):
         "decoupled_weight_decay": flag,
         "capturable": flag,
     }
-    slots: ClassVar = {"step": "", "exp_avg": "", "exp_avg_sq": "", "max_exp_avg_sq": "amsgrad"}
+    slots: ClassVar = {
+        "step": STEPS,
+        "exp_avg": Slot(),
+        "exp_avg_sq": Slot(),
+        "max_exp_avg_sq": Slot(asked_by="amsgrad"),
+    }
     kernel = "adam"
 
     @checked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from lucid.arguments import checked, shown, unfit
 from lucid.autograd.base import TensorBase, grad_of
@@ -15,9 +15,9 @@ from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.backend.capture import captures, note_assigned
 from lucid.backend.interrupts import uninterrupted
 from lucid.errors import ArgumentError, SettingError, ShapeError
-from lucid.optim.entries import Entries, State, as_state, note_replaced
-from lucid.optim.state import loaded, packed
-from lucid.optim.stepping import (
+from lucid.optim.base.entries import Entries, State, as_state, note_replaced
+from lucid.optim.base.state import loaded, packed
+from lucid.optim.base.stepping import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
     with_step_hooks,
@@ -59,6 +59,10 @@ class Optimizer:
         By parameter, a dict of what the optimiser keeps for it.
     defaults : dict
         As given.
+    scalars : tuple of str
+        Of the class: the names of state that is one number.
+    counted_by : str
+        Of the class: the setting that says whether these numbers lie on the parameters' CUDA devices.
 
     Raises
     ------
@@ -87,6 +91,9 @@ class Optimizer:
 
     state: defaultdict[Tensor, dict[str, Any]]
     param_groups: list[Group]
+
+    scalars: ClassVar[tuple[str, ...]] = ("step",)
+    counted_by: ClassVar[str] = "capturable"
 
     _stepping = False
     # under PyTorch's names
@@ -216,7 +223,7 @@ class Optimizer:
     def state_names(self, group: Group) -> tuple[str, ...] | None:
         """Return the names of the state that each parameter of `group` has once it has been changed.
 
-        What is named ``"step"`` is one number, and the rest is shaped like the parameter; `load_state_dict` checks
+        What is among `scalars` is one number, and the rest is shaped like the parameter; `load_state_dict` checks
         that. None, here, says nothing about the state.
         """
         return None
@@ -274,7 +281,7 @@ class Optimizer:
         columns = [[param.stored_grad.array.shape for param in params]]
         states: list[Mapping[str, Tensor]] = [self.state.get(param) or {} for param in params]
         for name in self.state_names(group) or ():
-            if name == "step":
+            if name in self.scalars:
                 continue
             try:
                 columns.append([state[name].array.shape for state in states])

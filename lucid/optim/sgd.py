@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
 from lucid.errors import SettingError
-from lucid.optim.blocks import descent
-from lucid.optim.elementwise import ElementwiseOptimizer
-from lucid.optim.settings import at_least_zero, flag, number, rate
+from lucid.optim.base.blocks import descent
+from lucid.optim.base.elementwise import ElementwiseOptimizer
+from lucid.optim.base.settings import at_least_zero, flag, number, rate
+from lucid.optim.base.slots import Slot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +55,7 @@ class SGD(ElementwiseOptimizer):
         "nesterov": flag,
         "maximize": flag,
     }
-    slots: ClassVar = {"momentum_buffer": "momentum"}
+    slots: ClassVar = {"momentum_buffer": Slot(asked_by="momentum")}
     kernel = "sgd"
 
     @checked

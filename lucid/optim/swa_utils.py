@@ -15,9 +15,9 @@ from lucid.errors import SettingError, ShapeError
 from lucid.nn.layers.normalisation import BatchNorm
 from lucid.nn.module.module import Module
 from lucid.ops.creation.data import tensor
+from lucid.optim.base.settings import one_of, rate, share, whole
 from lucid.optim.lr_scheduler.groups import Rate, per_group, require
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
-from lucid.optim.settings import one_of, rate, share, whole
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:

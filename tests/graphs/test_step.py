@@ -1224,6 +1224,11 @@ def test_a_scaler_without_a_first_step(rng):
         {"momentum": 0.9},
         {"momentum": 0.9, "nesterov": True},
         {"optimizer": lucid.optim.AdamW, "capturable": True},
+        {"optimizer": lucid.optim.NAdam, "capturable": True},
+        {"optimizer": lucid.optim.ASGD, "capturable": True, "t0": 1.0},
+        {"optimizer": lucid.optim.Rprop, "capturable": True},
+        {"optimizer": lucid.optim.Adagrad, "fused": True},
+        {"optimizer": lucid.optim.Lion},
     ):
         same(trained(True, data, **settings), trained(False, data, **settings))
     damped = {"momentum": 0.9, "dampening": 0.5}

@@ -330,8 +330,11 @@ def test_memory_that_ends_at_any_allocation(optimizer, options, first):
             training.step()
         assert same(training.parameters(), before), f"allocation {turn} of {allocations}"
         # a state that is made at the first step may be there, as zeros
-        held = {key: value for key, value in training.state().items() if not first or np.any(value)}
-        assert same(held, state), f"allocation {turn} of {allocations}"
+        held, kept = (
+            {key: value for key, value in each.items() if not first or np.any(value)}
+            for each in (training.state(), state)
+        )
+        assert same(held, kept), f"allocation {turn} of {allocations}"
         assert lucid.is_grad_enabled()
         assert lucid.cuda.current_stream() == stream
         for got, whole in zip(training.gradients(), training.model.parameters(), strict=True):

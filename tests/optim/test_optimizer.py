@@ -41,6 +41,11 @@ def make(name, seed=0, steps=2):
     return params, optimizer
 
 
+def taken(name, **settings):
+    """Return those of the settings that an optimizer has."""
+    return {key: value for key, value in settings.items() if key in getattr(optim, name).ranges}
+
+
 def picture(params, optimizer):
     """Return all values, settings and state, as plain data."""
     return copy.deepcopy(
@@ -70,14 +75,15 @@ def test_a_step_counts_as_an_in_place_change(name):
 def test_a_step_changes_neither_gradients_nor_what_has_none(name):
     """Gradients are only read, and a parameter without one keeps its value and gets no state."""
     params = parameters()
-    optimizer = getattr(optim, name)(params, **{**SETTINGS[name], "weight_decay": 0.1, "maximize": True})
+    optimizer = getattr(optim, name)(params, **{**SETTINGS[name], **taken(name, weight_decay=0.1, maximize=True)})
     fill(params, 1)
     grads = [param.grad.tolist() for param in params]
     params[1].grad = None
-    before = params[1].tolist()
+    before, state = params[1].tolist(), str(optimizer.state.get(params[1]))
     optimizer.step()
     assert params[1].tolist() == before
-    assert params[1] not in optimizer.state
+    assert str(optimizer.state.get(params[1])) == state
+    assert (params[1] in optimizer.state) is (name == "Adagrad")
     assert params[0].grad.tolist() == grads[0]
     assert params[2].grad.tolist() == grads[2]
 
@@ -131,12 +137,16 @@ def test_a_closure_is_called_once_with_gradients_on():
     assert (loss.item(), calls, x.tolist()) == (9.0, [True], [1.5])
 
 
+# Learning rates at first, of those that go slower than others.
+BOWL = {"Adagrad": 3.0, "Adadelta": 100.0, "Adamax": 0.3, "Lion": 0.1}
+
+
 @each_optimizer
 def test_minimum_of_a_bowl(name):
     """Each optimiser finds the minimum of a quadratic bowl with axes of different steepness, as its rate goes to 0."""
     x = lucid.tensor([4.0, -3.0], requires_grad=True)
-    optimizer = getattr(optim, name)([x], **{**SETTINGS[name], "weight_decay": 0})
-    for lr in np.linspace(0.1, 0, 500):
+    optimizer = getattr(optim, name)([x], **{**SETTINGS[name], **taken(name, weight_decay=0)})
+    for lr in np.linspace(BOWL.get(name, 0.1), 0, 500):
         optimizer.param_groups[0]["lr"] = lr
         optimizer.zero_grad()
         ((x - lucid.tensor([1.0, 2.0])) ** 2 * lucid.tensor([1.0, 5.0])).sum().backward()
@@ -184,7 +194,7 @@ def test_a_step_on_the_gpu_is_that_on_the_cpu(name, dtype, rng):
     shapes = [(3, 2), (), (40, 1000)]
     here = [lucid.tensor(rng.standard_normal(shape), dtype=kind, requires_grad=True) for shape in shapes]
     there = [param.detach().cuda().requires_grad_() for param in here]
-    settings = {**SETTINGS[name], "weight_decay": 0.01, "maximize": True}
+    settings = {**SETTINGS[name], **taken(name, weight_decay=0.01, maximize=True)}
     optimizers = [getattr(optim, name)(params, **settings) for params in (here, there)]
     for _ in range(3):
         for ours, theirs in zip(here, there, strict=True):
@@ -199,7 +209,9 @@ def test_a_step_on_the_gpu_is_that_on_the_cpu(name, dtype, rng):
             theirs.detach().cpu().numpy(), ours.detach().cpu().numpy(), rtol=tolerance, atol=tolerance
         )
     state = optimizers[1].state[there[0]]
-    assert {key: value.is_cuda for key, value in state.items()} == {key: key != "step" for key in state}
+    assert {key: value.is_cuda for key, value in state.items()} == {
+        key: key not in optimizers[1].scalars for key in state
+    }
 
 
 @pytest.mark.gpu
@@ -260,6 +272,29 @@ def test_bad_parameters(params, kind, text):
     """Each mistake in what is to be optimised is an error that says what it is."""
     with pytest.raises(kind, match=text):
         optim.SGD(params(*parameters()[:2]))
+
+
+BAD_SETTINGS = {
+    "RMSprop": [({"alpha": -0.5}, "alpha value: -0.5: expected a number of at least 0")],
+    "Adadelta": [({"rho": 1.5}, r"rho value: 1.5: expected a number in \[0, 1\]")],
+    "Rprop": [
+        ({"etas": (0.5, 0.9)}, r"eta values: 0.5, 0.9: expected one in \(0, 1\) and one above 1"),
+        ({"step_sizes": (2.0, 1.0)}, "step_sizes: 2.0, 1.0: expected two numbers of at least 0, the smaller one first"),
+    ],
+    "ASGD": [({key: -1.0}, f"{key} value: -1.0: expected a number of at least 0") for key in ("lambd", "alpha", "t0")],
+    "Adagrad": [({"initial_accumulator_value": -1.0}, "initial_accumulator_value value: -1.0")],
+    "NAdam": [({"momentum_decay": -1.0}, "momentum_decay value: -1.0")],
+    "Lion": [({"betas": (0.9, 1.0)}, r"beta parameter at index 1: expected a number in \[0, 1\)")],
+}
+
+
+@pytest.mark.parametrize("name", BAD_SETTINGS)
+def test_bad_settings(name):
+    """A number out of its range is refused, in a group too; the error says the range."""
+    for settings, text in BAD_SETTINGS[name]:
+        for groups, given in ((parameters(), settings), ([{"params": parameters(), **settings}], {})):
+            with pytest.raises(ValueError, match=text):
+                getattr(optim, name)(groups, **given)
 
 
 def test_a_refused_group_is_not_added():
@@ -608,6 +643,29 @@ def test_dampening_begins_at_the_second_step(rng):
     assert x.item() == pytest.approx(-first - (0.5 * first + 0.75 * second))
 
 
+def test_state_that_begins_as_a_setting_says():
+    """It does so in both parts of complex numbers, in a group by its own settings, and Adagrad's with the optimizer."""
+    real, complex_ = lucid.ones(2, requires_grad=True), lucid.ones(2, dtype=lucid.complex128, requires_grad=True)
+    groups = [{"params": [real]}, {"params": [complex_], "lr": 0.5, "initial_accumulator_value": 2.0}]
+    optimizer = optim.Adagrad(groups, initial_accumulator_value=0.25)
+    assert optimizer.state[real]["sum"].tolist() == [0.25, 0.25]
+    assert optimizer.state[complex_]["sum"].tolist() == [2 + 2j, 2 + 2j]
+    assert [optimizer.state[x]["step"].item() for x in (real, complex_)] == [0.0, 0.0]
+    later = lucid.ones(1, requires_grad=True)
+    optimizer.add_param_group({"params": [later]})
+    assert later not in optimizer.state
+    later.grad = lucid.full((1,), 2.0)
+    optimizer.step()
+    assert optimizer.state[later]["sum"].tolist() == [4.25]
+    rprop = optim.Rprop([*groups[:1], {"params": [complex_], "lr": lucid.tensor(0.5)}], lr=0.125)
+    for x in (real, complex_):
+        x.grad = lucid.ones_like(x)
+    rprop.step()
+    assert rprop.state[real]["step_size"].tolist() == [0.125, 0.125]
+    assert rprop.state[complex_]["step_size"].tolist() == [0.5 + 0.5j, 0.5 + 0.5j]
+    assert complex_.tolist() == [0.5, 0.5]
+
+
 LATER = {
     "momentum": (optim.SGD, {"dampening": 0.5}, {"momentum": 0.5}, 3 + 2 + (0.5 * 2 + 0.5 * 1)),
     "amsgrad": (optim.Adam, {"betas": (0.0, 0.0), "eps": 0.0}, {"amsgrad": True}, 3 / 3 + 2 / 2 + 1 / 2),
@@ -643,11 +701,15 @@ def test_state_that_is_asked_for_later_leaves_the_other_as_it_is(rng):
 
 @each_optimizer
 def test_steps_are_counted_on_the_cpu(name):
-    """A count is a float32 number on the CPU, as in PyTorch's state; all other state is like its parameter."""
+    """Counts, and other numbers, are float32 on the CPU; all other state is like its parameter."""
     params, optimizer = make(name)
     for param in params:
         for key, value in optimizer.state[param].items():
-            like = (lucid.float32, "cpu", ()) if key == "step" else (param.dtype, param.device.type, param.shape)
+            like = (
+                (lucid.float32, "cpu", ())
+                if key in optimizer.scalars
+                else (param.dtype, param.device.type, param.shape)
+            )
             assert (value.dtype, value.device.type, value.shape) == like
 
 

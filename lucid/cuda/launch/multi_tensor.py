@@ -147,9 +147,9 @@ def step_kernel(name: str, depths: Iterable[int]) -> Kernel:
     return Kernel(name, f"lucid::{name}", _instances(*map(str, depths)))
 
 
-def numbers_kernel(name: str, count: int) -> NumbersKernel:
-    """Declare ``lucid::name_numbers`` of ``name.cu``, which computes so many numbers of each row."""
-    return NumbersKernel(Kernel(name, f"lucid::{name}_numbers", [()]), count)
+def numbers_kernel(name: str, count: int, scalars: int) -> NumbersKernel:
+    """Declare ``lucid::name_numbers`` of ``name.cu``: so many numbers of each row, from so many of its state."""
+    return NumbersKernel(Kernel(name, f"lucid::{name}_numbers", [()]), count, max(scalars, 1))
 
 
 class Table(NamedTuple):
@@ -178,9 +178,9 @@ class Table(NamedTuple):
     flagged: bool
     numbers: RowNumbers | None
 
-    def counts(self, steps: list[Array | None]) -> bool:
-        """Return whether the numbers of the rows are computed on the device, from these counts of steps."""
-        return self.numbers is not None and self.numbers.fits(steps)
+    def counts(self, scalars: list[list[Array]]) -> bool:
+        """Return whether the numbers of the rows are computed on the device, from these numbers of their state."""
+        return self.numbers is not None and self.numbers.fits(scalars)
 
     def change(self, rows: list[Row], settings: Sequence[float], found: int = 0, given: Given | None = None) -> bool:
         """Change these rows, if they are those of the table and their first arrays are fit to be read."""
@@ -248,7 +248,7 @@ class Tables:
         kernel: Kernel | None,
         made_by: NumbersKernel | None,
         rows: list[Row],
-        steps: list[Array | None],
+        scalars: list[list[Array]],
         given: Given,
         settings: Sequence[float],
         found: int,
@@ -261,8 +261,8 @@ class Tables:
             What changes rows, and what computes their numbers.
         rows : list of list of Array
             Gradient, parameter and state.
-        steps : list of Array or None
-            Of each row the number of steps that were made so far, which becomes one more.
+        scalars : list of list of Array
+            Of each row the numbers of its state, of which the first counts steps; or none.
         given : Given
             The settings that numbers are computed from.
         settings : sequence of float
@@ -273,17 +273,17 @@ class Tables:
         if kernel is None or made_by is None:
             return rows
         table = self._before.get(key := id(rows[0][1]))
-        if table is not None and table.counts(steps) and table.change(rows, settings, found, given):
+        if table is not None and table.counts(scalars) and table.change(rows, settings, found, given):
             self._now[key] = table
             return []
-        step_of = {id(row[1]): step for row, step in zip(rows, steps, strict=True)}
+        scalars_of = {id(row[1]): held for row, held in zip(rows, scalars, strict=True)}
         groups, others = _sorted_out(rows, empty=True)
         for (device, _), group in groups.items():
-            counts, key = [step_of[id(row[1])] for row in group], id(group[0][1])
+            held, key = [scalars_of[id(row[1])] for row in group], id(group[0][1])
             table = self._before.get(key)
-            if table is None or not table.counts(counts) or not table.change(group, settings, found, given):
+            if table is None or not table.counts(held) or not table.change(group, settings, found, given):
                 with gpu.use_device(device):
-                    numbers = RowNumbers(made_by, counts, len(given.values))
+                    numbers = RowNumbers(made_by, held, len(given.values))
                     table = _table_of(kernel, group, settings, flagged=True, numbers=numbers)
                 table.change(group, settings, found, given)
             self._now[key] = table

@@ -26,10 +26,20 @@ _write_settings = Kernel("numbers", "lucid::write_settings", [()])
 
 
 class NumbersKernel(NamedTuple):
-    """The kernel ``lucid::NAME_numbers`` of an optimizer, and how many numbers of each row it makes."""
+    """The kernel ``lucid::NAME_numbers`` of an optimizer.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    made : int
+        How many numbers of each row it makes.
+    scalars : int
+        How many of a row's state it is given, at least 1.
+    """
 
     kernel: Kernel
     made: int
+    scalars: int
 
 
 class Given(NamedTuple):
@@ -58,28 +68,29 @@ class RowNumbers:
     ----------
     made_by : NumbersKernel
         What computes them.
-    steps : list of Array or None
-        The count of each row, a float32 number on the device; None where nothing is counted.
+    scalars : list of list of Array
+        The numbers of each row's state, float32 on the device; none where nothing is counted.
     size : int
         How many settings there are.
     """
 
-    def __init__(self, made_by: NumbersKernel, steps: list[Array | None], size: int) -> None:
+    def __init__(self, made_by: NumbersKernel, scalars: list[list[Array]], size: int) -> None:
         module = gpu.cupy()
         self._device = gpu.current_device()
-        self._steps = steps
+        self._scalars = scalars
         self._settings = _lasting(module, size)
-        self._numbers = module.empty((len(steps), made_by.made), np.float64)
+        self._numbers = module.empty((len(scalars), made_by.made), np.float64)
         self._written: list[float] | None = None
         self._launches: list[Callable[..., None]] = []
-        most = constant("numbers.cuh", "MOST_COUNTED")
-        for start in range(0, len(steps), most):
-            here = steps[start : start + most]
-            addresses = [0 if step is None else step.data.ptr for step in here]
-            addresses += [0] * (most - len(here))
+        most = constant("numbers.cuh", f"most_counted({made_by.scalars})")
+        for start in range(0, len(scalars), most):
+            here = scalars[start : start + most]
+            addresses: list[int] = []
+            for number in range(made_by.scalars):
+                addresses += [held[number].data.ptr if held else 0 for held in here] + [0] * (most - len(here))
             values = (*addresses, len(here), 0, self._settings.data.ptr, self.address(start))
             # the flag is another array each time
-            slots = [(most + 1, 0, 0)]
+            slots = [(len(addresses) + 1, 0, 0)]
             grid = -(-len(here) // _THREADS)
             self._launches.append(made_by.kernel[()].bound(grid, _THREADS, values, slots))
 
@@ -87,9 +98,12 @@ class RowNumbers:
         """Return where the numbers of a row lie."""
         return self._numbers.data.ptr + row * self._numbers.strides[0]
 
-    def fits(self, steps: list[Array | None]) -> bool:
-        """Return whether these are the counts that the launches know."""
-        return len(steps) == len(self._steps) and all(map(operator.is_, steps, self._steps))
+    def fits(self, scalars: list[list[Array]]) -> bool:
+        """Return whether these are the numbers that the launches know."""
+        return len(scalars) == len(self._scalars) and all(
+            len(held) == len(known) and all(map(operator.is_, held, known))
+            for held, known in zip(scalars, self._scalars, strict=True)
+        )
 
     def write(self, values: Sequence[float]) -> None:
         """Write the settings to the device, if they are others than those that were written last."""

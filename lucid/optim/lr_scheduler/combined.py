@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import checked, unfit
 from lucid.errors import SettingError, StateDictError
+from lucid.optim.base.settings import whole
 from lucid.optim.lr_scheduler.groups import copied, read, write_rate
 from lucid.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing
-from lucid.optim.settings import whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

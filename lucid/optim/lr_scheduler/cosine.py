@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from lucid.arguments import checked
 from lucid.errors import SettingError
+from lucid.optim.base.settings import at_least_zero, count, number
 from lucid.optim.lr_scheduler.groups import Rate, read
 from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing, refuse_capture
-from lucid.optim.settings import at_least_zero, count, number
 
 if TYPE_CHECKING:
     from lucid.optim.optimizer import Optimizer

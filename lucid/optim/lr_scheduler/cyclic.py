@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from lucid.arguments import checked, unfit
 from lucid.errors import SettingError
+from lucid.optim.base.settings import above_zero, at_least_zero, count, decay, one_of, rate, share
 from lucid.optim.lr_scheduler.functions import state_of
 from lucid.optim.lr_scheduler.groups import Rate, per_group, require, write_momentum, write_rate
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
-from lucid.optim.settings import above_zero, at_least_zero, count, decay, one_of, rate, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lucid.arguments import checked, unfit
 from lucid.errors import SettingError
+from lucid.optim.base.settings import at_least_zero, number, one_of, rate_of, whole
 from lucid.optim.lr_scheduler.groups import per_group, read, write_rate
 from lucid.optim.lr_scheduler.scheduler import LRScheduler, refuse_capture, warn_of_epoch
-from lucid.optim.settings import at_least_zero, number, one_of, rate_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

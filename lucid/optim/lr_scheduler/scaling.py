@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.errors import SettingError
+from lucid.optim.base.settings import at_least_zero, count, share, whole
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
-from lucid.optim.settings import at_least_zero, count, share, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

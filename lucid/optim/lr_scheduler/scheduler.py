@@ -14,8 +14,8 @@ from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
 from lucid.errors import CaptureError, SettingError, StateDictError
 from lucid.ops.creation.data import tensor
+from lucid.optim.base.settings import number, whole
 from lucid.optim.lr_scheduler.groups import Rate, read, write_rate
-from lucid.optim.settings import number, whole
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:

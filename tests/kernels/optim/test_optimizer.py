@@ -14,9 +14,9 @@ pytestmark = pytest.mark.gpu
 
 SETTINGS = {row: (name, {"lr": 0.03, **settings}) for row, (name, settings) in optimizers.SETTINGS.items()}
 SETTINGS |= {
-    f"{row}, counted there": (name, {**settings, "capturable": True})
+    f"{row}, counted there": (name, {**settings, **optimizers.COUNTED_THERE[name]})
     for row, (name, settings) in SETTINGS.items()
-    if row in {"adam, decay and maximize", "adamw", "adamw, amsgrad, decay and maximize"}
+    if row in optimizers.COUNTED_ROWS
 }
 every_setting = pytest.mark.parametrize("setting", SETTINGS)
 # rounding of one element in three steps: kernels may fuse a product and a sum

@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from lucid.autograd.base import version_of, wrap
+from lucid.autograd.base import version_of
 from lucid.backend import gpu
-from lucid.backend.arrays import namespace, to_device
 from lucid.backend.capture import capture_of_this_thread
-from lucid.backend.device import CPU, device_of
 from lucid.cuda.launch import multi_tensor
-from lucid.optim.blocks import update_in_blocks
-from lucid.optim.capturing import check_capture, refresh
+from lucid.optim.base.blocks import update_in_blocks
+from lucid.optim.base.capturing import check_capture, refresh
+from lucid.optim.base.settings import check_implementation, flag, given_of, rate_of
+from lucid.optim.base.slots import counts_there, move_scalars, put, scalars_of
 from lucid.optim.optimizer import Optimizer
-from lucid.optim.settings import check_implementation, flag, given_of, rate_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lucid.backend.arrays import Array
-    from lucid.backend.device import Device
     from lucid.cuda.launch.kernels import Kernel
     from lucid.cuda.steps.numbers import NumbersKernel
+    from lucid.optim.base.slots import Slot
     from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
@@ -46,26 +45,26 @@ class ElementwiseOptimizer(Optimizer):
     Attributes
     ----------
     ranges : dict
-        Of each setting the check of its values, out of ``lucid/optim/settings.py``.
-    slots : dict
-        The state of a parameter: zeros like it, and under ``"step"`` the number of steps that it has made. Beside each
-        the setting without which, being 0 or False, a parameter has no such state; or "". Who counts steps has a
-        setting ``"capturable"``, the last of its ranges: whether they are counted on the parameter's device.
+        Of each setting the check of its values, out of ``lucid/optim/base/settings.py``.
+    slots : dict of Slot
+        The state of a parameter, by name. Who has numbers there has ``"step"`` as the first of them, and a setting
+        ``"capturable"``, the last of its ranges: whether they lie, and steps are counted, on the parameter's device.
     formula : callable
         A static method that changes a parameter and its state in place, by ufuncs and ``out=``. It gets the array
-        module, two arrays to write into, the gradient (which stays), the parameter and its state in the order of
-        `slots`; by keyword the numbers that its own parameters name: settings, or what
+        module, two arrays to write into, the gradient (which stays), the parameter and the arrays of its state in the
+        order of `slots`; by keyword the numbers that its own parameters name: settings, or what
         `numbers` makes of them. Complex numbers come as pairs of real ones, and half types in float32.
     kernel : str
-        The kernel ``lucid::NAME<T, DEPTH>`` of ``NAME.cu`` that does the same to rows of `DEPTH` arrays:
-        gradient, parameter, and state in the order of `slots`. It takes the formula's numbers in the formula's order,
-        those that are no flags as a struct, by value or on the device. There ``lucid::NAME_numbers`` of the same file
-        computes them, as `numbers` does, from the settings in the order of `ranges`: pairs are two numbers, flags 0
-        or 1. Without a kernel, the formula runs on CUDA devices too, and in no CUDA graph.
+        The kernel ``lucid::NAME<T, DEPTH>`` of ``NAME.cu`` that does the same to rows of `DEPTH` arrays: gradient,
+        parameter, and arrays of the state in the order of `slots`. It takes the formula's numbers in the formula's
+        order, those that are no flags as a struct, by value or on the device. There ``lucid::NAME_numbers`` of the same
+        file computes them, as `numbers` does, from the settings in the order of `ranges` (pairs are two numbers, flags
+        0 or 1) and the numbers of the state in the order of `slots`. Without a kernel, the formula runs on CUDA devices
+        too, and in no CUDA graph.
     """
 
     ranges: ClassVar[Mapping[str, Callable[[Any, str], None]]]
-    slots: ClassVar[Mapping[str, str]] = {}
+    slots: ClassVar[Mapping[str, Slot]] = {}
     formula: ClassVar[Callable[..., None]]
     kernel: ClassVar[str]
     _numbers: ClassVar[list[str]]
@@ -77,12 +76,14 @@ class ElementwiseOptimizer(Optimizer):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        cls.scalars = tuple([name for name, slot in cls.slots.items() if slot.scalar])
         if "formula" in vars(cls):
             cls._numbers = inspect.getfullargspec(cls.formula).kwonlyargs
             # what is inherited would do what the inherited formula does
             cls.step_kernel = cls._declare_kernel() if "kernel" in vars(cls) else None
             plain = [name for name in cls._numbers if cls.ranges.get(name) is not flag]
-            cls._numbers_kernel = cls.step_kernel and multi_tensor.numbers_kernel(cls.kernel, len(plain))
+            made_by = cls.step_kernel and multi_tensor.numbers_kernel(cls.kernel, len(plain), len(cls.scalars))
+            cls._numbers_kernel = made_by
         elif not vars(cls).keys().isdisjoint({"numbers", "ranges"}):
             # for the same reason
             cls._numbers_kernel = None
@@ -90,8 +91,8 @@ class ElementwiseOptimizer(Optimizer):
     @classmethod
     def _declare_kernel(cls) -> Kernel:
         """Return the kernel, for as many arrays in a row as the slots may ask for."""
-        arrays = [setting for name, setting in cls.slots.items() if name != "step"]
-        return multi_tensor.step_kernel(cls.kernel, range(2 + arrays.count(""), 3 + len(arrays)))
+        asked_by = [slot.asked_by for slot in cls.slots.values() if not slot.scalar]
+        return multi_tensor.step_kernel(cls.kernel, range(2 + asked_by.count(""), 3 + len(asked_by)))
 
     def __init__(self, params: Params, given: dict[str, Any]) -> None:
         check_implementation(given)
@@ -104,15 +105,17 @@ class ElementwiseOptimizer(Optimizer):
 
     def state_names(self, group: Group) -> tuple[str, ...]:
         """Return the names of the state that a parameter of `group` has."""
-        return tuple(name for name, setting in self.slots.items() if not setting or group[setting])
+        return tuple(name for name, slot in self.slots.items() if not slot.asked_by or group[slot.asked_by])
 
     def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return the numbers that the formula takes at the given step of a parameter and that are no settings.
 
+        Of the numbers of the state, beside ``"step"``, they are those of after the step.
+
         Parameters
         ----------
         settings : dict
-            Those of a group, the learning rate as a number.
+            Those of a group, the learning rate as a number, and the numbers of the state as they are before the step.
         step : float
             1 at the first step, when the parameter's state has just been made. Then its number, or infinity where the
             state has no ``"step"``, which is what corrections for the first steps converge to.
@@ -121,40 +124,46 @@ class ElementwiseOptimizer(Optimizer):
 
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change the parameters of one group; each has a gradient."""
-        if (self._captured or group.get("capturable")) and self.has_numbers_kernel:
+        there = counts_there(self, group)
+        if (self._captured or there) and self.has_numbers_kernel:
             params = self._update_there(params, group)
             if not params:
                 return
         found = self._found
         names = self.state_names(group)
-        slots = [name for name in names if name != "step"]
-        counted = "step" in names
-        if counted and found is not None and found.item():
+        arrays, scalars = self._apart(names)
+        if scalars and found is not None and found.item():
             return
         settings = {**group, "lr": rate_of(group)}
-        new = self._make_state(params, group, names)
-        by_step: dict[float, list[list[Array]]] = {}
-        on_host = np.ndarray
+        new = self.make_state(params, group, names)
+        # by the numbers of their state before the step: those of the step, and the rows
+        alike: dict[tuple[float, ...], tuple[dict[str, Any], list[list[Array]]]] = {}
         for param in params:
             version_of(param)[0] += 1
-            row, step = [param.stored_grad.array, param.array], math.inf
+            row, held, before = [param.stored_grad.array, param.array], [], (math.inf,)
             if names:
                 state = self.state[param]
-                row += [state[name].array for name in slots]
-                if counted:
-                    count = state["step"].array
-                    if type(count) is not on_host:
-                        count = _count_there(state, group)
-                    else:
-                        # two thirds of the time of `+= 1`
-                        count.fill(count.item() + 1)
-                    step = count.item()
+                row += [state[name].array for name in arrays]
+                if scalars:
+                    held = scalars_of(state, scalars, there=there)
+                    before = tuple([array.item() for array in held])
                 elif param in new:
-                    step = 1
-            by_step.setdefault(step, []).append(row)
-        for step, rows in by_step.items():
-            given = {**settings, **self.numbers(settings, step)}
+                    before = (0.0,)
+            if before not in alike:
+                step = before[0] + 1
+                given = {**settings, **dict(zip(scalars, before, strict=False)), "step": step}
+                alike[before] = {**given, **self.numbers(given, step)}, []
+            given, rows = alike[before]
+            rows.append(row)
+            # at once, since one that is given twice makes two steps
+            for name, array in zip(scalars, held, strict=True):
+                put(array, given[name])
+        for given, rows in alike.values():
             self._change(rows, {name: given[name] for name in self._numbers})
+
+    def _apart(self, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
+        """Return which of the names of state are arrays, and which numbers."""
+        return [name for name in names if name not in self.scalars], [name for name in names if name in self.scalars]
 
     @property
     def has_numbers_kernel(self) -> bool:
@@ -168,11 +177,10 @@ class ElementwiseOptimizer(Optimizer):
             return params
         names = self.state_names(group)
         if not self._captured:
-            self._make_state(there, group, names)
-            for param in there if "step" in names else ():
-                if type(self.state[param]["step"].array) is np.ndarray:
-                    _move_count(self.state[param], device_of(param.array))
-        rows, steps = self.rows(there, names)
+            self.make_state(there, group, names)
+            for param in there if self.scalars else ():
+                move_scalars(self.state[param], self.scalars, param)
+        rows, scalars = self.rows(there, names)
         given = given_of(group, self.ranges, write=not self._captured or capture_of_this_thread() is None)
         flags = [group[name] if self.ranges.get(name) is flag else 0.0 for name in self._numbers]
         for param in there:
@@ -180,23 +188,23 @@ class ElementwiseOptimizer(Optimizer):
         # a graph has tables of its own: what they hold lives as long as it, and is written when it is launched
         tables = multi_tensor.Tables() if self._captured else self._tables
         found = 0 if self._found is None else self._found.data.ptr
-        left = tables.step_there(self.step_kernel, self._numbers_kernel, rows, steps, given, flags, found)
+        left = tables.step_there(self.step_kernel, self._numbers_kernel, rows, scalars, given, flags, found)
         if self._captured:
             refresh(self, group, tables)
         others = set(map(id, left))
         rest = [param for param in params if not param.is_cuda]
         return rest + [param for param, row in zip(there, rows, strict=True) if id(row) in others]
 
-    def rows(self, params: list[Tensor], names: tuple[str, ...]) -> tuple[list[list[Array]], list[Array | None]]:
-        """Return gradient, parameter and state of each, and each count of steps."""
-        slots, counted = [name for name in names if name != "step"], "step" in names
+    def rows(self, params: list[Tensor], names: tuple[str, ...]) -> tuple[list[list[Array]], list[list[Array]]]:
+        """Return gradient, parameter and arrays of the state of each, and the numbers of each state."""
+        arrays, scalars = self._apart(names)
         rows: list[list[Array]] = []
-        steps: list[Array | None] = []
+        numbers: list[list[Array]] = []
         for param in params:
             state = self.state[param] if names else {}
-            rows.append([param.stored_grad.array, param.array, *(state[name].array for name in slots)])
-            steps.append(state["step"].array if counted else None)
-        return rows, steps
+            rows.append([param.stored_grad.array, param.array, *(state[name].array for name in arrays)])
+            numbers.append([state[name].array for name in scalars])
+        return rows, numbers
 
     def _update_groups(self, given: list[list[Tensor]]) -> None:
         attributes = vars(self)
@@ -212,26 +220,24 @@ class ElementwiseOptimizer(Optimizer):
         finally:
             attributes.pop("_captured", None)
 
-    def _make_state(
-        self, params: list[Tensor], group: Group, names: tuple[str, ...]
-    ) -> dict[Tensor, dict[str, Tensor]]:
+    def make_state(self, params: list[Tensor], group: Group, names: tuple[str, ...]) -> dict[Tensor, dict[str, Tensor]]:
         """Return the state, by name, that parameters lacked and now have.
 
         What a setting asks for may be missing at any step, since settings change; the rest at the first one only.
         """
         made: dict[Tensor, dict[str, Tensor]] = {}
-        wanted, there = frozenset(names), bool(group.get("capturable"))
+        wanted, there = frozenset(names), counts_there(self, group)
         for param in params if names else ():
             state = self.state.get(param, {})
             if state.keys() >= wanted:
                 continue
             missing = [name for name in names if name not in state]
-            if state and not all(map(self.slots.get, missing)):
+            if state and not all(self.slots[name].asked_by for name in missing):
                 raise KeyError(
                     f"the state of a parameter of shape {tuple(param.shape)} has {list(state)} and lacks {missing}"
                 )
             if missing:
-                made[param] = {name: _zeros(name, param, there=there) for name in missing}
+                made[param] = {name: self.slots[name].made(param, group, there=there) for name in missing}
         # all of it before any is kept, so that a device without room for it leaves the state as it was
         for param, state in made.items():
             self.state[param].update(state)
@@ -254,34 +260,3 @@ class ElementwiseOptimizer(Optimizer):
 def _frozen(value: object) -> Any:
     """Return a setting, as a tuple if it is a list, which its owner could change."""
     return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
-
-
-def _zeros(name: str, param: Tensor, *, there: bool) -> Tensor:
-    """Return new state of a parameter: a number under "step", and otherwise like the parameter."""
-    array, shape, dtype = param.array, param.array.shape, param.array.dtype
-    if name == "step":
-        shape, dtype = (), np.dtype(np.float32)
-        # on the CPU unless it is wanted there: reading it back from a device would wait for it
-        if not there:
-            return wrap(np.zeros(shape, dtype))
-    if not param.is_cuda:
-        return wrap(np.zeros(shape, dtype))
-    with gpu.use_device(gpu.device_index(array)):
-        return wrap(namespace(array).zeros(shape, dtype))
-
-
-def _move_count(state: dict[str, Tensor], device: Device) -> Array:
-    """Return a parameter's count of steps, moved to a device."""
-    state["step"] = wrap(to_device(state["step"].array, device))
-    return state["step"].array
-
-
-def _count_there(state: dict[str, Tensor], group: Group) -> Array:
-    """Return a count of steps that is on a device, one higher; it moves to the CPU unless it is wanted there."""
-    count = state["step"].array if group["capturable"] else _move_count(state, CPU)
-    if type(count) is np.ndarray:
-        count += 1
-    else:
-        with gpu.use_device(gpu.device_index(count)):
-            count.fill(count.item() + 1)
-    return count

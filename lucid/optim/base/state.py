@@ -13,9 +13,11 @@ from lucid.backend.arrays import asarray, astype, to_device
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import can_cast, dtype_of, float32
 from lucid.errors import LucidError, StateDictError
-from lucid.optim.entries import Entries
+from lucid.optim.base.entries import Entries
+from lucid.optim.base.slots import counts_there
 
 if TYPE_CHECKING:
+    from lucid.backend.device import Device
     from lucid.optim.optimizer import Group, Optimizer
     from lucid.tensor import Tensor
 
@@ -81,7 +83,7 @@ def loaded(optimizer: Optimizer, state_dict: Mapping[str, Any]) -> tuple[dict[An
                 f"of {number!r}"
             )
         slot = slots[number]
-        state[slot.param] = _entries(entries, optimizer.state_names(slot.group), slot)
+        state[slot.param] = _entries(entries, optimizer, slot)
     return state, groups
 
 
@@ -128,16 +130,19 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
     return groups, slots
 
 
-def _entries(entries: Any, names: tuple[str, ...] | None, slot: _Slot) -> dict[str, Any]:
+def _entries(entries: Any, optimizer: Optimizer, slot: _Slot) -> dict[str, Any]:
     """Return the state of one parameter, copied and checked."""
     if not isinstance(entries, Mapping):
         raise StateDictError(f"load_state_dict: {slot.name}: expected a dict of state, got {type(entries).__name__}")
-    given = cast("Mapping[str, Any]", entries)
+    given, names = cast("Mapping[str, Any]", entries), optimizer.state_names(slot.group)
     if names is None:
         # a user's own optimizer, whose steps are what it makes of them
-        return {name: _value(value, slot, name, as_step=False) for name, value in given.items()}
+        return {name: _value(value, slot, name) for name, value in given.items()}
+    device = device_of(slot.param.array) if counts_there(optimizer, slot.group) else CPU
     values = {
-        name: _value(value, slot, name, as_step=name == "step") for name, value in given.items() if value is not None
+        name: _value(value, slot, name, device if name in optimizer.scalars else None)
+        for name, value in given.items()
+        if value is not None
     }
     if not values:
         return values
@@ -151,7 +156,7 @@ def _entries(entries: Any, names: tuple[str, ...] | None, slot: _Slot) -> dict[s
             raise StateDictError(
                 f"load_state_dict: {slot.name}: expected {name} as a tensor, got {type(value).__name__}"
             )
-        expected = () if name == "step" else shape
+        expected = () if name in optimizer.scalars else shape
         if value.array.shape != expected:
             raise StateDictError(
                 f"load_state_dict: {slot.name}: expected {name} of shape {expected}, got {tuple(value.array.shape)}"
@@ -159,12 +164,12 @@ def _entries(entries: Any, names: tuple[str, ...] | None, slot: _Slot) -> dict[s
     return values
 
 
-def _value(value: Any, slot: _Slot, name: str, *, as_step: bool) -> Any:
+def _value(value: Any, slot: _Slot, name: str, scalar_on: Device | None = None) -> Any:
     """Return one entry of a parameter's state: a tensor beside the parameter, or a copy of something else.
 
-    A count of steps, where the optimizer has one, becomes a tensor of float32, on the CPU unless it is capturable.
+    A number of a declared state becomes a tensor of float32 on the device `scalar_on`.
     """
-    if as_step and isinstance(value, int | float):
+    if scalar_on is not None and isinstance(value, int | float):
         value = np.array(value, np.float32)
     if isinstance(value, TensorBase):
         array = value.array
@@ -173,10 +178,8 @@ def _value(value: Any, slot: _Slot, name: str, *, as_step: bool) -> Any:
     else:
         return copy.deepcopy(value)
     dtype, device = dtype_of(array), CPU
-    if as_step:
-        dtype = float32
-        if slot.group.get("capturable"):
-            device = device_of(slot.param.array)
+    if scalar_on is not None:
+        dtype, device = float32, scalar_on
     elif name != "step":
         device = device_of(slot.param.array)
         if dtype.is_floating_point or dtype.is_complex:

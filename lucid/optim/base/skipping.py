@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of
 from lucid.backend import gpu
-from lucid.optim.elementwise import ElementwiseOptimizer
+from lucid.optim.base.elementwise import ElementwiseOptimizer
+from lucid.optim.base.slots import counts_there
 from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ def why_on_host(optimizer: Optimizer, device: int) -> str | None:
         return "it does what no kernel of lucid's does: let one of lucid's optimizers take the step"
     for number, group in enumerate(optimizer.param_groups):
         names = optimizer.state_names(group)
-        counted = "step" in names
-        if counted and not group["capturable"]:
-            return f"parameter group {number} counts its steps on the host: make the optimizer with capturable=True"
+        counted, by = "step" in names, optimizer.counted_by
+        if counted and not counts_there(optimizer, group):
+            return f"parameter group {number} counts its steps on the host: make the optimizer with {by}=True"
         # state that a first step fills in another way must not be made by one that does not take place
         settings = {**group, "lr": 0.0}
         apart = names and not counted and optimizer.numbers(settings, 1) != optimizer.numbers(settings, math.inf)

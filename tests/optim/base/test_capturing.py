@@ -13,7 +13,7 @@ from lucid import optim
 from lucid.backend import gpu
 from lucid.errors import CaptureError
 from tests.captures import Recorded
-from tests.optimizers import SETTINGS
+from tests.optimizers import COUNTED_THERE, NAMES, SETTINGS, USUAL
 
 pytestmark = pytest.mark.gpu
 
@@ -24,8 +24,7 @@ every_setting = pytest.mark.parametrize(("name", "settings"), SETTINGS.values(),
 
 def made(name, params, **settings):
     """Return an optimizer that can be captured."""
-    counts = {} if name == "SGD" else {"capturable": True}
-    return getattr(optim, name)(params, **{**counts, **settings})
+    return getattr(optim, name)(params, **{**COUNTED_THERE[name], **settings})
 
 
 class Training:
@@ -78,8 +77,7 @@ def test_replays_are_steps_bit_by_bit(rng, name, settings, dtype):
     given = {"name": name, "dtype": dtype, **settings}
     replayed = trained(seed, replayed=True, **given)
     assert replayed == trained(seed, replayed=False, **given)
-    if name != "SGD":
-        given["capturable"] = False
+    given |= dict.fromkeys(COUNTED_THERE[name], False)
     if gpu.is_simulated():
         # the device's powers are the host's there
         assert replayed == trained(seed, replayed=False, **given)
@@ -88,21 +86,29 @@ def test_replays_are_steps_bit_by_bit(rng, name, settings, dtype):
 def schedule(group, number):
     """Change every number of a group, some steps none."""
     if number % 2:
-        group["lr"] = 0.2 / number
-        group["weight_decay"] = 0.01 * number
-        for name, value in (("momentum", 0.9 - 0.1 * number), ("betas", (0.9, 0.9 + 0.01 * number)), ("eps", 1e-6)):
+        for name, value in (
+            ("lr", 0.2 / number),
+            ("weight_decay", 0.01 * number),
+            ("momentum", 0.9 - 0.1 * number),
+            ("betas", (0.9, 0.9 + 0.01 * number)),
+            ("eps", 1e-6),
+            *((name, 0.1 * number) for name in ("alpha", "rho", "lr_decay", "momentum_decay", "lambd")),
+            ("t0", number),
+            ("etas", (0.1 * number, 1.0 + number)),
+            ("step_sizes", (0.01 * number, 1.0 / number)),
+        ):
             if name in group:
                 group[name] = value
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("name", NAMES)
 def test_settings_take_effect_at_the_next_replay(rng, name):
     """Learning rate and other numbers that are set between replays are those of eager steps, bit by bit."""
     seed = int(rng.integers(1 << 30))
-    given = {"momentum": 0.9} if name == "SGD" else {}
-    replayed = trained(seed, replayed=True, change=schedule, name=name, **given)
-    assert replayed == trained(seed, replayed=False, change=schedule, name=name, **given)
-    assert replayed != trained(seed, replayed=False, name=name, **given)
+    given = {"name": name, **USUAL[name]}
+    replayed = trained(seed, replayed=True, change=schedule, **given)
+    assert replayed == trained(seed, replayed=False, change=schedule, **given)
+    assert replayed != trained(seed, replayed=False, **given)
 
 
 def test_settings_are_written_only_where_they_changed(rng):
@@ -126,7 +132,7 @@ def test_settings_are_written_only_where_they_changed(rng):
     assert launches == [1, 0, 1, 0]
 
 
-@pytest.mark.parametrize("name", ["SGD", "AdamW"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_learning_rate_on_the_device(rng, name, dtype):
     """It is read there at each replay; what `fill_` puts into it counts."""
@@ -141,7 +147,9 @@ def test_a_learning_rate_on_the_device(rng, name, dtype):
                 group["lr"] = 0.125 * number
 
         lr = 0.125 if kind == "number" else rate
-        results.append(trained(seed, replayed=kind == "replayed", change=change, name=name, lr=lr))
+        results.append(
+            trained(seed, replayed=kind == "replayed", change=change, name=name, **{**USUAL[name], "lr": lr})
+        )
     assert results[0] == results[1] == results[2]
 
 
@@ -214,12 +222,13 @@ def refused(optimizer, params, *words, told=True):
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["lucid's", "cupy's"])
-@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+@pytest.mark.parametrize("name", [name for name in NAMES if COUNTED_THERE[name]])
 def test_counts_on_the_host_are_refused(rng, name, told):
     """A capture of steps that the host counts would count one for all replays, whoever began it."""
-    training = Training(rng, name=name, capturable=False)
+    (setting,) = COUNTED_THERE[name]
+    training = Training(rng, name=name, **{setting: False})
     training.optimizer.step()
-    refused(training.optimizer, training.params, name, "capturable=True", told=told)
+    refused(training.optimizer, training.params, name, f"{setting}=False", f"{setting}=True", told=told)
 
 
 @pytest.mark.parametrize(("name", "settings"), [("SGD", {"momentum": 0.9}), ("Adam", {})])
@@ -323,12 +332,13 @@ def test_versions_stay_at_a_replay(rng):
     assert [param._version for param in training.params] == versions
 
 
-@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+@pytest.mark.parametrize("name", [name for name in NAMES if COUNTED_THERE[name]])
 def test_each_parameter_has_a_count_of_its_own(rng, name):
     """One that had no gradient in the first steps is corrected by its own count, in a graph as in eager steps."""
     seed, results = int(rng.integers(1 << 30)), []
     for kind in ("replayed", "eager", "host"):
-        training = Training(np.random.default_rng(seed), name=name, capturable=kind != "host")
+        counted = dict.fromkeys(COUNTED_THERE[name], kind != "host")
+        training = Training(np.random.default_rng(seed), name=name, **counted)
         late = [param.grad for param in training.params[1::2]]
         for param in training.params[1::2]:
             param.grad = None
@@ -504,14 +514,19 @@ def test_a_dict_without_the_setting_keeps_the_optimizers(rng):
     assert training.optimizer.state[training.params[0]]["step"].is_cuda
 
 
-def test_the_setting_may_change_between_steps(rng):
-    """Counts move at the next step, and go on."""
-    seed = int(rng.integers(1 << 30))
-
-    def change(group, number):
-        group["capturable"] = number % 2 == 0
-
-    results = [trained(seed, replayed=False, change=each) for each in (change, lambda group, number: None)]
+@pytest.mark.parametrize("name", [name for name in NAMES if COUNTED_THERE[name]])
+def test_the_setting_may_change_between_steps(rng, name):
+    """Counts, and other numbers of the state, move at the next step, and go on."""
+    seed, results, (setting,) = int(rng.integers(1 << 30)), [], COUNTED_THERE[name]
+    for changing in (True, False):
+        training = Training(np.random.default_rng(seed), name=name)
+        for number in range(STEPS):
+            training.optimizer.param_groups[0][setting] = there = not changing or number % 2 == 1
+            training.give(number)
+            training.optimizer.step()
+            state = training.optimizer.state[training.params[0]]
+            assert {state[each].is_cuda for each in training.optimizer.scalars} == {there}
+        results.append(training.values())
     assert results[0] == results[1] or not gpu.is_simulated()
 
 

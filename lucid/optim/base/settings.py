@@ -92,19 +92,52 @@ def rate(value: object, name: str) -> None:
 
 def decays(value: object, name: str) -> None:
     """Raise unless `value` is the two decays of running means, called betas."""
-    if type(value) not in {tuple, list} or len(values := cast("list[Any]", value)) != 2:
-        raise SettingError(f"Invalid {name}: expected two numbers, got {value}")
-    for index, decay in enumerate(values):
+    for index, decay in enumerate(two(value, name)):
         if not hasattr(decay, "__float__") or not 0.0 <= float(decay) < 1.0:
             raise SettingError(
                 f"Invalid {name.removesuffix('s')} parameter at index {index}: expected a number in [0, 1), got {decay}"
             )
 
 
+def factors(value: object, name: str) -> None:
+    """Raise unless `value` is two factors, one that shrinks and one that grows."""
+    minus, plus = two(value, name)
+    for each in (minus, plus):
+        number(each, name)
+    if not 0 < minus < 1 < plus < math.inf:
+        raise SettingError(
+            f"Invalid {name.removesuffix('s')} values: {minus}, {plus}: expected one in (0, 1) and one above 1, finite"
+        )
+
+
+def limits(value: object, name: str) -> None:
+    """Raise unless `value` is the smallest and the largest of sizes."""
+    smallest, largest = two(value, name)
+    for each in (smallest, largest):
+        number(each, name)
+    if not 0 <= smallest <= largest:
+        raise SettingError(
+            f"Invalid {name}: {smallest}, {largest}: expected two numbers of at least 0, the smaller one first"
+        )
+
+
 def flag(value: object, name: str) -> None:
     """Raise unless `value` is a bool."""
     if not isinstance(value, bool):
         raise ArgumentError(f"Invalid {name}: expected a bool, got {shown(value)}")
+
+
+def choice(value: object, name: str) -> None:
+    """Raise unless `value` is a bool, or None where nothing was chosen."""
+    if value is not None:
+        flag(value, name)
+
+
+def two(value: object, name: str) -> list[Any]:
+    """Return the entries of `value`; raises unless they are two."""
+    if type(value) not in {tuple, list} or len(values := cast("list[Any]", value)) != 2:
+        raise SettingError(f"Invalid {name}: expected two numbers, got {value}")
+    return values
 
 
 def _title(name: str) -> str:
@@ -128,7 +161,7 @@ def given_of(group: Group, names: Iterable[str], *, write: bool) -> Given:
             values.append(0.0)
         else:
             pair = cast("tuple[Any, ...]", value if isinstance(value, tuple | list) else (value,))
-            values += [float(each) for each in pair]
+            values += [float(each or 0) for each in pair]
     return Given(values, there, write)
 
 

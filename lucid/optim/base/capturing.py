@@ -10,12 +10,13 @@ import numpy as np
 from lucid.backend.capture import capture_of_this_thread
 from lucid.cuda.launch.multi_tensor import unfit_for_kernels
 from lucid.errors import CaptureError
-from lucid.optim.entries import as_state
-from lucid.optim.settings import flag, given_of
+from lucid.optim.base.entries import as_state
+from lucid.optim.base.settings import flag, given_of
+from lucid.optim.base.slots import counts_there
 
 if TYPE_CHECKING:
     from lucid.cuda.launch.multi_tensor import Tables
-    from lucid.optim.elementwise import ElementwiseOptimizer
+    from lucid.optim.base.elementwise import ElementwiseOptimizer
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
 
@@ -33,10 +34,11 @@ def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) ->
     what = f"{type(optimizer).__name__}.step() in a capture of a CUDA graph"
     for number, (params, group) in enumerate(zip(given, optimizer.param_groups, strict=True)):
         names = optimizer.state_names(group)
-        if params and "step" in names and not group["capturable"]:
+        counted, by = not set(names).isdisjoint(optimizer.scalars), optimizer.counted_by
+        if params and counted and not counts_there(optimizer, group):
             raise CaptureError(
-                f"{what}: parameter group {number} has capturable=False, so that its steps are counted on the host, "
-                "once for all replays: make the optimizer with capturable=True"
+                f"{what}: parameter group {number} has {by}={group[by]}, so that its steps are counted on the host, "
+                f"once for all replays: make the optimizer with {by}=True"
             )
         for param in params:
             if not param.is_cuda:
@@ -45,7 +47,7 @@ def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) ->
                     "move it to the CUDA device, or step its optimizer outside of the capture"
                 )
             state: dict[str, Any] = optimizer.state.get(param, {})
-            if not state.keys() >= set(names) or ("step" in names and type(state["step"].array) is np.ndarray):
+            if not state.keys() >= set(names) or (counted and type(state["step"].array) is np.ndarray):
                 raise CaptureError(
                     f"{what}: a parameter of shape {tuple(param.shape)} has no {[*names]} on its device yet, and each "
                     "replay would begin with new state: take a step before the capture"

@@ -1,0 +1,105 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lucid.arguments import checked
+from lucid.optim.base.blocks import descent
+from lucid.optim.base.elementwise import ElementwiseOptimizer
+from lucid.optim.base.settings import at_least_zero, choice, flag, rate
+from lucid.optim.base.slots import STEPS, Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+    from lucid.backend.arrays import Array
+    from lucid.optim.optimizer import Params
+    from lucid.tensor import Tensor
+
+
+class Adagrad(ElementwiseOptimizer):
+    r"""Adagrad: each element's step is its gradient over the root of the sum of its squared gradients.
+
+    With :math:`s \leftarrow s + g^2`, step `t` is
+
+    .. math:: p \leftarrow p - \frac{lr}{1 + (t - 1) \cdot lr\_decay} \cdot \frac{g}{\sqrt{s} + eps}
+
+    A parameter has its state from the beginning on. `lucid.optim` says what holds for all optimizers.
+
+    Parameters
+    ----------
+    lr_decay : float
+        How fast the learning rate falls, at least 0.
+    initial_accumulator_value : float
+        What `s` begins as, at least 0.
+    eps : float
+        Keeps the divisor from zero, at least 0.
+    fused : bool, optional
+        Whether steps are counted on the parameters' CUDA devices, which others call `capturable`.
+
+    References
+    ----------
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic optimization",
+    https://jmlr.org/papers/v12/duchi11a.html
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = lucid.optim.Adagrad([x], lr=0.5, initial_accumulator_value=12)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([ 0.7500, -1.6220])
+    """
+
+    ranges: ClassVar = {
+        "lr": rate,
+        "lr_decay": at_least_zero,
+        "eps": at_least_zero,
+        "weight_decay": at_least_zero,
+        "initial_accumulator_value": at_least_zero,
+        "maximize": flag,
+        "fused": choice,
+    }
+    slots: ClassVar = {"step": STEPS, "sum": Slot(begins="initial_accumulator_value")}
+    counted_by: ClassVar = "fused"
+    kernel = "adagrad"
+
+    @checked
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(params, locals())
+        for group in self.param_groups:
+            self.make_state(group["params"], group, self.state_names(group))
+
+    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+        """Return the learning rate of the step."""
+        return {"size": settings["lr"] / (1 + (step - 1) * settings["lr_decay"])}
+
+    @staticmethod
+    def formula(
+        xp: ModuleType, direction: Array, temporary: Array,
+        grad: Array, param: Array, total: Array, *,
+        size: float, eps: float, weight_decay: float, maximize: bool,
+    ) -> None:  # fmt: skip
+        """Take a step."""
+        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
+        xp.add(total, xp.multiply(grad, grad, out=temporary), out=total)
+        xp.add(xp.sqrt(total, out=temporary), eps, out=temporary)
+        xp.multiply(xp.divide(grad, temporary, out=temporary), size, out=temporary)
+        xp.subtract(param, temporary, out=param)

@@ -1,0 +1,99 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lucid.arguments import checked
+from lucid.optim.base.blocks import descent
+from lucid.optim.base.elementwise import ElementwiseOptimizer
+from lucid.optim.base.settings import at_least_zero, decays, flag, rate
+from lucid.optim.base.slots import STEPS, Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+    from lucid.backend.arrays import Array
+    from lucid.optim.optimizer import Params
+    from lucid.tensor import Tensor
+
+
+class Adamax(ElementwiseOptimizer):
+    r"""Adamax: each element's step is its mean gradient over the largest size of its gradients, which decays.
+
+    With :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g` and :math:`u \leftarrow \max(\beta_2 u, |g| + eps)`, step `t`
+    is
+
+    .. math:: p \leftarrow p - \frac{lr}{1 - \beta_1^t} \cdot \frac{m}{u}
+
+    `lucid.optim` says what holds for all optimizers.
+
+    Parameters
+    ----------
+    betas : tuple of float
+        Decay of the running mean and of the largest size, each in [0, 1).
+    eps : float
+        Keeps the divisor from zero, at least 0.
+
+    References
+    ----------
+    Kingma and Ba, "Adam: a method for stochastic optimization", https://arxiv.org/abs/1412.6980, section 7.1
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = lucid.optim.Adamax([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([ 0.9000, -1.9000])
+    """
+
+    ranges: ClassVar = {
+        "lr": rate,
+        "betas": decays,
+        "eps": at_least_zero,
+        "weight_decay": at_least_zero,
+        "maximize": flag,
+        "capturable": flag,
+    }
+    slots: ClassVar = {"step": STEPS, "exp_avg": Slot(), "exp_inf": Slot()}
+    kernel = "adamax"
+
+    @checked
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        super().__init__(params, locals())
+
+    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+        """Return the decays, and the learning rate with the correction for the first steps."""
+        beta1, beta2 = settings["betas"]
+        return {"beta1": beta1, "beta2": beta2, "size": settings["lr"] / (1 - beta1**step)}
+
+    @staticmethod
+    def formula(
+        xp: ModuleType, direction: Array, temporary: Array,
+        grad: Array, param: Array, exp_avg: Array, exp_inf: Array, *,
+        beta1: float, beta2: float, size: float, eps: float, weight_decay: float, maximize: bool,
+    ) -> None:  # fmt: skip
+        """Take a step."""
+        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
+        xp.multiply(xp.subtract(grad, exp_avg, out=temporary), 1 - beta1, out=temporary)
+        xp.add(exp_avg, temporary, out=exp_avg)
+        xp.add(xp.abs(grad, out=temporary), eps, out=temporary)
+        xp.maximum(xp.multiply(exp_inf, beta2, out=exp_inf), temporary, out=exp_inf)
+        xp.multiply(xp.divide(exp_avg, exp_inf, out=temporary), size, out=temporary)
+        xp.subtract(param, temporary, out=param)

@@ -1,0 +1,93 @@
+"""The state of a parameter as an optimizer declares it: how each part begins, where it lies, and what asks for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lucid.autograd.base import wrap
+from lucid.backend import gpu
+from lucid.backend.arrays import namespace, to_device
+from lucid.backend.device import CPU, device_of
+from lucid.optim.base.settings import rate_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lucid.backend.arrays import Array
+    from lucid.optim.optimizer import Group, Optimizer
+    from lucid.tensor import Tensor
+
+
+class Slot(NamedTuple):
+    """What a parameter's state holds under one name: an array like the parameter, or one float32 number.
+
+    Attributes
+    ----------
+    begins : float or str
+        Each element at first, of complex ones both parts: a number, or the setting that says it.
+    asked_by : str
+        The setting without which, being 0 or False, a parameter has no such state; or "".
+    scalar : bool
+        Whether it is one number: on the CPU, since reading it back from a device would wait for it, unless steps are
+        counted on the device.
+    """
+
+    begins: float | str = 0.0
+    asked_by: str = ""
+    scalar: bool = False
+
+    def made(self, param: Tensor, group: Group, *, there: bool) -> Tensor:
+        """Return the state of a parameter that has made no step; a number on its device where `there`."""
+        value: Any = self.begins
+        if isinstance(value, str):
+            value = rate_of(group) if value == "lr" else group[value]
+        array = param.array
+        shape, dtype = ((), np.dtype(np.float32)) if self.scalar else (array.shape, array.dtype)
+        if dtype.kind == "c":
+            value = complex(value, value)
+        if not param.is_cuda or (self.scalar and not there):
+            return wrap(_filled(np, shape, dtype, value))
+        with gpu.use_device(gpu.device_index(array)):
+            return wrap(_filled(namespace(array), shape, dtype, value))
+
+
+def counts_there(optimizer: Optimizer, group: Group) -> bool:
+    """Return whether the numbers of the state of a group lie on the parameters' CUDA devices."""
+    return bool(group.get(optimizer.counted_by))
+
+
+STEPS = Slot(scalar=True)
+"""The number of steps that a parameter has made, which stands under ``"step"``."""
+
+
+def _filled(xp: Any, shape: tuple[int, ...], dtype: np.dtype[Any], value: complex) -> Array:
+    return xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype)
+
+
+def scalars_of(state: dict[str, Tensor], names: Iterable[str], *, there: bool) -> list[Array]:
+    """Return the numbers of a state; those on a device move to the CPU unless they are wanted `there`."""
+    arrays = [state[name].array for name in names]
+    if not there and any(type(array) is not np.ndarray for array in arrays):
+        for name in names:
+            state[name] = wrap(to_device(state[name].array, CPU))
+        return [state[name].array for name in names]
+    return arrays
+
+
+def move_scalars(state: dict[str, Tensor], names: Iterable[str], param: Tensor) -> None:
+    """Move the numbers of a parameter's state to its device."""
+    for name in names:
+        if type(state[name].array) is np.ndarray:
+            state[name] = wrap(to_device(state[name].array, device_of(param.array)))
+
+
+def put(array: Array, value: float) -> None:
+    """Write a number of a state, wherever it lies."""
+    if type(array) is np.ndarray:
+        # two thirds of the time of `+= 1`
+        array.fill(value)
+    else:
+        with gpu.use_device(gpu.device_index(array)):
+            array.fill(value)

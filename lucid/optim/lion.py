@@ -1,0 +1,93 @@
+"""Lion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lucid.arguments import checked
+from lucid.optim.base.blocks import descent
+from lucid.optim.base.elementwise import ElementwiseOptimizer
+from lucid.optim.base.settings import at_least_zero, decays, flag, rate
+from lucid.optim.base.slots import Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+    from lucid.backend.arrays import Array
+    from lucid.optim.optimizer import Params
+    from lucid.tensor import Tensor
+
+
+class Lion(ElementwiseOptimizer):
+    r"""Lion: each element's step goes by the sign of a mean of its gradients, and all are of one size.
+
+    With a momentum `m`, which begins at zero, a step is
+
+    .. math:: p \leftarrow (1 - lr \cdot weight\_decay) p - lr \cdot \mathrm{sign}(\beta_1 m + (1 - \beta_1) g), \quad
+        m \leftarrow \beta_2 m + (1 - \beta_2) g
+
+    Good learning rates are a tenth to a third of those of `AdamW`, and decays as much larger. `lucid.optim` says what
+    holds for all optimizers; PyTorch has no such one.
+
+    Parameters
+    ----------
+    betas : tuple of float
+        The momentum's share in the direction of a step, and its decay, each in [0, 1).
+    weight_decay : float
+        Share of itself, times `lr`, by which a parameter shrinks in a step; at least 0.
+
+    References
+    ----------
+    Chen et al., "Symbolic discovery of optimization algorithms", https://arxiv.org/abs/2302.06675, algorithm 2
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = lucid.optim.Lion([x], lr=0.25)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([ 0.7500, -1.7500])
+    """
+
+    ranges: ClassVar = {"lr": rate, "betas": decays, "weight_decay": at_least_zero, "maximize": flag}
+    slots: ClassVar = {"exp_avg": Slot()}
+    kernel = "lion"
+
+    @checked
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(params, locals())
+
+    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+        """Return the decays, and what weight decay leaves of a parameter."""
+        beta1, beta2 = settings["betas"]
+        return {"beta1": beta1, "beta2": beta2, "shrink": 1 - settings["lr"] * settings["weight_decay"]}
+
+    @staticmethod
+    def formula(
+        xp: ModuleType, direction: Array, temporary: Array,
+        grad: Array, param: Array, exp_avg: Array, *,
+        lr: float, beta1: float, beta2: float, shrink: float, maximize: bool,
+    ) -> None:  # fmt: skip
+        """Take a step."""
+        grad = descent(xp, grad, param, direction, weight_decay=0, maximize=maximize)
+        xp.multiply(xp.subtract(grad, exp_avg, out=temporary), 1 - beta1, out=temporary)
+        sign = xp.sign(xp.add(exp_avg, temporary, out=temporary), out=temporary)
+        if shrink != 1:
+            xp.multiply(param, shrink, out=param)
+        xp.subtract(param, xp.multiply(sign, lr, out=temporary), out=param)
+        xp.multiply(xp.subtract(grad, exp_avg, out=temporary), 1 - beta2, out=temporary)
+        xp.add(exp_avg, temporary, out=exp_avg)
