@@ -98,6 +98,8 @@ def _like(data: Any, made: Any, mutable: type[Any]) -> Any:
         clone = copy.copy(data)
         for key in data if mutable is MutableMapping else range(len(made)):
             clone[key] = made[key]
+            if clone[key] is not made[key]:  # it holds numbers only, as an array does
+                return made
     except (TypeError, ValueError, RuntimeError):  # it does not take tensors
         return made
     return clone
@@ -171,7 +173,7 @@ def _collate_arrays(batch: Sequence[Any], names: Sequence[Any], memory: Memory) 
     for value, name in zip(batch, names, strict=True):
         if type(value) is not np.ndarray and (not isinstance(value, np.ndarray | TensorBase) or _is_masked(value)):
             raise _cannot(value, name)
-    kinds = {value.dtype for value in batch}
+    kinds = {_dtype(value) for value in batch}
     if len(kinds) == 1:
         if batch[0].dtype.kind in "SUO":
             raise _cannot(batch[0], names[0])
@@ -180,12 +182,17 @@ def _collate_arrays(batch: Sequence[Any], names: Sequence[Any], memory: Memory) 
     return _collate_tensors([_as_tensor(value, name) for value, name in zip(batch, names, strict=True)], names, memory)
 
 
+def _dtype(value: Any) -> Any:
+    """Return the dtype of an array in the byte order of the machine; None of a tensor."""
+    return None if isinstance(value, TensorBase) else value.dtype.newbyteorder("=")
+
+
 def _as_tensor(value: Any, name: Any) -> Any:
     if isinstance(value, TensorBase):
         return value
     if value.dtype.kind in "SUO":
         raise _cannot(value, name)
-    return as_tensor(value, device=CPU)
+    return as_tensor(value.astype(value.dtype.newbyteorder("="), copy=False), device=CPU)
 
 
 def _collate_tensors(batch: Sequence[Any], names: Sequence[Any], memory: Memory) -> Any:
@@ -214,4 +221,4 @@ def _check_shapes(arrays: Sequence[Any], names: Sequence[Any]) -> None:
 def _stacked(arrays: Sequence[Any], names: Sequence[Any], memory: Memory) -> np.ndarray[Any, Any]:
     """Return a new array of arrays of one shape and dtype."""
     _check_shapes(arrays, names)
-    return np.stack(arrays, out=memory((len(arrays), *arrays[0].shape), arrays[0].dtype))
+    return np.stack(arrays, out=memory((len(arrays), *arrays[0].shape), _dtype(arrays[0])))

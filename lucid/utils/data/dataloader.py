@@ -13,10 +13,18 @@ from lucid.errors import ArgumentError, SettingError
 from lucid.utils.data.collate import default_collate, default_convert
 from lucid.utils.data.dataset import IterableDataset
 from lucid.utils.data.iteration import Iteration
-from lucid.utils.data.order import MapOrder, Order, Resume, StreamOrder, check_workers, checked_state
+from lucid.utils.data.order import (
+    MapOrder,
+    Order,
+    Resume,
+    StreamOrder,
+    beginning_of,
+    check_workers,
+    checked_state,
+)
 from lucid.utils.data.randomness import Passes, mix
 from lucid.utils.data.reading import Parts, Place
-from lucid.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, tells_its_order
+from lucid.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, state_at_rest, tells_its_order
 from lucid.utils.data.settings import can_pin, check_length, check_order, check_reading, context_of
 from lucid.utils.data.stats import LoaderStats
 from lucid.utils.data.workers.processes import ProcessWorkers
@@ -202,14 +210,15 @@ class DataLoader(Generic[T_co]):
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
+        return self._get_iterator()
+
+    def _get_iterator(self) -> Iterator[Any]:
+        """Return what `iter` does: PyTorch's own name, which subclasses of its loader call and override."""
         resume, self._resume = self._resume, None
         order = self._new_order(resume)
         iteration = Iteration(self, order)
         self._order, self._stats = order, iteration.stats
         return iteration
-
-    # PyTorch's own name, which subclasses of its loader call
-    _get_iterator = __iter__
 
     def _new_order(self, resume: Resume | None) -> Order:
         if isinstance(self.dataset, IterableDataset):
@@ -241,11 +250,15 @@ class DataLoader(Generic[T_co]):
         batched = self.batch_sampler is not None or self.batch_size is not None
         return Parts(self.dataset, self.collate_fn, batched, self.batch_size or 1, self.drop_last)
 
-    def take_workers(self, order: Order) -> Workers:
-        """Return the workers that stayed from the last pass, or new ones."""
+    def take_workers(self, order: Order) -> Workers | None:
+        """Return the workers that stayed from the last pass, or new ones; None where there are to be none."""
         workers, self._workers = self._workers, None
         if workers is not None:
-            return workers
+            if len(workers) == self.num_workers:
+                return workers
+            workers.close()
+        if not self.num_workers:
+            return None
         setup = Setup(self.parts, self.worker_init_fn)
         first = mix(order.seed, order.epoch) >> 2  # an int64, as PyTorch's are
         seeds = [first + number for number in range(self.num_workers)]
@@ -261,6 +274,12 @@ class DataLoader(Generic[T_co]):
     def pins(self) -> bool:
         """Whether batches are to be in page-locked memory, and can be."""
         return self.pin_memory and gpu.is_available()
+
+    def finish(self, order: Order) -> None:
+        """Note that a pass is complete: the state is that of the next one."""
+        order.finish()
+        if self._order is order:
+            self._order = None
 
     def give_back(self, workers: Workers, *, healthy: bool) -> None:
         """Keep workers for the next pass, or end them."""
@@ -300,15 +319,14 @@ class DataLoader(Generic[T_co]):
         >>> list(again)
         [tensor([2, 3]), tensor([4, 5])]
         """
-        if self._resume is not None:
+        if self._resume is not None and self._resume.walk is self._passes.following():
             return dict(self._resume.state)
         if self._order is not None:
             return self._order.state()
-        passes = {**self._passes.state(), "position": 0}
+        passes = beginning_of(self._passes.following())
         if isinstance(self.dataset, IterableDataset):
             return {"batch": 0, "workers": [tuple(Place())] * max(self.num_workers, 1), "turn": 0, "passes": passes}
-        source = self._source.state_dict() if tells_its_order(self._source) else None
-        return {"batch": 0, "done": [], "order": source, "passes": passes}
+        return {"batch": 0, "done": [], "order": state_at_rest(self._source), "passes": passes}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Let the next pass go on where `state_dict` was taken; a pass that is under way is not changed.

@@ -48,7 +48,7 @@ class Iteration:
         self._turn = threading.RLock()
         # read, and not handed out yet: the order in which they come is that in which they are read
         self._ahead: deque[Read] = deque()
-        self._workers = loader.take_workers(order) if loader.num_workers else None
+        self._workers = loader.take_workers(order)
         try:
             reads = read_here(loader, order) if self._workers is None else read_by(self._workers, loader, order)
             batches = _noted(reads, self._ahead)
@@ -81,10 +81,12 @@ class Iteration:
             try:
                 batch = next(self._items)
             except StopIteration:
-                self._order.finish()
+                self._loader.finish(self._order)
                 self._end(healthy=True)
                 raise
-            except BaseException:
+            except BaseException as error:
+                if self._ended and isinstance(error, Exception):  # another thread has closed it meanwhile
+                    raise StopIteration from None
                 self._end(healthy=False)
                 raise
         self.stats.waits.append(time.perf_counter() - asked)
@@ -98,7 +100,13 @@ class Iteration:
 
     def close(self) -> None:
         """End the pass; workers that do not stay for the next one end."""
-        self._end(healthy=True)
+        # those from which another thread is waiting for a batch do not stay
+        idle = self._turn.acquire(blocking=False)
+        try:
+            self._end(healthy=idle)
+        finally:
+            if idle:
+                self._turn.release()
 
     def _end(self, *, healthy: bool) -> None:
         self._ended = True

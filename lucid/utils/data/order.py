@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from lucid.arguments import shown
 from lucid.errors import ArgumentError, SettingError
 from lucid.utils.data.randomness import natural
 from lucid.utils.data.reading import Job, Pass, Place
-from lucid.utils.data.sampler import tells_its_order
+from lucid.utils.data.sampler import teller_of, tells_its_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from lucid.utils.data.randomness import Passes, Walk
     from lucid.utils.data.reading import Result
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lucid.utils.data.workers.threads import ThreadWorkers
 
     Workers = ProcessWorkers | ThreadWorkers
+
+T = TypeVar("T")
 
 
 class Resume(NamedTuple):
@@ -50,7 +52,7 @@ class Order:
 
     def __init__(self, passes: Passes, resume: Resume | None) -> None:
         self._passes = passes
-        self._walk = passes.begin(offered=True)
+        self._walk = passes.begin()
         # a state counts for the pass that it was loaded for; the user may have set another epoch since
         self._resumed = resume.state if resume is not None and resume.walk is self._walk else None
         self.seed, self.epoch = self._walk.seed, self._walk.epoch
@@ -69,8 +71,8 @@ class Order:
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Note that the pass is complete: the state is that of the next epoch's beginning."""
-        raise NotImplementedError
+        """Note that the pass is complete."""
+        self._passes.end(self._walk)
 
     def reach(self, number: int, worker: int, result: Result) -> None:
         """Note that a batch has been given out."""
@@ -86,17 +88,22 @@ class MapOrder(Order):
 
     def __init__(self, source: Any, passes: Passes, resume: Resume | None) -> None:
         super().__init__(passes, resume)
-        self._iterator: Iterator[Any] = iter(source)
+        # whether the sampler has begun this pass: one that is a generator does so with the first index
+        self._begun = False
+        self._iterator: Iterator[Any] = self._asked(lambda: iter(source))
         self._done: set[int] = set() if self._resumed is None else set(self._resumed["done"])
-        # whoever says where the pass is: its iterator, which knows it whatever other passes do, or the sampler
-        self._source: Any = source if tells_its_order(source) else None
-        self._teller = self._source
-        if self._source is not None and hasattr(self._iterator, "state_dict"):
-            self._teller: Any = self._iterator
-        if self._source is None:
+        self._teller: Any = teller_of(source, self._iterator) if tells_its_order(source) else None
+        if self._teller is None:
             self._iterator = itertools.islice(self._iterator, self.first, None)
         self._sent = self._reached = self.first
         self._after: dict[int, Any] = {self.first - 1: self._snapshot()}
+
+    def _asked(self, function: Callable[[], T]) -> T:
+        """Return ``function()``, which asks the sampler for something in this pass."""
+        if self._begun:
+            return function()
+        result, self._begun = self._passes.offered(self._walk, function)
+        return result
 
     def _snapshot(self) -> tuple[Any, dict[str, int]]:
         return None if self._teller is None else self._teller.state_dict(), beginning_of(self._walk)
@@ -104,7 +111,7 @@ class MapOrder(Order):
     def next(self) -> Job | None:
         while True:
             try:
-                indices = next(self._iterator)
+                indices = self._asked(lambda: next(self._iterator))
             except StopIteration:
                 return None
             number = self._sent
@@ -115,12 +122,6 @@ class MapOrder(Order):
 
     def worker(self, workers: Workers, exhausted: set[int]) -> int:
         return min(range(len(workers)), key=workers.load)
-
-    def finish(self) -> None:
-        self._passes.end(self._walk)
-        self._reached, self._done = 0, set()
-        source = None if self._source is None else self._source.state_dict()
-        self._after = {-1: (source, beginning_of(self._passes.latest))}
 
     def reach(self, number: int, worker: int, result: Result) -> None:
         self._done.add(number)
@@ -142,6 +143,7 @@ class StreamOrder(Order):
         self._places = [Place()] * workers
         self._after = 0  # the worker after the one whose batch was given out last
         if self._resumed is not None:
+            check_workers(self._resumed, workers)
             self._places = [Place(*place) for place in self._resumed["workers"]]
             self._after = self._resumed["turn"]
             if any(place.state is None and place.given for place in self._places):
@@ -151,7 +153,6 @@ class StreamOrder(Order):
                     stacklevel=4,
                 )
         self._turn = self._after
-        self._state = beginning_of(self._walk)
         self._reached = self._sent = self.first
 
     def begin(self) -> Pass:
@@ -169,11 +170,6 @@ class StreamOrder(Order):
                 return turn
         return None
 
-    def finish(self) -> None:
-        self._passes.end(self._walk)
-        self._state = beginning_of(self._passes.latest)
-        self._reached, self._places, self._after = 0, [Place()] * len(self._places), 0
-
     def reach(self, number: int, worker: int, result: Result) -> None:
         self._reached += 1
         self._places = [*self._places]  # a reader may hold the other list
@@ -185,7 +181,7 @@ class StreamOrder(Order):
             "batch": self._reached,
             "workers": list(map(tuple, self._places)),
             "turn": self._after,
-            "passes": self._state,
+            "passes": beginning_of(self._walk),
         }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
-from lucid.autograd.modes.state import inference_mode
+from lucid.autograd.modes.state import inference_mode, is_grad_enabled, set_grad_enabled
 from lucid.backend import gpu
 from lucid.backend.capture import check_not_capturing
 from lucid.backend.device import CPU, as_device
@@ -86,8 +86,7 @@ def _ahead(items: Iterator[Any], where: device, depth: int) -> Iterator[Any]:
             while ended is None and len(waiting) <= depth:
                 check_not_capturing("a batch that is copied ahead")
                 try:
-                    with inference_mode(mode=False):  # the mode of the moment is not that in which it will be used
-                        waiting.append(_queued(next(items), where, side))
+                    waiting.append(_queued(next(items), where, side))
                 except Exception as error:  # noqa: BLE001  raised below, after what came before it
                     ended = error
             if not waiting:
@@ -109,7 +108,9 @@ def _ahead(items: Iterator[Any], where: device, depth: int) -> Iterator[Any]:
 
 def _queued(item: Any, where: device, side: Stream) -> tuple[Any, Any]:
     """Return an item on a device, with the event that its copies reach on the side stream."""
-    with gpu.use_device(cuda_index(where)), stream(side):
+    recorded = is_grad_enabled()
+    # the inference mode of the moment is not that in which it will be used
+    with gpu.use_device(cuda_index(where)), stream(side), inference_mode(mode=False), set_grad_enabled(recorded):
         moved = on_device(item, where)
         return moved, side.record_event()
 

@@ -82,21 +82,28 @@ class Passes:
         self._given = False  # whether a state has given the seed
         self._offered: Walk | None = None
 
-    def begin(self, *, offered: bool = False) -> Walk:
-        """Return a pass that begins, which is the latest now.
-
-        One that is `offered`, as a loader's to its sampler, is the one that begins next, wherever the sampler asks.
-        """
-        if self._offered is self.latest and not offered:
-            self._offered = None
-            return self.latest
-        self._look_for_seed()
+    def begin(self) -> Walk:
+        """Return a pass that begins, which is the latest now; or the one that is offered."""
+        if self._offered is not None:
+            walk, self._offered = self._offered, None
+            return walk
+        self.latest, self._underway = self.following(), True
         self._given = False
-        if self._underway:
-            self.latest = Walk(self.latest.seed, self.latest.epoch + 1, 0)
-        self._underway = True
-        self._offered = self.latest if offered else None
         return self.latest
+
+    def following(self) -> Walk:
+        """Return the pass that would begin next."""
+        self._look_for_seed()
+        return Walk(self.latest.seed, self.latest.epoch + 1, 0) if self._underway else self.latest
+
+    def offered(self, walk: Walk, function: Callable[[], T]) -> tuple[T, bool]:
+        """Return ``function()``, in which `walk` is the pass that begins, and whether it has begun there."""
+        self._offered = walk
+        try:
+            result = function()
+        finally:
+            taken, self._offered = self._offered is None, None
+        return result, taken
 
     def end(self, walk: Walk) -> None:
         """Note that a pass is complete: if it is the latest, the state is that of the next epoch's beginning."""
@@ -124,8 +131,8 @@ class Passes:
                 f"load_state_dict: expected a dict with the integers seed, epoch and position, got {got}; "
                 "give what state_dict() returned"
             )
-        seed, epoch, position = [natural(state[name], f"load_state_dict: {name}") for name in names]
-        self._go_to(seed, epoch, position)
+        seed, epoch = [integer(state[name], f"load_state_dict: {name}") for name in names[:2]]
+        self._go_to(seed, epoch, natural(state["position"], "load_state_dict: position"))
         self._given = True
 
     def _go_to(self, seed: int, epoch: int, position: int = 0) -> None:
@@ -144,16 +151,21 @@ class Passes:
             self._go_to(seed, 0)
 
 
+def integer(value: Any, name: str) -> int:
+    """Return an integer, an entry of a state, or raise `ArgumentError`."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(
+            f"{name}: expected an integer, got {shown(value)}; give what state_dict() returned"
+        ) from None
+
+
 def natural(value: Any, name: str) -> int:
     """Return an integer of at least 0, an entry of a state, or raise `ArgumentError`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
+    number = integer(value, name)
     if number < 0:
-        raise ArgumentError(
-            f"{name}: expected an integer of at least 0, got {shown(value)}; give what state_dict() returned"
-        )
+        raise ArgumentError(f"{name}: expected an integer of at least 0, got {number}; give what state_dict() returned")
     return number
 
 

@@ -96,12 +96,16 @@ class EpochSampler(Sampler[Any]):
 
     @property
     def size(self) -> int:
-        """How many indices the order of an epoch has."""
-        return len(self)  # pyright: ignore[reportArgumentType]  each has one
+        """How many indices the order of an epoch has, whatever a subclass makes of it."""
+        raise NotImplementedError
 
     def state_dict(self) -> dict[str, int]:
         """Return seed, epoch, the position of the next index in the epoch, and the size of its order."""
         return {**self.passes.state(), "size": self.size}
+
+    def state_at_rest(self) -> dict[str, int]:
+        """Return the state of the pass that would begin next."""
+        return {**self.passes.following().state(), "size": self.size}
 
     def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
         """Let the next pass begin where `state_dict` was taken.
@@ -163,11 +167,15 @@ class SequentialSampler(EpochSampler):
         super().__init__(generator)
         self.data_source = data_source
 
+    @property
+    def size(self) -> int:
+        return size_of(self.data_source, "SequentialSampler")
+
     def order(self, generator: Generator) -> Iterator[range]:
-        yield range(len(self))
+        yield range(self.size)
 
     def __len__(self) -> int:
-        return size_of(self.data_source, "SequentialSampler")
+        return self.size
 
 
 class RandomSampler(EpochSampler):
@@ -212,6 +220,10 @@ class RandomSampler(EpochSampler):
         """How many indices an epoch has."""
         return size_of(self.data_source, "RandomSampler") if self._num_samples is None else self._num_samples
 
+    @property
+    def size(self) -> int:
+        return self.num_samples
+
     def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:
         size, left = size_of(self.data_source, "RandomSampler"), self.num_samples
         if not size and left:
@@ -242,6 +254,10 @@ class SubsetRandomSampler(EpochSampler):
     def __init__(self, indices: Sequence[Any], generator: Generator | None = None) -> None:
         super().__init__(generator)
         self.indices = indices
+
+    @property
+    def size(self) -> int:
+        return len(self.indices)
 
     def order(self, generator: Generator) -> Iterator[list[Any]]:
         yield [self.indices[place] for place in permutation(generator, len(self.indices)).tolist()]
@@ -295,6 +311,10 @@ class WeightedRandomSampler(EpochSampler):
             )
         self.num_samples = num_samples
         self.replacement = replacement
+
+    @property
+    def size(self) -> int:
+        return self.num_samples
 
     def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:
         if not self.replacement:
@@ -358,9 +378,13 @@ class BatchSampler(Sampler["list[Any]"]):
         self.drop_last = drop_last
         self._latest: BatchIterator | None = None
         self._skipped = 0
+        # the pass whose indices are skipped, if the sampler has such
+        self._skipped_in: Walk | None = None
 
     def __iter__(self) -> Iterator[list[Any]]:
         skipped, self._skipped = self._skipped, 0
+        if self.passes is not None and self.passes.latest is not self._skipped_in:
+            skipped = 0  # another epoch was set
         indices = iter(self.sampler)
         for _ in itertools.islice(indices, skipped):
             pass
@@ -390,6 +414,12 @@ class BatchSampler(Sampler["list[Any]"]):
             return {"sampler": cast("Any", self.sampler).state_dict()}
         return {"position": self._skipped} if self._latest is None else self._latest.state_dict()
 
+    def state_at_rest(self) -> dict[str, Any]:
+        """Return the state of the pass that would begin next."""
+        if tells_its_order(self.sampler):
+            return {"sampler": state_at_rest(self.sampler)}
+        return {"position": self._skipped}
+
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Let the next pass begin where `state_dict` was taken."""
         told = tells_its_order(self.sampler)
@@ -403,6 +433,7 @@ class BatchSampler(Sampler["list[Any]"]):
             cast("Any", self.sampler).load_state_dict(state_dict["sampler"])
         else:
             self._skipped = natural(state_dict["position"], "BatchSampler.load_state_dict: position")
+            self._skipped_in = None if self.passes is None else self.passes.latest
             self._latest = None
 
     def __len__(self) -> int:
@@ -431,8 +462,7 @@ class BatchIterator(Iterator["list[Any]"]):
         sampler = self._batches.sampler
         if not tells_its_order(sampler):
             return {"position": self._position}
-        owner: Any = self._indices if hasattr(self._indices, "state_dict") else sampler
-        return {"sampler": owner.state_dict()}
+        return {"sampler": teller_of(sampler, self._indices).state_dict()}
 
 
 def tells_its_order(sampler: object) -> bool:
@@ -442,9 +472,24 @@ def tells_its_order(sampler: object) -> bool:
     """
     if not (hasattr(sampler, "state_dict") and hasattr(sampler, "load_state_dict")):
         return False
-    for kind in type(sampler).__mro__:
-        if "state_dict" in vars(kind):
-            return True
-        if "__iter__" in vars(kind):
-            return False
-    return True
+    kinds = type(sampler).__mro__
+    first = next((kind for kind in kinds if "__iter__" in vars(kind) or "state_dict" in vars(kind)), object)
+    return "state_dict" in vars(first) or not has_lucids_state(sampler)
+
+
+def has_lucids_state(sampler: Any) -> bool:
+    """Return whether the state of a sampler is that of lucid's own ones."""
+    kind = cast("type[Any]", type(sampler))
+    return getattr(kind, "state_dict", None) in {EpochSampler.state_dict, BatchSampler.state_dict}
+
+
+def teller_of(sampler: Any, iterator: Any) -> Any:
+    """Return which of the two says where a pass is: lucid's iterators, whatever other passes do, or the sampler."""
+    return iterator if has_lucids_state(sampler) and hasattr(iterator, "state_dict") else sampler
+
+
+def state_at_rest(sampler: Any) -> Any:
+    """Return the state from which the pass that would begin next goes on; None if the sampler tells none."""
+    if not tells_its_order(sampler):
+        return None
+    return (sampler.state_at_rest if has_lucids_state(sampler) else sampler.state_dict)()

@@ -153,6 +153,9 @@ def test_arrays_of_several_dtypes(flip):
         ([np.bool_(True), 2.5], lucid.float32),
         ([np.float32(1.5), 1j], lucid.complex64),
         ([np.float16(1), np.float64(2)], lucid.float64),
+        ([np.ones(2, ">f4"), np.ones(2, ">f4")], lucid.float32),
+        ([np.ones(2, ">f4"), np.ones(2, "<f4")], lucid.float32),
+        ([np.ones(2, ">f4"), np.ones(2, ">i2")], lucid.float32),
     ],
 )
 def test_samples_of_several_dtypes(batch, dtype):
@@ -175,3 +178,4 @@ def test_sequences_that_take_no_tensors():
     """They become lists."""
     for sample in (array.array("i", [1, 2]), bytearray([1, 2])):
         assert [part.tolist() for part in default_collate([sample, sample])] == [[1, 1], [2, 2]]
+        assert [part.tolist() for part in default_collate([sample])] == [[1], [2]]

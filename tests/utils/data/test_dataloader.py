@@ -8,6 +8,7 @@ import os
 import pickle
 import random
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from lucid.utils.data import (
     TensorDataset,
     get_worker_info,
 )
-from tests.utils.data.datasets import Augmented, Numbers, Resumable, Stream
+from tests.utils.data.datasets import Augmented, Numbers, Resumable, Slow, Stream
 from tests.utils.data.readers import lists, passes, readers, some_readers
 
 # ---- order ----
@@ -307,6 +308,163 @@ class Grouped(BatchSampler):
 
     def __len__(self):
         return 12
+
+
+class Stateful:
+    """Says where something is that keeps its order."""
+
+    def state_dict(self):
+        return {"perm": self.perm, "at": self.at}
+
+    def load_state_dict(self, state):
+        self.perm, self.at = list(state["perm"]), state["at"]
+
+
+class Kept(Stateful, Sampler):
+    """Inherits its state from a class of the user's."""
+
+    def __init__(self):
+        self.perm, self.at = [], 0
+
+    def __iter__(self):
+        if not self.perm:
+            self.perm = lucid.randperm(77).tolist()
+        while self.at < 77:
+            self.at += 1
+            yield self.perm[self.at - 1]
+        self.perm, self.at = [], 0
+
+
+def test_resuming_with_a_state_of_a_class_of_the_users():
+    """It counts, whichever class of the user's has it."""
+
+    def make():
+        return DataLoader(Numbers(), batch_size=4, sampler=Kept())
+
+    lucid.manual_seed(7)
+    loader = make()
+    iterator = iter(loader)
+    next(iterator)
+    other = make()
+    other.load_state_dict(copy.deepcopy(loader.state_dict()))
+    assert lists(other) == lists(iterator)
+
+
+class More(RandomSampler):
+    """Adds something to the state."""
+
+    def state_dict(self):
+        return {**super().state_dict(), "mine": 1}
+
+    def load_state_dict(self, state):
+        assert state["mine"] == 1
+        super().load_state_dict(state)
+
+
+@pytest.mark.parametrize("cut", [0, 3, 20])
+def test_resuming_with_a_state_that_holds_more(cut):
+    """What a subclass adds comes back to it."""
+
+    def make():
+        return DataLoader(Numbers(), batch_size=4, sampler=More(Numbers()))
+
+    _, rest, resumed = _resumed(make, cut, make)
+    assert resumed == rest
+
+
+class Twice(RandomSampler):
+    """Two orders of the class above in one pass."""
+
+    def __iter__(self):
+        return itertools.chain(super().__iter__(), super().__iter__())
+
+
+@pytest.mark.parametrize("cut", [3, 39])
+def test_resuming_with_two_orders_in_a_pass(cut):
+    """Each is an epoch of its own."""
+
+    def make():
+        return DataLoader(Numbers(), batch_size=4, sampler=Twice(Numbers()))
+
+    _, rest, resumed = _resumed(make, cut, make)
+    assert resumed == rest
+
+
+@pytest.mark.parametrize("kind", [RandomSampler, Evens])
+def test_a_sampler_that_is_iterated_meanwhile(kind):
+    """What the loop does with it is no part of the pass, nor of the state at its end."""
+    loader, other = (DataLoader(Numbers(), batch_size=4, sampler=kind(Numbers())) for _ in range(2))
+    for index, _ in enumerate(loader):
+        if index == 1:
+            list(loader.sampler)
+    other.load_state_dict(loader.state_dict())
+    assert lists(other) == lists(loader)
+
+
+def test_passes_of_a_sampler_that_begins_late():
+    """Each has the epoch that its loader says."""
+
+    def make():
+        return DataLoader(Numbers(), batch_size=4, sampler=Late(Numbers(), 1, 0))
+
+    whole = make()
+    epochs = [lists(whole) for _ in range(2)]
+    loader = make()
+    one, other = iter(loader), iter(loader)
+    first, second = [next(one)], [next(other)]
+    assert lists([*first, *one]) == epochs[0]
+    assert lists([*second, *other]) == epochs[1]
+
+
+def test_another_epoch_after_a_load():
+    """It is read from its beginning."""
+
+    def make():
+        return DataLoader(Numbers(), batch_size=4, sampler=Listed(Numbers(), 1, 0))
+
+    loader = make()
+    for _ in loader:
+        state = loader.state_dict()
+    other = make()
+    other.load_state_dict(state)
+    other.sampler.set_epoch(1)
+    assert other.state_dict()["batch"] == 0
+    assert lists(other) == lists(loader)
+
+
+class Listed(DistributedSampler):
+    """Makes a list of the order of the class above."""
+
+    def __iter__(self):
+        return iter(list(super().__iter__()))
+
+
+@pytest.mark.parametrize("worker", ["process", "thread"])
+def test_workers_that_change_their_number(worker):
+    """Those that stayed are as many as the loader wants, or end."""
+    loader = DataLoader(Stream(), batch_size=4, num_workers=4, worker=worker, persistent_workers=True)
+    list(loader)
+    for number in (2, 3, 0):
+        loader.num_workers = number
+        got = [n for batch in loader for n in batch[0].tolist()]
+        assert sorted(got) == list(range(77))
+        assert len(loader.state_dict()["workers"]) == max(number, 1)
+    assert loader._workers is None
+
+
+@pytest.mark.parametrize("worker", ["process", "thread"])
+def test_closing_while_another_thread_waits(worker):
+    """The thread's loop ends, and the workers do not stay for the next pass, which is whole."""
+    loader = DataLoader(Slow(0.05, size=12), num_workers=1, worker=worker, persistent_workers=True)
+    iterator, got = iter(loader), []
+    thread = threading.Thread(target=lambda: got.extend(iterator))
+    thread.start()
+    while not got:
+        time.sleep(0.005)
+    iterator.close()
+    assert [int(batch) for batch in loader] == list(range(12))
+    thread.join(20)
+    assert not thread.is_alive()
 
 
 class Drawn(Sampler):

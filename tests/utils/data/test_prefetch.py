@@ -11,7 +11,7 @@ import pytest
 
 import lucid
 from lucid.errors import CaptureError, DeviceError, SettingError
-from lucid.utils.data import DataLoader, TensorDataset, prefetch
+from lucid.utils.data import DataLoader, Dataset, TensorDataset, prefetch
 from tests.device import DEVICE
 from tests.utils.data.datasets import Failing, Numbers
 from tests.utils.data.readers import lists, passes, some_readers
@@ -273,3 +273,27 @@ def test_no_batch_in_a_capture():
     graph = lucid.cuda.CUDAGraph()
     with pytest.raises(CaptureError, match="copied ahead"), lucid.cuda.graph(graph):
         next(batches)
+
+
+class Recording(Dataset):
+    """Computes with a tensor that requires grad."""
+
+    def __init__(self):
+        self.weight = lucid.ones(2, device="cpu", requires_grad=True)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return self.weight * index
+
+
+@pytest.mark.gpu
+def test_reading_ahead_records_what_the_loop_records():
+    """A dataset is read in the grad mode of the loop, on the way to a device, too."""
+    loader = DataLoader(Recording(), batch_size=2, device="cuda")
+    assert [batch.requires_grad for batch in loader] == [True, True]
+    with lucid.no_grad():
+        assert [batch.requires_grad for batch in loader] == [False, False]
+    with lucid.inference_mode():
+        assert [batch.requires_grad for batch in loader] == [False, False]

@@ -257,13 +257,15 @@ def test_weights_of_any_size():
     assert set(WeightedRandomSampler([1e308] * 3, 100)) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("name", ["seed", "epoch", "position"])
-@pytest.mark.parametrize("value", [-1, 1.5, None, "x"])
+ENTRIES = [(name, value) for name in ("seed", "epoch", "position") for value in (1.5, None, "x")]
+
+
+@pytest.mark.parametrize(("name", "value"), [*ENTRIES, ("position", -1)])
 def test_states_with_entries_that_are_none(name, value):
-    """Each is an integer of at least 0; what is refused changes nothing."""
+    """Each is an integer, the position at least 0; what is refused changes nothing."""
     sampler = RandomSampler(range(5))
     before = sampler.state_dict()
-    with pytest.raises(ArgumentError, match=f"load_state_dict: {name}: expected an integer of at least 0"):
+    with pytest.raises(ArgumentError, match=f"load_state_dict: {name}: expected an integer"):
         sampler.load_state_dict({**before, name: value})
     assert sampler.state_dict() == before
 
@@ -274,6 +276,30 @@ def test_states_of_orders_of_another_size():
     with pytest.raises(ArgumentError, match="expected the state of an order of 30 indices, got one of 100"):
         RandomSampler(range(30)).load_state_dict(state)
     DistributedSampler(range(100), 3, 1).load_state_dict(DistributedSampler(range(100), 8, 0).state_dict())
+
+
+class Half(SequentialSampler):
+    """Every other index."""
+
+    def __iter__(self):
+        return itertools.islice(super().__iter__(), 0, None, 2)
+
+    def __len__(self):
+        return 5
+
+
+def test_a_subclass_of_another_length():
+    """Its length is not that of the order that it chooses from."""
+    assert list(Half(range(10))) == [0, 2, 4, 6, 8]
+
+
+def test_seeds_and_epochs_below_zero():
+    """What can be used can be loaded."""
+    sampler = DistributedSampler(range(9), 1, 0, seed=-3)
+    sampler.set_epoch(-2)
+    again = DistributedSampler(range(9), 1, 0, seed=-3)
+    again.load_state_dict(sampler.state_dict())
+    assert list(again) == list(sampler)
 
 
 def test_ranks_as_tensors():

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # Seconds in which workers that are no longer needed end by themselves, together; then they are ended.
 _GRACE = 0.5
+# As many requests as a worker may have in its pipe: their answers, a thousand bytes each, fit into it.
+_IN_PIPE = 32
 # Seconds that a worker has to write down its stack, or to be found dead.
 _LOOK = 0.5
 
@@ -57,6 +59,9 @@ class _Worker:
         self.pipe = pipe
         self.stacks = stacks
         self.jobs: dict[int, Job] = {}
+        # jobs that it has not been asked for yet, and how many it was asked for and has not answered
+        self.waiting: deque[Job] = deque()
+        self.asked = 0
         self.blocks: dict[int, mmap.mmap] = {}
         self.free: list[int] = []
         self.lent: dict[int, Lease] = {}
@@ -118,13 +123,14 @@ class ProcessWorkers:
             process = context.Process(
                 target=worker_process.run,
                 args=(its_pipe, its_stacks, number, len(seeds), seed, inherited),
-                name=_Name(f"lucid worker {number}"),
+                name=f"lucid worker {number}" if forked else _Name(f"lucid worker {number}"),
                 daemon=True,
             )
             self._workers.append(_Worker(process, pipe, stacks))
             try:
                 uninterrupted(process.start)  # one that has started half would end with a traceback
             finally:
+                process.name = str(process.name)  # nobody else is to read it from a pickle
                 its_pipe.close()
                 its_stacks.close()
             if message is not None:
@@ -144,6 +150,7 @@ class ProcessWorkers:
         self._pass += 1
         for number, worker in enumerate(self._workers):
             worker.jobs.clear()
+            worker.waiting.clear()
             self._tell(number, this)
 
     def load(self, number: int) -> int:
@@ -152,6 +159,19 @@ class ProcessWorkers:
 
     def send(self, number: int, job: Job) -> None:
         """Give a worker a job."""
+        worker = self._workers[number]
+        worker.jobs[job.number] = job
+        worker.waiting.append(job)
+        self._ask(number)
+
+    def _ask(self, number: int) -> None:
+        """Ask a worker for what it has to do, as far as its answers fit into the pipe: it never waits with one."""
+        worker = self._workers[number]
+        while worker.waiting and worker.asked < _IN_PIPE:
+            worker.asked += 1
+            self._request(number, worker.waiting.popleft())
+
+    def _request(self, number: int, job: Job) -> None:
         worker = self._workers[number]
         while worker.returned:
             slot = worker.returned.popleft().slot
@@ -166,7 +186,6 @@ class ProcessWorkers:
         else:
             slot = worker.slots
             worker.slots += 1
-        worker.jobs[job.number] = job
         self._tell(number, Request(self._pass, job, slot, dropped))
 
     def _tell(self, number: int, what: Any) -> None:
@@ -220,9 +239,11 @@ class ProcessWorkers:
             if self._pin:
                 pin(block)
             worker.blocks[reply.slot] = block
+        worker.asked -= 1
         known = worker.blocks.get(reply.slot)
         if reply.pass_number != self._pass:
             worker.free.append(reply.slot)
+            self._ask(number)
             return None
         job = worker.jobs.pop(reply.number)
         if known is None:
@@ -232,6 +253,7 @@ class ProcessWorkers:
             lent, worker.lent[reply.slot] = lend(known, reply.slot, worker.returned)
             result = unpack(reply.message, lent)
             del lent
+        self._ask(number)
         if isinstance(result, Failure):
             return Outcome(job.number, self._error(number, job, result))
         return Outcome(job.number, result)

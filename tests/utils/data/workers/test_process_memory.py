@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import signal
 import time
@@ -285,3 +286,27 @@ def test_batches_of_very_many_arrays():
         assert sum(map(len, iterator)) == 200_000
     finally:
         signal.alarm(0)
+
+
+def test_any_number_of_batches_ahead():
+    """A worker is asked for as many as its pipe holds the answers of, however many are wanted."""
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("both wait"))
+    signal.alarm(60)
+    try:
+        loader = DataLoader(Failing(int, size=3000), num_workers=1, prefetch_factor=1500, collate_fn=as_they_are)
+        assert [int(batch[0][0]) for batch in loader] == list(range(3000))
+    finally:
+        signal.alarm(0)
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_names_of_workers(method):
+    """Whoever pickles the name of a worker gets a name, and keeps Ctrl-C."""
+    if method == "fork" and lucid.cuda.is_available():
+        pytest.skip("a device was used by then")
+    usual = signal.getsignal(signal.SIGINT)
+    iterator = iter(DataLoader(Numbers(), num_workers=1, multiprocessing_context=method))
+    name = iterator._workers._workers[0].process.name
+    assert type(pickle.loads(pickle.dumps(name))) is str
+    assert signal.getsignal(signal.SIGINT) is usual
+    iterator.close()
