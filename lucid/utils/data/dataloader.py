@@ -12,6 +12,7 @@ from lucid.backend.device import as_device
 from lucid.errors import ArgumentError, SettingError
 from lucid.utils.data.collate import default_collate, default_convert
 from lucid.utils.data.dataset import IterableDataset
+from lucid.utils.data.epochs import state_at_rest, tells_its_order
 from lucid.utils.data.iteration import Iteration
 from lucid.utils.data.order import (
     MapOrder,
@@ -24,7 +25,7 @@ from lucid.utils.data.order import (
 )
 from lucid.utils.data.randomness import Passes, mix
 from lucid.utils.data.reading import Parts, Place
-from lucid.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, state_at_rest, tells_its_order
+from lucid.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 from lucid.utils.data.settings import can_pin, check_length, check_order, check_reading, context_of
 from lucid.utils.data.stats import LoaderStats
 from lucid.utils.data.workers.processes import ProcessWorkers

@@ -11,7 +11,7 @@ from lucid.arguments import checked
 from lucid.backend.random.draws import permutation
 from lucid.errors import SettingError
 from lucid.utils.data.dataset import size_of
-from lucid.utils.data.sampler import EpochSampler
+from lucid.utils.data.epochs import EpochSampler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

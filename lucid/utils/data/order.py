@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from lucid.arguments import shown
 from lucid.errors import ArgumentError, SettingError
+from lucid.utils.data.epochs import teller_of, tells_its_order
 from lucid.utils.data.randomness import natural
 from lucid.utils.data.reading import Job, Pass, Place
-from lucid.utils.data.sampler import teller_of, tells_its_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from lucid.arguments import checked, shown, unfit
 from lucid.backend.random.draws import exponential, permutation, randint, uniform
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.utils.data.dataset import size_of
-from lucid.utils.data.randomness import Passes, Walk, generator_of, natural
+from lucid.utils.data.epochs import EpochSampler, Sampler, state_at_rest, teller_of, tells_its_order
+from lucid.utils.data.randomness import Passes, Walk, natural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,122 +35,8 @@ __all__ = [
     "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
 ]  # fmt: skip
 
-T_co = TypeVar("T_co", covariant=True)
-
-# Indices that are made Python integers at a time.
-_PIECE = 4096
 # Indices that are drawn at a time where an epoch may have any number of them.
 _DRAWN = 1 << 16
-
-
-class Sampler(Generic[T_co]):
-    """The base of samplers: a subclass defines ``__iter__()``, which yields indices, or lists of them for a batch.
-
-    One with ``__len__()`` gives its loader a length. One without ``state_dict()`` is iterated from its beginning when
-    a loader goes on in the middle of an epoch, and must give the same indices then.
-    """
-
-    def __iter__(self) -> Iterator[T_co]:
-        raise NotImplementedError(f"{type(self).__name__}: a Sampler defines __iter__(), and this one does not")
-
-
-class EpochSampler(Sampler[Any]):
-    """The base of samplers that are a function of seed, epoch and position; a subclass defines ``order``."""
-
-    def __init__(self, generator: Generator | None = None, seed: int | None = None) -> None:
-        self._passes = Passes(generator, seed)
-
-    @property
-    def passes(self) -> Passes:
-        """The passes over it; its own also where a subclass has a constructor that does not call this one."""
-        return self.__dict__.setdefault("_passes", Passes())
-
-    @property
-    def generator(self) -> Generator | None:
-        """The generator from which the seed is drawn; None for the CPU's default one."""
-        return self.passes.generator
-
-    def order(self, generator: Generator) -> Iterator[Any]:
-        """Yield the indices of an epoch, drawn from its generator, in pieces: arrays or other sequences."""
-        raise NotImplementedError
-
-    def part(self, order: Iterator[Any], position: int) -> Iterator[Any]:
-        """Yield what of an epoch's order is left at a position, in pieces."""
-        for piece in order:
-            if position < len(piece):
-                yield piece[position:]
-            position = max(0, position - len(piece))
-
-    # how far a position moves with each index
-    stride = 1
-
-    def __iter__(self) -> Iterator[Any]:
-        walk = self.passes.begin()
-        order = self.order(generator_of(walk.seed, walk.epoch))
-        pieces = self.part(order, walk.position)
-        indices = itertools.chain.from_iterable(map(_python_numbers, pieces))
-        return IndexIterator(walk, indices, self.stride, self.size)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Let the next pass be that of `epoch`, an integer; from its beginning, unless a state of it was loaded."""
-        self.passes.set_epoch(epoch)
-
-    @property
-    def size(self) -> int:
-        """How many indices the order of an epoch has, whatever a subclass makes of it."""
-        raise NotImplementedError
-
-    def state_dict(self) -> dict[str, int]:
-        """Return seed, epoch, the position of the next index in the epoch, and the size of its order."""
-        return {**self.passes.state(), "size": self.size}
-
-    def state_at_rest(self) -> dict[str, int]:
-        """Return the state of the pass that would begin next."""
-        return {**self.passes.following().state(), "size": self.size}
-
-    def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
-        """Let the next pass begin where `state_dict` was taken.
-
-        Raises
-        ------
-        ArgumentError
-            If it is no state of a sampler, or of one whose order has another size.
-        """
-        size = self.size
-        if isinstance(state_dict, dict) and state_dict.get("size", size) != size:
-            raise ArgumentError(
-                f"{type(self).__name__}.load_state_dict: expected the state of an order of {size} indices, got one of "
-                f"{state_dict['size']}: of another dataset or sampler, which has another order"
-            )
-        self.passes.load(state_dict)
-
-
-class IndexIterator(Iterator[Any]):
-    """The indices of one pass, which knows where it is, whatever other passes over the sampler do."""
-
-    def __init__(self, walk: Walk, indices: Iterator[Any], stride: int, size: int) -> None:
-        self._walk = walk
-        self._size = size
-        self._indices = indices
-        self._stride = stride
-
-    def __next__(self) -> Any:
-        index = next(self._indices)
-        self._walk.position += self._stride
-        return index
-
-    def state_dict(self) -> dict[str, int]:
-        """Return what the sampler's `state_dict` does, of this pass."""
-        return {**self._walk.state(), "size": self._size}
-
-
-def _python_numbers(order: Any) -> Iterator[Any]:
-    if isinstance(order, np.ndarray):
-        indices = cast("Any", order)
-        for start in range(0, len(indices), _PIECE):
-            yield from indices[start : start + _PIECE].tolist()
-    else:
-        yield from order
 
 
 class SequentialSampler(EpochSampler):
@@ -463,33 +350,3 @@ class BatchIterator(Iterator["list[Any]"]):
         if not tells_its_order(sampler):
             return {"position": self._position}
         return {"sampler": teller_of(sampler, self._indices).state_dict()}
-
-
-def tells_its_order(sampler: object) -> bool:
-    """Return whether the state of a sampler says where it is in the order that it gives.
-
-    What a class inherits tells the order of that class, not one that a subclass makes of it in its own ``__iter__``.
-    """
-    if not (hasattr(sampler, "state_dict") and hasattr(sampler, "load_state_dict")):
-        return False
-    kinds = type(sampler).__mro__
-    first = next((kind for kind in kinds if "__iter__" in vars(kind) or "state_dict" in vars(kind)), object)
-    return "state_dict" in vars(first) or not has_lucids_state(sampler)
-
-
-def has_lucids_state(sampler: Any) -> bool:
-    """Return whether the state of a sampler is that of lucid's own ones."""
-    kind = cast("type[Any]", type(sampler))
-    return getattr(kind, "state_dict", None) in {EpochSampler.state_dict, BatchSampler.state_dict}
-
-
-def teller_of(sampler: Any, iterator: Any) -> Any:
-    """Return which of the two says where a pass is: lucid's iterators, whatever other passes do, or the sampler."""
-    return iterator if has_lucids_state(sampler) and hasattr(iterator, "state_dict") else sampler
-
-
-def state_at_rest(sampler: Any) -> Any:
-    """Return the state from which the pass that would begin next goes on; None if the sampler tells none."""
-    if not tells_its_order(sampler):
-        return None
-    return (sampler.state_at_rest if has_lucids_state(sampler) else sampler.state_dict)()
