@@ -23,6 +23,7 @@ from lucid.utils.data.workers.sharing import Lease, Writer, lend, pin, unpack, w
 from lucid.utils.data.workers.worker_process import Failure, Inherited, Reply, Request, Setup
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.connection import Connection
 
     from lucid.utils.data.reading import Job, Pass
@@ -135,12 +136,9 @@ class ProcessWorkers:
                 its_stacks.close()
             if message is not None:
                 own = [] if writer.block is None else [writer.block.descriptor]
-                try:
-                    pipe.send((message, bool(own), len(shared)))
-                    for descriptor in own + shared:
-                        send_handle(pipe, descriptor, process.pid)
-                except (BrokenPipeError, ConnectionResetError):
-                    raise self._death(number) from None
+                sent = _sent(pipe.send, (message, bool(own), len(shared)))
+                if not sent or not all(_sent(send_handle, pipe, file, process.pid) for file in own + shared):
+                    raise self._death(number)
 
     def __len__(self) -> int:
         return len(self._workers)
@@ -189,10 +187,8 @@ class ProcessWorkers:
         self._tell(number, Request(self._pass, job, slot, dropped))
 
     def _tell(self, number: int, what: Any) -> None:
-        try:
-            self._workers[number].pipe.send(what)
-        except (BrokenPipeError, ConnectionResetError):
-            raise self._failure(number) from None
+        if not _sent(self._workers[number].pipe.send, what):
+            raise self._failure(number)
 
     def receive(self, worker: int, timeout: float) -> Outcome:
         """Return what comes next from any worker, while the batch that is wanted is `worker`'s.
@@ -355,6 +351,19 @@ class ProcessWorkers:
         for worker in self._workers:
             worker.pipe.close()
             worker.stacks.close()
+
+
+def _sent(send: Callable[..., None], *what: Any) -> bool:
+    """Return whether a pipe took what was sent; not if the other end is closed.
+
+    The system's error ends here: its frames hold the buffer of a pickle, of which Python complains where the garbage
+    collector meets both in a cycle.
+    """
+    try:
+        send(*what)
+    except (BrokenPipeError, ConnectionResetError):
+        return False
+    return True
 
 
 def _packed(writer: Writer, setup: Setup, shared: list[int]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
 import subprocess
@@ -116,6 +117,24 @@ def test_persistent_workers_after_a_fault():
             list(loader)
         assert len(list(loader)) == 20
         del loader, workers
+
+
+def test_an_error_of_a_worker_that_cannot_be_asked_in_a_cycle(monkeypatch):
+    """It holds no buffer of a message that was under way, of which Python would complain as it collects the cycle."""
+    complaints = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    loader = DataLoader(Slow(0.001), batch_size=10, num_workers=1, persistent_workers=True)
+    for _ in range(3):
+        list(loader)
+        process = loader._workers._workers[0].process
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        with pytest.raises(WorkerError, match="SIGKILL") as caught:
+            list(loader)
+        caught.value.itself = caught.value
+        del caught
+        gc.collect()
+    assert not complaints
 
 
 @pytest.mark.parametrize("timeout", [0.3, 1])
