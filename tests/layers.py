@@ -25,6 +25,13 @@ LAYERS = {
     "BatchNorm2d": lambda nn: nn.BatchNorm2d(4, eps=1e-3, momentum=0.3),
     "BatchNorm2d plain": lambda nn: nn.BatchNorm2d(4, affine=False, track_running_stats=False),
     "BatchNorm2d no bias": lambda nn: nn.BatchNorm2d(4, bias=False),
+    "BatchNorm3d": lambda nn: nn.BatchNorm3d(4),
+    "InstanceNorm1d": lambda nn: nn.InstanceNorm1d(4, affine=True, track_running_stats=True),
+    "InstanceNorm1d unbatched": lambda nn: nn.InstanceNorm1d(5, momentum=None, track_running_stats=True),
+    "InstanceNorm2d": lambda nn: nn.InstanceNorm2d(4, eps=1e-3, affine=True, bias=False),
+    "InstanceNorm3d": lambda nn: nn.InstanceNorm3d(4),
+    "LocalResponseNorm": lambda nn: nn.LocalResponseNorm(2, alpha=0.5, beta=0.6, k=1.5),
+    "CrossMapLRN2d": lambda nn: nn.CrossMapLRN2d(7, alpha=0.5),
     "LayerNorm": lambda nn: nn.LayerNorm(6),
     "LayerNorm two": lambda nn: nn.LayerNorm((5, 6), bias=False),
     "LayerNorm plain": lambda nn: nn.LayerNorm(6, elementwise_affine=False),
@@ -78,4 +85,8 @@ def input_of(name, rng):
     """Draw an input that suits the layer of a row."""
     if name.startswith("Embedding"):
         return rng.integers(0, 7, (4, 5))
+    if "unbatched" in name:
+        return rng.standard_normal((5, 6))
+    if "3d" in name:
+        return rng.standard_normal((2, 4, 3, 5, 6))
     return rng.standard_normal((5, 4, 6) if "1d" in name else (5, 4, 5, 6))

@@ -43,7 +43,11 @@ from lucid.nn.layers.loss import (
     NLLLoss,
     SmoothL1Loss,
 )
-from lucid.nn.layers.normalisation import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
+from lucid.nn.layers.normalisation.batch import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from lucid.nn.layers.normalisation.features import GroupNorm, LayerNorm, RMSNorm
+from lucid.nn.layers.normalisation.instance import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from lucid.nn.layers.normalisation.response import CrossMapLRN2d, LocalResponseNorm
+from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm
 from lucid.nn.layers.parameter_containers import ParameterDict, ParameterList
 from lucid.nn.layers.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from lucid.nn.module.module import Module
@@ -69,12 +73,14 @@ __all__ = [
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
+    "BatchNorm3d",
     "Buffer",
     "Conv1d",
     "Conv2d",
     "ConvTranspose1d",
     "ConvTranspose2d",
     "CrossEntropyLoss",
+    "CrossMapLRN2d",
     "Dropout",
     "Embedding",
     "Flatten",
@@ -83,11 +89,15 @@ __all__ = [
     "Hook",
     "HuberLoss",
     "Identity",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
@@ -112,6 +122,7 @@ __all__ = [
     "Softmax",
     "Softmin",
     "Softplus",
+    "SyncBatchNorm",
     "Tanh",
     "Unflatten",
     "functional",

@@ -32,7 +32,7 @@ from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_
 from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.embedding import embedding
 from lucid.ops.layers.linear import linear
-from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
+from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
 from lucid.ops.loss.cross_entropy import cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
@@ -79,6 +79,7 @@ __all__ = [
     "layer_norm",
     "leaky_relu",
     "linear",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
     "max_pool1d",

@@ -22,6 +22,11 @@ def batch_norm(m, x, momentum=0.1, eps=1e-5):
     return F.batch_norm(x, *running(m), m.weight, m.bias, m.training or m.running_mean is None, momentum, eps)
 
 
+def instance_norm(m, x, momentum=0.1, eps=1e-5):
+    """Return the function of an instance normalisation, with the statistics of its input unless it has others."""
+    return F.instance_norm(x, *running(m), m.weight, m.bias, m.training or m.running_mean is None, momentum, eps)
+
+
 FUNCTIONS = {
     "Identity": lambda m, x: x,
     "Linear": lambda m, x: F.linear(x, m.weight, m.bias),
@@ -47,6 +52,13 @@ FUNCTIONS = {
     "BatchNorm2d": lambda m, x: batch_norm(m, x, eps=1e-3),
     "BatchNorm2d plain": batch_norm,
     "BatchNorm2d no bias": batch_norm,
+    "BatchNorm3d": batch_norm,
+    "InstanceNorm1d": instance_norm,
+    "InstanceNorm1d unbatched": lambda m, x: instance_norm(m, x.unsqueeze(0)).squeeze(0),
+    "InstanceNorm2d": lambda m, x: instance_norm(m, x, eps=1e-3),
+    "InstanceNorm3d": instance_norm,
+    "LocalResponseNorm": lambda m, x: F.local_response_norm(x, 2, 0.5, 0.6, 1.5),
+    "CrossMapLRN2d": lambda m, x: F.local_response_norm(x, 7, 0.5),
     "LayerNorm": lambda m, x: F.layer_norm(x, 6, m.weight, m.bias),
     "LayerNorm two": lambda m, x: F.layer_norm(x, (5, 6), m.weight),
     "LayerNorm plain": lambda m, x: F.layer_norm(x, 6),
