@@ -47,6 +47,7 @@ from lucid.ops.pooling.pooling import (
 )
 from lucid.ops.reduction.norms import cosine_similarity, normalize
 from lucid.ops.shape.padding import pad
+from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +61,7 @@ __all__ = [
     "bias_activation",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
@@ -89,6 +91,8 @@ __all__ = [
     "normalize",
     "one_hot",
     "pad",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "relu",
     "relu6",
     "rms_norm",
