@@ -63,7 +63,14 @@ from lucid.nn.layers.padding import (
 )
 from lucid.nn.layers.parameter_containers import ParameterDict, ParameterList
 from lucid.nn.layers.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
-from lucid.nn.layers.resampling import ChannelShuffle, PixelShuffle, PixelUnshuffle
+from lucid.nn.layers.resampling import (
+    ChannelShuffle,
+    PixelShuffle,
+    PixelUnshuffle,
+    Upsample,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
+)
 from lucid.nn.module.module import Module
 from lucid.nn.modules.module import (
     register_module_buffer_registration_hook,
@@ -147,6 +154,9 @@ __all__ = [
     "Softplus",
     "Tanh",
     "Unflatten",
+    "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",

@@ -227,6 +227,7 @@ VALUES = {
     "Hook": {"prehook": constant(nothing)},
     "iinfo": {"type": lambda: lucid.int32},
     "imag": {"input": lambda: matrix() + 1j},
+    "interpolate": {**PLANE, "size": constant(3)},
     "index_put": {"indices": lambda: (lucid.tensor([0]),), "values": constant(1.0)},
     "instance_norm": {"input": cube},
     "item": {"self": lambda: lucid.tensor(1.0)},
