@@ -162,6 +162,7 @@ BY_NAME = {
     "type": lambda: lucid.float32,
     "d": lucid.get_default_dtype,
     "new_state": lucid.get_rng_state,
+    "new_states": list,
     "weight": lambda: lucid.tensor(0.5),
     "total_norm": lambda: lucid.tensor(1.0),
     "running_mean": lambda: lucid.zeros(3),
