@@ -15,6 +15,7 @@ go through it.
 from __future__ import annotations
 
 import functools
+import sys
 from inspect import CO_VARARGS
 from typing import TYPE_CHECKING, Any, cast
 
@@ -54,7 +55,7 @@ FORMATTED = {
 def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]:
     """Return `function`, public as ``lucid.path``, with the keywords that this file is about."""
     names = frozenset(_parameters(function))
-    place, _, title = f"lucid.{path}".rpartition(".")
+    title = path.rpartition(".")[2]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -64,9 +65,15 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
             return function(*args, **kwargs)
         return _adapted(title, function, args, kwargs)
 
-    # where pickle finds it
-    call.__module__, call.__qualname__ = ("lucid", path) if place == "lucid.Tensor" else (place, title)
+    # pickle looks for it here, as doctest would run the examples of what is in the module that it names
+    call.__module__, call.__qualname__ = __name__, path
     return call
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(sys.modules["lucid"], name)
 
 
 def _code(function: Any) -> CodeType:
