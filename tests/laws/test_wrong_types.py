@@ -60,6 +60,8 @@ EXEMPT = {
     "lucid.autograd.SavedTensor": MADE_BY_LUCID,
     "lucid.autograd.graph.GradientEdge": MADE_BY_LUCID,
     "lucid.dtype": MADE_BY_LUCID,
+    "lucid.layout": MADE_BY_LUCID,
+    "lucid.memory_format": MADE_BY_LUCID,
     "lucid.cuda.compile": "the source is text; see tests/cuda/source/test_sources.py",
 }
 
@@ -162,6 +164,7 @@ BY_NAME = {
     "type": lambda: lucid.float32,
     "d": lucid.get_default_dtype,
     "new_state": lucid.get_rng_state,
+    "new_states": list,
     "weight": lambda: lucid.tensor(0.5),
     "total_norm": lambda: lucid.tensor(1.0),
     "running_mean": lambda: lucid.zeros(3),
@@ -290,6 +293,11 @@ def saved():
     return saved.path
 
 
+def unwrapped(value):
+    """Return an op without what gives it further keywords: `lucid` and `Tensor` have one each."""
+    return inspect.unwrap(value) if inspect.isfunction(value) else value
+
+
 def public():
     """Return everything public that can be called, by its full name."""
     found = {}
@@ -299,12 +307,12 @@ def public():
         for name in getattr(module, "__all__", own):
             value = getattr(module, name)
             if callable(value) and not name.startswith("_"):
-                found.setdefault(id(value), (f"{place}.{name}", value))
+                found.setdefault(id(unwrapped(value)), (f"{place}.{name}", value))
     for name in dir(lucid.Tensor):
         value = inspect.getattr_static(lucid.Tensor, name)
         value = getattr(value, "__func__", value)
         if callable(value) and not name.startswith("_"):
-            found.setdefault(id(value), (f"Tensor.{name}", value))
+            found.setdefault(id(unwrapped(value)), (f"Tensor.{name}", value))
     return dict(found.values())
 
 

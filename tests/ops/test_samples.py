@@ -406,7 +406,7 @@ def public_ops():
     found = {}
     for space in (lucid, lucid.nn.functional):
         for name in space.__all__:
-            value = getattr(space, name)
+            value = inspect.unwrap(getattr(space, name))
             if inspect.isfunction(value) and value.__module__.startswith("lucid.ops."):
                 found.setdefault(value, set()).add(name)
     return found
