@@ -14,7 +14,7 @@ from lucid.backend.capture import capture_of_this_thread
 from lucid.cuda.launch import multi_tensor
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import check_capture, refresh
-from lucid.optim.base.settings import check_implementation, flag, given_of, rate_of
+from lucid.optim.base.settings import check_implementation, flag, given_of, numbers_of
 from lucid.optim.base.slots import counts_there, move_scalars, put, scalars_of
 from lucid.optim.optimizer import Optimizer
 
@@ -134,7 +134,7 @@ class ElementwiseOptimizer(Optimizer):
         arrays, scalars = self._apart(names)
         if scalars and found is not None and found.item():
             return
-        settings = {**group, "lr": rate_of(group)}
+        settings = numbers_of(group)
         new = self.make_state(params, group, names)
         # by the numbers of their state before the step: those of the step, and the rows
         alike: dict[tuple[float, ...], tuple[dict[str, Any], list[list[Array]]]] = {}
