@@ -98,7 +98,7 @@ def decays(value: object, name: str) -> None:
     for index, decay in enumerate(given):
         if isinstance(decay, TensorBase) and decay.array.size != 1:
             raise SettingError(f"Tensor {name}[{index}] must be 1-element, got one of shape {tuple(decay.array.shape)}")
-        if not hasattr(decay, "__float__") or not 0.0 <= float(decay) < 1.0:
+        if not hasattr(decay, "__float__") or not 0.0 <= float(cast("Any", decay)) < 1.0:
             raise SettingError(
                 f"Invalid {name.removesuffix('s')} parameter at index {index}: expected a number in [0, 1), got {decay}"
             )
@@ -174,7 +174,7 @@ def given_of(group: Group, names: Iterable[str], *, write: bool) -> Given:
                 there.append((len(values), each.array))
                 values.append(0.0)
             else:
-                values.append(float(each or 0))
+                values.append(float(cast("Any", each) or 0))
     return Given(values, there, write)
 
 

@@ -175,12 +175,14 @@ def _entries(entries: Any, optimizer: Optimizer, slot: _Slot) -> dict[str, Any]:
 
 
 def _value(value: Any, slot: _Slot, name: str, scalar_on: Device | None = None) -> Any:
-    """Return one entry of a parameter's state: a tensor beside the parameter, or a copy of something else.
+    """Return one entry of a parameter's state: a tensor beside the parameter, a list of such, or a copy of what it is.
 
     A number of a declared state becomes a tensor of float32 on the device `scalar_on`.
     """
     if scalar_on is not None and isinstance(value, int | float):
         value = np.array(value, np.float32)
+    if isinstance(value, list):
+        return [_value(each, slot, name) for each in cast("list[Any]", value)]
     if isinstance(value, TensorBase):
         array = value.array
     elif hasattr(value, "__array__") or hasattr(value, "__cuda_array_interface__"):
