@@ -199,6 +199,7 @@ VALUES = {
     **each("conv1d conv_transpose1d adaptive_avg_pool1d avg_pool1d max_pool1d", LINE),
     **each("conv2d conv_transpose2d adaptive_avg_pool2d avg_pool2d max_pool2d", PLANE),
     **each("cross_entropy nll_loss", LABELS),
+    "Muon": {"params": lambda: [matrix().requires_grad_()]},
     **each("Module Identity LogSigmoid Sigmoid Tanh", NO_ARGUMENTS),
     **each("gradcheck gradgradcheck", DOUBLES),
     **each("clamp clip", {"min": constant(0.0)}),
