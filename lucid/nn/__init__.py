@@ -65,8 +65,10 @@ from lucid.nn.layers.parameter_containers import ParameterDict, ParameterList
 from lucid.nn.layers.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from lucid.nn.layers.resampling import (
     ChannelShuffle,
+    Fold,
     PixelShuffle,
     PixelUnshuffle,
+    Unfold,
     Upsample,
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
@@ -110,6 +112,7 @@ __all__ = [
     "Dropout",
     "Embedding",
     "Flatten",
+    "Fold",
     "GroupNorm",
     "Hardtanh",
     "Hook",
@@ -154,6 +157,7 @@ __all__ = [
     "Softplus",
     "Tanh",
     "Unflatten",
+    "Unfold",
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",
