@@ -69,6 +69,8 @@ LAYERS = {
     "Upsample 3d": lambda nn: nn.Upsample(scale_factor=(2, 1.5, 1), mode="trilinear", recompute_scale_factor=True),
     "UpsamplingNearest2d": lambda nn: nn.UpsamplingNearest2d(scale_factor=1.7),
     "UpsamplingBilinear2d": lambda nn: nn.UpsamplingBilinear2d(size=(7, 4)),
+    "Unfold": lambda nn: nn.Unfold((3, 2), dilation=(1, 2), padding=1, stride=2),
+    "Fold": lambda nn: nn.Fold((3, 4), 2),
     "ReLU": lambda nn: nn.ReLU(),
     "ReLU6": lambda nn: nn.ReLU6(),
     "LeakyReLU": lambda nn: nn.LeakyReLU(0.2),
@@ -112,4 +114,4 @@ def input_of(name, rng):
         return rng.standard_normal((5, 6))
     if "3d" in name:
         return rng.standard_normal((2, 4, 3, 4, 5))
-    return rng.standard_normal((5, 4, 6) if "1d" in name else (5, 4, 5, 6))
+    return rng.standard_normal((5, 4, 6) if "1d" in name or name == "Fold" else (5, 4, 5, 6))

@@ -4,7 +4,7 @@ A docstring says what is particular to its function. What holds for every one of
 
 - `lucid.ops.base.declaration`: activation functions; `lucid.ops.activation.softmax`: functions along a dimension
 - `lucid.ops.layers.convolution`, `lucid.ops.pooling.pooling`: `stride`, `padding` and `dilation` of windows
-- `lucid.ops.resampling`: other sizes and places of images
+- `lucid.ops.resampling`: other sizes and places of images; `lucid.ops.resampling.folding`: windows as columns
 - `lucid.ops.layers.normalisation`, and `lucid.ops.layers`: attention, embedding and other layers
 - `lucid.ops.loss`: `reduction`, `weight` and `target` of losses
 - `lucid.ops.linalg`, `lucid.ops.index`, `lucid.ops.shape`, `lucid.ops.reduction.sums`: `linear`, `one_hot`, `pad`,
@@ -47,6 +47,7 @@ from lucid.ops.pooling.pooling import (
     max_pool2d,
 )
 from lucid.ops.reduction.norms import cosine_similarity, normalize
+from lucid.ops.resampling.folding import fold, unfold
 from lucid.ops.resampling.interpolation import interpolate
 from lucid.ops.shape.padding import pad
 from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
@@ -73,6 +74,7 @@ __all__ = [
     "dropout",
     "elu",
     "embedding",
+    "fold",
     "gelu",
     "group_norm",
     "hardtanh",
@@ -108,6 +110,7 @@ __all__ = [
     "softmin",
     "softplus",
     "tanh",
+    "unfold",
 ]
 
 

@@ -225,6 +225,7 @@ VALUES = {
     "einsum": {"args": lambda: ("ij->ji", matrix())},
     "embedding": {"input": places, "weight": matrix},
     "flip": {"dims": constant((0,))},
+    "fold": {"input": lambda: lucid.ones(1, 4, 6), "output_size": constant((3, 4)), "kernel_size": constant(2)},
     "from_dlpack": {"ext_tensor": lambda: np.ones(2)},
     "from_numpy": {"ndarray": lambda: np.ones(2)},
     "get_gradient_edge": {"tensor": lambda: leaf() * 2},
@@ -267,7 +268,7 @@ VALUES = {
     "to": {"args": constant(("cpu",))},
     "unflatten": {"dim": constant(1), "sizes": constant((1, 3))},
     "Unflatten": {"dim": constant(1)},
-    "unfold": {"size": constant(1)},
+    "unfold": {"size": constant(1), **PLANE},
     "warmup": {"inputs": lambda: (matrix(),)},
 }  # fmt: skip
 

@@ -96,6 +96,8 @@ FUNCTIONS = {
     "Upsample 3d": lambda m, x: F.interpolate(x, (6, 6, 5), mode="trilinear"),
     "UpsamplingNearest2d": lambda m, x: F.interpolate(x, scale_factor=1.7),
     "UpsamplingBilinear2d": lambda m, x: F.interpolate(x, (7, 4), mode="bilinear", align_corners=True),
+    "Unfold": lambda m, x: F.unfold(x, (3, 2), dilation=(1, 2), padding=1, stride=2),
+    "Fold": lambda m, x: F.fold(x, (3, 4), 2),
     "ReLU": lambda m, x: F.relu(x),
     "ReLU6": lambda m, x: F.relu6(x),
     "LeakyReLU": lambda m, x: F.leaky_relu(x, 0.2),
