@@ -120,6 +120,7 @@ from lucid.ops.shape.diagonal import diag, diag_embed, diagonal, tril, triu
 from lucid.ops.shape.joining import cat, concat, hstack, stack, vstack
 from lucid.ops.shape.repeating import repeat_interleave, tile
 from lucid.ops.shape.reshape import clone, flatten, ravel, reshape, squeeze, unflatten, unsqueeze
+from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from lucid.ops.shape.splitting import chunk, split, tensor_split, unbind
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
@@ -193,7 +194,8 @@ __all__ = [
     "as_strided", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh", "autograd", "backends", "baddbmm",
     "bernoulli", "bfloat16", "bilinear", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
     "bitwise_right_shift", "bitwise_xor", "bmm", "bool", "broadcast_tensors", "broadcast_to", "can_cast", "cat",
-    "cdouble", "ceil", "cfloat", "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "complex", "complex64",
+    "cdouble", "ceil", "cfloat", "channel_shuffle",
+    "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "complex", "complex64",
     "complex128", "concat", "concatenate", "conj", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cos",
     "cosh", "cosine_similarity", "count_nonzero", "cuda", "cumprod", "cumsum", "device", "diag", "diag_embed",
     "diagonal", "div", "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like",
@@ -209,7 +211,8 @@ __all__ = [
     "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "max", "maximum", "mean", "median",
     "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim", "mul", "multinomial", "multiply", "mv", "nan",
     "nan_to_num", "nansum", "narrow", "ne", "neg", "negative", "nn", "no_grad", "nonzero", "norm", "normal",
-    "not_equal", "numel", "ones", "ones_like", "optim", "outer", "permute", "pi", "pow", "prod", "promote_types",
+    "not_equal", "numel", "ones", "ones_like", "optim", "outer", "permute", "pi", "pixel_shuffle",
+    "pixel_unshuffle", "pow", "prod", "promote_types",
     "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal",
     "relu", "remainder", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "rsqrt", "rsub",
     "save", "scalar_tensor", "scatter", "scatter_add", "searchsorted", "seed", "select", "set_default_device",
