@@ -113,6 +113,7 @@ from lucid.ops.index.scatter import scatter, scatter_add
 from lucid.ops.index.select import narrow, select
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from lucid.ops.layers.dropout import dropout
+from lucid.ops.layers.linear import bilinear
 from lucid.ops.linalg.addmm import addmm, baddbmm
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
@@ -200,7 +201,7 @@ __all__ = [
     "acosh", "add", "addcdiv", "addcmul", "addmm", "all", "allclose", "amax", "amin", "amp", "angle", "any", "arange",
     "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled",
     "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2",
-    "atanh", "autograd", "backends", "baddbmm", "bernoulli", "bfloat16", "bincount", "bitwise_and",
+    "atanh", "autograd", "backends", "baddbmm", "bernoulli", "bfloat16", "bilinear", "bincount", "bitwise_and",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm", "bool",
     "broadcast_tensors", "broadcast_to", "can_cast", "cat", "cdouble", "ceil", "cfloat", "channel_shuffle",
     "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "complex",

@@ -29,9 +29,9 @@ from lucid.nn.layers.activation import (
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from lucid.nn.layers.dropout import Dropout
-from lucid.nn.layers.embedding import Embedding
+from lucid.nn.layers.embedding import Embedding, EmbeddingBag
 from lucid.nn.layers.flatten import Flatten, Unflatten
-from lucid.nn.layers.linear import Identity, Linear
+from lucid.nn.layers.linear import Bilinear, Identity, Linear
 from lucid.nn.layers.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -101,6 +101,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
+    "Bilinear",
     "Buffer",
     "ChannelShuffle",
     "CircularPad1d",
@@ -117,6 +118,7 @@ __all__ = [
     "CrossMapLRN2d",
     "Dropout",
     "Embedding",
+    "EmbeddingBag",
     "Flatten",
     "Fold",
     "GroupNorm",

@@ -26,13 +26,14 @@ from lucid.ops.activation.gelu import gelu
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus, tanh
 from lucid.ops.activation.softmax import log_softmax, softmax, softmin
 from lucid.ops.base.core import clone
+from lucid.ops.embedding.embedding import embedding
+from lucid.ops.embedding.embedding_bag import embedding_bag
 from lucid.ops.index.gather import one_hot
 from lucid.ops.layers.attention import scaled_dot_product_attention
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from lucid.ops.layers.dropout import dropout
-from lucid.ops.layers.embedding import embedding
-from lucid.ops.layers.linear import linear
+from lucid.ops.layers.linear import bilinear, linear
 from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
 from lucid.ops.loss.cross_entropy import cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
@@ -62,6 +63,7 @@ __all__ = [
     "avg_pool2d",
     "batch_norm",
     "bias_activation",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "channel_shuffle",
@@ -74,6 +76,7 @@ __all__ = [
     "dropout",
     "elu",
     "embedding",
+    "embedding_bag",
     "fold",
     "gelu",
     "group_norm",
