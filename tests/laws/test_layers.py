@@ -23,7 +23,7 @@ LAYERS = (
     {"tensor"},
     {"nn", "data"},
     {"optim"},
-    {"hooks", "amp", "graphs", "serialization", "utils", "_C"},
+    {"hooks", "amp", "graphs", "serialization", "utils", "compat", "_C"},
     {"accelerator", "distributed", "jit", "multiprocessing", "overrides", "profiler", "testing", "types"},
     {"lucid"},
 )
