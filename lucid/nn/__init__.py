@@ -6,7 +6,7 @@ them.
 
 from __future__ import annotations
 
-from lucid.nn import functional, hooks, init, modules, utils
+from lucid.nn import functional, hooks, init, modules, parallel, utils
 from lucid.nn.hooks import Hook
 from lucid.nn.layers.activation import (
     ELU,
@@ -87,6 +87,7 @@ from lucid.nn.modules.module import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from lucid.nn.parallel import DataParallel
 from lucid.nn.parameter import Buffer, Parameter
 
 __all__ = [
@@ -116,6 +117,7 @@ __all__ = [
     "ConvTranspose2d",
     "CrossEntropyLoss",
     "CrossMapLRN2d",
+    "DataParallel",
     "Dropout",
     "Embedding",
     "EmbeddingBag",
@@ -181,6 +183,7 @@ __all__ = [
     "hooks",
     "init",
     "modules",
+    "parallel",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
