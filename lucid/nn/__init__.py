@@ -9,8 +9,14 @@ from __future__ import annotations
 from lucid.nn import functional, hooks, init, modules, utils
 from lucid.nn.hooks import Hook
 from lucid.nn.layers.activation import (
+    CELU,
     ELU,
     GELU,
+    GLU,
+    SELU,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
     Hardtanh,
     LeakyReLU,
     LogSigmoid,
@@ -19,12 +25,18 @@ from lucid.nn.layers.activation import (
     PReLU,
     ReLU,
     ReLU6,
+    RReLU,
     Sigmoid,
     SiLU,
     Softmax,
+    Softmax2d,
     Softmin,
     Softplus,
+    Softshrink,
+    Softsign,
     Tanh,
+    Tanhshrink,
+    Threshold,
 )
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
@@ -59,8 +71,11 @@ from lucid.nn.modules.module import (
 from lucid.nn.parameter import Buffer, Parameter
 
 __all__ = [
+    "CELU",
     "ELU",
     "GELU",
+    "GLU",
+    "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AvgPool1d",
@@ -79,6 +94,9 @@ __all__ = [
     "Embedding",
     "Flatten",
     "GroupNorm",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
     "Hardtanh",
     "Hook",
     "HuberLoss",
@@ -103,6 +121,7 @@ __all__ = [
     "ParameterDict",
     "ParameterList",
     "RMSNorm",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "Sequential",
@@ -110,9 +129,14 @@ __all__ = [
     "Sigmoid",
     "SmoothL1Loss",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
+    "Softshrink",
+    "Softsign",
     "Tanh",
+    "Tanhshrink",
+    "Threshold",
     "Unflatten",
     "functional",
     "hooks",
