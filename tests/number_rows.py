@@ -66,6 +66,11 @@ ROWS: dict[str, Any] = {
         x.cube, x.cube, x.cube, scale=n(0.5)
     ),
     "as_strided.storage_offset": lambda m, F, x, n: m.as_strided(x.vector, (2,), (1,), n(1)),
+    "channel_shuffle.groups": lambda m, F, x, n: m.channel_shuffle(x.images, n(2)),
+    "pixel_shuffle.upscale_factor": lambda m, F, x, n: m.pixel_shuffle(x.images, n(2)),
+    "pixel_unshuffle.downscale_factor": lambda m, F, x, n: m.pixel_unshuffle(x.images, n(2)),
+    "interpolate.scale_factor": lambda m, F, x, n: F.interpolate(x.images, scale_factor=n(0.5)),
+    "interpolate.size": lambda m, F, x, n: F.interpolate(x.images, n(4)),
     "pad.value": lambda m, F, x, n: F.pad(x.matrix, (1, 2), value=n(0.5)),
     "flip.dims": lambda m, F, x, n: m.flip(x.matrix, (n(1),)),
     "permute.dims": lambda m, F, x, n: m.permute(x.cube, (n(2), n(0), n(1))),

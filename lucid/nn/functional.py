@@ -4,6 +4,7 @@ A docstring says what is particular to its function. What holds for every one of
 
 - `lucid.ops.base.declaration`: activation functions; `lucid.ops.activation.softmax`: functions along a dimension
 - `lucid.ops.layers.convolution`, `lucid.ops.pooling.pooling`: `stride`, `padding` and `dilation` of windows
+- `lucid.ops.resampling`: other sizes and places of images
 - `lucid.ops.layers.normalisation`, and `lucid.ops.layers`: attention, embedding and other layers
 - `lucid.ops.loss`: `reduction`, `weight` and `target` of losses
 - `lucid.ops.linalg`, `lucid.ops.index`, `lucid.ops.shape`, `lucid.ops.reduction.sums`: `linear`, `one_hot`, `pad`,
@@ -40,7 +41,7 @@ from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_
 from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.embedding import embedding
 from lucid.ops.layers.linear import linear
-from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
+from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
 from lucid.ops.loss.cross_entropy import cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
@@ -54,7 +55,9 @@ from lucid.ops.pooling.pooling import (
     max_pool2d,
 )
 from lucid.ops.reduction.norms import cosine_similarity, normalize
+from lucid.ops.resampling.interpolation import interpolate
 from lucid.ops.shape.padding import pad
+from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from lucid.tensor.inplace_methods import (
     celu_,
     elu_,
@@ -80,6 +83,7 @@ __all__ = [
     "binary_cross_entropy_with_logits",
     "celu",
     "celu_",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
@@ -101,12 +105,14 @@ __all__ = [
     "hardtanh_",
     "huber_loss",
     "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "leaky_relu_",
     "linear",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
     "max_pool1d",
@@ -117,6 +123,8 @@ __all__ = [
     "normalize",
     "one_hot",
     "pad",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "prelu",
     "relu",
     "relu6",

@@ -433,6 +433,7 @@ PAGES = {
     "lucid.ops.layers.convolution": {
         *("input", "weight", "bias", "stride", "padding", "dilation", "groups", "output_padding"),
     },
+    "lucid.ops.resampling": {"input", "align_corners"},
     "lucid.ops.pooling.pooling": {"input", "kernel_size", "stride", "padding", "dilation", "ceil_mode"},
     "lucid.ops.layers.normalisation": {"input", "weight", "bias", "eps", "normalized_shape"},
 }

@@ -39,6 +39,7 @@ OPS = {
     "gather": lambda x, w, b: x.gather(1, lucid.tensor([[1, 3], [0, 1]], device=x.device)),
     "max_pool2d": lambda x, w, b: F.max_pool2d(x.reshape(1, 4, 4), 2),
     "avg_pool2d": lambda x, w, b: F.avg_pool2d(x.reshape(1, 4, 4), 3, padding=1),
+    "interpolate": lambda x, w, b: F.interpolate(x.reshape(1, 1, 4, 4), (3, 5), mode="bilinear"),
     "view": lambda x, w, b: x.view(2, 8),
     "transpose": lambda x, w, b: x.T,
     "getitem": lambda x, w, b: x[1],

@@ -22,6 +22,11 @@ def batch_norm(m, x, momentum=0.1, eps=1e-5):
     return F.batch_norm(x, *running(m), m.weight, m.bias, m.training or m.running_mean is None, momentum, eps)
 
 
+def instance_norm(m, x, momentum=0.1, eps=1e-5):
+    """Return the function of an instance normalisation, with the statistics of its input unless it has others."""
+    return F.instance_norm(x, *running(m), m.weight, m.bias, m.training or m.running_mean is None, momentum, eps)
+
+
 FUNCTIONS = {
     "Identity": lambda m, x: x,
     "Linear": lambda m, x: F.linear(x, m.weight, m.bias),
@@ -47,6 +52,13 @@ FUNCTIONS = {
     "BatchNorm2d": lambda m, x: batch_norm(m, x, eps=1e-3),
     "BatchNorm2d plain": batch_norm,
     "BatchNorm2d no bias": batch_norm,
+    "BatchNorm3d": batch_norm,
+    "InstanceNorm1d": instance_norm,
+    "InstanceNorm1d unbatched": lambda m, x: instance_norm(m, x.unsqueeze(0)).squeeze(0),
+    "InstanceNorm2d": lambda m, x: instance_norm(m, x, eps=1e-3),
+    "InstanceNorm3d": instance_norm,
+    "LocalResponseNorm": lambda m, x: F.local_response_norm(x, 2, 0.5, 0.6, 1.5),
+    "CrossMapLRN2d": lambda m, x: F.local_response_norm(x, 7, 0.5),
     "LayerNorm": lambda m, x: F.layer_norm(x, 6, m.weight, m.bias),
     "LayerNorm two": lambda m, x: F.layer_norm(x, (5, 6), m.weight),
     "LayerNorm plain": lambda m, x: F.layer_norm(x, 6),
@@ -61,6 +73,29 @@ FUNCTIONS = {
     "Flatten": lambda m, x: x.flatten(1),
     "Flatten part": lambda m, x: x.flatten(0, 1),
     "Unflatten": lambda m, x: x.reshape(5, 2, 2, 5, 6),
+    "ConstantPad1d": lambda m, x: F.pad(x, (2, -1), value=0.5),
+    "ConstantPad2d": lambda m, x: F.pad(x, (1, 1, 1, 1), value=-2.0),
+    "ConstantPad3d": lambda m, x: F.pad(x, (1, 0, 0, 1, 2, 1), value=3.0),
+    "ZeroPad1d": lambda m, x: F.pad(x, (2, 2)),
+    "ZeroPad2d": lambda m, x: F.pad(x, (1, 2, -1, 0)),
+    "ZeroPad3d": lambda m, x: F.pad(x, (1,) * 6),
+    "ReflectionPad1d": lambda m, x: F.pad(x, (3, 2), "reflect"),
+    "ReflectionPad2d": lambda m, x: F.pad(x, (-2, 3, 1, 2), "reflect"),
+    "ReflectionPad3d": lambda m, x: F.pad(x, (2, 1, 0, 3, 1, 2), "reflect"),
+    "ReplicationPad1d": lambda m, x: F.pad(x, (7, 7), "replicate"),
+    "ReplicationPad2d": lambda m, x: F.pad(x, (1, 0, -1, 2), "replicate"),
+    "ReplicationPad3d": lambda m, x: F.pad(x, (1, 2, 3, 0, 1, 1), "replicate"),
+    "CircularPad1d": lambda m, x: F.pad(x, (6, 5), "circular"),
+    "CircularPad2d": lambda m, x: F.pad(x, (3, -1, 1, 2), "circular"),
+    "CircularPad3d": lambda m, x: F.pad(x, (1, 2, 3, 0, 1, 1), "circular"),
+    "PixelShuffle": lambda m, x: F.pixel_shuffle(x, 2),
+    "PixelUnshuffle": lambda m, x: F.pixel_unshuffle(F.pad(x, (0, 0, 1, 0)), 2),
+    "ChannelShuffle": lambda m, x: F.channel_shuffle(x, 2),
+    "Upsample": lambda m, x: F.interpolate(x, scale_factor=2.0, mode="bilinear"),
+    "Upsample 1d": lambda m, x: F.interpolate(x, 9, mode="linear", align_corners=True),
+    "Upsample 3d": lambda m, x: F.interpolate(x, (6, 6, 5), mode="trilinear"),
+    "UpsamplingNearest2d": lambda m, x: F.interpolate(x, scale_factor=1.7),
+    "UpsamplingBilinear2d": lambda m, x: F.interpolate(x, (7, 4), mode="bilinear", align_corners=True),
     "ReLU": lambda m, x: F.relu(x),
     "ReLU6": lambda m, x: F.relu6(x),
     "LeakyReLU": lambda m, x: F.leaky_relu(x, 0.2),
