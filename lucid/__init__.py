@@ -61,6 +61,9 @@ from lucid.backend.dtype import int64 as long
 from lucid.backend.limits import finfo, iinfo
 from lucid.backends.cuda import get_float32_matmul_precision, set_float32_matmul_precision
 from lucid.cuda.switches import are_deterministic_algorithms_enabled, use_deterministic_algorithms
+from lucid.ops.activation.elu import celu, selu
+from lucid.ops.activation.hard import hardshrink, threshold
+from lucid.ops.activation.prelu import prelu, rrelu
 from lucid.ops.activation.relu import relu
 from lucid.ops.activation.sigmoid import sigmoid, tanh
 from lucid.ops.activation.softmax import log_softmax, softmax
@@ -135,6 +138,7 @@ from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unsh
 from lucid.ops.shape.splitting import chunk, split, tensor_split, unbind
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
+from lucid.tensor.inplace_methods import celu_, relu_, rrelu_, selu_, threshold_
 from lucid.tensor.interop import from_dlpack
 from lucid.tensor.layout import Size, is_complex, is_floating_point, is_tensor, numel
 from lucid.tensor.printing import set_printoptions
@@ -237,36 +241,37 @@ __all__ = [
     "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_tensor",
     "asarray", "asin", "asinh", "atan", "atan2", "atanh", "autograd", "backends", "baddbmm", "bernoulli", "bfloat16",
     "bilinear", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "bmm", "bool", "broadcast_tensors", "broadcast_to", "can_cast", "cat", "cdouble", "ceil", "cfloat",
-    "channel_shuffle", "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone",
-    "compile", "complex", "complex64", "complex128", "concat", "concatenate", "conj", "contiguous_format", "conv1d",
-    "conv2d", "conv_transpose1d", "conv_transpose2d", "cos", "cosh", "cosine_similarity", "count_nonzero", "cuda",
-    "cumprod", "cumsum", "device", "diag", "diag_embed", "diagonal", "distributed", "div", "divide", "dot", "double",
-    "dropout", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "erfinv",
-    "errors", "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16",
-    "float32", "float64", "floor", "floor_divide", "fmod", "frac", "from_dlpack", "from_numpy", "full", "full_like",
-    "gather", "ge", "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads",
-    "get_rng_state", "greater", "greater_equal", "gt", "half", "hstack", "iinfo", "imag", "index_add", "index_copy",
-    "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int", "int8", "int16",
-    "int32", "int64", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled", "is_inference",
-    "is_inference_mode_enabled", "is_tensor", "isclose", "isfinite", "isinf", "isnan", "jit", "layout", "le", "lerp",
-    "less", "less_equal", "linspace", "load", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logspace", "logsumexp", "long", "lt", "manual_seed",
-    "masked_fill", "masked_scatter", "masked_select", "matmul", "max", "maximum", "mean", "median", "memory_format",
-    "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim", "mul", "multinomial", "multiply", "multiprocessing",
-    "mv", "nan", "nan_to_num", "nansum", "narrow", "ne", "neg", "negative", "nn", "no_grad", "nonzero", "norm",
-    "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "overrides", "permute", "pi",
-    "pixel_shuffle", "pixel_unshuffle", "pow", "preserve_format", "prod", "profiler", "promote_types", "rand",
-    "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu",
-    "remainder", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "rsqrt", "rsub", "save",
-    "scalar_tensor", "scatter", "scatter_add", "searchsorted", "seed", "select", "set_default_device",
+    "bitwise_xor", "bmm", "bool", "broadcast_tensors", "broadcast_to", "can_cast", "cat", "cdouble", "ceil", "celu",
+    "celu_", "cfloat", "channel_shuffle", "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max",
+    "clamp_min", "clip", "clone", "compile", "complex", "complex64", "complex128", "concat", "concatenate", "conj",
+    "contiguous_format", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cos", "cosh", "cosine_similarity",
+    "count_nonzero", "cuda", "cumprod", "cumsum", "device", "diag", "diag_embed", "diagonal", "distributed", "div",
+    "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal",
+    "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr",
+    "flipud", "float", "float16", "float32", "float64", "floor", "floor_divide", "fmod", "frac", "from_dlpack",
+    "from_numpy", "full", "full_like", "gather", "ge", "get_default_device", "get_default_dtype",
+    "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "greater", "greater_equal", "gt", "half",
+    "hardshrink", "hstack", "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_select",
+    "inf", "inference_mode", "initial_seed", "inner", "int", "int8", "int16", "int32", "int64", "is_anomaly_enabled",
+    "is_complex", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_tensor",
+    "isclose", "isfinite", "isinf", "isnan", "jit", "layout", "le", "lerp", "less", "less_equal", "linspace", "load",
+    "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter",
+    "masked_select", "matmul", "max", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "mm",
+    "moveaxis", "movedim", "mul", "multinomial", "multiply", "multiprocessing", "mv", "nan", "nan_to_num", "nansum",
+    "narrow", "ne", "neg", "negative", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones",
+    "ones_like", "optim", "outer", "overrides", "permute", "pi", "pixel_shuffle", "pixel_unshuffle", "pow", "prelu",
+    "preserve_format", "prod", "profiler", "promote_types", "rand", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "randperm", "ravel", "real", "reciprocal", "relu", "relu_", "remainder", "repeat_interleave",
+    "reshape", "result_type", "roll", "rot90", "round", "rrelu", "rrelu_", "rsqrt", "rsub", "save", "scalar_tensor",
+    "scatter", "scatter_add", "searchsorted", "seed", "select", "selu", "selu_", "set_default_device",
     "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions",
     "set_rng_state", "sgn", "short", "sigmoid", "sign", "sin", "sinh", "softmax", "sort", "split", "sqrt", "square",
     "squeeze", "stack", "std", "std_mean", "strided", "sub", "subtract", "sum", "swapaxes", "swapdims", "t", "take",
-    "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing", "tile", "topk", "transpose",
-    "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types", "uint8", "unbind", "unflatten",
-    "unique", "unsqueeze", "use_deterministic_algorithms", "utils", "var", "var_mean", "version", "vstack", "where",
-    "zeros", "zeros_like",
+    "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_",
+    "tile", "topk", "transpose", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types",
+    "uint8", "unbind", "unflatten", "unique", "unsqueeze", "use_deterministic_algorithms", "utils", "var", "var_mean",
+    "version", "vstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals())

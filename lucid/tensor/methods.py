@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 # modules under other names than their functions have, which are the methods below
+from lucid.ops.activation import hard, prelu, sigmoid, softmax
 from lucid.ops.activation import relu as activation
-from lucid.ops.activation import sigmoid, softmax
 from lucid.ops.base import strided
 from lucid.ops.creation import sampling
 from lucid.ops.elementwise import (
@@ -123,6 +123,8 @@ class Methods(Attributes):
     bitwise_right_shift = logic.bitwise_right_shift
 
     relu = activation.relu
+    hardshrink = hard.hardshrink
+    prelu = prelu.prelu
     tanh = sigmoid.tanh
     sigmoid = sigmoid.sigmoid
     erf = special.erf

@@ -135,7 +135,7 @@ def each(names, value):
 
 # By the name of a parameter: how its valid value is made.
 BY_NAME = {
-    **each("input self other target tensor source data obj tensor1 tensor2 src x1 x2 real imag", matrix),
+    **each("input self other target tensor source data obj logits tensor1 tensor2 src x1 x2 real imag", matrix),
     **each("vec vec2 bias inputs sorted_sequence v", vector),
     **each("mat1 mat2 a b", square),
     **each("query key", cube),
@@ -149,7 +149,7 @@ BY_NAME = {
     **each("chunks split_size_or_sections indices_or_sections segments", constant(1)),
     **each("in_features out_features row col embedding_dim", constant(2)),
     **each("in_channels out_channels normalized_shape n steps num_features num_channels num_embeddings", constant(3)),
-    **each("fill_value value max max_norm clip_value s val exponent", constant(1.0)),
+    **each("fill_value value max max_norm clip_value s val exponent threshold", constant(1.0)),
     **each("size sizes shape", constant((2, 3))),
     **each("mode enabled enable", constant(True)),
     **each("device spec", constant("cpu")),
@@ -197,6 +197,7 @@ DOUBLES = {"inputs": lambda: nn.Parameter(lucid.ones(2, dtype=lucid.float64))}
 
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
+    "glu": {"input": lambda: lucid.ones(2, 4), "dim": constant(0)},
     "graph": {"cuda_graph": lambda: lucid.cuda.CUDAGraph()},
     "graphed_step": {"step": constant(nothing)},
     "make_graphed_callables": {"callables": constant(nothing), "sample_args": constant(())},
@@ -206,6 +207,7 @@ VALUES = {
     **each("cross_entropy nll_loss", LABELS),
     "Muon": {"params": lambda: [matrix().requires_grad_()]},
     **each("Module Identity LogSigmoid Sigmoid Tanh", NO_ARGUMENTS),
+    **each("Module Identity LogSigmoid Sigmoid Softmax2d Softsign Tanh Tanhshrink", NO_ARGUMENTS),
     **each("gradcheck gradgradcheck", DOUBLES),
     **each("clamp clip", {"min": constant(0.0)}),
     **each("addmm matmul mm mv t fill_diagonal_", {"input": square, "self": square, "other": square}),
