@@ -13,6 +13,7 @@ from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.function import Function
 from lucid.autograd.functions import backward
 from lucid.autograd.hooks.firing import check_callable, hook_name
+from lucid.autograd.modes.autocast import AutocastAs
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import enable_grad, thread
 from lucid.autograd.recording.recomputation import Region, random_numbers
@@ -128,6 +129,7 @@ class CheckpointFunction(Function):
         """Return ``function(*args)``, which is not recorded."""
         ctx.function = function
         ctx.states = get_rng_states() if preserve else None
+        ctx.autocast = thread.state.autocast
         ctx.others = [None if isinstance(a, TensorBase) else a for a in args]
         ctx.save_for_backward(*(a if isinstance(a, TensorBase) else None for a in args))
         return function(*args)
@@ -152,7 +154,7 @@ class CheckpointFunction(Function):
             if needed:
                 alias.edge = (accumulator_of(alias), 0)
             args.append(alias)
-        with random_numbers(ctx.states), enable_grad():
+        with random_numbers(ctx.states), enable_grad(), AutocastAs(ctx.autocast):
             outputs = ctx.function(*args)
         outputs = outputs if is_tuple(outputs) else (outputs,)
         pairs = [
