@@ -28,6 +28,7 @@ NAMESPACES = (
     "lucid.autograd", "lucid.autograd.graph", "lucid.autograd.functional", "lucid.autograd.function",
     "lucid.autograd.profiler", "lucid.amp", "lucid.utils", "lucid.utils.checkpoint", "lucid.utils.hooks",
     "lucid.backends", "lucid.backends.cuda", "lucid.backends.cudnn", "lucid.cuda", "lucid._C",
+    "lucid.testing", "lucid.profiler",
 )  # fmt: skip
 
 MADE_BY_LUCID = "lucid makes it and hands it out; nobody calls it"
@@ -62,6 +63,8 @@ EXEMPT = {
     "lucid.autograd.graph.GradientEdge": MADE_BY_LUCID,
     "lucid.compile": "returns its argument, and looks at no setting",
     "lucid.nn.DataParallel": "is not there: the error says what is instead",
+    "lucid.profiler.ProfilerAction": "is an enumeration",
+    "lucid.profiler.ProfilerActivity": "is an enumeration",
     "lucid.dtype": MADE_BY_LUCID,
     "lucid.layout": MADE_BY_LUCID,
     "lucid.memory_format": MADE_BY_LUCID,
@@ -153,6 +156,9 @@ BY_NAME = {
     **each("size sizes shape", constant((2, 3))),
     **each("mode enabled enable", constant(True)),
     **each("device spec device_type", constant("cpu")),
+    **each("wait warmup active", constant(1)),
+    **each("actual expected", matrix),
+    **each("device spec", constant("cpu")),
     **each("activation nonlinearity", constant("relu")),
     **each("params parameters", lambda: [leaf()]),
     "min": constant(0.0),
@@ -230,6 +236,7 @@ VALUES = {
     "checkpoint": {"args": lambda: (leaf(),), "use_reentrant": constant(False)},
     "checkpoint_sequential": {"functions": lambda: [nn.ReLU()], "input": leaf, "use_reentrant": constant(False)},
     "device": {"type": constant("cpu")},
+    "make_tensor": {"shape": constant((2, 3)), "dtype": lambda: lucid.float32},
     "dirac_": {"tensor": lambda: lucid.ones(2, 2, 3)},
     "einsum": {"args": lambda: ("ij->ji", matrix())},
     "embedding": {"input": places, "weight": matrix},

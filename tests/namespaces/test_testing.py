@@ -137,7 +137,7 @@ def test_messages_and_settings():
         assert_close(1, 1, rtol=0.1)
     with pytest.raises(SettingError, match="atol: expected a number of at least 0, got nan"):
         assert_close(1, 1, rtol=0.1, atol=NAN)
-    with pytest.raises(ArgumentError, match="expected tensors, numbers, or sequences of them, got set"):
+    with pytest.raises(ArgumentError, match="actual: expected a tensor, a number, or a sequence of these, got set"):
         assert_close({1}, {1})
 
 
