@@ -4,7 +4,8 @@ A docstring says what is particular to its function. What holds for every one of
 
 - `lucid.ops.base.declaration`: activation functions; `lucid.ops.activation.softmax`: functions along a dimension
 - `lucid.ops.layers.convolution`, `lucid.ops.pooling.pooling`: `stride`, `padding` and `dilation` of windows
-- `lucid.ops.resampling`: other sizes and places of images; `lucid.ops.resampling.folding`: windows as columns
+- `lucid.ops.resampling`: other sizes and places of images; `lucid.ops.resampling.folding`: windows as columns;
+  `lucid.ops.resampling.grid`: points of a grid
 - `lucid.ops.layers.normalisation`, and `lucid.ops.layers`: attention, embedding and other layers
 - `lucid.ops.loss`: `reduction`, `weight` and `target` of losses
 - `lucid.ops.linalg`, `lucid.ops.index`, `lucid.ops.shape`, `lucid.ops.reduction.sums`: `linear`, `one_hot`, `pad`,
@@ -57,6 +58,7 @@ from lucid.ops.pooling.pooling import (
 )
 from lucid.ops.reduction.norms import cosine_similarity, normalize
 from lucid.ops.resampling.folding import fold, unfold
+from lucid.ops.resampling.grid import affine_grid, grid_sample
 from lucid.ops.resampling.interpolation import interpolate
 from lucid.ops.shape.padding import pad
 from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "affine_grid",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
@@ -101,6 +104,7 @@ __all__ = [
     "fold",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",

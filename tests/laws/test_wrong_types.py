@@ -250,6 +250,8 @@ VALUES = {
     "get_gradient_edge": {"tensor": lambda: leaf() * 2},
     "grad": {"outputs": lambda: saved.root * 1, "inputs": lambda: saved.root, "grad_outputs": lambda: lucid.ones(3)},
     "Hook": {"prehook": constant(nothing)},
+    "grid_sample": {**PLANE, "grid": lambda: lucid.zeros(1, 2, 2, 2)},
+    "affine_grid": {"theta": lambda: lucid.ones(1, 2, 3), "size": constant((1, 1, 2, 2))},
     "iinfo": {"type": lambda: lucid.int32},
     "imag": {"input": lambda: matrix() + 1j},
     "interpolate": {**PLANE, "size": constant(3)},

@@ -434,6 +434,7 @@ PAGES = {
         *("input", "weight", "bias", "stride", "padding", "dilation", "groups", "output_padding"),
     },
     "lucid.ops.resampling.folding": {"input", "kernel_size", "dilation", "padding", "stride"},
+    "lucid.ops.resampling.grid": {"input", "align_corners"},
     "lucid.ops.resampling": {"input", "align_corners"},
     "lucid.ops.pooling.pooling": {"input", "kernel_size", "stride", "padding", "dilation", "ceil_mode"},
     "lucid.ops.layers.normalisation": {"input", "weight", "bias", "eps", "normalized_shape"},
