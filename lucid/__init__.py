@@ -129,12 +129,12 @@ from lucid.tensor.layout import Size, is_complex, is_floating_point, is_tensor, 
 from lucid.tensor.printing import set_printoptions
 
 if _typing.TYPE_CHECKING:
-    from lucid import amp, nn, optim, utils
+    from lucid import amp, func, nn, optim, utils
     from lucid.serialization import load, save
 else:
     # What tensors alone do not need is imported when it is first asked for: a sixth of the time of `import lucid`.
     _LATER = {
-        **{name: f"lucid.{name}" for name in ("amp", "nn", "optim", "utils")},
+        **{name: f"lucid.{name}" for name in ("amp", "func", "nn", "optim", "utils")},
         **dict.fromkeys(("load", "save"), "lucid.serialization"),
     }
 
@@ -201,7 +201,7 @@ __all__ = [
     "diagonal", "div", "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like",
     "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye", "finfo", "fix",
     "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "floor", "floor_divide", "fmod",
-    "frac", "from_dlpack", "from_numpy", "full", "full_like", "gather", "ge", "get_default_device",
+    "frac", "from_dlpack", "from_numpy", "full", "full_like", "func", "gather", "ge", "get_default_device",
     "get_default_dtype", "get_rng_state", "greater", "greater_equal", "gt", "half", "hstack", "iinfo", "imag",
     "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed",
     "inner", "int", "int8", "int16", "int32", "int64", "is_anomaly_enabled", "is_complex", "is_floating_point",

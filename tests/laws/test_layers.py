@@ -23,7 +23,7 @@ LAYERS = (
     {"tensor"},
     {"nn", "data"},
     {"optim"},
-    {"hooks", "amp", "graphs", "serialization", "distributed", "utils", "compat", "_C"},
+    {"hooks", "amp", "func", "graphs", "serialization", "distributed", "utils", "compat", "_C"},
     {"lucid"},
 )
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
