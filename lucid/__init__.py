@@ -160,6 +160,7 @@ if _typing.TYPE_CHECKING:
         accelerator,
         amp,
         distributed,
+        func,
         jit,
         multiprocessing,
         nn,
@@ -195,6 +196,7 @@ else:
         },
         "compile": "lucid.jit",
         **dict.fromkeys(("get_num_threads", "set_num_threads"), "lucid.backends.cpu"),
+        **{name: f"lucid.{name}" for name in ("amp", "func", "nn", "optim", "utils")},
         **dict.fromkeys(("load", "save"), "lucid.serialization"),
     }
 
@@ -262,7 +264,7 @@ __all__ = [
     "distributed", "div", "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like",
     "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye", "finfo", "fix",
     "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "floor", "floor_divide", "fmod",
-    "frac", "from_dlpack", "from_numpy", "full", "full_like", "gather", "ge", "get_autocast_dtype",
+    "frac", "from_dlpack", "from_numpy", "full", "full_like", "func", "gather", "ge", "get_autocast_dtype",
     "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads", "get_rng_state",
     "greater", "greater_equal", "gt", "half", "hardshrink", "hstack", "iinfo", "imag", "index_add", "index_copy",
     "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int", "int8", "int16",

@@ -25,6 +25,7 @@ LAYERS = (
     {"optim"},
     {"hooks", "amp", "graphs", "serialization", "utils", "compat", "_C"},
     {"accelerator", "distributed", "jit", "multiprocessing", "overrides", "profiler", "testing", "types"},
+    {"hooks", "amp", "func", "graphs", "serialization", "distributed", "utils", "compat", "_C"},
     {"lucid"},
 )
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
