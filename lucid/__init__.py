@@ -107,6 +107,7 @@ from lucid.ops.index.select import narrow, select
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from lucid.ops.layers.dropout import dropout
 from lucid.ops.linalg.addmm import addmm, baddbmm
+from lucid.ops.linalg.distances import cdist, dist, pairwise_distance, pdist
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
 from lucid.ops.reduction.closeness import allclose, equal, isclose
@@ -197,11 +198,12 @@ __all__ = [
     "as_strided", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh", "autograd", "backends", "baddbmm",
     "bernoulli", "bfloat16", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
     "bitwise_right_shift", "bitwise_xor", "bmm", "bool", "broadcast_tensors", "broadcast_to", "can_cast", "cat",
+    "cdist",
     "cdouble", "ceil", "celu", "celu_", "cfloat", "channel_shuffle",
     "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "complex", "complex64",
     "complex128", "concat", "concatenate", "conj", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cos",
     "cosh", "cosine_similarity", "count_nonzero", "cuda", "cumprod", "cumsum", "device", "diag", "diag_embed",
-    "diagonal", "div", "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like",
+    "diagonal", "dist", "div", "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like",
     "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye", "finfo", "fix",
     "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "floor", "floor_divide", "fmod",
     "frac", "from_dlpack", "from_numpy", "full", "full_like", "gather", "ge", "get_default_device",
@@ -215,7 +217,8 @@ __all__ = [
     "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "max", "maximum", "mean", "median",
     "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim", "mul", "multinomial", "multiply", "mv", "nan",
     "nan_to_num", "nansum", "narrow", "ne", "neg", "negative", "nn", "no_grad", "nonzero", "norm", "normal",
-    "not_equal", "numel", "ones", "ones_like", "optim", "outer", "permute", "pi", "pixel_shuffle",
+    "not_equal", "numel", "ones", "ones_like", "optim", "outer", "pairwise_distance", "pdist",
+    "permute", "pi", "pixel_shuffle",
     "pixel_unshuffle", "pow", "prelu", "prod", "promote_types",
     "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal",
     "relu", "relu_",

@@ -40,6 +40,7 @@ from lucid.nn.layers.activation import (
 )
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
+from lucid.nn.layers.distance import CosineSimilarity, PairwiseDistance
 from lucid.nn.layers.dropout import Dropout
 from lucid.nn.layers.embedding import Embedding
 from lucid.nn.layers.flatten import Flatten, Unflatten
@@ -126,6 +127,7 @@ __all__ = [
     "Conv2d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "CrossMapLRN2d",
     "Dropout",
@@ -159,6 +161,7 @@ __all__ = [
     "ModuleList",
     "NLLLoss",
     "PReLU",
+    "PairwiseDistance",
     "Parameter",
     "ParameterDict",
     "ParameterList",

@@ -42,6 +42,7 @@ from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.embedding import embedding
 from lucid.ops.layers.linear import linear
 from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
+from lucid.ops.linalg.distances import pairwise_distance, pdist
 from lucid.ops.loss.cross_entropy import cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
@@ -123,6 +124,8 @@ __all__ = [
     "normalize",
     "one_hot",
     "pad",
+    "pairwise_distance",
+    "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
     "prelu",
