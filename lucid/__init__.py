@@ -131,6 +131,7 @@ from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_
 from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.linear import bilinear
 from lucid.ops.linalg.addmm import addmm, baddbmm
+from lucid.ops.linalg.distances import cdist, dist, pairwise_distance, pdist
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
 from lucid.ops.reduction.closeness import allclose, equal, isclose
@@ -256,12 +257,12 @@ __all__ = [
     "asarray", "asin", "asinh", "atan", "atan2", "atanh", "autocast", "autocast_decrement_nesting",
     "autocast_increment_nesting", "autograd", "backends", "baddbmm", "bernoulli", "bfloat16", "bilinear", "bincount",
     "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm",
-    "bool", "broadcast_tensors", "broadcast_to", "can_cast", "cat", "cdouble", "ceil", "celu", "celu_", "cfloat",
-    "channel_shuffle", "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max", "clamp_min",
+    "bool", "broadcast_tensors", "broadcast_to", "can_cast", "cat", "cdist", "cdouble", "ceil", "celu", "celu_",
+    "cfloat", "channel_shuffle", "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max", "clamp_min",
     "clear_autocast_cache", "clip", "clone", "compile", "complex", "complex64", "complex128", "concat", "concatenate",
     "conj", "contiguous_format", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cos", "cosh",
     "cosine_similarity", "count_nonzero", "cuda", "cumprod", "cumsum", "device", "diag", "diag_embed", "diagonal",
-    "distributed", "div", "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like",
+    "dist", "distributed", "div", "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like",
     "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye", "finfo", "fix",
     "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "floor", "floor_divide", "fmod",
     "frac", "from_dlpack", "from_numpy", "full", "full_like", "func", "gather", "ge", "get_autocast_dtype",
@@ -276,11 +277,11 @@ __all__ = [
     "max", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim",
     "mul", "multinomial", "multiply", "multiprocessing", "mv", "nan", "nan_to_num", "nansum", "narrow", "ne", "neg",
     "negative", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim",
-    "outer", "overrides", "permute", "pi", "pixel_shuffle", "pixel_unshuffle", "pow", "prelu", "preserve_format",
-    "prod", "profiler", "promote_types", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
-    "randperm", "ravel", "real", "reciprocal", "relu", "relu_", "remainder", "repeat_interleave", "reshape",
-    "result_type", "roll", "rot90", "round", "rrelu", "rrelu_", "rsqrt", "rsub", "save", "scalar_tensor", "scatter",
-    "scatter_add", "searchsorted", "seed", "select", "selu", "selu_", "set_autocast_cache_enabled",
+    "outer", "overrides", "pairwise_distance", "pdist", "permute", "pi", "pixel_shuffle", "pixel_unshuffle", "pow",
+    "prelu", "preserve_format", "prod", "profiler", "promote_types", "rand", "rand_like", "randint", "randint_like",
+    "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu", "relu_", "remainder", "repeat_interleave",
+    "reshape", "result_type", "roll", "rot90", "round", "rrelu", "rrelu_", "rsqrt", "rsub", "save", "scalar_tensor",
+    "scatter", "scatter_add", "searchsorted", "seed", "select", "selu", "selu_", "set_autocast_cache_enabled",
     "set_autocast_dtype", "set_autocast_enabled", "set_default_device", "set_default_dtype",
     "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "sgn",
     "short", "sigmoid", "sign", "sin", "sinh", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std",

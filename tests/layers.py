@@ -104,10 +104,14 @@ LAYERS = {
     "Softmax implicit": lambda nn: nn.Softmax(),
     "LogSoftmax": lambda nn: nn.LogSoftmax(dim=-1),
     "Softmin": lambda nn: nn.Softmin(dim=0),
+    "CosineSimilarity": lambda nn: nn.CosineSimilarity(2, 1e-3),
+    "PairwiseDistance": lambda nn: nn.PairwiseDistance(3.0, 0.1, keepdim=True),
     "Softmax2d": lambda nn: nn.Softmax2d(),
     "Sequential": lambda nn: nn.Sequential(nn.Conv2d(4, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten()),
     "nested": lambda nn: nn.ModuleDict({"a": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Linear(1, 1)]), "b": nn.Tanh()}),
 }
+# Layers of two inputs, which get as the second one what `beside` makes of the first.
+OF_TWO = {"CosineSimilarity", "PairwiseDistance"}
 LOSSES = {
     "MSELoss": ("real", {}),
     "L1Loss": ("real", {"reduction": "sum"}),
@@ -119,6 +123,11 @@ LOSSES = {
     "BCEWithLogitsLoss": ("probabilities", {"pos_weight": (3,)}),
     "KLDivLoss": ("probabilities", {"reduction": "batchmean"}),
 }
+
+
+def beside(x):
+    """Return the second input of a layer that takes two."""
+    return x * x - 0.5
 
 
 def input_of(name, rng):

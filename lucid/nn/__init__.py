@@ -40,6 +40,7 @@ from lucid.nn.layers.activation import (
 )
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
+from lucid.nn.layers.distance import CosineSimilarity, PairwiseDistance
 from lucid.nn.layers.dropout import Dropout
 from lucid.nn.layers.embedding import Embedding, EmbeddingBag
 from lucid.nn.layers.flatten import Flatten, Unflatten
@@ -130,6 +131,7 @@ __all__ = [
     "Conv2d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "CrossMapLRN2d",
     "DataParallel",
@@ -166,6 +168,7 @@ __all__ = [
     "ModuleList",
     "NLLLoss",
     "PReLU",
+    "PairwiseDistance",
     "Parameter",
     "ParameterDict",
     "ParameterList",

@@ -44,6 +44,7 @@ from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_
 from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.linear import bilinear, linear
 from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
+from lucid.ops.linalg.distances import pairwise_distance, pdist
 from lucid.ops.loss.cross_entropy import cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
@@ -132,6 +133,8 @@ __all__ = [
     "normalize",
     "one_hot",
     "pad",
+    "pairwise_distance",
+    "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
     "prelu",

@@ -28,7 +28,7 @@ from lucid.ops.index import indexing
 from lucid.ops.index import masked_select as masking
 from lucid.ops.index import scatter as scattering
 from lucid.ops.index import select as picking
-from lucid.ops.linalg import addmm, einsum
+from lucid.ops.linalg import addmm, distances, einsum
 from lucid.ops.linalg import products as linalg
 from lucid.ops.reduction import closeness, cumulative, extremes, norms, sorting, statistics, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, splitting
@@ -167,6 +167,7 @@ class Methods(Attributes):
     # ---- products ----
 
     matmul = linalg.matmul
+    dist = distances.dist
     mm = linalg.mm
     bmm = linalg.bmm
     mv = linalg.mv

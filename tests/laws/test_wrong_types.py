@@ -207,6 +207,7 @@ DOUBLES = {"inputs": lambda: nn.Parameter(lucid.ones(2, dtype=lucid.float64))}
 
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
+    "cdist": {"x2": square},
     "glu": {"input": lambda: lucid.ones(2, 4), "dim": constant(0)},
     "graph": {"cuda_graph": lambda: lucid.cuda.CUDAGraph()},
     "graphed_step": {"step": constant(nothing)},

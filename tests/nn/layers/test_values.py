@@ -9,7 +9,7 @@ import lucid
 from lucid import nn
 from lucid.nn import functional as F
 from tests.gradients import numbers
-from tests.layers import LAYERS, LOSSES, input_of
+from tests.layers import LAYERS, LOSSES, OF_TWO, beside, input_of
 
 
 def running(m):
@@ -131,6 +131,8 @@ FUNCTIONS = {
     "Softmax implicit": lambda m, x: F.softmax(x, dim=1),
     "LogSoftmax": lambda m, x: F.log_softmax(x, dim=-1),
     "Softmin": lambda m, x: F.softmin(x, dim=0),
+    "CosineSimilarity": lambda m, x: F.cosine_similarity(x, beside(x), 2, 1e-3),
+    "PairwiseDistance": lambda m, x: (abs(x - beside(x) + 0.1) ** 3).sum(-1, keepdim=True) ** (1 / 3),
     "Softmax2d": lambda m, x: F.softmax(x, dim=1),
     "Sequential": lambda m, x: m[3](m[2](m[1](m[0](x)))),
 }
@@ -149,7 +151,8 @@ def test_layers(name, rng):
         x = lucid.tensor(input_of(name, rng))
         x.requires_grad_(x.is_floating_point())
         found, upstream = [], None
-        for function in (m, lambda x: FUNCTIONS[name](m, x)):
+        called = (lambda x: m(x, beside(x))) if name in OF_TWO else m
+        for function in (called, lambda x: FUNCTIONS[name](m, x)):
             out = function(x)
             upstream = lucid.tensor(rng.standard_normal(out.shape)) if upstream is None else upstream
             wanted = [t for t in (x, *m.parameters()) if t.requires_grad]

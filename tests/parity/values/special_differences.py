@@ -196,6 +196,11 @@ DIFFERENCES = (
         "powers of the shares do not overflow or vanish, as powers of the elements do; a subnormal norm has few digits",
     ),
     Difference(
+        "(c|p)?dist(:.*)?|pairwise_distance.*", UNBOUNDED + "|.* of no dimension|nan in 0", "value|gradient",
+        OVERFLOW + "|number",
+        "the same of differences; gradients of a row are summed over its pairs in another order",
+    ),
+    Difference(
         "(cum)?prod:.*", "(nan|-?huge|several|(only )?-?inf) .*", "gradient", "(NaN|infinity) of .*",
         "gradients are products of the other elements; PyTorch divides by the element, and treats zeros on their own",
     ),
