@@ -186,6 +186,7 @@ else:
                 "accelerator",
                 "amp",
                 "distributed",
+                "func",
                 "futures",
                 "fx",
                 "jit",
@@ -201,7 +202,6 @@ else:
         },
         "compile": "lucid.jit",
         **dict.fromkeys(("get_num_threads", "set_num_threads"), "lucid.backends.cpu"),
-        **{name: f"lucid.{name}" for name in ("amp", "func", "nn", "optim", "utils")},
         **dict.fromkeys(("load", "save"), "lucid.serialization"),
     }
 
