@@ -36,6 +36,14 @@ class Inputs:
 # function.parameter: the call
 ROWS: dict[str, Any] = {
     "elu.alpha": lambda m, F, x, n: F.elu(x.matrix, n(0.5)),
+    "celu.alpha": lambda m, F, x, n: F.celu(x.matrix, n(0.5)),
+    "hardshrink.lambd": lambda m, F, x, n: F.hardshrink(x.matrix, n(0.25)),
+    "softshrink.lambd": lambda m, F, x, n: F.softshrink(x.matrix, n(0.25)),
+    "threshold.threshold": lambda m, F, x, n: F.threshold(x.matrix, n(0.5), 2.0),
+    "threshold.value": lambda m, F, x, n: F.threshold(x.matrix, 0.5, n(2.0)),
+    "rrelu.lower": lambda m, F, x, n: F.rrelu(x.matrix, n(0.25), 0.5),
+    "rrelu.upper": lambda m, F, x, n: F.rrelu(x.matrix, 0.25, n(0.5)),
+    "glu.dim": lambda m, F, x, n: F.glu(x.matrix, n(0)),
     "hardtanh.min_val": lambda m, F, x, n: F.hardtanh(x.matrix, n(-0.5), 1.0),
     "hardtanh.max_val": lambda m, F, x, n: F.hardtanh(x.matrix, -0.5, n(1.0)),
     "leaky_relu.negative_slope": lambda m, F, x, n: F.leaky_relu(x.matrix, n(0.5)),

@@ -406,7 +406,7 @@ def public_ops():
     found = {}
     for space in (lucid, lucid.nn.functional):
         for name in space.__all__:
-            value = getattr(space, name)
+            value = inspect.unwrap(getattr(space, name))
             if inspect.isfunction(value) and value.__module__.startswith("lucid.ops."):
                 found.setdefault(value, set()).add(name)
     return found
@@ -490,6 +490,7 @@ WITHOUT_ROW = {
     "lucid.ops.creation.ranges": "makes tensors from numbers",
     "lucid.ops.creation.random": "draws tensors",
     "lucid.ops.creation.generators": "sets the state of generators",
+    "gumbel_softmax": "draws: see tests/ops/activation/test_gumbel.py",
     "allclose": "gives a bool",
     "equal": "gives a bool",
 }
