@@ -302,7 +302,7 @@ def nearby_along(xp: ModuleType, place: Array, size: int, orders: range, how: Sa
     if how.mode != "bicubic":
         position, sign = inside(xp, position, size, how)
         slopes = slope * sign
-    if not xp.abs(position).max(initial=0) < FAR:
+    if xp is not np or not np.abs(position).max(initial=0) < FAR:
         far = ~(xp.abs(position) < FAR)
         position = xp.where(far, place.dtype.type(-100), position)
         slopes = xp.where(far, place.dtype.type(0), slopes)
