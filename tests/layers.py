@@ -72,6 +72,8 @@ LAYERS = {
     "Upsample 3d": lambda nn: nn.Upsample(scale_factor=(2, 1.5, 1), mode="trilinear", recompute_scale_factor=True),
     "UpsamplingNearest2d": lambda nn: nn.UpsamplingNearest2d(scale_factor=1.7),
     "UpsamplingBilinear2d": lambda nn: nn.UpsamplingBilinear2d(size=(7, 4)),
+    "Unfold": lambda nn: nn.Unfold((3, 2), dilation=(1, 2), padding=1, stride=2),
+    "Fold": lambda nn: nn.Fold((3, 4), 2),
     "ReLU": lambda nn: nn.ReLU(),
     "ReLU6": lambda nn: nn.ReLU6(),
     "LeakyReLU": lambda nn: nn.LeakyReLU(0.2),
@@ -81,6 +83,17 @@ LAYERS = {
     "SiLU": lambda nn: nn.SiLU(),
     "Mish": lambda nn: nn.Mish(),
     "Hardtanh": lambda nn: nn.Hardtanh(-0.5, 0.7),
+    "SELU": lambda nn: nn.SELU(),
+    "CELU": lambda nn: nn.CELU(0.5),
+    "Hardsigmoid": lambda nn: nn.Hardsigmoid(),
+    "Hardswish": lambda nn: nn.Hardswish(),
+    "Hardshrink": lambda nn: nn.Hardshrink(0.3),
+    "Softshrink": lambda nn: nn.Softshrink(0.3),
+    "Softsign": lambda nn: nn.Softsign(),
+    "Tanhshrink": lambda nn: nn.Tanhshrink(),
+    "Threshold": lambda nn: nn.Threshold(0.2, -3.0),
+    "RReLU": lambda nn: nn.RReLU(0.3, 0.3),
+    "GLU": lambda nn: nn.GLU(1),
     "PReLU": lambda nn: nn.PReLU(),
     "PReLU channels": lambda nn: nn.PReLU(4, init=0.1),
     "Softplus": lambda nn: nn.Softplus(beta=2.0, threshold=1.0),
@@ -91,9 +104,14 @@ LAYERS = {
     "Softmax implicit": lambda nn: nn.Softmax(),
     "LogSoftmax": lambda nn: nn.LogSoftmax(dim=-1),
     "Softmin": lambda nn: nn.Softmin(dim=0),
+    "CosineSimilarity": lambda nn: nn.CosineSimilarity(2, 1e-3),
+    "PairwiseDistance": lambda nn: nn.PairwiseDistance(3.0, 0.1, keepdim=True),
+    "Softmax2d": lambda nn: nn.Softmax2d(),
     "Sequential": lambda nn: nn.Sequential(nn.Conv2d(4, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten()),
     "nested": lambda nn: nn.ModuleDict({"a": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Linear(1, 1)]), "b": nn.Tanh()}),
 }
+# Layers of two inputs, which get as the second one what `beside` makes of the first.
+OF_TWO = {"CosineSimilarity", "PairwiseDistance"}
 LOSSES = {
     "MSELoss": ("real", {}),
     "L1Loss": ("real", {"reduction": "sum"}),
@@ -107,6 +125,11 @@ LOSSES = {
 }
 
 
+def beside(x):
+    """Return the second input of a layer that takes two."""
+    return x * x - 0.5
+
+
 def input_of(name, rng):
     """Draw an input that suits the layer of a row."""
     if name.startswith("Embedding"):
@@ -115,4 +138,4 @@ def input_of(name, rng):
         return rng.standard_normal((5, 6))
     if "3d" in name:
         return rng.standard_normal((2, 4, 3, 4, 5))
-    return rng.standard_normal((5, 4, 6) if "1d" in name else (5, 4, 5, 6))
+    return rng.standard_normal((5, 4, 6) if "1d" in name or name == "Fold" else (5, 4, 5, 6))

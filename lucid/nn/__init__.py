@@ -6,11 +6,17 @@ them.
 
 from __future__ import annotations
 
-from lucid.nn import functional, hooks, init, modules, utils
+from lucid.nn import functional, hooks, init, modules, parallel, utils
 from lucid.nn.hooks import Hook
 from lucid.nn.layers.activation import (
+    CELU,
     ELU,
     GELU,
+    GLU,
+    SELU,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
     Hardtanh,
     LeakyReLU,
     LogSigmoid,
@@ -19,15 +25,22 @@ from lucid.nn.layers.activation import (
     PReLU,
     ReLU,
     ReLU6,
+    RReLU,
     Sigmoid,
     SiLU,
     Softmax,
+    Softmax2d,
     Softmin,
     Softplus,
+    Softshrink,
+    Softsign,
     Tanh,
+    Tanhshrink,
+    Threshold,
 )
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
+from lucid.nn.layers.distance import CosineSimilarity, PairwiseDistance
 from lucid.nn.layers.dropout import Dropout
 from lucid.nn.layers.embedding import Embedding, EmbeddingBag
 from lucid.nn.layers.flatten import Flatten, Unflatten
@@ -69,8 +82,10 @@ from lucid.nn.layers.parameter_containers import ParameterDict, ParameterList
 from lucid.nn.layers.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from lucid.nn.layers.resampling import (
     ChannelShuffle,
+    Fold,
     PixelShuffle,
     PixelUnshuffle,
+    Unfold,
     Upsample,
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
@@ -98,11 +113,15 @@ from lucid.nn.modules.module import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from lucid.nn.parallel import DataParallel
 from lucid.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
+    "CELU",
     "ELU",
     "GELU",
+    "GLU",
+    "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AvgPool1d",
@@ -125,13 +144,19 @@ __all__ = [
     "Conv2d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "CrossMapLRN2d",
+    "DataParallel",
     "Dropout",
     "Embedding",
     "EmbeddingBag",
     "Flatten",
+    "Fold",
     "GroupNorm",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
     "Hardtanh",
     "Hook",
     "HuberLoss",
@@ -167,12 +192,14 @@ __all__ = [
     "ModuleList",
     "NLLLoss",
     "PReLU",
+    "PairwiseDistance",
     "Parameter",
     "ParameterDict",
     "ParameterList",
     "PixelShuffle",
     "PixelUnshuffle",
     "RMSNorm",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "ReflectionPad1d",
@@ -186,11 +213,17 @@ __all__ = [
     "Sigmoid",
     "SmoothL1Loss",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
+    "Softshrink",
+    "Softsign",
     "SyncBatchNorm",
     "Tanh",
+    "Tanhshrink",
+    "Threshold",
     "Unflatten",
+    "Unfold",
     "UninitializedBuffer",
     "UninitializedParameter",
     "Upsample",
@@ -203,6 +236,7 @@ __all__ = [
     "hooks",
     "init",
     "modules",
+    "parallel",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",

@@ -6,10 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend.dtype import dtype_of
 from lucid.cuda.launch.plans import planned
 from lucid.cuda.libraries import blas
 from lucid.errors import ShapeError
-from lucid.ops.base.promotion import accumulation_dtype, only_tensors
+from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors
 from lucid.ops.elementwise.arithmetic import add
 from lucid.ops.linalg.matrices import broadcast_to_shape, product, same_dtype
 from lucid.ops.linalg.products import matmul
@@ -86,7 +87,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         )
     if len(sizes) == 1:
         out = matmul(input, weight)
-        return out if bias is None else add(out, bias)
+        return out if bias is None else add(out, cast_to(bias, dtype_of(out.array)))
     if bias is not None and bias.array.shape != sizes[:1]:
         broadcast_to_shape("linear", "bias", bias.array.shape, (*shape[:-1], sizes[0]))
     return _linear(bias, input, weight)
