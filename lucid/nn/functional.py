@@ -45,8 +45,20 @@ from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.linear import bilinear, linear
 from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
 from lucid.ops.linalg.distances import pairwise_distance, pdist
+from lucid.ops.loss.counts import gaussian_nll_loss, poisson_nll_loss
 from lucid.ops.loss.cross_entropy import cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
+from lucid.ops.loss.margin import (
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
 from lucid.ops.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from lucid.ops.pooling.pooling import (
@@ -95,6 +107,7 @@ __all__ = [
     "conv2d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
     "dropout",
@@ -103,6 +116,7 @@ __all__ = [
     "embedding",
     "embedding_bag",
     "fold",
+    "gaussian_nll_loss",
     "gelu",
     "glu",
     "grid_sample",
@@ -113,6 +127,7 @@ __all__ = [
     "hardswish",
     "hardtanh",
     "hardtanh_",
+    "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
     "interpolate",
@@ -125,10 +140,14 @@ __all__ = [
     "local_response_norm",
     "log_softmax",
     "logsigmoid",
+    "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
     "mish",
     "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -137,6 +156,7 @@ __all__ = [
     "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "poisson_nll_loss",
     "prelu",
     "relu",
     "relu6",
@@ -150,6 +170,7 @@ __all__ = [
     "sigmoid",
     "silu",
     "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax",
     "softmin",
     "softplus",
@@ -159,6 +180,8 @@ __all__ = [
     "tanhshrink",
     "threshold",
     "threshold_",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
     "unfold",
 ]
 

@@ -141,6 +141,7 @@ def each(names, value):
 
 # By the name of a parameter: how its valid value is made.
 BY_NAME = {
+    **each("input1 input2 anchor positive negative var", matrix),
     **each("input self other target tensor source data obj logits tensor1 tensor2 src x1 x2 real imag", matrix),
     **each("vec vec2 bias inputs sorted_sequence v", vector),
     **each("mat1 mat2 a b", square),
@@ -208,6 +209,9 @@ DOUBLES = {"inputs": lambda: nn.Parameter(lucid.ones(2, dtype=lucid.float64))}
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
     "cdist": {"x2": square},
+    "multi_margin_loss": LABELS,
+    "multilabel_margin_loss": {"target": lambda: lucid.tensor([[0, 1, -1], [2, -1, -1]])},
+    "cosine_embedding_loss": {"target": lambda: lucid.ones(2)},
     "glu": {"input": lambda: lucid.ones(2, 4), "dim": constant(0)},
     "graph": {"cuda_graph": lambda: lucid.cuda.CUDAGraph()},
     "graphed_step": {"step": constant(nothing)},
