@@ -16,7 +16,7 @@ import typing as _typing
 from math import e, inf, nan, pi
 
 from lucid import _C as _C
-from lucid import autograd, backends, cuda, errors
+from lucid import autograd, backends, cuda, errors, version
 
 # before the function of its name, which takes its place as an attribute
 from lucid import tensor as _tensor  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -71,10 +71,24 @@ from lucid.backend.dtype import int16 as short
 from lucid.backend.dtype import int32 as int
 from lucid.backend.dtype import int64 as long
 from lucid.backend.limits import finfo, iinfo
+from lucid.backends.cuda import get_float32_matmul_precision, set_float32_matmul_precision
 from lucid.cuda.switches import are_deterministic_algorithms_enabled, use_deterministic_algorithms
+from lucid.ops.activation.elu import celu, selu
+from lucid.ops.activation.hard import hardshrink, threshold
+from lucid.ops.activation.prelu import prelu, rrelu
 from lucid.ops.activation.relu import relu
 from lucid.ops.activation.sigmoid import sigmoid, tanh
 from lucid.ops.activation.softmax import log_softmax, softmax
+from lucid.ops.base import keywords as _keywords
+from lucid.ops.base.formats import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from lucid.ops.base.strided import as_strided
 from lucid.ops.creation.constructors import TYPES as _TYPES
 from lucid.ops.creation.data import as_tensor, asarray, from_numpy, scalar_tensor, tensor
@@ -115,7 +129,9 @@ from lucid.ops.index.scatter import scatter, scatter_add
 from lucid.ops.index.select import narrow, select
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from lucid.ops.layers.dropout import dropout
+from lucid.ops.layers.linear import bilinear
 from lucid.ops.linalg.addmm import addmm, baddbmm
+from lucid.ops.linalg.distances import cdist, dist, pairwise_distance, pdist
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
 from lucid.ops.reduction.closeness import allclose, equal, isclose
@@ -131,20 +147,57 @@ from lucid.ops.shape.diagonal import diag, diag_embed, diagonal, tril, triu
 from lucid.ops.shape.joining import cat, concat, hstack, stack, vstack
 from lucid.ops.shape.repeating import repeat_interleave, tile
 from lucid.ops.shape.reshape import clone, flatten, ravel, reshape, squeeze, unflatten, unsqueeze
+from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from lucid.ops.shape.splitting import chunk, split, tensor_split, unbind
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
+from lucid.tensor.inplace_methods import celu_, relu_, rrelu_, selu_, threshold_
 from lucid.tensor.interop import from_dlpack
 from lucid.tensor.layout import Size, is_complex, is_floating_point, is_tensor, numel
 from lucid.tensor.printing import set_printoptions
 
 if _typing.TYPE_CHECKING:
-    from lucid import amp, nn, optim, utils
+    from lucid import (
+        accelerator,
+        amp,
+        distributed,
+        func,
+        jit,
+        multiprocessing,
+        nn,
+        optim,
+        overrides,
+        profiler,
+        testing,
+        types,
+        utils,
+    )
+    from lucid.backends.cpu import get_num_threads, set_num_threads
+    from lucid.jit import compile
     from lucid.serialization import load, save
 else:
     # What tensors alone do not need is imported when it is first asked for: a sixth of the time of `import lucid`.
     _LATER = {
-        **{name: f"lucid.{name}" for name in ("amp", "nn", "optim", "utils")},
+        **{
+            name: f"lucid.{name}"
+            for name in (
+                "accelerator",
+                "amp",
+                "distributed",
+                "jit",
+                "multiprocessing",
+                "nn",
+                "optim",
+                "overrides",
+                "profiler",
+                "testing",
+                "types",
+                "utils",
+            )
+        },
+        "compile": "lucid.jit",
+        **dict.fromkeys(("get_num_threads", "set_num_threads"), "lucid.backends.cpu"),
+        **{name: f"lucid.{name}" for name in ("amp", "func", "nn", "optim", "utils")},
         **dict.fromkeys(("load", "save"), "lucid.serialization"),
     }
 
@@ -158,7 +211,7 @@ else:
         return sorted({*globals(), *__all__})
 
 
-__version__ = "0.1.0"
+__version__ = version.Version("0.1.0")
 
 # PyTorch's second names
 absolute = abs
@@ -197,47 +250,46 @@ ShortTensor = _TYPES["lucid.ShortTensor"]
 
 __all__ = [
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator",
-    "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "Tensor", "__version__",
-    "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm",
-    "all", "allclose", "amax", "amin", "amp", "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh",
-    "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere",
-    "as_strided", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh",
-    "autocast", "autocast_decrement_nesting", "autocast_increment_nesting",
-    "autograd", "backends", "baddbmm",
-    "bernoulli", "bfloat16", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "bmm", "bool", "broadcast_tensors", "broadcast_to", "can_cast", "cat",
-    "cdouble", "ceil", "cfloat", "chunk", "clamp", "clamp_max", "clamp_min",
-    "clear_autocast_cache",
-    "clip", "clone", "complex", "complex64",
-    "complex128", "concat", "concatenate", "conj", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cos",
-    "cosh", "cosine_similarity", "count_nonzero", "cuda", "cumprod", "cumsum", "device", "diag", "diag_embed",
-    "diagonal", "div", "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like",
+    "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "Tensor", "__version__", "abs", "absolute",
+    "accelerator", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm", "all", "allclose", "amax", "amin", "amp",
+    "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
+    "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_tensor",
+    "asarray", "asin", "asinh", "atan", "atan2", "atanh", "autocast", "autocast_decrement_nesting",
+    "autocast_increment_nesting", "autograd", "backends", "baddbmm", "bernoulli", "bfloat16", "bilinear", "bincount",
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm",
+    "bool", "broadcast_tensors", "broadcast_to", "can_cast", "cat", "cdist", "cdouble", "ceil", "celu", "celu_",
+    "cfloat", "channel_shuffle", "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max", "clamp_min",
+    "clear_autocast_cache", "clip", "clone", "compile", "complex", "complex64", "complex128", "concat", "concatenate",
+    "conj", "contiguous_format", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cos", "cosh",
+    "cosine_similarity", "count_nonzero", "cuda", "cumprod", "cumsum", "device", "diag", "diag_embed", "diagonal",
+    "dist", "distributed", "div", "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like",
     "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye", "finfo", "fix",
     "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "floor", "floor_divide", "fmod",
-    "frac", "from_dlpack", "from_numpy", "full", "full_like", "gather", "ge",
-    "get_autocast_dtype",
-    "get_default_device",
-    "get_default_dtype", "get_rng_state", "greater", "greater_equal", "gt", "half", "hstack", "iinfo", "imag",
-    "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed",
-    "inner", "int", "int8", "int16", "int32", "int64", "is_anomaly_enabled",
-    "is_autocast_cache_enabled", "is_autocast_enabled",
-    "is_complex", "is_floating_point",
-    "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_tensor", "isclose", "isfinite", "isinf",
-    "isnan", "le", "lerp", "less", "less_equal", "linspace", "load", "log", "log1p", "log2", "log10", "log_softmax",
-    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace", "logsumexp", "long", "lt",
-    "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "max", "maximum", "mean", "median",
-    "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim", "mul", "multinomial", "multiply", "mv", "nan",
-    "nan_to_num", "nansum", "narrow", "ne", "neg", "negative", "nn", "no_grad", "nonzero", "norm", "normal",
-    "not_equal", "numel", "ones", "ones_like", "optim", "outer", "permute", "pi", "pow", "prod", "promote_types",
-    "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal",
-    "relu", "remainder", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "rsqrt", "rsub",
-    "save", "scalar_tensor", "scatter", "scatter_add", "searchsorted", "seed", "select",
-    "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled",
-    "set_default_device",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign",
-    "sin", "sinh", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub",
-    "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split",
-    "tensordot", "tile", "topk", "transpose", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc",
-    "uint8", "unbind", "unflatten", "unique", "unsqueeze", "use_deterministic_algorithms", "utils", "var", "var_mean",
-    "vstack", "where", "zeros", "zeros_like",
+    "frac", "from_dlpack", "from_numpy", "full", "full_like", "func", "gather", "ge", "get_autocast_dtype",
+    "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads", "get_rng_state",
+    "greater", "greater_equal", "gt", "half", "hardshrink", "hstack", "iinfo", "imag", "index_add", "index_copy",
+    "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int", "int8", "int16",
+    "int32", "int64", "is_anomaly_enabled", "is_autocast_cache_enabled", "is_autocast_enabled", "is_complex",
+    "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_tensor", "isclose",
+    "isfinite", "isinf", "isnan", "jit", "layout", "le", "lerp", "less", "less_equal", "linspace", "load", "log",
+    "log1p", "log2", "log10", "log_softmax", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul",
+    "max", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim",
+    "mul", "multinomial", "multiply", "multiprocessing", "mv", "nan", "nan_to_num", "nansum", "narrow", "ne", "neg",
+    "negative", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim",
+    "outer", "overrides", "pairwise_distance", "pdist", "permute", "pi", "pixel_shuffle", "pixel_unshuffle", "pow",
+    "prelu", "preserve_format", "prod", "profiler", "promote_types", "rand", "rand_like", "randint", "randint_like",
+    "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu", "relu_", "remainder", "repeat_interleave",
+    "reshape", "result_type", "roll", "rot90", "round", "rrelu", "rrelu_", "rsqrt", "rsub", "save", "scalar_tensor",
+    "scatter", "scatter_add", "searchsorted", "seed", "select", "selu", "selu_", "set_autocast_cache_enabled",
+    "set_autocast_dtype", "set_autocast_enabled", "set_default_device", "set_default_dtype",
+    "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "sgn",
+    "short", "sigmoid", "sign", "sin", "sinh", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std",
+    "std_mean", "strided", "sub", "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan",
+    "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "topk", "transpose",
+    "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types", "uint8", "unbind", "unflatten",
+    "unique", "unsqueeze", "use_deterministic_algorithms", "utils", "var", "var_mean", "version", "vstack", "where",
+    "zeros", "zeros_like",
 ]  # fmt: skip
+
+_keywords.add_to_functions(__all__, globals())

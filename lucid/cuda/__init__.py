@@ -20,6 +20,16 @@ from lucid.cuda.memory import (
     memory_reserved,
     reset_peak_memory_stats,
 )
+from lucid.cuda.properties import (
+    get_device_capability,
+    get_device_properties,
+    init,
+    ipc_collect,
+    is_bf16_supported,
+    is_initialized,
+    mem_get_info,
+    memory_summary,
+)
 from lucid.cuda.streams import Event, Stream, current_stream, default_stream, stream
 from lucid.cuda.switches import is_debug, set_debug
 from lucid.errors import OutOfMemoryError
@@ -30,6 +40,17 @@ if TYPE_CHECKING:
     from lucid.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
     from lucid.graphs.step import graphed_step
     from lucid.graphs.warmup import warmup
+    from lucid.ops.creation.cuda_generators import (
+        get_rng_state,
+        get_rng_state_all,
+        initial_seed,
+        manual_seed,
+        manual_seed_all,
+        seed,
+        seed_all,
+        set_rng_state,
+        set_rng_state_all,
+    )
 else:
     # what builds on tensors, which build on this package, is imported when it is first asked for
     _LATER = {
@@ -39,6 +60,20 @@ else:
         "warmup": "lucid.graphs.warmup",
         **dict.fromkeys(
             ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"), "lucid.graphs.graph"
+        ),
+        **dict.fromkeys(
+            (
+                "get_rng_state",
+                "get_rng_state_all",
+                "initial_seed",
+                "manual_seed",
+                "manual_seed_all",
+                "seed",
+                "seed_all",
+                "set_rng_state",
+                "set_rng_state_all",
+            ),
+            "lucid.ops.creation.cuda_generators",
         ),
     }
 
@@ -70,20 +105,37 @@ __all__ = [
     "device",
     "device_count",
     "empty_cache",
+    "get_device_capability",
     "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
     "graph",
     "graph_pool_handle",
     "graphed_step",
+    "init",
+    "initial_seed",
+    "ipc_collect",
     "is_available",
+    "is_bf16_supported",
     "is_current_stream_capturing",
     "is_debug",
+    "is_initialized",
     "make_graphed_callables",
+    "manual_seed",
+    "manual_seed_all",
     "max_memory_allocated",
+    "mem_get_info",
     "memory_allocated",
     "memory_reserved",
+    "memory_summary",
     "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
     "set_debug",
     "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
     "stream",
     "synchronize",
     "warmup",

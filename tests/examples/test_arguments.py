@@ -16,6 +16,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 def test_unknown_arguments_are_refused(example, monkeypatch, capsys):
     """A misspelled option ends the script with its name, before anything is done."""
     monkeypatch.setattr(sys, "argv", [str(example), "--no-such-option"])
+    monkeypatch.syspath_prepend(str(example.parent))
     # an example may set what lucid reads of it, for itself
     monkeypatch.setattr(os, "environ", os.environ.copy())
     with pytest.raises(SystemExit, match="2"):

@@ -1,0 +1,1 @@
+"""Models as they are written for PyTorch, against `lucid`: state dicts go both ways."""

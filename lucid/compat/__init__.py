@@ -1,0 +1,51 @@
+"""Which of PyTorch's names lucid has: `python -m lucid.compat`; which of `torch.nn`, `python -m lucid.compat torch.nn`.
+
+PyTorch's names, of 2.13, stand in `names.json` with how often public code uses each: in how many of 10,000 files
+that import PyTorch, the mean of 14 repositories. Deprecated names and those of sparse, quantised and compiled
+tensors or of other hardware are not counted. Why other names are absent says `lucid.compat.reasons`.
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from pathlib import Path
+from typing import NamedTuple
+
+from lucid.compat.reasons import REFUSED, reason
+
+__all__ = ["Name", "coverage", "is_present"]
+
+
+class Name(NamedTuple):
+    """One of PyTorch's names: its namespace, how often it is used, whether lucid has it, and if not, why."""
+
+    namespace: str
+    name: str
+    use: int
+    present: bool
+    reason: str
+
+
+def is_present(path: str) -> bool:
+    """Tell whether lucid has PyTorch's name `path`, such as ``torch.nn.Linear``, and does what it stands for."""
+    if not path.startswith("torch"):
+        raise ValueError(f"is_present: expected one of PyTorch's names, such as torch.nn.Linear, got {path!r}")
+    try:
+        pkgutil.resolve_name(f"lucid{path.removeprefix('torch')}")
+    except (AttributeError, ImportError):
+        return False
+    return path not in REFUSED
+
+
+def coverage() -> dict[str, list[Name]]:
+    """Return for each of PyTorch's namespaces its names, the most used first."""
+    rows: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
+    return {
+        namespace: [
+            Name(namespace, name, use, present, "" if present else reason(f"{namespace}.{name}") or "not built yet")
+            for name, use in sorted(names.items(), key=lambda item: (-item[1], item[0]))
+            for present in (is_present(f"{namespace}.{name}"),)
+        ]
+        for namespace, names in rows.items()
+    }

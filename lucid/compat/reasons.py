@@ -1,0 +1,34 @@
+"""Why names of PyTorch are absent on purpose, or only there to say what to use instead."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["REFUSED", "reason"]
+
+# What lucid has only to say what to use instead.
+REFUSED = {
+    "torch.distributed.init_process_group",
+    "torch.nn.DataParallel",
+    "torch.nn.SyncBatchNorm",
+    "torch.optim.SparseAdam",
+}
+
+_FACTORS = "no factorisations yet; cupy.linalg and numpy.linalg take what Tensor.numpy() and cupy.asarray() give"
+_REASONS = (
+    (r"torch\.distributed\..*", "one process only; nccl4py and mpi4py take lucid's tensors"),
+    (r"torch\.distributions\..*", "a library of its own; scipy.stats and cupyx.scipy.stats for what needs no gradient"),
+    (r"torch\.fft\..*|torch\.Tensor\.i?stft|torch\.i?stft", "not differentiable here yet; numpy.fft and cupy.fft"),
+    (r"torch\.linalg\..*", _FACTORS),
+    (r"torch(\.Tensor)?\.(cholesky.*|(log|slog)?det|p?inverse|svd.*|pca_lowrank|lu.*|matrix_exp|solve)", _FACTORS),
+    (r"torch\.special\..*", "under the names of the functions themselves, as far as they are there"),
+    (r"torch\.optim\.SparseAdam", "no sparse tensors"),
+    (r"torch\.nn\.DataParallel", "DistributedDataParallel, a process for each device, is what PyTorch recommends"),
+    (r"torch\.nn\.SyncBatchNorm", "statistics of several processes: one process only"),
+)  # fmt: skip
+_COMPILED = tuple((re.compile(pattern), why) for pattern, why in _REASONS)
+
+
+def reason(path: str) -> str:
+    """Return why lucid lacks PyTorch's name `path` on purpose; nothing where it does not."""
+    return next((why for pattern, why in _COMPILED if pattern.fullmatch(path)), "")

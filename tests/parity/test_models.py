@@ -1,0 +1,87 @@
+"""The models of `examples/models` are PyTorch's once their import says so: state dicts, gradients and losses agree."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+
+import lucid
+from tests.device import DEVICE
+
+MODELS = Path(__file__).parents[2] / "examples" / "models"
+STEPS = 100
+
+
+def module_of(library, stem):
+    """Return a model's source as a module that imports `library`, with nothing else in it changed."""
+    source = (MODELS / f"{stem}.py").read_text(encoding="utf-8").replace("lucid", library)
+    name = f"{library}_{stem}"
+    module = sys.modules[name] = ModuleType(name)
+    exec(compile(source, f"{name}.py", "exec"), module.__dict__)
+    return module
+
+
+def gpt(module):
+    """Return a small GPT without dropout."""
+    return module.GPT(module.GPTConfig(vocabulary=50, context=16, layers=2, heads=2, width=32, dropout=0.0))
+
+
+def tokens(rng):
+    """Return two texts of eight tokens and what follows each token."""
+    text = rng.integers(0, 50, (2, 9))
+    return text[:, :-1], text[:, 1:]
+
+
+# The source's name, what makes a model of it, and a batch: inputs, and the class at each place of the output.
+TABLE = {"gpt": (gpt, tokens)}
+
+
+def in_numpy(tensor):
+    """Return the values of either library's tensor."""
+    return tensor.detach().cpu().numpy()
+
+
+def loss_of(library, model, inputs, classes):
+    """Return the outputs, and the mean cross-entropy of the classes, which are along their last dimension."""
+    outputs = model(inputs)
+    return outputs, library.nn.functional.cross_entropy(outputs.reshape(-1, outputs.shape[-1]), classes.reshape(-1))
+
+
+def losses_of(library, model, batches):
+    """Return the losses of as many steps of AdamW as there are batches."""
+    optimizer, losses = library.optim.AdamW(model.parameters(), lr=1e-3), []
+    for inputs, classes in batches:
+        optimizer.zero_grad()
+        losses.append(loss_of(library, model, inputs, classes)[1])
+        losses[-1].backward()
+        optimizer.step()
+    return [loss.item() for loss in losses]
+
+
+@pytest.mark.parametrize("stem", TABLE)
+def test_a_model_is_pytorchs(stem, rng):
+    """State dicts go both ways; outputs, gradients and a hundred losses agree within what float32 gives."""
+    make, draw = TABLE[stem]
+    model, twin = make(module_of("lucid", stem)), make(module_of("torch", stem))
+    state = {key: in_numpy(value) for key, value in twin.state_dict().items()}
+    model.load_state_dict({key: lucid.tensor(value, device=DEVICE) for key, value in state.items()})
+    twin.load_state_dict({key: torch.tensor(in_numpy(value)) for key, value in model.state_dict().items()})
+    batches = [draw(rng) for _ in range(STEPS)]
+    ours = [tuple(lucid.tensor(each, device=DEVICE) for each in batch) for batch in batches]
+    theirs = [tuple(torch.tensor(each) for each in batch) for batch in batches]
+
+    outputs, loss = loss_of(lucid, model, *ours[0])
+    expected, expected_loss = loss_of(torch, twin, *theirs[0])
+    loss.backward()
+    expected_loss.backward()
+    np.testing.assert_allclose(in_numpy(outputs), in_numpy(expected), rtol=1e-4, atol=1e-5)
+    for (name, parameter), other in zip(model.named_parameters(), twin.parameters(), strict=True):
+        scale = float(other.grad.abs().max())
+        np.testing.assert_allclose(in_numpy(parameter.grad), in_numpy(other.grad), 1e-3, 1e-4 * scale, err_msg=name)
+
+    np.testing.assert_allclose(losses_of(lucid, model, ours), losses_of(torch, twin, theirs), rtol=1e-3)
