@@ -231,6 +231,8 @@ VALUES = {
     "checkpoint_sequential": {"functions": lambda: [nn.ReLU()], "input": leaf, "use_reentrant": constant(False)},
     "device": {"type": constant("cpu")},
     "dirac_": {"tensor": lambda: lucid.ones(2, 2, 3)},
+    **each("dropout2d dropout3d feature_alpha_dropout", {"input": lambda: lucid.ones(2, 2, 2, 2)}),
+    "dropout1d": {"input": cube},
     "einsum": {"args": lambda: ("ij->ji", matrix())},
     "embedding": {"input": places, "weight": matrix},
     "embedding_bag": {"input": row_of_places, "weight": matrix},
