@@ -277,6 +277,8 @@ VALUES = {
     "device": {"type": constant("cpu")},
     "make_tensor": {"shape": constant((2, 3)), "dtype": lambda: lucid.float32},
     "dirac_": {"tensor": lambda: lucid.ones(2, 2, 3)},
+    **each("dropout2d dropout3d feature_alpha_dropout", {"input": lambda: lucid.ones(2, 2, 2, 2)}),
+    "dropout1d": {"input": cube},
     "einsum": {"args": lambda: ("ij->ji", matrix())},
     "embedding": {"input": places, "weight": matrix},
     "embedding_bag": {"input": row_of_places, "weight": matrix},
