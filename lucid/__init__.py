@@ -168,7 +168,7 @@ from lucid.ops.linalg.distances import cdist, dist, pairwise_distance, pdist
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
 from lucid.ops.reduction.closeness import allclose, equal, isclose
-from lucid.ops.reduction.covariance import corrcoef, cov, dist, renorm
+from lucid.ops.reduction.covariance import corrcoef, cov, renorm
 from lucid.ops.reduction.cumulative import cumprod, cumsum, prod
 from lucid.ops.reduction.differences import cumulative_trapezoid, diff, trapezoid
 from lucid.ops.reduction.extremes import amax, amin, aminmax, argmax, argmin, max, min

@@ -41,13 +41,10 @@ from lucid.nn.layers.activation import (
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from lucid.nn.layers.distance import CosineSimilarity, PairwiseDistance
-from lucid.nn.layers.dropout import Dropout
 from lucid.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from lucid.nn.layers.embedding import Embedding, EmbeddingBag
 from lucid.nn.layers.flatten import Flatten, Unflatten
 from lucid.nn.layers.linear import Bilinear, Identity, Linear
-from lucid.nn.layers.loss import (
-from lucid.nn.layers.linear import Identity, Linear
 from lucid.nn.layers.losses.loss import (
     BCELoss,
     BCEWithLogitsLoss,

@@ -18,12 +18,8 @@ from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import hold
 from lucid.cuda.streams import Stream
 from lucid.errors import DeviceError, InplaceError
-<<<<<<< HEAD
-from lucid.ops.base.dims import dim_in
-from lucid.ops.base.formats import channels_last, channels_last_3d, contiguous_format, memory_format
-=======
 from lucid.ops.base.dims import common_shape, dim_in, sizes_in
->>>>>>> optim
+from lucid.ops.base.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.strided import address_of, offset_of, strides_of
 

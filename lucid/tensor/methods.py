@@ -198,7 +198,6 @@ class Methods(Attributes):
     diff = differences.diff
     cov = covariance.cov
     corrcoef = covariance.corrcoef
-    dist = covariance.dist
     renorm = covariance.renorm
     norm = norms.norm
     logsumexp = norms.logsumexp
