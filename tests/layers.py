@@ -40,9 +40,17 @@ LAYERS = {
     "GroupNorm": lambda nn: nn.GroupNorm(2, 4),
     "GroupNorm plain": lambda nn: nn.GroupNorm(2, 4, affine=False),
     "Dropout": lambda nn: nn.Dropout(0.0),
+    "Dropout1d": lambda nn: nn.Dropout1d(0.0),
+    "Dropout2d": lambda nn: nn.Dropout2d(0.0),
+    "Dropout3d": lambda nn: nn.Dropout3d(0.0),
+    "AlphaDropout": lambda nn: nn.AlphaDropout(0.0),
+    "FeatureAlphaDropout": lambda nn: nn.FeatureAlphaDropout(0.0),
     "Embedding": lambda nn: nn.Embedding(7, 3),
     "Embedding padding": lambda nn: nn.Embedding(7, 3, padding_idx=-2, scale_grad_by_freq=True),
     "Embedding norm": lambda nn: nn.Embedding(7, 3, max_norm=0.5, norm_type=1.0),
+    "EmbeddingBag": lambda nn: nn.EmbeddingBag(7, 3),
+    "EmbeddingBag sum": lambda nn: nn.EmbeddingBag(7, 3, max_norm=0.5, norm_type=1.0, mode="sum", padding_idx=-2),
+    "EmbeddingBag max": lambda nn: nn.EmbeddingBag(7, 3, mode="max", padding_idx=1),
     "Flatten": lambda nn: nn.Flatten(),
     "Flatten part": lambda nn: nn.Flatten(0, 1),
     "Unflatten": lambda nn: nn.Unflatten(1, (2, 2)),
@@ -69,6 +77,8 @@ LAYERS = {
     "Upsample 3d": lambda nn: nn.Upsample(scale_factor=(2, 1.5, 1), mode="trilinear", recompute_scale_factor=True),
     "UpsamplingNearest2d": lambda nn: nn.UpsamplingNearest2d(scale_factor=1.7),
     "UpsamplingBilinear2d": lambda nn: nn.UpsamplingBilinear2d(size=(7, 4)),
+    "Unfold": lambda nn: nn.Unfold((3, 2), dilation=(1, 2), padding=1, stride=2),
+    "Fold": lambda nn: nn.Fold((3, 4), 2),
     "ReLU": lambda nn: nn.ReLU(),
     "ReLU6": lambda nn: nn.ReLU6(),
     "LeakyReLU": lambda nn: nn.LeakyReLU(0.2),
@@ -78,6 +88,17 @@ LAYERS = {
     "SiLU": lambda nn: nn.SiLU(),
     "Mish": lambda nn: nn.Mish(),
     "Hardtanh": lambda nn: nn.Hardtanh(-0.5, 0.7),
+    "SELU": lambda nn: nn.SELU(),
+    "CELU": lambda nn: nn.CELU(0.5),
+    "Hardsigmoid": lambda nn: nn.Hardsigmoid(),
+    "Hardswish": lambda nn: nn.Hardswish(),
+    "Hardshrink": lambda nn: nn.Hardshrink(0.3),
+    "Softshrink": lambda nn: nn.Softshrink(0.3),
+    "Softsign": lambda nn: nn.Softsign(),
+    "Tanhshrink": lambda nn: nn.Tanhshrink(),
+    "Threshold": lambda nn: nn.Threshold(0.2, -3.0),
+    "RReLU": lambda nn: nn.RReLU(0.3, 0.3),
+    "GLU": lambda nn: nn.GLU(1),
     "PReLU": lambda nn: nn.PReLU(),
     "PReLU channels": lambda nn: nn.PReLU(4, init=0.1),
     "Softplus": lambda nn: nn.Softplus(beta=2.0, threshold=1.0),
@@ -88,9 +109,14 @@ LAYERS = {
     "Softmax implicit": lambda nn: nn.Softmax(),
     "LogSoftmax": lambda nn: nn.LogSoftmax(dim=-1),
     "Softmin": lambda nn: nn.Softmin(dim=0),
+    "CosineSimilarity": lambda nn: nn.CosineSimilarity(2, 1e-3),
+    "PairwiseDistance": lambda nn: nn.PairwiseDistance(3.0, 0.1, keepdim=True),
+    "Softmax2d": lambda nn: nn.Softmax2d(),
     "Sequential": lambda nn: nn.Sequential(nn.Conv2d(4, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten()),
     "nested": lambda nn: nn.ModuleDict({"a": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Linear(1, 1)]), "b": nn.Tanh()}),
 }
+# Layers of two inputs, which get as the second one what `beside` makes of the first.
+OF_TWO = {"CosineSimilarity", "PairwiseDistance"}
 LOSSES = {
     "MSELoss": ("real", {}),
     "L1Loss": ("real", {"reduction": "sum"}),
@@ -101,7 +127,35 @@ LOSSES = {
     "BCELoss": ("probabilities", {"weight": (5, 3)}),
     "BCEWithLogitsLoss": ("probabilities", {"pos_weight": (3,)}),
     "KLDivLoss": ("probabilities", {"reduction": "batchmean"}),
+    "PoissonNLLLoss": ("probabilities", {"full": True, "eps": 0.1, "log_input": False}),
+    "GaussianNLLLoss": ("variances", {"full": True, "eps": 0.3}),
+    "HingeEmbeddingLoss": ("signs", {"margin": 0.4}),
+    "SoftMarginLoss": ("signs", {}),
+    "MarginRankingLoss": ("order", {"margin": 0.4}),
+    "CosineEmbeddingLoss": ("angles", {"margin": 0.1}),
+    "MultiMarginLoss": ("classes", {"p": 2, "margin": 0.4, "weight": (3,)}),
+    "MultiLabelMarginLoss": ("labels", {}),
+    "MultiLabelSoftMarginLoss": ("probabilities", {"weight": (3,)}),
+    "TripletMarginLoss": ("vectors", {"margin": 1.5, "p": 3.0, "eps": 1e-3, "swap": True}),
+    "TripletMarginWithDistanceLoss": ("vectors", {"margin": 1.5, "swap": True}),
 }
+# By kind: what a loss gets beside an input of shape (5, 3).
+TARGETS = {
+    "real": lambda rng: [rng.standard_normal((5, 3))],
+    "classes": lambda rng: [rng.integers(0, 3, 5)],
+    "probabilities": lambda rng: [rng.random((5, 3))],
+    "variances": lambda rng: [rng.standard_normal((5, 3)), rng.random((5, 3))],
+    "signs": lambda rng: [rng.choice([-1.0, 1.0], (5, 3))],
+    "order": lambda rng: [rng.standard_normal((5, 3)), rng.choice([-1.0, 1.0], (5, 3))],
+    "angles": lambda rng: [rng.standard_normal((5, 3)), rng.choice([-1.0, 1.0], 5)],
+    "labels": lambda rng: [rng.permuted([[0, 1, -1]] * 5, axis=1)],
+    "vectors": lambda rng: [rng.standard_normal((5, 3)), rng.standard_normal((5, 3))],
+}
+
+
+def beside(x):
+    """Return the second input of a layer that takes two."""
+    return x * x - 0.5
 
 
 def input_of(name, rng):
@@ -112,4 +166,4 @@ def input_of(name, rng):
         return rng.standard_normal((5, 6))
     if "3d" in name:
         return rng.standard_normal((2, 4, 3, 4, 5))
-    return rng.standard_normal((5, 4, 6) if "1d" in name else (5, 4, 5, 6))
+    return rng.standard_normal((5, 4, 6) if "1d" in name or name == "Fold" else (5, 4, 5, 6))

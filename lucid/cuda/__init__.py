@@ -35,6 +35,7 @@ from lucid.cuda.switches import is_debug, set_debug
 from lucid.errors import OutOfMemoryError
 
 if TYPE_CHECKING:
+    from lucid.cuda import amp
     from lucid.graphs.callables import make_graphed_callables
     from lucid.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
     from lucid.graphs.step import graphed_step
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 else:
     # what builds on tensors, which build on this package, is imported when it is first asked for
     _LATER = {
+        "amp": "lucid.cuda.amp",
         "make_graphed_callables": "lucid.graphs.callables",
         "graphed_step": "lucid.graphs.step",
         "warmup": "lucid.graphs.warmup",
@@ -78,7 +80,8 @@ else:
     def __getattr__(name: str) -> object:
         if name not in _LATER:
             raise AttributeError(f"module 'lucid.cuda' has no attribute {name!r}")
-        return getattr(import_module(_LATER[name]), name)
+        module = import_module(_LATER[name])
+        return getattr(module, name, module)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})
@@ -94,6 +97,7 @@ __all__ = [
     "Event",
     "OutOfMemoryError",
     "Stream",
+    "amp",
     "compile",
     "current_device",
     "current_stream",

@@ -433,6 +433,8 @@ PAGES = {
     "lucid.ops.layers.convolution": {
         *("input", "weight", "bias", "stride", "padding", "dilation", "groups", "output_padding"),
     },
+    "lucid.ops.resampling.folding": {"input", "kernel_size", "dilation", "padding", "stride"},
+    "lucid.ops.resampling.grid": {"input", "align_corners"},
     "lucid.ops.resampling": {"input", "align_corners"},
     "lucid.ops.pooling.pooling": {"input", "kernel_size", "stride", "padding", "dilation", "ceil_mode"},
     "lucid.ops.layers.normalisation": {"input", "weight", "bias", "eps", "normalized_shape"},
@@ -488,6 +490,7 @@ WITHOUT_ROW = {
     "lucid.ops.creation.ranges": "makes tensors from numbers",
     "lucid.ops.creation.random": "draws tensors",
     "lucid.ops.creation.generators": "sets the state of generators",
+    "gumbel_softmax": "draws: see tests/ops/activation/test_gumbel.py",
     "allclose": "gives a bool",
     "equal": "gives a bool",
 }

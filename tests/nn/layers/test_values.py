@@ -9,7 +9,7 @@ import lucid
 from lucid import nn
 from lucid.nn import functional as F
 from tests.gradients import numbers
-from tests.layers import LAYERS, LOSSES, input_of
+from tests.layers import LAYERS, LOSSES, OF_TWO, TARGETS, beside, input_of
 
 
 def running(m):
@@ -67,9 +67,17 @@ FUNCTIONS = {
     "GroupNorm": lambda m, x: F.group_norm(x, 2, m.weight, m.bias),
     "GroupNorm plain": lambda m, x: F.group_norm(x, 2),
     "Dropout": lambda m, x: x,
+    "Dropout1d": lambda m, x: x,
+    "Dropout2d": lambda m, x: x,
+    "Dropout3d": lambda m, x: x,
+    "AlphaDropout": lambda m, x: x,
+    "FeatureAlphaDropout": lambda m, x: x,
     "Embedding": lambda m, x: F.embedding(x, m.weight),
     "Embedding padding": lambda m, x: F.embedding(x, m.weight, 5, scale_grad_by_freq=True),
     "Embedding norm": lambda m, x: F.embedding(x, m.weight, max_norm=0.5, norm_type=1.0),
+    "EmbeddingBag": lambda m, x: F.embedding(x, m.weight).mean(1),
+    "EmbeddingBag sum": lambda m, x: (F.embedding(x, m.weight, 5) * (x != 5)[..., None]).sum(1),
+    "EmbeddingBag max": lambda m, x: F.embedding_bag(x, m.weight, mode="max", padding_idx=1),
     "Flatten": lambda m, x: x.flatten(1),
     "Flatten part": lambda m, x: x.flatten(0, 1),
     "Unflatten": lambda m, x: x.reshape(5, 2, 2, 5, 6),
@@ -96,6 +104,8 @@ FUNCTIONS = {
     "Upsample 3d": lambda m, x: F.interpolate(x, (6, 6, 5), mode="trilinear"),
     "UpsamplingNearest2d": lambda m, x: F.interpolate(x, scale_factor=1.7),
     "UpsamplingBilinear2d": lambda m, x: F.interpolate(x, (7, 4), mode="bilinear", align_corners=True),
+    "Unfold": lambda m, x: F.unfold(x, (3, 2), dilation=(1, 2), padding=1, stride=2),
+    "Fold": lambda m, x: F.fold(x, (3, 4), 2),
     "ReLU": lambda m, x: F.relu(x),
     "ReLU6": lambda m, x: F.relu6(x),
     "LeakyReLU": lambda m, x: F.leaky_relu(x, 0.2),
@@ -105,6 +115,17 @@ FUNCTIONS = {
     "SiLU": lambda m, x: F.silu(x),
     "Mish": lambda m, x: F.mish(x),
     "Hardtanh": lambda m, x: F.hardtanh(x, -0.5, 0.7),
+    "SELU": lambda m, x: F.selu(x),
+    "CELU": lambda m, x: F.celu(x, 0.5),
+    "Hardsigmoid": lambda m, x: F.hardsigmoid(x),
+    "Hardswish": lambda m, x: F.hardswish(x),
+    "Hardshrink": lambda m, x: F.hardshrink(x, 0.3),
+    "Softshrink": lambda m, x: F.softshrink(x, 0.3),
+    "Softsign": lambda m, x: F.softsign(x),
+    "Tanhshrink": lambda m, x: F.tanhshrink(x),
+    "Threshold": lambda m, x: F.threshold(x, 0.2, -3.0),
+    "RReLU": lambda m, x: F.leaky_relu(x, 0.3),
+    "GLU": lambda m, x: x[:, :2] * F.sigmoid(x[:, 2:]),
     "PReLU": lambda m, x: lucid.where(x > 0, x, m.weight * x),
     "PReLU channels": lambda m, x: lucid.where(x > 0, x, m.weight.reshape(4, 1, 1) * x),
     "Softplus": lambda m, x: F.softplus(x, 2.0, 1.0),
@@ -115,6 +136,9 @@ FUNCTIONS = {
     "Softmax implicit": lambda m, x: F.softmax(x, dim=1),
     "LogSoftmax": lambda m, x: F.log_softmax(x, dim=-1),
     "Softmin": lambda m, x: F.softmin(x, dim=0),
+    "CosineSimilarity": lambda m, x: F.cosine_similarity(x, beside(x), 2, 1e-3),
+    "PairwiseDistance": lambda m, x: (abs(x - beside(x) + 0.1) ** 3).sum(-1, keepdim=True) ** (1 / 3),
+    "Softmax2d": lambda m, x: F.softmax(x, dim=1),
     "Sequential": lambda m, x: m[3](m[2](m[1](m[0](x)))),
 }
 
@@ -132,7 +156,8 @@ def test_layers(name, rng):
         x = lucid.tensor(input_of(name, rng))
         x.requires_grad_(x.is_floating_point())
         found, upstream = [], None
-        for function in (m, lambda x: FUNCTIONS[name](m, x)):
+        called = (lambda x: m(x, beside(x))) if name in OF_TWO else m
+        for function in (called, lambda x: FUNCTIONS[name](m, x)):
             out = function(x)
             upstream = lucid.tensor(rng.standard_normal(out.shape)) if upstream is None else upstream
             wanted = [t for t in (x, *m.parameters()) if t.requires_grad]
@@ -151,6 +176,17 @@ LOSS_FUNCTIONS = {
     "BCELoss": F.binary_cross_entropy,
     "BCEWithLogitsLoss": F.binary_cross_entropy_with_logits,
     "KLDivLoss": F.kl_div,
+    "PoissonNLLLoss": F.poisson_nll_loss,
+    "GaussianNLLLoss": F.gaussian_nll_loss,
+    "HingeEmbeddingLoss": F.hinge_embedding_loss,
+    "SoftMarginLoss": F.soft_margin_loss,
+    "MarginRankingLoss": F.margin_ranking_loss,
+    "CosineEmbeddingLoss": F.cosine_embedding_loss,
+    "MultiMarginLoss": F.multi_margin_loss,
+    "MultiLabelMarginLoss": F.multilabel_margin_loss,
+    "MultiLabelSoftMarginLoss": F.multilabel_soft_margin_loss,
+    "TripletMarginLoss": F.triplet_margin_loss,
+    "TripletMarginWithDistanceLoss": F.triplet_margin_with_distance_loss,
 }
 
 
@@ -163,8 +199,8 @@ def test_losses(name, reduction, rng):
     settings = {key: lucid.tensor(rng.random(v)) if isinstance(v, tuple) else v for key, v in settings.items()}
     settings["reduction"] = reduction
     x = lucid.tensor(rng.random((5, 3)))
-    target = lucid.tensor(rng.integers(0, 3, 5) if kind == "classes" else rng.random((5, 3)))
-    got, expected = getattr(nn, name)(**settings)(x, target), LOSS_FUNCTIONS[name](x, target, **settings)
+    rest = [lucid.tensor(array) for array in TARGETS[kind](rng)]
+    got, expected = getattr(nn, name)(**settings)(x, *rest), LOSS_FUNCTIONS[name](x, *rest, **settings)
     np.testing.assert_allclose(numbers(got), numbers(expected), rtol=1e-12)
 
 
