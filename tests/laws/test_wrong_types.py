@@ -193,6 +193,12 @@ VALUES = {
     "cdist": {"x2": square},
     "multi_margin_loss": LABELS,
     "multilabel_margin_loss": {"target": lambda: lucid.tensor([[0, 1, -1], [2, -1, -1]])},
+    "ctc_loss": {
+        "log_probs": lambda: lucid.zeros(4, 2, 3),
+        "targets": lambda: lucid.tensor([[1], [2]]),
+        "input_lengths": constant((4, 4)),
+        "target_lengths": constant((1, 1)),
+    },
     "cosine_embedding_loss": {"target": lambda: lucid.ones(2)},
     "glu": {"input": lambda: lucid.ones(2, 4), "dim": constant(0)},
     "graph": {"cuda_graph": lambda: lucid.cuda.CUDAGraph()},
