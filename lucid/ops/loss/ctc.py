@@ -17,7 +17,7 @@ from lucid.backend.arrays import namespace
 from lucid.backend.capture import check_not_capturing
 from lucid.backend.dtype import dtype_of
 from lucid.cuda.switches import looked_at
-from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.errors import DtypeError, IndexOutOfRangeError, NotDifferentiableError, ShapeError
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.scalars import as_bool, as_int
@@ -165,7 +165,6 @@ def _ctc_loss_grad(
 _ctc_loss_grad.cuda(kernels.ctc_loss_grad)
 
 
-# with this rule, and none for `x`, a derivative of the gradient is refused
 @_ctc_loss_grad.vjp("grad")
 def _ctc_loss_grad_grad(
     m: Namespace,
@@ -184,6 +183,11 @@ def _ctc_loss_grad_grad(
     ones = m.exp(m.zeros_like(grad))
     slope = m.ctc_loss_grad(ones, x, target, offset, time, length, nll, alpha, blank=blank, zero_infinity=zero_infinity)
     return m.reshape(m.sum_to(m.mul(upper, slope), shape=(1, *grad.shape, 1)), shape=grad.shape)
+
+
+@_ctc_loss_grad.vjp("x", "nll", "alpha")
+def _ctc_loss_bend(m: Namespace, upper: Array) -> Any:
+    raise NotDifferentiableError("ctc_loss: its gradient has no derivative with respect to log_probs; detach() it")
 
 
 def ctc_loss(

@@ -111,11 +111,16 @@ def test_no_sequences_and_no_steps():
 
 
 def test_the_gradient_has_no_derivative(rng):
-    """A gradient that is to be differentiated by the log-probabilities is refused, with the name of the op."""
+    """A derivative of the gradient by the log-probabilities is refused; that by the upstream gradient is there."""
     x = lucid.tensor(rng.standard_normal((4, 1, 3)), requires_grad=True)
     out = F.ctc_loss(x.log_softmax(-1), lucid.tensor([[1]]), (4,), (1,))
-    with pytest.raises(NotDifferentiableError, match="ctc_loss_grad"):
-        lucid.autograd.grad(out, x, create_graph=True)
+    upstream = lucid.tensor(2.0, dtype=x.dtype, requires_grad=True)
+    (grad,) = lucid.autograd.grad(out, x, upstream, create_graph=True)
+    other = lucid.tensor(rng.standard_normal((4, 1, 3)))
+    (slope,) = lucid.autograd.grad(grad, upstream, other, retain_graph=True)
+    np.testing.assert_allclose(float(slope), (numbers(grad) / 2 * numbers(other)).sum(), rtol=1e-10)
+    with pytest.raises(NotDifferentiableError, match="ctc_loss: its gradient has no derivative"):
+        lucid.autograd.grad(grad, x, other)
 
 
 @pytest.mark.parametrize(
