@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
@@ -105,14 +106,19 @@ KINDS: dict[str, Kind] = {
 }
 
 
+# what stands in brackets is one part
+_UNION = re.compile(r" \| (?![^\[]*\])")
+
+
 def _kinds(annotation: str) -> list[Kind]:
     """Return what an annotation such as "int | None" takes; nothing if a part of it is not checked."""
     found: list[Kind] = []
-    for part in annotation.split(" | "):
+    for part in _UNION.split(annotation):
         name, _, inner = part.partition("[")
         if name in {"tuple", "Sequence"}:
-            text, fits = KINDS.get(inner.partition(",")[0].rstrip("]"), ("anything", lambda _: True))
-            found.append((f"a sequence of {text.partition(' ')[2] or text}s", _sequence_of(fits)))
+            kinds = _kinds(inner.partition(",")[0].rstrip("]")) or [("anything", lambda _: True)]
+            text = " or ".join(f"{text.partition(' ')[2] or text}s" for text, _ in kinds)
+            found.append((f"a sequence of {text}", _sequence_of(kinds)))
         elif name in KINDS:
             found.append(KINDS[name])
         else:
@@ -120,8 +126,11 @@ def _kinds(annotation: str) -> list[Kind]:
     return found
 
 
-def _sequence_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, tuple | list) and all(map(fits, cast("Iterable[Any]", value)))
+def _sequence_of(kinds: list[Kind]) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, tuple | list)
+        and all(any(fits(each) for _, fits in kinds) for each in cast("Iterable[Any]", value))
+    )
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:

@@ -42,9 +42,17 @@ LAYERS = {
     "GroupNorm": lambda nn: nn.GroupNorm(2, 4),
     "GroupNorm plain": lambda nn: nn.GroupNorm(2, 4, affine=False),
     "Dropout": lambda nn: nn.Dropout(0.0),
+    "Dropout1d": lambda nn: nn.Dropout1d(0.0),
+    "Dropout2d": lambda nn: nn.Dropout2d(0.0),
+    "Dropout3d": lambda nn: nn.Dropout3d(0.0),
+    "AlphaDropout": lambda nn: nn.AlphaDropout(0.0),
+    "FeatureAlphaDropout": lambda nn: nn.FeatureAlphaDropout(0.0),
     "Embedding": lambda nn: nn.Embedding(7, 3),
     "Embedding padding": lambda nn: nn.Embedding(7, 3, padding_idx=-2, scale_grad_by_freq=True),
     "Embedding norm": lambda nn: nn.Embedding(7, 3, max_norm=0.5, norm_type=1.0),
+    "EmbeddingBag": lambda nn: nn.EmbeddingBag(7, 3),
+    "EmbeddingBag sum": lambda nn: nn.EmbeddingBag(7, 3, max_norm=0.5, norm_type=1.0, mode="sum", padding_idx=-2),
+    "EmbeddingBag max": lambda nn: nn.EmbeddingBag(7, 3, mode="max", padding_idx=1),
     "Flatten": lambda nn: nn.Flatten(),
     "Flatten part": lambda nn: nn.Flatten(0, 1),
     "Unflatten": lambda nn: nn.Unflatten(1, (2, 2)),
@@ -71,6 +79,8 @@ LAYERS = {
     "Upsample 3d": lambda nn: nn.Upsample(scale_factor=(2, 1.5, 1), mode="trilinear", recompute_scale_factor=True),
     "UpsamplingNearest2d": lambda nn: nn.UpsamplingNearest2d(scale_factor=1.7),
     "UpsamplingBilinear2d": lambda nn: nn.UpsamplingBilinear2d(size=(7, 4)),
+    "Unfold": lambda nn: nn.Unfold((3, 2), dilation=(1, 2), padding=1, stride=2),
+    "Fold": lambda nn: nn.Fold((3, 4), 2),
     "ReLU": lambda nn: nn.ReLU(),
     "ReLU6": lambda nn: nn.ReLU6(),
     "LeakyReLU": lambda nn: nn.LeakyReLU(0.2),
@@ -160,4 +170,4 @@ def input_of(name, rng):
         return rng.standard_normal((5, 6))
     if "3d" in name:
         return rng.standard_normal((2, 4, 3, 4, 5))
-    return rng.standard_normal((5, 4, 6) if "1d" in name else (5, 4, 5, 6))
+    return rng.standard_normal((5, 4, 6) if "1d" in name or name == "Fold" else (5, 4, 5, 6))

@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from lucid import optim
+from lucid.optim.base.elementwise import ElementwiseOptimizer
 
 NAMES = sorted(
     name
     for name in optim.__all__
-    if isinstance(getattr(optim, name), type)
-    and issubclass(getattr(optim, name), optim.Optimizer)
-    and name != "Optimizer"
+    if isinstance(getattr(optim, name), type) and issubclass(getattr(optim, name), ElementwiseOptimizer)
 )
-"""The public optimizers."""
+"""The public optimizers of a formula on elements."""
+
+OTHERS = {
+    "Adafactor": "tests/optim/matrices/test_adafactor.py",
+    "LBFGS": "tests/optim/lbfgs/test_minimizer.py",
+    "Muon": "tests/optim/matrices/test_muon.py",
+}
+"""The public optimizers whose step is no formula on elements, and where they are tested."""
 
 USUAL: dict[str, dict[str, Any]] = {
     "SGD": {"momentum": 0.9},

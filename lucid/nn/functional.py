@@ -4,7 +4,8 @@ A docstring says what is particular to its function. What holds for every one of
 
 - `lucid.ops.base.declaration`: activation functions; `lucid.ops.activation.softmax`: functions along a dimension
 - `lucid.ops.layers.convolution`, `lucid.ops.pooling.pooling`: `stride`, `padding` and `dilation` of windows
-- `lucid.ops.resampling`: other sizes and places of images
+- `lucid.ops.resampling`: other sizes and places of images; `lucid.ops.resampling.folding`: windows as columns;
+  `lucid.ops.resampling.grid`: points of a grid
 - `lucid.ops.layers.normalisation`, and `lucid.ops.layers`: attention, embedding and other layers
 - `lucid.ops.loss`: `reduction`, `weight` and `target` of losses
 - `lucid.ops.linalg`, `lucid.ops.index`, `lucid.ops.shape`, `lucid.ops.reduction.sums`: `linear`, `one_hot`, `pad`,
@@ -34,13 +35,21 @@ from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus, tanh
 from lucid.ops.activation.soft import softsign, tanhshrink
 from lucid.ops.activation.softmax import log_softmax, softmax, softmin
 from lucid.ops.base.core import clone
+from lucid.ops.embedding.embedding import embedding
+from lucid.ops.embedding.embedding_bag import embedding_bag
 from lucid.ops.index.gather import one_hot
 from lucid.ops.layers.attention import scaled_dot_product_attention
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from lucid.ops.layers.dropout import dropout
-from lucid.ops.layers.embedding import embedding
-from lucid.ops.layers.linear import linear
+from lucid.ops.layers.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
+from lucid.ops.layers.linear import bilinear, linear
 from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
 from lucid.ops.linalg.distances import pairwise_distance, pdist
 from lucid.ops.loss.counts import gaussian_nll_loss, poisson_nll_loss
@@ -69,6 +78,8 @@ from lucid.ops.pooling.pooling import (
     max_pool2d,
 )
 from lucid.ops.reduction.norms import cosine_similarity, normalize
+from lucid.ops.resampling.folding import fold, unfold
+from lucid.ops.resampling.grid import affine_grid, grid_sample
 from lucid.ops.resampling.interpolation import interpolate
 from lucid.ops.shape.padding import pad
 from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
@@ -89,10 +100,13 @@ if TYPE_CHECKING:
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "affine_grid",
+    "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
     "bias_activation",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
@@ -107,12 +121,19 @@ __all__ = [
     "cross_entropy",
     "ctc_loss",
     "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
     "elu",
     "elu_",
     "embedding",
+    "embedding_bag",
+    "feature_alpha_dropout",
+    "fold",
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",
@@ -175,6 +196,7 @@ __all__ = [
     "threshold_",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
+    "unfold",
 ]
 
 

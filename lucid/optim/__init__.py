@@ -38,7 +38,10 @@ from lucid.optim.adam import Adam
 from lucid.optim.adamax import Adamax
 from lucid.optim.adamw import AdamW
 from lucid.optim.asgd import ASGD
+from lucid.optim.lbfgs import LBFGS
 from lucid.optim.lion import Lion
+from lucid.optim.matrices.adafactor import Adafactor
+from lucid.optim.matrices.muon import Muon
 from lucid.optim.nadam import NAdam
 from lucid.optim.optimizer import Optimizer
 from lucid.optim.radam import RAdam
@@ -53,6 +56,8 @@ else:
     _LATER = {"swa_utils": "lucid.optim.swa_utils"}
 
     def __getattr__(name: str) -> object:
+        if name == "SparseAdam":
+            raise AttributeError("lucid.optim has no SparseAdam, as there are no sparse tensors: use Adam")
         if name not in _LATER:
             raise AttributeError(f"module 'lucid.optim' has no attribute {name!r}")
         return import_module(_LATER[name])
@@ -63,13 +68,16 @@ else:
 
 __all__ = [
     "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
     "Adamax",
     "Lion",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, decays, flag, rate
+from lucid.optim.base.settings import at_least_zero, check_foreach, decays, flag, rate
 from lucid.optim.base.slots import STEPS, Slot
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Adam(ElementwiseOptimizer):
 
     Parameters
     ----------
-    betas : tuple of float
-        Decay of the two running means, each in [0, 1).
+    betas : tuple of float, or of Tensor
+        Decay of the two running means, each in [0, 1); tensors of one element are read at each step.
     eps : float
         Keeps the divisor from zero, at least 0.
     amsgrad : bool
@@ -81,7 +81,7 @@ class Adam(ElementwiseOptimizer):
         self,
         params: Params,
         lr: float | Tensor = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
@@ -93,6 +93,7 @@ class Adam(ElementwiseOptimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
+        check_foreach(locals())
         super().__init__(params, locals())
 
     def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:

@@ -22,12 +22,14 @@ from lucid.errors import CudaUnavailableError, LucidError
 from lucid.serialization import save
 
 NAMESPACES = (
-    "lucid", "lucid.nn", "lucid.nn.functional", "lucid.nn.init", "lucid.nn.utils", "lucid.nn.hooks",
+    "lucid", "lucid.nn", "lucid.nn.functional", "lucid.nn.init", "lucid.nn.utils", "lucid.nn.utils.parametrize",
+    "lucid.nn.utils.parametrizations", "lucid.nn.utils.stateless", "lucid.func", "lucid.nn.hooks",
     "lucid.nn.modules", "lucid.nn.modules.module", "lucid.nn.modules.utils", "lucid.optim", "lucid.optim.optimizer",
     "lucid.optim.lr_scheduler", "lucid.optim.swa_utils",
     "lucid.autograd", "lucid.autograd.graph", "lucid.autograd.functional", "lucid.autograd.function",
     "lucid.autograd.profiler", "lucid.amp", "lucid.utils", "lucid.utils.checkpoint", "lucid.utils.hooks",
     "lucid.backends", "lucid.backends.cuda", "lucid.backends.cudnn", "lucid.cuda", "lucid._C",
+    "lucid.testing", "lucid.profiler",
 )  # fmt: skip
 
 MADE_BY_LUCID = "lucid makes it and hands it out; nobody calls it"
@@ -39,6 +41,7 @@ EXEMPT = {
     "lucid.utils.checkpoint.checkpoint.args": "they are the arguments of the user's function",
     "lucid.cuda.warmup.inputs": "they are the arguments of the user's model",
     "lucid.nn.functional.embedding.norm_type": "is read only together with max_norm",
+    "lucid.nn.functional.embedding_bag.norm_type": "is read only together with max_norm",
     "lucid.max.keepdim": "is read only together with dim",
     "lucid.min.keepdim": "is read only together with dim",
     "lucid.autograd.grad.only_inputs": "is there for PyTorch's sake and does nothing",
@@ -54,12 +57,20 @@ EXEMPT = {
     "lucid.nn.hooks.ContextualHook": "takes names of methods of the class; see tests/nn/hooking/test_hook_errors.py",
     "lucid.nn.hooks.StateHook": "is abstract: its subclasses are the user's",
     "lucid.optim.lr_scheduler.LRScheduler": "is abstract: its subclasses are the user's",
+    "lucid.nn.utils.parametrize.ParametrizationList": MADE_BY_LUCID,
+    "lucid.nn.utils.stateless.functional_call.args": "one argument that is no tuple is the argument",
     "lucid.nn.hooks.HookTable": MADE_BY_LUCID,
     "lucid.nn.hooks.RemovableHandle": MADE_BY_LUCID,
     "lucid.autograd.RemovableHandle": MADE_BY_LUCID,
     "lucid.autograd.SavedTensor": MADE_BY_LUCID,
     "lucid.autograd.graph.GradientEdge": MADE_BY_LUCID,
+    "lucid.compile": "returns its argument, and looks at no setting",
+    "lucid.nn.DataParallel": "is not there: the error says what is instead",
+    "lucid.profiler.ProfilerAction": "is an enumeration",
+    "lucid.profiler.ProfilerActivity": "is an enumeration",
     "lucid.dtype": MADE_BY_LUCID,
+    "lucid.layout": MADE_BY_LUCID,
+    "lucid.memory_format": MADE_BY_LUCID,
     "lucid.cuda.compile": "the source is text; see tests/cuda/source/test_sources.py",
 }
 
@@ -148,6 +159,9 @@ BY_NAME = {
     **each("fill_value value max max_norm clip_value s val exponent threshold", constant(1.0)),
     **each("size sizes shape", constant((2, 3))),
     **each("mode enabled enable", constant(True)),
+    **each("device spec device_type", constant("cpu")),
+    **each("wait warmup active", constant(1)),
+    **each("actual expected", matrix),
     **each("device spec", constant("cpu")),
     **each("activation nonlinearity", constant("relu")),
     **each("params parameters", lambda: [leaf()]),
@@ -163,6 +177,9 @@ BY_NAME = {
     "type": lambda: lucid.float32,
     "d": lucid.get_default_dtype,
     "new_state": lucid.get_rng_state,
+    "new_states": list,
+    "num": lucid.get_num_threads,
+    "precision": lucid.get_float32_matmul_precision,
     "weight": lambda: lucid.tensor(0.5),
     "total_norm": lambda: lucid.tensor(1.0),
     "running_mean": lambda: lucid.zeros(3),
@@ -174,7 +191,8 @@ BY_NAME = {
     "state_dict": OrderedDict,
     "func": lambda: lambda x: (x * x).sum(),
     "outputs": lambda: leaf().sum(),
-    "model": lambda: nn.Linear(3, 1),
+    **each("model module from_module to_module", lambda: nn.Linear(3, 1)),
+    "tensor_name": constant("weight"),
     "optimizer": lambda: schedule().optimizer,
     "lr_lambda": constant(float),
     "gamma": constant(0.9),
@@ -208,8 +226,42 @@ VALUES = {
     **each("conv1d conv_transpose1d adaptive_avg_pool1d avg_pool1d max_pool1d", LINE),
     **each("conv2d conv_transpose2d adaptive_avg_pool2d avg_pool2d max_pool2d", PLANE),
     **each("cross_entropy nll_loss", LABELS),
+    **each("block_diag cartesian_prod", {"tensors": lambda: (vector(), vector())}),
+    **each("atleast_1d atleast_2d atleast_3d", {"tensors": lambda: (vector(), vector())}),
+    "broadcast_shapes": {"shapes": constant(((2, 1), (3,)))},
+    "bucketize": {"boundaries": vector},
+    **each("bartlett_window blackman_window hamming_window hann_window kaiser_window", {"window_length": constant(3)}),
+    "heaviside": {"values": matrix},
+    **each("addbmm", {"input": square, "batch1": cube, "batch2": cube}),
+    "addmv": {"input": vector, "mat": square, "vec": vector},
+    "addr": {"input": square, "vec1": vector, "vec2": vector},
+    "as_strided_scatter": {"src": vector, "size": constant((3,)), "stride": constant((1,))},
+    **each("combinations", {"input": vector}),
+    "cov": {"fweights": lambda: lucid.tensor([1, 1, 1]), "aweights": vector},
+    "diagonal_scatter": {"src": lambda: lucid.ones(2)},
+    "dsplit": {"input": cube, "self": cube, "indices_or_sections": constant((1,))},
+    **each("gcd lcm", INTEGERS),
+    "hsplit": {"indices_or_sections": constant((1,))},
+    **each("index_reduce", {"index": lambda: lucid.tensor([0, 1]), "source": matrix, "reduce": constant("mean")}),
+    "isin": {"elements": matrix, "test_elements": vector},
+    "kthvalue": {"k": constant(1)},
+    "matrix_power": {"input": square, "self": square, "n": constant(2)},
+    "put": {"index": places, "source": lambda: lucid.ones(2)},
+    **each("quantile nanquantile", {"q": constant(0.5)}),
+    "renorm": {"p": constant(2.0), "maxnorm": constant(1.0)},
+    "scatter_reduce": {"index": row_of_places, "src": matrix, "reduce": constant("sum")},
+    "select_scatter": {"src": vector, "index": constant(0)},
+    "slice_scatter": {"src": matrix},
+    "split_with_sizes": {"split_sizes": constant((1, 1))},
+    **each("trapezoid cumulative_trapezoid", {"y": matrix, "x": vector, "dx": constant(None)}),
+    "vander": {"x": vector},
+    "vdot": {"input": vector, "self": vector, "other": vector},
+    "Muon": {"params": lambda: [matrix().requires_grad_()]},
+    **each("Module Identity LogSigmoid Sigmoid Tanh", NO_ARGUMENTS),
     **each("Module Identity LogSigmoid Sigmoid Softmax2d Softsign Tanh Tanhshrink", NO_ARGUMENTS),
     **each("gradcheck gradgradcheck", DOUBLES),
+    "set_autocast_dtype": {"dtype": constant(lucid.bfloat16)},
+    "set_autocast_enabled": {"enabled": constant(False)},
     **each("clamp clip", {"min": constant(0.0)}),
     **each("addmm matmul mm mv t fill_diagonal_", {"input": square, "self": square, "other": square}),
     **each("bmm baddbmm", {"input": cube, "mat2": cube, "batch1": cube, "batch2": cube}),
@@ -226,18 +278,27 @@ VALUES = {
     **each("channel_shuffle pixel_shuffle pixel_unshuffle", {"input": lambda: lucid.ones(1, 4, 2, 2)}),
     "can_cast": {"from_": lambda: lucid.float32, "to": lambda: lucid.float64},
     "promote_types": {"a": lambda: lucid.float32, "b": lambda: lucid.float64},
-    "checkpoint": {"args": lambda: (leaf(),), "use_reentrant": constant(False)},
+    "checkpoint": {"function": constant(nothing), "args": lambda: (leaf(),), "use_reentrant": constant(False)},
     "checkpoint_sequential": {"functions": lambda: [nn.ReLU()], "input": leaf, "use_reentrant": constant(False)},
     "device": {"type": constant("cpu")},
+    "make_tensor": {"shape": constant((2, 3)), "dtype": lambda: lucid.float32},
     "dirac_": {"tensor": lambda: lucid.ones(2, 2, 3)},
+    **each("dropout2d dropout3d feature_alpha_dropout", {"input": lambda: lucid.ones(2, 2, 2, 2)}),
+    "dropout1d": {"input": cube},
     "einsum": {"args": lambda: ("ij->ji", matrix())},
     "embedding": {"input": places, "weight": matrix},
+    "embedding_bag": {"input": row_of_places, "weight": matrix},
+    "bilinear": {"input1": vector, "input2": vector, "weight": lambda: lucid.ones(1, 3, 3)},
+    "Bilinear": each("in1_features in2_features", constant(2)),
     "flip": {"dims": constant((0,))},
+    "fold": {"input": lambda: lucid.ones(1, 4, 6), "output_size": constant((3, 4)), "kernel_size": constant(2)},
     "from_dlpack": {"ext_tensor": lambda: np.ones(2)},
     "from_numpy": {"ndarray": lambda: np.ones(2)},
     "get_gradient_edge": {"tensor": lambda: leaf() * 2},
     "grad": {"outputs": lambda: saved.root * 1, "inputs": lambda: saved.root, "grad_outputs": lambda: lucid.ones(3)},
     "Hook": {"prehook": constant(nothing)},
+    "grid_sample": {**PLANE, "grid": lambda: lucid.zeros(1, 2, 2, 2)},
+    "affine_grid": {"theta": lambda: lucid.ones(1, 2, 3), "size": constant((1, 1, 2, 2))},
     "iinfo": {"type": lambda: lucid.int32},
     "imag": {"input": lambda: matrix() + 1j},
     "interpolate": {**PLANE, "size": constant(3)},
@@ -256,6 +317,12 @@ VALUES = {
     "register_multi_grad_hook": {"tensors": lambda: [leaf()]},
     "repeat_interleave": {"repeats": constant(2)},
     "save": {"f": lambda: saved()},
+    **each("register_parametrization", {"parametrization": nn.Identity}),
+    "remove_parametrizations": {"module": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(3, 1))},
+    **each("spectral_norm weight_norm", {"name": constant("weight")}),
+    "remove_spectral_norm": {"module": lambda: nn.utils.spectral_norm(nn.Linear(3, 1))},
+    "remove_weight_norm": {"module": lambda: nn.utils.weight_norm(nn.Linear(3, 1))},
+    "functional_call": {"parameter_and_buffer_dicts": dict, "args": lambda: (lucid.ones(3),)},
     "record_stream": {"stream": lambda: lucid.cuda.Stream()},
     "scaled_dot_product_attention": {"value": cube},
     "scatter": {"index": row_of_places, "value": constant(1.0)},
@@ -275,7 +342,7 @@ VALUES = {
     "to": {"args": constant(("cpu",))},
     "unflatten": {"dim": constant(1), "sizes": constant((1, 3))},
     "Unflatten": {"dim": constant(1)},
-    "unfold": {"size": constant(1)},
+    "unfold": {"size": constant(1), **PLANE},
     "warmup": {"inputs": lambda: (matrix(),)},
 }  # fmt: skip
 
@@ -302,6 +369,11 @@ def saved():
     return saved.path
 
 
+def unwrapped(value):
+    """Return an op without what gives it further keywords: `lucid` and `Tensor` have one each."""
+    return inspect.unwrap(value) if inspect.isfunction(value) else value
+
+
 def public():
     """Return everything public that can be called, by its full name."""
     found = {}
@@ -311,12 +383,12 @@ def public():
         for name in getattr(module, "__all__", own):
             value = getattr(module, name)
             if callable(value) and not name.startswith("_"):
-                found.setdefault(id(value), (f"{place}.{name}", value))
+                found.setdefault(id(unwrapped(value)), (f"{place}.{name}", value))
     for name in dir(lucid.Tensor):
         value = inspect.getattr_static(lucid.Tensor, name)
         value = getattr(value, "__func__", value)
         if callable(value) and not name.startswith("_"):
-            found.setdefault(id(value), (f"Tensor.{name}", value))
+            found.setdefault(id(unwrapped(value)), (f"Tensor.{name}", value))
     return dict(found.values())
 
 

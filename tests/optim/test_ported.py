@@ -160,6 +160,60 @@ def test_settings_that_choose_an_implementation(name, rng):
         getattr(optim, name)([x], differentiable=True)
 
 
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "NAdam"])
+def test_tensors_as_betas(name, rng):
+    """Betas in tensors of one element act as their numbers do, are read anew at each step, and are both tensors."""
+    start, grads = rng.standard_normal(3), rng.standard_normal((4, 3))
+    plain, held = (lucid.tensor(start, requires_grad=True) for _ in range(2))
+    betas = lucid.tensor(0.5), lucid.tensor(0.75)
+    optimizers = [getattr(optim, name)([plain], betas=(0.5, 0.75)), getattr(optim, name)([held], betas=betas)]
+    for grad in grads:
+        for x, optimizer in zip((plain, held), optimizers, strict=True):
+            x.grad = lucid.tensor(grad)
+            optimizer.step()
+        assert plain.tolist() == held.tolist()
+        optimizers[0].param_groups[0]["betas"] = (0.25, 0.875)
+        betas[0].fill_(0.25)
+        betas[1].fill_(0.875)
+    x = lucid.ones(1, requires_grad=True)
+    for wrong, text in [
+        ((lucid.tensor(0.5), 0.5), "both floats or both Tensors"),
+        ((lucid.tensor(0.5), lucid.tensor(1.5)), "beta parameter at index 1"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            getattr(optim, name)([x], betas=wrong)
+
+
+def test_tensors_that_lists_of_tensors_cannot_take():
+    """PyTorch's `foreach` takes no setting in a tensor unless steps are counted on the device; said before a step."""
+    x, tensor = lucid.ones(1, requires_grad=True), lucid.tensor(0.5)
+    for name in ("Adam", "AdamW"):
+        for given, text in (({"lr": tensor}, "^lr as"), ({"betas": (tensor, tensor)}, r"^betas\[0\] as")):
+            with pytest.raises(ValueError, match=text):
+                getattr(optim, name)([x], foreach=True, **given)
+            getattr(optim, name)([x], foreach=True, capturable=True, **given)
+    with pytest.raises(ValueError, match=r"Tensor betas\[0\] must be 1-element"):
+        optim.AdamW([{"params": [x], "betas": (lucid.ones(2), tensor)}])
+    with pytest.raises(RuntimeError, match="`fused` does not support `differentiable`"):
+        optim.SGD([x], fused=True, differentiable=True)
+
+
+def test_settings_in_arrays_of_another_library_become_tensors(rng):
+    """A state dict may hold learning rate and betas in what lends its buffer, as tensors of PyTorch do."""
+    x, optimizer = stepped("Adam", rng)
+    saved = optimizer.state_dict()
+    rate, betas = np.array(0.25), (np.array(0.5), np.array([0.75]))
+    saved["param_groups"][0] |= {"lr": rate, "betas": betas}
+    optimizer.load_state_dict(saved)
+    group = optimizer.param_groups[0]
+    assert isinstance(group["lr"], lucid.Tensor)
+    rate.fill(7.0)
+    betas[0].fill(7.0)
+    assert (group["lr"].item(), *[beta.item() for beta in group["betas"]]) == (0.25, 0.5, 0.75)
+    x.grad = lucid.ones(3, dtype=lucid.float64)
+    optimizer.step()
+
+
 def test_loading_leaves_state_of_a_users_optimizer_as_it_is(rng):
     """What a user's own optimizer keeps has its types after a load: an int ``step`` stays one, and None stays None."""
 

@@ -252,6 +252,21 @@ def test_a_tensor_as_learning_rate(name, settings):
     pair.compare(1e-12)
 
 
+def test_a_state_dict_with_settings_in_tensors():
+    """PyTorch's state dict of a learning rate and betas in tensors is continued by lucid's Adam as by PyTorch's."""
+    pair = Pair("Adam", {}, np.float64)
+    one = torch.tensor(0.5, dtype=torch.float64)
+    for group in pair.optimizers[1].param_groups:
+        group |= {"lr": one * 0.1, "betas": (one, one * 1.5), "foreach": False}
+    for group in pair.optimizers[0].param_groups:
+        group |= {"lr": 0.05, "betas": (0.5, 0.75)}
+    pair.step()
+    pair.optimizers[0].load_state_dict(pair.optimizers[1].state_dict())
+    for _ in range(3):
+        pair.step()
+    pair.compare(1e-12)
+
+
 def test_state_of_no_parameter():
     """State under keys that are no parameter is in both state dicts, and is there after loading."""
     kept = []

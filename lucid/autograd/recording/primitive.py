@@ -18,8 +18,9 @@ from lucid.autograd.base import (
     wrap,
     wrap_on_graph,
 )
+from lucid.autograd.modes.casting import POLICIES, cast_operands
 from lucid.autograd.modes.state import PLAIN, thread, unusual
-from lucid.autograd.recording.attach import attach
+from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.device_path import caller
 from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule, kernel_or_reference
@@ -104,9 +105,9 @@ class Primitive:
         self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
         self.kernel: Callable[..., Any] | None = None
         self.launch_plans: Plans = {}
-        if self.name in PRIMITIVES:
+        self.policy = POLICIES.get(self.name)
+        if PRIMITIVES.setdefault(self.name, self) is not self:
             raise ValueError(f"a primitive named {self.name} exists already")
-        PRIMITIVES[self.name] = self
         setattr(CPU, self.name, self.cpu)
         self.call = self.general = self
         self.__doc__ = reference.__doc__
@@ -268,6 +269,8 @@ class Primitive:
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
         """Return the output for `operands`, recorded if one of them requires grad."""
+        if self.policy is not None and unusual:
+            operands = cast_operands(self.name, self.policy, operands)
         arrays: list[Any] = []
         edges: list[Edge | None] = []
         kind: Any = None
@@ -380,7 +383,7 @@ class Primitive:
                 launched.recorded.clear()
             launched.recorded[sum([1 << position for position, need in enumerate(needed) if need])] = plan, values
         node = plan.node_type()
-        attach(node, tuple(edges), outs[0])
+        attach(node, tuple(edges), outs[0], whole=False)
         node.outputs = len(outs)
         saved: list[Any] = []
         versions: list[Any] = []
@@ -410,7 +413,7 @@ class Primitive:
             node.kept = plan, PackedTuple(pack_saved(tuple(saved), tuple(owners))), (), values
             for k in outputs:
                 owners[k].edge = None
-        return node
+        return created(node) if unusual else node
 
     def device_error(self, operands: Sequence[Any]) -> DeviceError:
         """Return the error of operands on several devices."""

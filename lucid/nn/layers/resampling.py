@@ -124,3 +124,57 @@ class UpsamplingBilinear2d(Upsample):
         self, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
     ) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
+
+
+class Unfold(Layer):
+    """Returns the windows of images, shape (batch, channels, height, width), as columns.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Unfold(2)(lucid.ones(1, 3, 4, 4)).shape
+    lucid.Size([1, 12, 9])
+    """
+
+    _shown = ("kernel_size", "dilation", "padding", "stride")
+
+    @checked
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        stride: int | Sequence[int] = 1,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+
+class Fold(Layer):
+    """Returns images of the size `output_size`, of which each element is the sum of what the columns have there."""
+
+    _shown = ("output_size", "kernel_size", "dilation", "padding", "stride")
+
+    @checked
+    def __init__(
+        self,
+        output_size: int | Sequence[int],
+        kernel_size: int | Sequence[int],
+        dilation: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        stride: int | Sequence[int] = 1,
+    ) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)

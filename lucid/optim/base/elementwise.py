@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from lucid.backend.capture import capture_of_this_thread
 from lucid.cuda.launch import multi_tensor
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import check_capture, refresh
-from lucid.optim.base.settings import check_implementation, flag, given_of, rate_of
+from lucid.optim.base.declared import DeclaredOptimizer
+from lucid.optim.base.settings import flag, given_of, numbers_of
 from lucid.optim.base.slots import counts_there, move_scalars, put, scalars_of
-from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,27 +25,18 @@ if TYPE_CHECKING:
     from lucid.cuda.launch.kernels import Kernel
     from lucid.cuda.steps.numbers import NumbersKernel
     from lucid.optim.base.slots import Slot
-    from lucid.optim.optimizer import Group, Params
+    from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
 
 
-class ElementwiseOptimizer(Optimizer):
+class ElementwiseOptimizer(DeclaredOptimizer):
     """An optimizer whose step changes each element by a formula, from the element's own gradient and state.
 
     A subclass declares what is particular to it; checks of settings, making and loading of state, and the step on
     either device follow. `lucid/optim/adam.py` has one of everything.
 
-    Parameters
-    ----------
-    params : iterable of Tensor, of (str, Tensor), or of dict
-        As for `Optimizer`.
-    given : dict
-        The arguments of the subclass's constructor: its ``locals()``.
-
     Attributes
     ----------
-    ranges : dict
-        Of each setting the check of its values, out of ``lucid/optim/base/settings.py``.
     slots : dict of Slot
         The state of a parameter, by name. Who has numbers there has ``"step"`` as the first of them, and a setting
         ``"capturable"``, the last of its ranges: whether they lie, and steps are counted, on the parameter's device.
@@ -63,7 +54,6 @@ class ElementwiseOptimizer(Optimizer):
         too, and in no CUDA graph.
     """
 
-    ranges: ClassVar[Mapping[str, Callable[[Any, str], None]]]
     slots: ClassVar[Mapping[str, Slot]] = {}
     formula: ClassVar[Callable[..., None]]
     kernel: ClassVar[str]
@@ -93,15 +83,6 @@ class ElementwiseOptimizer(Optimizer):
         """Return the kernel, for as many arrays in a row as the slots may ask for."""
         asked_by = [slot.asked_by for slot in cls.slots.values() if not slot.scalar]
         return multi_tensor.step_kernel(cls.kernel, range(2 + asked_by.count(""), 3 + len(asked_by)))
-
-    def __init__(self, params: Params, given: dict[str, Any]) -> None:
-        check_implementation(given)
-        super().__init__(params, {name: _frozen(given[name]) for name in self.ranges})
-
-    def check_group(self, group: Group) -> None:
-        """Raise if a setting of `group` is out of its range."""
-        for name, check in self.ranges.items():
-            check(group[name], name)
 
     def state_names(self, group: Group) -> tuple[str, ...]:
         """Return the names of the state that a parameter of `group` has."""
@@ -134,7 +115,7 @@ class ElementwiseOptimizer(Optimizer):
         arrays, scalars = self._apart(names)
         if scalars and found is not None and found.item():
             return
-        settings = {**group, "lr": rate_of(group)}
+        settings = numbers_of(group)
         new = self.make_state(params, group, names)
         # by the numbers of their state before the step: those of the step, and the rows
         alike: dict[tuple[float, ...], tuple[dict[str, Any], list[list[Array]]]] = {}
@@ -255,8 +236,3 @@ class ElementwiseOptimizer(Optimizer):
                 rows += left
         for row in rows:
             update_in_blocks(self.formula, row, numbers)
-
-
-def _frozen(value: object) -> Any:
-    """Return a setting, as a tuple if it is a list, which its owner could change."""
-    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value

@@ -92,8 +92,13 @@ def rate(value: object, name: str) -> None:
 
 def decays(value: object, name: str) -> None:
     """Raise unless `value` is the two decays of running means, called betas."""
-    for index, decay in enumerate(two(value, name)):
-        if not hasattr(decay, "__float__") or not 0.0 <= float(decay) < 1.0:
+    given = two(value, name)
+    if len({isinstance(decay, TensorBase) for decay in given}) == 2:
+        raise SettingError(f"{name} must be either both floats or both Tensors, got {given[0]!r} and {given[1]!r}")
+    for index, decay in enumerate(given):
+        if isinstance(decay, TensorBase) and decay.array.size != 1:
+            raise SettingError(f"Tensor {name}[{index}] must be 1-element, got one of shape {tuple(decay.array.shape)}")
+        if not hasattr(decay, "__float__") or not 0.0 <= float(cast("Any", decay)) < 1.0:
             raise SettingError(
                 f"Invalid {name.removesuffix('s')} parameter at index {index}: expected a number in [0, 1), got {decay}"
             )
@@ -150,18 +155,26 @@ def rate_of(group: Group) -> float:
     return float(lr.array.item() if isinstance(lr, TensorBase) else lr)
 
 
+def numbers_of(group: Group) -> Group:
+    """Return the settings of a group with those that tensors hold, learning rate and betas, as numbers."""
+    numbers: Group = {**group, "lr": rate_of(group)}
+    if isinstance(group.get("betas", (0.0,))[0], TensorBase):
+        numbers["betas"] = tuple([float(beta.array.item()) for beta in group["betas"]])
+    return numbers
+
+
 def given_of(group: Group, names: Iterable[str], *, write: bool) -> Given:
-    """Return settings as numbers: pairs as two, flags as 0 or 1; a learning rate on a device is not read."""
+    """Return settings as numbers: pairs as two, flags as 0 or 1; those in tensors on a device are not read."""
     values: list[float] = []
     there: list[tuple[int, Array]] = []
     for name in names:
         value = group[name]
-        if isinstance(value, TensorBase) and gpu.is_gpu_array(value.array):
-            there.append((len(values), value.array))
-            values.append(0.0)
-        else:
-            pair = cast("tuple[Any, ...]", value if isinstance(value, tuple | list) else (value,))
-            values += [float(each or 0) for each in pair]
+        for each in cast("tuple[Any, ...]", value if isinstance(value, tuple | list) else (value,)):
+            if isinstance(each, TensorBase) and gpu.is_gpu_array(each.array):
+                there.append((len(values), each.array))
+                values.append(0.0)
+            else:
+                values.append(float(cast("Any", each) or 0))
     return Given(values, there, write)
 
 
@@ -171,5 +184,20 @@ def check_implementation(given: Mapping[str, Any]) -> None:
         raise SettingError(
             "`fused` and `foreach` cannot be `True` together: leave both out, one kernel does all anyway"
         )
+    if given.get("differentiable") and given.get("fused"):
+        raise SettingError("`fused` does not support `differentiable`: leave both out")
     if given.get("differentiable"):
         raise NotDifferentiableError("differentiable=True: a step is not recorded in the graph: leave it False")
+
+
+def check_foreach(given: Mapping[str, Any]) -> None:
+    """Raise if PyTorch's list implementation is asked for beside settings in tensors that it cannot take."""
+    if not given["foreach"] or given["capturable"]:
+        return
+    settings = {"lr": given["lr"], **{f"betas[{index}]": beta for index, beta in enumerate(given["betas"])}}
+    for name, value in settings.items():
+        if isinstance(value, TensorBase):
+            raise SettingError(
+                f"{name} as a Tensor is not supported for capturable=False and foreach=True: leave foreach out, one "
+                "kernel does all anyway, or count steps on the device by capturable=True"
+            )

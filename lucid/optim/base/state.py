@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -111,6 +112,7 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
                 f"{where} has {len(own['params'])} parameters, got {len(saved['params'])}"
             )
         group = copy.deepcopy({key: value for key, value in saved.items() if key != "params"})
+        group = {key: _setting(value) for key, value in group.items()}
         group["params"] = own["params"]
         if "capturable" in optimizer.defaults:
             group.setdefault("capturable", own["capturable"])
@@ -128,6 +130,14 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
                 raise StateDictError(f"load_state_dict: {name}: number {saved_number} stands for another one already")
             slots[saved_number] = _Slot(param, group, name)
     return groups, slots
+
+
+def _setting(value: Any) -> Any:
+    """Return a saved setting; what another library's tensor holds, such as a learning rate, in a tensor."""
+    if isinstance(value, tuple | list):
+        return type(cast("Any", value))(map(_setting, cast("list[Any]", value)))
+    foreign = hasattr(value, "__array__") and not isinstance(value, TensorBase | Real)
+    return wrap(asarray(value)) if foreign else value
 
 
 def _entries(entries: Any, optimizer: Optimizer, slot: _Slot) -> dict[str, Any]:
@@ -165,12 +175,14 @@ def _entries(entries: Any, optimizer: Optimizer, slot: _Slot) -> dict[str, Any]:
 
 
 def _value(value: Any, slot: _Slot, name: str, scalar_on: Device | None = None) -> Any:
-    """Return one entry of a parameter's state: a tensor beside the parameter, or a copy of something else.
+    """Return one entry of a parameter's state: a tensor beside the parameter, a list of such, or a copy of what it is.
 
     A number of a declared state becomes a tensor of float32 on the device `scalar_on`.
     """
     if scalar_on is not None and isinstance(value, int | float):
         value = np.array(value, np.float32)
+    if isinstance(value, list):
+        return [_value(each, slot, name) for each in cast("list[Any]", value)]
     if isinstance(value, TensorBase):
         array = value.array
     elif hasattr(value, "__array__") or hasattr(value, "__cuda_array_interface__"):

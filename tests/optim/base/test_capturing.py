@@ -153,6 +153,23 @@ def test_a_learning_rate_on_the_device(rng, name, dtype):
     assert results[0] == results[1] == results[2]
 
 
+def test_betas_on_the_device(rng):
+    """They are read there at each replay, as a learning rate is."""
+    seed, results = int(rng.integers(1 << 30)), []
+    for kind in ("replayed", "eager", "number"):
+        betas = [lucid.tensor(value, device="cuda") for value in (0.5, 0.75)]
+
+        def change(group, number, kind=kind, betas=betas):
+            for beta, value in zip(betas, (0.25, 0.5 + 0.0625 * number), strict=True):
+                beta.fill_(value)
+            if kind == "number":
+                group["betas"] = 0.25, 0.5 + 0.0625 * number
+
+        given = (0.5, 0.75) if kind == "number" else tuple(betas)
+        results.append(trained(seed, replayed=kind == "replayed", change=change, name="Adam", betas=given))
+    assert results[0] == results[1] == results[2]
+
+
 def test_settings_that_are_changed_in_place(rng):
     """A rate in a tensor of the CPU and a list of betas are the same objects with other numbers in them."""
     seed, results = int(rng.integers(1 << 30)), []

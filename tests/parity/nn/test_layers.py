@@ -18,7 +18,7 @@ INPLACE = {
         ["ReLU", "ReLU6", "LeakyReLU", "ELU", "SELU", "CELU", "SiLU", "Mish", "Hardtanh", "Hardsigmoid", "Hardswish"],
         (),
     ),
-    "Dropout": (0.0,),
+    **dict.fromkeys(["Dropout", "AlphaDropout", "FeatureAlphaDropout", "Dropout1d"], (0.0,)),
     "RReLU": (0.2, 0.2),
     "Threshold": (0.1, 2.0),
 }

@@ -18,7 +18,11 @@ LENIENT = {
     },
 }  # fmt: skip
 # PyTorch takes no tensor here.
-STRICT = {"interpolate.scale_factor"}
+STRICT = {
+    "interpolate.scale_factor",
+    *(f"unfold.{name}" for name in ("kernel_size", "dilation", "padding", "stride")),
+    *(f"fold.{name}" for name in ("output_size", "kernel_size", "dilation", "padding", "stride")),
+}
 
 
 def taken(module, row, number):

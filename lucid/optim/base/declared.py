@@ -1,0 +1,46 @@
+"""Optimizers that declare their settings: checks of constructors, groups and state dicts follow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from lucid.optim.base.settings import check_implementation
+from lucid.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from lucid.optim.optimizer import Group, Params
+
+
+class DeclaredOptimizer(Optimizer):
+    """An optimizer whose settings are declared, each with its range.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (str, Tensor), or of dict
+        As for `Optimizer`.
+    given : dict
+        The arguments of the subclass's constructor: its ``locals()``.
+
+    Attributes
+    ----------
+    ranges : dict
+        Of each setting the check of its values, out of ``lucid/optim/base/settings.py``.
+    """
+
+    ranges: ClassVar[Mapping[str, Callable[[Any, str], None]]]
+
+    def __init__(self, params: Params, given: dict[str, Any]) -> None:
+        check_implementation(given)
+        super().__init__(params, {name: _frozen(given[name]) for name in self.ranges})
+
+    def check_group(self, group: Group) -> None:
+        """Raise if a setting of `group` is out of its range."""
+        for name, check in self.ranges.items():
+            check(group[name], name)
+
+
+def _frozen(value: object) -> Any:
+    """Return a setting, as a tuple if it is a list, which its owner could change."""
+    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value

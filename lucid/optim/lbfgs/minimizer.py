@@ -1,0 +1,230 @@
+"""L-BFGS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from lucid.arguments import checked, unfit
+from lucid.autograd.modes.state import enable_grad, no_grad
+from lucid.errors import SettingError
+from lucid.ops.elementwise.complex import complex as complex_of
+from lucid.ops.shape.joining import cat, stack
+from lucid.optim.base.declared import DeclaredOptimizer
+from lucid.optim.base.settings import at_least_zero, count, one_of, rate, rate_of
+from lucid.optim.lbfgs.line_search import Point, strong_wolfe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from lucid.optim.optimizer import Params
+    from lucid.tensor import Tensor
+
+# a pair of steps of less curvature says nothing
+LEAST_CURVATURE = 1e-10
+
+
+def _line_search(value: object, name: str) -> None:
+    if value is not None:
+        one_of(("strong_wolfe",), value, name)
+
+
+class LBFGS(DeclaredOptimizer):
+    r"""L-BFGS: each direction is the gradient times an inverse Hessian that the last steps and gradients suggest.
+
+    A call of `step` takes up to `max_iter` steps, of length `lr` in the direction, the very first
+    :math:`lr \min(1, 1 / |g|_1)`, and calls the closure for each. All parameters are in one group and on one device.
+    `lucid.optim` says what holds for all optimizers.
+
+    Parameters
+    ----------
+    max_iter : int
+        Steps for each call, at least 1.
+    max_eval : int, optional
+        After how many calls of the closure no further step is taken; 5/4 of `max_iter` if left out.
+    tolerance_grad : float
+        No element of the gradient above it ends the steps.
+    tolerance_change : float
+        Less change of the loss, or of every parameter, ends them.
+    history_size : int
+        How many steps and gradients are kept, each of the size of all parameters.
+    line_search_fn : str, optional
+        ``"strong_wolfe"`` looks for the length of each step, beginning at `lr`.
+
+    References
+    ----------
+    Nocedal and Wright, "Numerical optimization", algorithm 7.4
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = lucid.optim.LBFGS([x], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((x - 3) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> optimizer.step(closure).item()
+    29.0
+    >>> x.detach()
+    tensor([3.0000, 3.0000])
+    """
+
+    ranges: ClassVar = {
+        "lr": rate,
+        "max_iter": count,
+        "max_eval": count,
+        "tolerance_grad": at_least_zero,
+        "tolerance_change": at_least_zero,
+        "history_size": count,
+        "line_search_fn": _line_search,
+    }
+
+    @checked
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        if max_eval is None:
+            max_eval = max(max_iter * 5 // 4, 1)
+        super().__init__(params, locals())
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Add the group of all parameters; a second one is refused."""
+        if self.param_groups:
+            raise SettingError("LBFGS doesn't support per-parameter options (parameter groups): put all into one list")
+        super().add_param_group(param_group)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Return what the first call of `closure` returns, after up to `max_iter` steps.
+
+        Parameters
+        ----------
+        closure : callable
+            Called several times, with gradients on: clears the gradients, computes the loss, runs backward and returns
+            the loss.
+        """
+        if not callable(closure):
+            raise unfit(closure, "a callable that computes the loss anew", "closure")
+        run = enable_grad()(closure)
+        with no_grad():
+            return self._steps(run)
+
+    def _steps(self, run: Callable[[], Any]) -> Any:
+        group = self.param_groups[0]
+        params: list[Tensor] = group["params"]
+        lr, tolerance = rate_of(group), group["tolerance_change"]
+        first_loss = run()
+        loss, grad = float(first_loss), _flat_gradient(params)
+        # as in PyTorch what is kept of all parameters is the state of the first
+        state = self.state[params[0]]
+        state["func_evals"] = state.get("func_evals", 0) + 1
+        state.setdefault("n_iter", 0)
+        evaluations = 1
+        if _largest(grad) <= group["tolerance_grad"]:
+            return first_loss
+
+        def evaluate(at: float, direction: Tensor) -> Point:
+            before = [param.clone() for param in params]
+            _move(params, at, direction)
+            try:
+                new, there = float(run()), _flat_gradient(params)
+            finally:
+                for param, value in zip(params, before, strict=True):
+                    param.copy_(value)
+            return Point(at, new, there, there.dot(direction).item())
+
+        for iteration in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            direction = _direction(state, grad, group["history_size"])
+            begins = state["n_iter"] == 1
+            at = min(1.0, 1.0 / grad.abs().sum().item()) * lr if begins else lr
+            slope, previous = grad.dot(direction).item(), loss
+            state |= {"d": direction, "t": at, "prev_flat_grad": grad, "prev_loss": loss}
+            if slope > -tolerance:
+                break
+            used = 0
+            if group["line_search_fn"] is not None:
+                found, used = strong_wolfe(
+                    lambda at, direction=direction: evaluate(at, direction),
+                    at,
+                    Point(0.0, loss, grad, slope),
+                    length=_largest(direction),
+                    tolerance=tolerance,
+                    most=group["max_eval"] - evaluations,
+                )
+                at, loss, grad = found.at, found.loss, found.grad
+                state["t"] = at
+                _move(params, at, direction)
+            else:
+                _move(params, at, direction)
+                if iteration < group["max_iter"]:
+                    loss, grad, used = float(run()), _flat_gradient(params), 1
+            evaluations += used
+            state["func_evals"] += used
+            if (
+                evaluations >= group["max_eval"]
+                or _largest(grad) <= group["tolerance_grad"]
+                or _largest(direction) * abs(at) <= tolerance
+                or abs(loss - previous) < tolerance
+            ):
+                break
+        return first_loss
+
+
+def _direction(state: dict[str, Any], grad: Tensor, most: int) -> Tensor:
+    """Return the direction of the next step; what the last one taught is added to the state, `most` in all."""
+    if "old_dirs" not in state:
+        state |= {"old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1}
+        return -grad
+    changes, steps, inverses = (cast("list[Tensor]", state[name]) for name in ("old_dirs", "old_stps", "ro"))
+    change, step = grad - state["prev_flat_grad"], state["d"] * state["t"]
+    curvature = change.dot(step)
+    if curvature.item() > LEAST_CURVATURE:
+        for kept, new in ((changes, change), (steps, step), (inverses, 1 / curvature)):
+            del kept[: len(kept) + 1 - most]
+            kept.append(new)
+        state["H_diag"] = curvature / change.dot(change)
+    direction = -grad
+    shares: list[Tensor] = []
+    for change, step, inverse in zip(reversed(changes), reversed(steps), reversed(inverses), strict=True):
+        shares.append(step.dot(direction) * inverse)
+        direction.sub_(change * shares[-1])
+    direction.mul_(state["H_diag"])
+    for change, step, inverse, share in zip(changes, steps, inverses, reversed(shares), strict=True):
+        direction.add_(step * (share - change.dot(direction) * inverse))
+    return direction
+
+
+def _flat_gradient(params: list[Tensor]) -> Tensor:
+    """Return the gradients of all parameters in a row, of complex ones both parts, and zeros where there is none."""
+    return cat([_flat(param.new_zeros(param.shape) if param.grad is None else param.grad) for param in params])
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    tensor = tensor.detach()
+    return (stack([tensor.real, tensor.imag], -1) if tensor.is_complex() else tensor).reshape(-1)
+
+
+def _move(params: list[Tensor], at: float, direction: Tensor) -> None:
+    """Add a multiple of the direction to all parameters."""
+    start = 0
+    for param in params:
+        size = param.numel() * (2 if param.is_complex() else 1)
+        piece = direction[start : start + size]
+        if param.is_complex():
+            pairs = piece.reshape(*param.shape, 2)
+            piece = complex_of(pairs[..., 0], pairs[..., 1])
+        param.add_(piece.reshape(param.shape), alpha=at)
+        start += size
+
+
+def _largest(tensor: Tensor) -> float:
+    return tensor.abs().max().item()

@@ -1,0 +1,1 @@
+"""Optimizers that look at a parameter as a matrix."""
