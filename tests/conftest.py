@@ -68,15 +68,18 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
-    """Fail a test that leaves grad mode, the default dtype or the default device changed, rather than a later one."""
+    """Fail a test that leaves a mode, the default dtype or the default device changed, rather than a later one."""
     lucid.set_default_device(DEVICE)
     device = lucid.get_default_device()
     yield
     left = lucid.is_grad_enabled(), lucid.get_default_dtype(), lucid.get_default_device()
+    casting = [kind for kind in ("cpu", "cuda") if lucid.is_autocast_enabled(kind)]
+    for kind in casting:
+        lucid.set_autocast_enabled(kind, False)
     lucid.set_grad_enabled(True)
     lucid.set_default_dtype(lucid.float32)
     lucid.set_default_device("cpu")
-    assert left == (True, lucid.float32, device)
+    assert (*left, casting) == (True, lucid.float32, device, [])
 
 
 @pytest.fixture

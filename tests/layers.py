@@ -25,6 +25,13 @@ LAYERS = {
     "BatchNorm2d": lambda nn: nn.BatchNorm2d(4, eps=1e-3, momentum=0.3),
     "BatchNorm2d plain": lambda nn: nn.BatchNorm2d(4, affine=False, track_running_stats=False),
     "BatchNorm2d no bias": lambda nn: nn.BatchNorm2d(4, bias=False),
+    "BatchNorm3d": lambda nn: nn.BatchNorm3d(4),
+    "InstanceNorm1d": lambda nn: nn.InstanceNorm1d(4, affine=True, track_running_stats=True),
+    "InstanceNorm1d unbatched": lambda nn: nn.InstanceNorm1d(5, momentum=None, track_running_stats=True),
+    "InstanceNorm2d": lambda nn: nn.InstanceNorm2d(4, eps=1e-3, affine=True, bias=False),
+    "InstanceNorm3d": lambda nn: nn.InstanceNorm3d(4),
+    "LocalResponseNorm": lambda nn: nn.LocalResponseNorm(2, alpha=0.5, beta=0.6, k=1.5),
+    "CrossMapLRN2d": lambda nn: nn.CrossMapLRN2d(7, alpha=0.5),
     "LayerNorm": lambda nn: nn.LayerNorm(6),
     "LayerNorm two": lambda nn: nn.LayerNorm((5, 6), bias=False),
     "LayerNorm plain": lambda nn: nn.LayerNorm(6, elementwise_affine=False),
@@ -36,9 +43,37 @@ LAYERS = {
     "Embedding": lambda nn: nn.Embedding(7, 3),
     "Embedding padding": lambda nn: nn.Embedding(7, 3, padding_idx=-2, scale_grad_by_freq=True),
     "Embedding norm": lambda nn: nn.Embedding(7, 3, max_norm=0.5, norm_type=1.0),
+    "EmbeddingBag": lambda nn: nn.EmbeddingBag(7, 3),
+    "EmbeddingBag sum": lambda nn: nn.EmbeddingBag(7, 3, max_norm=0.5, norm_type=1.0, mode="sum", padding_idx=-2),
+    "EmbeddingBag max": lambda nn: nn.EmbeddingBag(7, 3, mode="max", padding_idx=1),
     "Flatten": lambda nn: nn.Flatten(),
     "Flatten part": lambda nn: nn.Flatten(0, 1),
     "Unflatten": lambda nn: nn.Unflatten(1, (2, 2)),
+    "ConstantPad1d": lambda nn: nn.ConstantPad1d((2, -1), 0.5),
+    "ConstantPad2d": lambda nn: nn.ConstantPad2d(1, -2.0),
+    "ConstantPad3d": lambda nn: nn.ConstantPad3d((1, 0, 0, 1, 2, 1), 3.0),
+    "ZeroPad1d": lambda nn: nn.ZeroPad1d(2),
+    "ZeroPad2d": lambda nn: nn.ZeroPad2d((1, 2, -1, 0)),
+    "ZeroPad3d": lambda nn: nn.ZeroPad3d(1),
+    "ReflectionPad1d": lambda nn: nn.ReflectionPad1d((3, 2)),
+    "ReflectionPad2d": lambda nn: nn.ReflectionPad2d((-2, 3, 1, 2)),
+    "ReflectionPad3d": lambda nn: nn.ReflectionPad3d((2, 1, 0, 3, 1, 2)),
+    "ReplicationPad1d": lambda nn: nn.ReplicationPad1d(7),
+    "ReplicationPad2d": lambda nn: nn.ReplicationPad2d((1, 0, -1, 2)),
+    "ReplicationPad3d": lambda nn: nn.ReplicationPad3d((1, 2, 3, 0, 1, 1)),
+    "CircularPad1d": lambda nn: nn.CircularPad1d((6, 5)),
+    "CircularPad2d": lambda nn: nn.CircularPad2d((3, -1, 1, 2)),
+    "CircularPad3d": lambda nn: nn.CircularPad3d((1, 2, 3, 0, 1, 1)),
+    "PixelShuffle": lambda nn: nn.PixelShuffle(2),
+    "PixelUnshuffle": lambda nn: nn.Sequential(nn.ZeroPad2d((0, 0, 1, 0)), nn.PixelUnshuffle(2)),
+    "ChannelShuffle": lambda nn: nn.ChannelShuffle(2),
+    "Upsample": lambda nn: nn.Upsample(scale_factor=2, mode="bilinear"),
+    "Upsample 1d": lambda nn: nn.Upsample(size=9, mode="linear", align_corners=True),
+    "Upsample 3d": lambda nn: nn.Upsample(scale_factor=(2, 1.5, 1), mode="trilinear", recompute_scale_factor=True),
+    "UpsamplingNearest2d": lambda nn: nn.UpsamplingNearest2d(scale_factor=1.7),
+    "UpsamplingBilinear2d": lambda nn: nn.UpsamplingBilinear2d(size=(7, 4)),
+    "Unfold": lambda nn: nn.Unfold((3, 2), dilation=(1, 2), padding=1, stride=2),
+    "Fold": lambda nn: nn.Fold((3, 4), 2),
     "ReLU": lambda nn: nn.ReLU(),
     "ReLU6": lambda nn: nn.ReLU6(),
     "LeakyReLU": lambda nn: nn.LeakyReLU(0.2),
@@ -48,6 +83,17 @@ LAYERS = {
     "SiLU": lambda nn: nn.SiLU(),
     "Mish": lambda nn: nn.Mish(),
     "Hardtanh": lambda nn: nn.Hardtanh(-0.5, 0.7),
+    "SELU": lambda nn: nn.SELU(),
+    "CELU": lambda nn: nn.CELU(0.5),
+    "Hardsigmoid": lambda nn: nn.Hardsigmoid(),
+    "Hardswish": lambda nn: nn.Hardswish(),
+    "Hardshrink": lambda nn: nn.Hardshrink(0.3),
+    "Softshrink": lambda nn: nn.Softshrink(0.3),
+    "Softsign": lambda nn: nn.Softsign(),
+    "Tanhshrink": lambda nn: nn.Tanhshrink(),
+    "Threshold": lambda nn: nn.Threshold(0.2, -3.0),
+    "RReLU": lambda nn: nn.RReLU(0.3, 0.3),
+    "GLU": lambda nn: nn.GLU(1),
     "PReLU": lambda nn: nn.PReLU(),
     "PReLU channels": lambda nn: nn.PReLU(4, init=0.1),
     "Softplus": lambda nn: nn.Softplus(beta=2.0, threshold=1.0),
@@ -58,9 +104,14 @@ LAYERS = {
     "Softmax implicit": lambda nn: nn.Softmax(),
     "LogSoftmax": lambda nn: nn.LogSoftmax(dim=-1),
     "Softmin": lambda nn: nn.Softmin(dim=0),
+    "CosineSimilarity": lambda nn: nn.CosineSimilarity(2, 1e-3),
+    "PairwiseDistance": lambda nn: nn.PairwiseDistance(3.0, 0.1, keepdim=True),
+    "Softmax2d": lambda nn: nn.Softmax2d(),
     "Sequential": lambda nn: nn.Sequential(nn.Conv2d(4, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten()),
     "nested": lambda nn: nn.ModuleDict({"a": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Linear(1, 1)]), "b": nn.Tanh()}),
 }
+# Layers of two inputs, which get as the second one what `beside` makes of the first.
+OF_TWO = {"CosineSimilarity", "PairwiseDistance"}
 LOSSES = {
     "MSELoss": ("real", {}),
     "L1Loss": ("real", {"reduction": "sum"}),
@@ -74,8 +125,17 @@ LOSSES = {
 }
 
 
+def beside(x):
+    """Return the second input of a layer that takes two."""
+    return x * x - 0.5
+
+
 def input_of(name, rng):
     """Draw an input that suits the layer of a row."""
     if name.startswith("Embedding"):
         return rng.integers(0, 7, (4, 5))
-    return rng.standard_normal((5, 4, 6) if "1d" in name else (5, 4, 5, 6))
+    if "unbatched" in name:
+        return rng.standard_normal((5, 6))
+    if "3d" in name:
+        return rng.standard_normal((2, 4, 3, 4, 5))
+    return rng.standard_normal((5, 4, 6) if "1d" in name or name == "Fold" else (5, 4, 5, 6))

@@ -1,5 +1,5 @@
 // Sigmoid, tanh and the smooth activation functions made of them, and their derivatives: lucid/ops/activation/sigmoid.py,
-// lucid/ops/activation/mish.py. Launched by lucid/cuda/launch/elementwise.py.
+// mish.py, soft.py, glu.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 
@@ -76,5 +76,42 @@ struct MishGrad {
     template <class A> __device__ A operator()(A grad, A x) const {
         const MishGate<A> m(x);
         return grad * (m.t + x * gate(x) * m.rest * (1 + m.t));
+    }
+};
+
+struct Softsign {
+    template <class A> __device__ A operator()(A x) const { return x / (1 + fabs(x)); }
+};
+
+struct SoftsignGrad {
+    template <class A> __device__ A operator()(A grad, A x) const {
+        const A size = 1 + fabs(x);
+        return grad / (size * size);
+    }
+};
+
+struct Tanhshrink {
+    template <class A> __device__ A operator()(A x) const { return x - tanh(x); }
+};
+
+struct TanhshrinkGrad {
+    template <class A> __device__ A operator()(A grad, A x) const {
+        const A t = tanh(x);
+        return grad * (t * t);
+    }
+};
+
+struct Glu {
+    template <class A> __device__ A operator()(A a, A b) const { return a * gate(b); }
+};
+
+struct GluGradA {
+    template <class A> __device__ A operator()(A grad, A b) const { return grad * gate(b); }
+};
+
+struct GluGradB {
+    template <class A> __device__ A operator()(A grad, A a, A b) const {
+        const A s = gate(b);
+        return grad * (a * ((1 - s) * s));
     }
 };

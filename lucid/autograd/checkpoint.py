@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
@@ -13,6 +14,7 @@ from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.function import Function
 from lucid.autograd.functions import backward
 from lucid.autograd.hooks.firing import check_callable, hook_name
+from lucid.autograd.modes.autocast import AutocastAs
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import enable_grad, thread
 from lucid.autograd.recording.recomputation import Region, random_numbers
@@ -128,6 +130,7 @@ class CheckpointFunction(Function):
         """Return ``function(*args)``, which is not recorded."""
         ctx.function = function
         ctx.states = get_rng_states() if preserve else None
+        ctx.autocast = thread.state.autocast
         ctx.others = [None if isinstance(a, TensorBase) else a for a in args]
         ctx.save_for_backward(*(a if isinstance(a, TensorBase) else None for a in args))
         return function(*args)
@@ -152,7 +155,7 @@ class CheckpointFunction(Function):
             if needed:
                 alias.edge = (accumulator_of(alias), 0)
             args.append(alias)
-        with random_numbers(ctx.states), enable_grad():
+        with random_numbers(ctx.states), enable_grad(), AutocastAs(ctx.autocast):
             outputs = ctx.function(*args)
         outputs = outputs if is_tuple(outputs) else (outputs,)
         pairs = [
@@ -171,7 +174,7 @@ class CheckpointFunction(Function):
 
 @checked
 def checkpoint(
-    function: Callable[..., Any],
+    function: Callable[..., Any] | None = None,
     *args: Any,
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
@@ -185,8 +188,9 @@ def checkpoint(
 
     Parameters
     ----------
-    function : callable
-        Must do the same each time that it is called; in-place changes of its arguments are refused.
+    function : callable, optional
+        Must do the same each time that it is called; in-place changes of its arguments are refused. Without it a
+        decorator is returned, whose functions are checkpointed at each call.
     *args, **kwargs
         Its arguments. Keyword arguments need ``use_reentrant=False``.
     use_reentrant : bool
@@ -238,7 +242,24 @@ def checkpoint(
     >>> y.sum().backward()
     >>> x.grad
     tensor([  5.4366, 218.3926])
+    >>> @checkpoint(use_reentrant=False)
+    ... def block(x):
+    ...     return (x * x).exp()
+    >>> lucid.equal(block(x), y)
+    True
     """
+    if function is None:
+        if kwargs:
+            raise CheckpointError(f"checkpoint: without a function there are no arguments for it: {', '.join(kwargs)}")
+        settings: dict[str, Any] = {
+            "use_reentrant": use_reentrant,
+            "preserve_rng_state": preserve_rng_state,
+            "context_fn": context_fn,
+            "determinism_check": determinism_check,
+            "debug": debug,
+            "early_stop": early_stop,
+        }
+        return functools.partial(_decorated, settings)
     check_callable(function, "checkpoint: function")
     if use_reentrant is None:
         warnings.warn(
@@ -293,6 +314,17 @@ def checkpoint(
             "function, so that there is nothing to return"
         )
     return output
+
+
+def _decorated(settings: dict[str, Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that is checkpointed at each call."""
+    check_callable(function, "checkpoint: function")
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return checkpoint(function, *args, **settings, **kwargs)
+
+    return call
 
 
 @checked

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lucid.backends import cuda, cudnn
+from lucid.backends import cuda, cudnn, mps
 
-__all__ = ["cuda", "cudnn"]
+__all__ = ["cuda", "cudnn", "mps"]

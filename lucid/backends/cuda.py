@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lucid.errors import ArgumentError
 
-__all__ = ["MatmulSettings", "matmul"]
+__all__ = ["MatmulSettings", "get_float32_matmul_precision", "matmul", "set_float32_matmul_precision"]
 
 
 class MatmulSettings:
@@ -46,3 +46,43 @@ class MatmulSettings:
 
 
 matmul = MatmulSettings()
+
+PRECISIONS = ("highest", "high", "medium")
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Choose how matrix products of float32 are computed on CUDA devices, by `lucid.backends.cuda.matmul`.
+
+    Parameters
+    ----------
+    precision : str
+        ``"highest"`` is float32, ``"high"`` and ``"medium"`` round the factors to TF32.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.set_float32_matmul_precision("high")
+    >>> lucid.backends.cuda.matmul.allow_tf32
+    True
+    >>> lucid.set_float32_matmul_precision("highest")
+    """
+    if precision not in PRECISIONS:
+        raise ArgumentError(f"set_float32_matmul_precision: precision: expected one of {PRECISIONS}, got {precision!r}")
+    matmul.allow_tf32 = precision != "highest"
+
+
+def get_float32_matmul_precision() -> str:
+    """Return how matrix products of float32 are computed on CUDA devices: ``"highest"``, or ``"high"`` for TF32.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.get_float32_matmul_precision()
+    'highest'
+    """
+    return "high" if matmul.allow_tf32 else "highest"

@@ -20,30 +20,68 @@ from lucid.cuda.memory import (
     memory_reserved,
     reset_peak_memory_stats,
 )
+from lucid.cuda.properties import (
+    get_device_capability,
+    get_device_properties,
+    init,
+    ipc_collect,
+    is_bf16_supported,
+    is_initialized,
+    mem_get_info,
+    memory_summary,
+)
 from lucid.cuda.streams import Event, Stream, current_stream, default_stream, stream
 from lucid.cuda.switches import is_debug, set_debug
 from lucid.errors import OutOfMemoryError
 
 if TYPE_CHECKING:
+    from lucid.cuda import amp
     from lucid.graphs.callables import make_graphed_callables
     from lucid.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
     from lucid.graphs.step import graphed_step
     from lucid.graphs.warmup import warmup
+    from lucid.ops.creation.cuda_generators import (
+        get_rng_state,
+        get_rng_state_all,
+        initial_seed,
+        manual_seed,
+        manual_seed_all,
+        seed,
+        seed_all,
+        set_rng_state,
+        set_rng_state_all,
+    )
 else:
     # what builds on tensors, which build on this package, is imported when it is first asked for
     _LATER = {
+        "amp": "lucid.cuda.amp",
         "make_graphed_callables": "lucid.graphs.callables",
         "graphed_step": "lucid.graphs.step",
         "warmup": "lucid.graphs.warmup",
         **dict.fromkeys(
             ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"), "lucid.graphs.graph"
         ),
+        **dict.fromkeys(
+            (
+                "get_rng_state",
+                "get_rng_state_all",
+                "initial_seed",
+                "manual_seed",
+                "manual_seed_all",
+                "seed",
+                "seed_all",
+                "set_rng_state",
+                "set_rng_state_all",
+            ),
+            "lucid.ops.creation.cuda_generators",
+        ),
     }
 
     def __getattr__(name: str) -> object:
         if name not in _LATER:
             raise AttributeError(f"module 'lucid.cuda' has no attribute {name!r}")
-        return getattr(import_module(_LATER[name]), name)
+        module = import_module(_LATER[name])
+        return getattr(module, name, module)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})
@@ -59,6 +97,7 @@ __all__ = [
     "Event",
     "OutOfMemoryError",
     "Stream",
+    "amp",
     "compile",
     "current_device",
     "current_stream",
@@ -66,20 +105,37 @@ __all__ = [
     "device",
     "device_count",
     "empty_cache",
+    "get_device_capability",
     "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
     "graph",
     "graph_pool_handle",
     "graphed_step",
+    "init",
+    "initial_seed",
+    "ipc_collect",
     "is_available",
+    "is_bf16_supported",
     "is_current_stream_capturing",
     "is_debug",
+    "is_initialized",
     "make_graphed_callables",
+    "manual_seed",
+    "manual_seed_all",
     "max_memory_allocated",
+    "mem_get_info",
     "memory_allocated",
     "memory_reserved",
+    "memory_summary",
     "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
     "set_debug",
     "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
     "stream",
     "synchronize",
     "warmup",

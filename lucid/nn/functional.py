@@ -4,6 +4,8 @@ A docstring says what is particular to its function. What holds for every one of
 
 - `lucid.ops.base.declaration`: activation functions; `lucid.ops.activation.softmax`: functions along a dimension
 - `lucid.ops.layers.convolution`, `lucid.ops.pooling.pooling`: `stride`, `padding` and `dilation` of windows
+- `lucid.ops.resampling`: other sizes and places of images; `lucid.ops.resampling.folding`: windows as columns;
+  `lucid.ops.resampling.grid`: points of a grid
 - `lucid.ops.layers.normalisation`, and `lucid.ops.layers`: attention, embedding and other layers
 - `lucid.ops.loss`: `reduction`, `weight` and `target` of losses
 - `lucid.ops.linalg`, `lucid.ops.index`, `lucid.ops.shape`, `lucid.ops.reduction.sums`: `linear`, `one_hot`, `pad`,
@@ -17,22 +19,32 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.views import live_edge
+from lucid.ops.activation import elu as exponential
+from lucid.ops.activation import hard
 from lucid.ops.activation import mish as mishes
+from lucid.ops.activation import prelu as sloped
 from lucid.ops.activation import relu as activation
 from lucid.ops.activation import sigmoid as logistic
 from lucid.ops.activation.bias_activation import bias_activation
 from lucid.ops.activation.gelu import gelu
+from lucid.ops.activation.glu import glu
+from lucid.ops.activation.gumbel import gumbel_softmax
+from lucid.ops.activation.hard import hardshrink, softshrink
+from lucid.ops.activation.prelu import prelu
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus, tanh
+from lucid.ops.activation.soft import softsign, tanhshrink
 from lucid.ops.activation.softmax import log_softmax, softmax, softmin
 from lucid.ops.base.core import clone
+from lucid.ops.embedding.embedding import embedding
+from lucid.ops.embedding.embedding_bag import embedding_bag
 from lucid.ops.index.gather import one_hot
 from lucid.ops.layers.attention import scaled_dot_product_attention
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from lucid.ops.layers.dropout import dropout
-from lucid.ops.layers.embedding import embedding
-from lucid.ops.layers.linear import linear
-from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
+from lucid.ops.layers.linear import bilinear, linear
+from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
+from lucid.ops.linalg.distances import pairwise_distance, pdist
 from lucid.ops.loss.cross_entropy import cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
@@ -46,7 +58,21 @@ from lucid.ops.pooling.pooling import (
     max_pool2d,
 )
 from lucid.ops.reduction.norms import cosine_similarity, normalize
+from lucid.ops.resampling.folding import fold, unfold
+from lucid.ops.resampling.grid import affine_grid, grid_sample
+from lucid.ops.resampling.interpolation import interpolate
 from lucid.ops.shape.padding import pad
+from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
+from lucid.tensor.inplace_methods import (
+    celu_,
+    elu_,
+    hardtanh_,
+    leaky_relu_,
+    relu_,
+    rrelu_,
+    selu_,
+    threshold_,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,12 +80,17 @@ if TYPE_CHECKING:
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "affine_grid",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
     "bias_activation",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "celu",
+    "celu_",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
@@ -68,17 +99,30 @@ __all__ = [
     "cross_entropy",
     "dropout",
     "elu",
+    "elu_",
     "embedding",
+    "embedding_bag",
+    "fold",
     "gelu",
+    "glu",
+    "grid_sample",
     "group_norm",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
     "hardtanh",
+    "hardtanh_",
     "huber_loss",
     "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
+    "leaky_relu_",
     "linear",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
     "max_pool1d",
@@ -89,17 +133,33 @@ __all__ = [
     "normalize",
     "one_hot",
     "pad",
+    "pairwise_distance",
+    "pdist",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "prelu",
     "relu",
     "relu6",
+    "relu_",
     "rms_norm",
+    "rrelu",
+    "rrelu_",
     "scaled_dot_product_attention",
+    "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "smooth_l1_loss",
     "softmax",
     "softmin",
     "softplus",
+    "softshrink",
+    "softsign",
     "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+    "unfold",
 ]
 
 
@@ -123,7 +183,13 @@ def with_inplace(function: Callable[..., Any]) -> Callable[..., Any]:
 relu = with_inplace(activation.relu)
 relu6 = with_inplace(activation.relu6)
 leaky_relu = with_inplace(activation.leaky_relu)
-elu = with_inplace(activation.elu)
+elu = with_inplace(exponential.elu)
+selu = with_inplace(exponential.selu)
+celu = with_inplace(exponential.celu)
 hardtanh = with_inplace(activation.hardtanh)
 silu = with_inplace(logistic.silu)
 mish = with_inplace(mishes.mish)
+hardsigmoid = with_inplace(hard.hardsigmoid)
+hardswish = with_inplace(hard.hardswish)
+threshold = with_inplace(hard.threshold)
+rrelu = with_inplace(sloped.rrelu)

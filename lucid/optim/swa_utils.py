@@ -12,7 +12,7 @@ from lucid.arguments import checked, unfit
 from lucid.autograd.modes.state import no_grad
 from lucid.backend.device import as_device
 from lucid.errors import SettingError, ShapeError
-from lucid.nn.layers.normalisation import BatchNorm
+from lucid.nn.layers.normalisation.batch import BatchNorm
 from lucid.nn.module.module import Module
 from lucid.ops.creation.data import tensor
 from lucid.optim.base.settings import one_of, rate, share, whole

@@ -17,6 +17,7 @@ from lucid.backend.capture import captures, changes, note_assigned
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError
+from lucid.ops.base.formats import strided
 from lucid.tensor.layout import Size, size_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from lucid.autograd.engine.node import Node
     from lucid.backend.device import device
     from lucid.backend.dtype import dtype
+    from lucid.ops.base.formats import layout
     from lucid.tensor import Tensor
 
 
@@ -63,6 +65,15 @@ class Attributes(TensorBase):
     def is_cpu(self) -> bool:
         """Whether the elements are in host memory."""
         return type(self.array) is np.ndarray
+
+    # what elements are never on, and never stored as
+    is_ipu = is_maia = is_meta = is_mps = is_mtia = is_vulkan = is_xla = is_xpu = False
+    is_mkldnn = is_nested = is_quantized = is_sparse = is_sparse_csr = False
+
+    @property
+    def layout(self) -> layout:
+        """How the elements are stored: `lucid.strided`."""
+        return strided
 
     @property
     def itemsize(self) -> int:

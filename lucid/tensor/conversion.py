@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import TensorBase, registered, wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import asarray, namespace, on, to_device
@@ -18,7 +18,7 @@ from lucid.ops.base.core import clone
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.base.scalars import as_bool
-from lucid.ops.creation.constructors import TYPES, TensorType, type_of
+from lucid.ops.creation.constructors import TYPES, TensorType, construct, type_of
 from lucid.ops.creation.data import pinned
 
 if TYPE_CHECKING:
@@ -295,6 +295,18 @@ def filled(
     with on(number):
         made: Any = wrap(xp.full(sizes_in((size,)), number, made_of.numpy))
     return made.requires_grad_(requires_grad)
+
+
+def new(self: Tensor, *arguments: Any) -> Tensor:
+    """Return a tensor of sizes or data, as ``Tensor(...)`` does, in the dtype and on the device of this one.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(1, dtype=lucid.int64).new([1, 2]), lucid.zeros(1).new(2, 3).shape
+    (tensor([1, 2]), lucid.Size([2, 3]))
+    """
+    return construct(registered.tensor, arguments, dtype_of(self.array), device_of(self.array))
 
 
 def new_zeros(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.engine.retain import expect_form
+from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.state import inference_mode, thread, unusual
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.autograd.recording.namespace import PRIMITIVES
@@ -106,6 +107,9 @@ def in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Con
     direct = isinstance(kernel, Elementwise) and kernel.out is None
 
     def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
+        if unusual and casting_on():
+            with without_autocast():
+                return change(self, *args, **kwargs)
         if not check_target(self, (*args, *kwargs.values())):
             if direct and not kwargs and len(args) == len(kernel.operands) - 1 and wrote(kernel, self, args):
                 return self

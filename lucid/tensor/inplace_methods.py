@@ -1,8 +1,14 @@
-"""The methods of a tensor that change it in place."""
+"""The methods of a tensor that change it in place, and the activations that do, as functions."""
 
 from __future__ import annotations
 
-from lucid.ops.activation import relu, sigmoid
+import functools
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
+
+from lucid.arguments import shown
+from lucid.autograd.base import TensorBase
+from lucid.errors import ArgumentError
+from lucid.ops.activation import elu, hard, prelu, relu, sigmoid
 from lucid.ops.base import strided
 from lucid.ops.elementwise import (
     arithmetic,
@@ -26,6 +32,13 @@ from lucid.ops.shape import axes, diagonal, reshape
 from lucid.tensor import inplace, random_fill
 from lucid.tensor.attributes import Attributes
 from lucid.tensor.inplace import in_place, reshaped_in_place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.tensor import Tensor
+
+P = ParamSpec("P")
 
 
 class InPlaceMethods(Attributes):
@@ -151,3 +164,32 @@ class InPlaceMethods(Attributes):
     transpose_ = swapaxes_ = swapdims_ = reshaped_in_place(axes.transpose)
     t_ = reshaped_in_place(axes.t)
     as_strided_ = reshaped_in_place(strided.as_strided)
+
+
+def _function(op: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Concatenate[Tensor, P], Tensor]:
+    """Return the in-place form of an op as a function: of most activations there is no method."""
+    change = in_place(op)
+
+    @functools.wraps(op)
+    def call(input: Tensor, *args: P.args, **kwargs: P.kwargs) -> Tensor:
+        if not isinstance(input, TensorBase):
+            raise ArgumentError(f"{op.__name__}_: input: expected a Tensor, got {shown(input)}")
+        return change(input, *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = f"{op.__name__}_"
+    call.__module__ = __name__
+    call.__doc__ = f"""Return `input` after setting it to ``{op.__name__}(input, ...)``.
+
+    A leaf that requires grad, and what otherwise may not be changed, raises an InplaceError.
+    """
+    return call
+
+
+relu_ = _function(relu.relu)
+leaky_relu_ = _function(relu.leaky_relu)
+hardtanh_ = _function(relu.hardtanh)
+elu_ = _function(elu.elu)
+selu_ = _function(elu.selu)
+celu_ = _function(elu.celu)
+threshold_ = _function(hard.threshold)
+rrelu_ = _function(prelu.rrelu)

@@ -19,6 +19,7 @@ from lucid.cuda.held import hold
 from lucid.cuda.streams import Stream
 from lucid.errors import DeviceError, InplaceError
 from lucid.ops.base.dims import common_shape, dim_in, sizes_in
+from lucid.ops.base.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.strided import address_of, offset_of, strides_of
 
@@ -268,8 +269,16 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
-def is_contiguous(self: Tensor) -> bool:
+def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
     """Return whether the elements lie one after the other, the last dimension running fastest.
+
+    With `memory_format` `lucid.channels_last` or `lucid.channels_last_3d` the second dimension runs fastest, and the
+    others behind it as they stand.
+
+    Raises
+    ------
+    ArgumentError
+        If that is no memory format, or `lucid.preserve_format`, which is no order.
 
     Examples
     --------
@@ -278,7 +287,39 @@ def is_contiguous(self: Tensor) -> bool:
     >>> x.is_contiguous(), x.t().is_contiguous()
     (True, False)
     """
-    return bool(self.array.flags.c_contiguous)
+    if memory_format is contiguous_format:
+        return bool(self.array.flags.c_contiguous)
+    ndim = 4 if memory_format is channels_last else 5
+    if ndim == 5 and memory_format is not channels_last_3d:
+        raise unfit(memory_format, "contiguous_format, channels_last or channels_last_3d", "memory_format")
+    array = self.array
+    return array.ndim == ndim and bool(array.transpose(0, *range(2, ndim), 1).flags.c_contiguous)
+
+
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Return whether a tensor has the shape of this one.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(2, 3).is_same_size(lucid.ones(2, 3))
+    True
+    """
+    return self.array.shape == array_of(other).shape
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Return whether a tensor is on the same memory, with the same shape and strides.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.zeros(2, 3)
+    >>> x.is_set_to(x.detach()), x.is_set_to(x.clone())
+    (True, False)
+    """
+    own, other = self.array, array_of(tensor)
+    return (address_of(own), own.shape, own.strides) == (address_of(other), other.shape, other.strides)
 
 
 def data_ptr(self: Tensor) -> int:
@@ -320,6 +361,11 @@ def is_complex(self: Tensor) -> bool:
     False
     """
     return dtype_of(array_of(self)).is_complex
+
+
+def never(self: Tensor) -> bool:  # noqa: ARG001 - a method
+    """Return False: a tensor is neither sparse, nor lazily conjugated or negated, nor part of a distributed one."""
+    return False
 
 
 def is_signed(self: Tensor) -> bool:

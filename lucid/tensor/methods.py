@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 # modules under other names than their functions have, which are the methods below
+from lucid.ops.activation import hard, prelu, sigmoid, softmax
 from lucid.ops.activation import relu as activation
-from lucid.ops.activation import sigmoid, softmax
 from lucid.ops.base import strided
 from lucid.ops.creation import sampling
 from lucid.ops.elementwise import (
@@ -29,7 +29,7 @@ from lucid.ops.index import masked_select as masking
 from lucid.ops.index import scatter as scattering
 from lucid.ops.index import scatter_reduce as reducing
 from lucid.ops.index import select as picking
-from lucid.ops.linalg import addmm, composed, einsum
+from lucid.ops.linalg import addmm, composed, distances, einsum
 from lucid.ops.linalg import products as linalg
 from lucid.ops.reduction import (
     closeness,
@@ -157,6 +157,8 @@ class Methods(Attributes):
     bitwise_right_shift = logic.bitwise_right_shift
 
     relu = activation.relu
+    hardshrink = hard.hardshrink
+    prelu = prelu.prelu
     tanh = sigmoid.tanh
     sigmoid = sigmoid.sigmoid
     erf = special.erf
@@ -196,7 +198,6 @@ class Methods(Attributes):
     diff = differences.diff
     cov = covariance.cov
     corrcoef = covariance.corrcoef
-    dist = covariance.dist
     renorm = covariance.renorm
     norm = norms.norm
     logsumexp = norms.logsumexp
@@ -217,6 +218,7 @@ class Methods(Attributes):
     # ---- products ----
 
     matmul = linalg.matmul
+    dist = distances.dist
     mm = linalg.mm
     bmm = linalg.bmm
     mv = linalg.mv

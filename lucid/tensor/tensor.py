@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.short_path import register
 from lucid.backend.sharing import tensor_classes
+from lucid.ops.base import storage as storages
+from lucid.ops.base.keywords import add_to_methods
 from lucid.ops.creation.constructors import construct
 from lucid.ops.elementwise import arithmetic, division, logic, power
 from lucid.ops.elementwise import complex as parts
@@ -164,6 +166,11 @@ class Tensor(Methods, InPlaceMethods):
     nelement = layout.numel
     element_size = layout.element_size
     is_contiguous = layout.is_contiguous
+    is_same_size = layout.is_same_size
+    is_set_to = layout.is_set_to
+    is_coalesced = is_conj = is_distributed = is_neg = layout.never
+    storage = storages.storage
+    untyped_storage = storages.untyped_storage
     data_ptr = layout.data_ptr
     is_shared = layout.is_shared
     share_memory_ = layout.share_memory_
@@ -195,6 +202,7 @@ class Tensor(Methods, InPlaceMethods):
     bool = conversion.cast("bool")
     cfloat = conversion.cast("complex64")
     cdouble = conversion.cast("complex128")
+    new = conversion.new
     new_zeros = conversion.new_zeros
     new_ones = conversion.new_ones
     new_empty = conversion.new_empty
@@ -246,5 +254,6 @@ class Tensor(Methods, InPlaceMethods):
         return parts.imag(self)
 
 
+add_to_methods(Tensor)
 register(Tensor)
 tensor_classes.append(Tensor)

@@ -7,7 +7,9 @@ import threading
 
 import pytest
 
+import lucid
 from lucid import cuda
+from lucid.backend import gpu
 from lucid.backend.device import device
 from lucid.cuda.memory import PeakMemory
 from lucid.errors import CudaUnavailableError, DeviceError
@@ -282,3 +284,115 @@ def test_public_names_exist():
     """Everything in ``lucid.cuda.__all__`` is there and documented."""
     for name in cuda.__all__:
         assert getattr(cuda, name).__doc__
+
+
+# ---- what a program asks of a device before it chooses its settings ----
+
+
+@pytest.mark.parametrize("missing", ["no_cupy", "no_device"])
+def test_without_a_device_properties_are_refused(missing, request):
+    """Questions whose answer is no are answered, seeds are looked at, everything else says that there is none."""
+    request.getfixturevalue(missing)
+    assert not cuda.is_bf16_supported()
+    assert not cuda.is_initialized()
+    assert cuda.ipc_collect() is None
+    cuda.manual_seed(1)
+    cuda.manual_seed_all(1)
+    assert cuda.get_rng_state_all() == []
+    for seed in (cuda.manual_seed, cuda.manual_seed_all):
+        with pytest.raises(ValueError, match="seed"):
+            seed(2**64)
+    for order in (
+        cuda.get_device_properties,
+        cuda.get_device_capability,
+        cuda.mem_get_info,
+        cuda.memory_summary,
+        cuda.init,
+        cuda.get_rng_state,
+        cuda.initial_seed,
+    ):
+        with pytest.raises(CudaUnavailableError, match="CUDA device"):
+            order()
+
+
+@pytest.mark.gpu
+def test_properties():
+    """Each is what the driver says of that device."""
+    raw = gpu.cupy().cuda.runtime.getDeviceProperties(0)
+    found = cuda.get_device_properties("cuda:0")
+    assert found == cuda.get_device_properties(0)
+    assert found.name == cuda.get_device_name(0)
+    assert (found.major, found.minor) == cuda.get_device_capability() == (raw["major"], raw["minor"])
+    assert found.total_memory == raw["totalGlobalMem"]
+    assert found.multi_processor_count == raw["multiProcessorCount"]
+    assert (found.warp_size, found.L2_cache_size) == (32, raw["l2CacheSize"])
+    assert found.shared_memory_per_block == raw["sharedMemPerBlock"]
+    assert found.shared_memory_per_block_optin == raw["sharedMemPerBlockOptin"]
+    assert found.max_threads_per_multi_processor == raw["maxThreadsPerMultiProcessor"]
+    for order in (cuda.get_device_properties, cuda.get_device_capability, cuda.mem_get_info, cuda.get_rng_state):
+        with pytest.raises(DeviceError):
+            order("cpu")
+
+
+@pytest.mark.gpu
+def test_bfloat16(monkeypatch):
+    """Kernels compute with it anywhere; the hardware from capability 8.0 on."""
+    for capability, expected in (((7, 5), False), ((8, 0), True), ((9, 0), True)):
+        monkeypatch.setattr("lucid.cuda.properties.get_device_capability", lambda c=capability: c)
+        assert cuda.is_bf16_supported()
+        assert cuda.is_bf16_supported(including_emulation=False) is expected
+
+
+@pytest.mark.gpu
+def test_memory():
+    """Free is not more than all; the table holds what the functions say."""
+    x = lucid.ones(2**18, device="cuda")
+    free, total = cuda.mem_get_info()
+    assert 0 < free <= total
+    lines = cuda.memory_summary().splitlines()
+    assert lines[0] == f"memory of cuda:{cuda.current_device()}"
+    assert f"{cuda.memory_allocated() / 2**20:,.1f} MiB" in lines[1]
+    assert len(lines) == 6
+    assert len(cuda.memory_summary(abbreviated=True).splitlines()) == 4
+    del x
+    cuda.init()
+    assert cuda.is_initialized()
+
+
+@pytest.mark.gpu
+def test_generators():
+    """A seed restarts the current device's, or all; a state goes on where it was taken."""
+
+    def drawn():
+        return [lucid.rand(3, device=f"cuda:{index}").tolist() for index in range(cuda.device_count())]
+
+    cuda.manual_seed_all(5)
+    first = drawn()
+    assert all(row == first[0] for row in first)
+    state, states = cuda.get_rng_state(), cuda.get_rng_state_all()
+    assert (state.dtype, state.device.type, state.shape) == (lucid.uint8, "cpu", (24,))
+    second = drawn()
+    cuda.set_rng_state_all(states)
+    assert drawn() == second != first
+    cuda.set_rng_state(state, 0)
+    assert lucid.rand(3, device="cuda:0").tolist() == second[0]
+    assert cuda.initial_seed() == 5
+    with cuda.device(cuda.device_count() - 1):
+        cuda.manual_seed(6)
+        assert cuda.initial_seed() == 6
+    cuda.manual_seed_all(5)
+    assert drawn() == first
+    cuda.seed_all()
+    assert drawn() != first
+    before = cuda.initial_seed()
+    cuda.seed()
+    assert cuda.initial_seed() != before
+
+
+@pytest.mark.gpu
+def test_the_cpus_generator_is_left_alone():
+    """Seeds of devices are not the CPU's."""
+    before = lucid.get_rng_state().tolist()
+    cuda.manual_seed_all(9)
+    cuda.seed_all()
+    assert lucid.get_rng_state().tolist() == before

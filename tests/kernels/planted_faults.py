@@ -102,9 +102,9 @@ FAULTS = [
           "distance * distance *", "test_reduction.py -k leave_the_range"),
     Fault("NaN in a maximum", "lucid.cuh", "a > b || a != a ? a : b", "a > b ? a : b", "test_reduction.py -k nan"),
     Fault("flag that keeps Adam's parameters", "adam.cu", "if (found && *found != 0) return;", "",
-          "tests/test_amp.py -k 'left_out_on and AdamW'"),
+          "tests/amp/test_grad_scaler.py -k 'left_out_on and AdamW'"),
     Fault("flag that keeps SGD's parameters", "sgd.cu", "if (found && *found != 0) return;", "",
-          "tests/test_amp.py -k 'left_out_on and SGD'"),
+          "tests/amp/test_grad_scaler.py -k 'left_out_on and SGD'"),
     Fault("flag that keeps a count", "numbers.cuh", "if (found && *found != 0) return *step;", "",
           "test_numbers.py -k flag"),
     Fault("row that numbers are of", "adam.cu", "numbers_t[chunk_of_block(tensors, rows, chunk).row]", "numbers_t[0]",
@@ -112,13 +112,13 @@ FAULTS = [
     Fault("rows of a second launch", "lucid/cuda/steps/numbers.py", "self.address(start))", "self.address(0))",
           "tests/optim/base/test_capturing.py -k many"),
     Fault("memory that a graph's temporaries write", "lucid/cuda/steps/numbers.py", "if not gpu.is_capturing():",
-          "if True:", "tests/test_amp.py -k bit_by_bit"),
+          "if True:", "tests/amp/test_grad_scaler.py -k bit_by_bit"),
     Fault("settings that are recorded in place of written", "lucid/optim/base/elementwise.py",
           "write=not self._captured or capture_of_this_thread() is None", "write=True",
           "tests/optim/base/test_capturing.py -k take_effect"),
     Fault("scale in float32", "gradients.cu", "*narrow = (float)*scale;", "", "test_numbers.py -k grows"),
     Fault("scale on the device", "gradients.cu", "scale ? 1 / *scale : factor_", "factor_",
-          "tests/test_amp.py -k follows"),
+          "tests/amp/test_grad_scaler.py -k follows"),
 ]  # fmt: skip
 
 

@@ -202,7 +202,7 @@ OPTIMISERS = {
     "betas no pair": (
         lambda p: optim.Adam([p], betas=3),
         ArgumentError,
-        "Adam: betas: .*sequence of numbers, got int 3",
+        "Adam: betas: .*sequence of numbers or Tensors, got int 3",
     ),
     "betas of texts": (lambda p: optim.Adam([p], betas=("a", "b")), ArgumentError, "Adam: betas: .*, got tuple"),
     "betas of a group": (

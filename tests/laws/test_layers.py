@@ -14,7 +14,7 @@ import lucid
 PACKAGE = Path(lucid.__file__).parent
 # Lowest first. A module imports from lower layers and from its own part of its layer.
 LAYERS = (
-    {"errors"},
+    {"errors", "version"},
     {"arguments"},
     {"backend", "backends"},
     {"cuda"},
@@ -23,7 +23,9 @@ LAYERS = (
     {"tensor"},
     {"nn", "data"},
     {"optim"},
-    {"hooks", "amp", "graphs", "serialization", "distributed", "utils", "compat", "_C"},
+    {"hooks", "amp", "graphs", "serialization", "utils", "compat", "_C"},
+    {"accelerator", "distributed", "jit", "multiprocessing", "overrides", "profiler", "testing", "types"},
+    {"hooks", "amp", "func", "graphs", "serialization", "distributed", "utils", "compat", "_C"},
     {"lucid"},
 )
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}

@@ -22,12 +22,14 @@ from lucid.errors import CudaUnavailableError, LucidError
 from lucid.serialization import save
 
 NAMESPACES = (
-    "lucid", "lucid.nn", "lucid.nn.functional", "lucid.nn.init", "lucid.nn.utils", "lucid.nn.hooks",
+    "lucid", "lucid.nn", "lucid.nn.functional", "lucid.nn.init", "lucid.nn.utils", "lucid.nn.utils.parametrize",
+    "lucid.nn.utils.parametrizations", "lucid.nn.utils.stateless", "lucid.func", "lucid.nn.hooks",
     "lucid.nn.modules", "lucid.nn.modules.module", "lucid.nn.modules.utils", "lucid.optim", "lucid.optim.optimizer",
     "lucid.optim.lr_scheduler", "lucid.optim.swa_utils",
     "lucid.autograd", "lucid.autograd.graph", "lucid.autograd.functional", "lucid.autograd.function",
     "lucid.autograd.profiler", "lucid.amp", "lucid.utils", "lucid.utils.checkpoint", "lucid.utils.hooks",
     "lucid.backends", "lucid.backends.cuda", "lucid.backends.cudnn", "lucid.cuda", "lucid._C",
+    "lucid.testing", "lucid.profiler",
 )  # fmt: skip
 
 MADE_BY_LUCID = "lucid makes it and hands it out; nobody calls it"
@@ -39,6 +41,7 @@ EXEMPT = {
     "lucid.utils.checkpoint.checkpoint.args": "they are the arguments of the user's function",
     "lucid.cuda.warmup.inputs": "they are the arguments of the user's model",
     "lucid.nn.functional.embedding.norm_type": "is read only together with max_norm",
+    "lucid.nn.functional.embedding_bag.norm_type": "is read only together with max_norm",
     "lucid.max.keepdim": "is read only together with dim",
     "lucid.min.keepdim": "is read only together with dim",
     "lucid.autograd.grad.only_inputs": "is there for PyTorch's sake and does nothing",
@@ -49,16 +52,25 @@ EXEMPT = {
     "lucid.cuda.memory_reserved.device": NO_CUDA,
     "lucid.cuda.stream.stream": NO_CUDA,
     "lucid.autograd.profiler.emit_nvtx": "is not there: the error says what is instead",
+    "lucid.nn.SyncBatchNorm": "is not there: the error says what is instead",
     "lucid.autograd.graph.queue_callback": "is called from inside of a pass; see tests/parity/autograd/test_running.py",
     "lucid.nn.hooks.ContextualHook": "takes names of methods of the class; see tests/nn/hooking/test_hook_errors.py",
     "lucid.nn.hooks.StateHook": "is abstract: its subclasses are the user's",
     "lucid.optim.lr_scheduler.LRScheduler": "is abstract: its subclasses are the user's",
+    "lucid.nn.utils.parametrize.ParametrizationList": MADE_BY_LUCID,
+    "lucid.nn.utils.stateless.functional_call.args": "one argument that is no tuple is the argument",
     "lucid.nn.hooks.HookTable": MADE_BY_LUCID,
     "lucid.nn.hooks.RemovableHandle": MADE_BY_LUCID,
     "lucid.autograd.RemovableHandle": MADE_BY_LUCID,
     "lucid.autograd.SavedTensor": MADE_BY_LUCID,
     "lucid.autograd.graph.GradientEdge": MADE_BY_LUCID,
+    "lucid.compile": "returns its argument, and looks at no setting",
+    "lucid.nn.DataParallel": "is not there: the error says what is instead",
+    "lucid.profiler.ProfilerAction": "is an enumeration",
+    "lucid.profiler.ProfilerActivity": "is an enumeration",
     "lucid.dtype": MADE_BY_LUCID,
+    "lucid.layout": MADE_BY_LUCID,
+    "lucid.memory_format": MADE_BY_LUCID,
     "lucid.cuda.compile": "the source is text; see tests/cuda/source/test_sources.py",
 }
 
@@ -129,7 +141,7 @@ def each(names, value):
 
 # By the name of a parameter: how its valid value is made.
 BY_NAME = {
-    **each("input self other target tensor source data obj tensor1 tensor2 src x1 x2 real imag", matrix),
+    **each("input self other target tensor source data obj logits tensor1 tensor2 src x1 x2 real imag", matrix),
     **each("vec vec2 bias inputs sorted_sequence v", vector),
     **each("mat1 mat2 a b", square),
     **each("query key", cube),
@@ -139,12 +151,16 @@ BY_NAME = {
     **each("dim dims start axis0 dim0 dimension", constant(0)),
     **each("step_size T_max T_0", constant(3)),
     **each("kernel_size output_size num_groups num_samples length shifts axis1 dim1 k step end seed", constant(1)),
+    **each("groups upscale_factor downscale_factor padding", constant(1)),
     **each("chunks split_size_or_sections indices_or_sections segments", constant(1)),
     **each("in_features out_features row col embedding_dim", constant(2)),
     **each("in_channels out_channels normalized_shape n steps num_features num_channels num_embeddings", constant(3)),
-    **each("fill_value value max max_norm clip_value s val exponent", constant(1.0)),
+    **each("fill_value value max max_norm clip_value s val exponent threshold", constant(1.0)),
     **each("size sizes shape", constant((2, 3))),
     **each("mode enabled enable", constant(True)),
+    **each("device spec device_type", constant("cpu")),
+    **each("wait warmup active", constant(1)),
+    **each("actual expected", matrix),
     **each("device spec", constant("cpu")),
     **each("activation nonlinearity", constant("relu")),
     **each("params parameters", lambda: [leaf()]),
@@ -160,6 +176,9 @@ BY_NAME = {
     "type": lambda: lucid.float32,
     "d": lucid.get_default_dtype,
     "new_state": lucid.get_rng_state,
+    "new_states": list,
+    "num": lucid.get_num_threads,
+    "precision": lucid.get_float32_matmul_precision,
     "weight": lambda: lucid.tensor(0.5),
     "total_norm": lambda: lucid.tensor(1.0),
     "running_mean": lambda: lucid.zeros(3),
@@ -171,7 +190,8 @@ BY_NAME = {
     "state_dict": OrderedDict,
     "func": lambda: lambda x: (x * x).sum(),
     "outputs": lambda: leaf().sum(),
-    "model": lambda: nn.Linear(3, 1),
+    **each("model module from_module to_module", lambda: nn.Linear(3, 1)),
+    "tensor_name": constant("weight"),
     "optimizer": lambda: schedule().optimizer,
     "lr_lambda": constant(float),
     "gamma": constant(0.9),
@@ -187,6 +207,8 @@ DOUBLES = {"inputs": lambda: nn.Parameter(lucid.ones(2, dtype=lucid.float64))}
 
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
+    "cdist": {"x2": square},
+    "glu": {"input": lambda: lucid.ones(2, 4), "dim": constant(0)},
     "graph": {"cuda_graph": lambda: lucid.cuda.CUDAGraph()},
     "graphed_step": {"step": constant(nothing)},
     "make_graphed_callables": {"callables": constant(nothing), "sample_args": constant(())},
@@ -226,7 +248,10 @@ VALUES = {
     "vdot": {"input": vector, "self": vector, "other": vector},
     "Muon": {"params": lambda: [matrix().requires_grad_()]},
     **each("Module Identity LogSigmoid Sigmoid Tanh", NO_ARGUMENTS),
+    **each("Module Identity LogSigmoid Sigmoid Softmax2d Softsign Tanh Tanhshrink", NO_ARGUMENTS),
     **each("gradcheck gradgradcheck", DOUBLES),
+    "set_autocast_dtype": {"dtype": constant(lucid.bfloat16)},
+    "set_autocast_enabled": {"enabled": constant(False)},
     **each("clamp clip", {"min": constant(0.0)}),
     **each("addmm matmul mm mv t fill_diagonal_", {"input": square, "self": square, "other": square}),
     **each("bmm baddbmm", {"input": cube, "mat2": cube, "batch1": cube, "batch2": cube}),
@@ -240,24 +265,34 @@ VALUES = {
     "backward": {"self": lambda: leaf().sum(), "tensors": lambda: leaf().sum()},
     "bincount": {"input": places},
     "bitwise_not": INTEGERS,
+    **each("channel_shuffle pixel_shuffle pixel_unshuffle", {"input": lambda: lucid.ones(1, 4, 2, 2)}),
     "can_cast": {"from_": lambda: lucid.float32, "to": lambda: lucid.float64},
     "promote_types": {"a": lambda: lucid.float32, "b": lambda: lucid.float64},
-    "checkpoint": {"args": lambda: (leaf(),), "use_reentrant": constant(False)},
+    "checkpoint": {"function": constant(nothing), "args": lambda: (leaf(),), "use_reentrant": constant(False)},
     "checkpoint_sequential": {"functions": lambda: [nn.ReLU()], "input": leaf, "use_reentrant": constant(False)},
     "device": {"type": constant("cpu")},
+    "make_tensor": {"shape": constant((2, 3)), "dtype": lambda: lucid.float32},
     "dirac_": {"tensor": lambda: lucid.ones(2, 2, 3)},
     "einsum": {"args": lambda: ("ij->ji", matrix())},
     "embedding": {"input": places, "weight": matrix},
+    "embedding_bag": {"input": row_of_places, "weight": matrix},
+    "bilinear": {"input1": vector, "input2": vector, "weight": lambda: lucid.ones(1, 3, 3)},
+    "Bilinear": each("in1_features in2_features", constant(2)),
     "flip": {"dims": constant((0,))},
+    "fold": {"input": lambda: lucid.ones(1, 4, 6), "output_size": constant((3, 4)), "kernel_size": constant(2)},
     "from_dlpack": {"ext_tensor": lambda: np.ones(2)},
     "from_numpy": {"ndarray": lambda: np.ones(2)},
     "get_gradient_edge": {"tensor": lambda: leaf() * 2},
     "grad": {"outputs": lambda: saved.root * 1, "inputs": lambda: saved.root, "grad_outputs": lambda: lucid.ones(3)},
     "Hook": {"prehook": constant(nothing)},
+    "grid_sample": {**PLANE, "grid": lambda: lucid.zeros(1, 2, 2, 2)},
+    "affine_grid": {"theta": lambda: lucid.ones(1, 2, 3), "size": constant((1, 1, 2, 2))},
     "iinfo": {"type": lambda: lucid.int32},
     "imag": {"input": lambda: matrix() + 1j},
+    "interpolate": {**PLANE, "size": constant(3)},
     "index_put": {"indices": lambda: (lucid.tensor([0]),), "values": constant(1.0)},
-    "instance_norm": {"input": cube},
+    **each("instance_norm local_response_norm", {"input": cube, "size": constant(2)}),
+    **each("LocalResponseNorm CrossMapLRN2d", {"size": constant(3)}),
     "item": {"self": lambda: lucid.tensor(1.0)},
     "lerp": {"end": matrix},
     "linear": {"weight": square},
@@ -270,6 +305,12 @@ VALUES = {
     "register_multi_grad_hook": {"tensors": lambda: [leaf()]},
     "repeat_interleave": {"repeats": constant(2)},
     "save": {"f": lambda: saved()},
+    **each("register_parametrization", {"parametrization": nn.Identity}),
+    "remove_parametrizations": {"module": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(3, 1))},
+    **each("spectral_norm weight_norm", {"name": constant("weight")}),
+    "remove_spectral_norm": {"module": lambda: nn.utils.spectral_norm(nn.Linear(3, 1))},
+    "remove_weight_norm": {"module": lambda: nn.utils.weight_norm(nn.Linear(3, 1))},
+    "functional_call": {"parameter_and_buffer_dicts": dict, "args": lambda: (lucid.ones(3),)},
     "record_stream": {"stream": lambda: lucid.cuda.Stream()},
     "scaled_dot_product_attention": {"value": cube},
     "scatter": {"index": row_of_places, "value": constant(1.0)},
@@ -289,7 +330,7 @@ VALUES = {
     "to": {"args": constant(("cpu",))},
     "unflatten": {"dim": constant(1), "sizes": constant((1, 3))},
     "Unflatten": {"dim": constant(1)},
-    "unfold": {"size": constant(1)},
+    "unfold": {"size": constant(1), **PLANE},
     "warmup": {"inputs": lambda: (matrix(),)},
 }  # fmt: skip
 
@@ -316,6 +357,11 @@ def saved():
     return saved.path
 
 
+def unwrapped(value):
+    """Return an op without what gives it further keywords: `lucid` and `Tensor` have one each."""
+    return inspect.unwrap(value) if inspect.isfunction(value) else value
+
+
 def public():
     """Return everything public that can be called, by its full name."""
     found = {}
@@ -325,12 +371,12 @@ def public():
         for name in getattr(module, "__all__", own):
             value = getattr(module, name)
             if callable(value) and not name.startswith("_"):
-                found.setdefault(id(value), (f"{place}.{name}", value))
+                found.setdefault(id(unwrapped(value)), (f"{place}.{name}", value))
     for name in dir(lucid.Tensor):
         value = inspect.getattr_static(lucid.Tensor, name)
         value = getattr(value, "__func__", value)
         if callable(value) and not name.startswith("_"):
-            found.setdefault(id(value), (f"Tensor.{name}", value))
+            found.setdefault(id(unwrapped(value)), (f"Tensor.{name}", value))
     return dict(found.values())
 
 

@@ -406,7 +406,7 @@ def public_ops():
     found = {}
     for space in (lucid, lucid.nn.functional):
         for name in space.__all__:
-            value = getattr(space, name)
+            value = inspect.unwrap(getattr(space, name))
             if inspect.isfunction(value) and value.__module__.startswith("lucid.ops."):
                 found.setdefault(value, set()).add(name)
     return found
@@ -433,6 +433,9 @@ PAGES = {
     "lucid.ops.layers.convolution": {
         *("input", "weight", "bias", "stride", "padding", "dilation", "groups", "output_padding"),
     },
+    "lucid.ops.resampling.folding": {"input", "kernel_size", "dilation", "padding", "stride"},
+    "lucid.ops.resampling.grid": {"input", "align_corners"},
+    "lucid.ops.resampling": {"input", "align_corners"},
     "lucid.ops.pooling.pooling": {"input", "kernel_size", "stride", "padding", "dilation", "ceil_mode"},
     "lucid.ops.layers.normalisation": {"input", "weight", "bias", "eps", "normalized_shape"},
 }
@@ -486,7 +489,9 @@ WITHOUT_ROW = {
     "lucid.ops.creation.filling": "makes tensors from numbers",
     "lucid.ops.creation.ranges": "makes tensors from numbers",
     "lucid.ops.creation.random": "draws tensors",
+    "lucid.ops.creation.windows": "makes tensors from numbers",
     "lucid.ops.creation.generators": "sets the state of generators",
+    "gumbel_softmax": "draws: see tests/ops/activation/test_gumbel.py",
     "allclose": "gives a bool",
     "equal": "gives a bool",
 }

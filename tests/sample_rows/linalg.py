@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from lucid.ops.layers.attention import scaled_dot_product_attention
-from lucid.ops.layers.linear import linear
+from lucid.ops.layers.linear import bilinear, linear
 from lucid.ops.linalg.addmm import addmm, baddbmm
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
@@ -138,6 +138,17 @@ ROWS += [
         normal((2, 3), (3,), ()),
         lambda x, w, b: x @ w + b,
     ),
+    *[
+        Sample(
+            f"bilinear:{shape}",
+            bilinear,
+            normal((*shape, 3), (*shape, 2), (4, 3, 2), (4,)),
+            lambda x, y, w, b: np.einsum("...i,oij,...j->...o", x, w, y) + b,
+            lambda torch, x, y, w, b: torch.nn.functional.bilinear(x, y, w, b),
+            tolerance={"float16": 4e-3, "bfloat16": 3e-2},
+        )
+        for shape in ((5,), (), (2, 2))
+    ],
     Sample("linear:complex", linear, normal((2, 3), (5, 3), (5,), kind=complex), lambda x, w, b: x @ w.T + b),
 ]
 

@@ -306,7 +306,6 @@ ROWS = [
     row("cov", normal((3, 6)), np.cov, tolerance=COARSE),
     row("cov:of one", normal((6,)), lambda x: np.cov(x, ddof=0), {"correction": 0}, tolerance=COARSE),
     row("corrcoef", normal((3, 6)), np.corrcoef, tolerance={"float16": 8e-3, "bfloat16": 6e-2, "float32": 1e-5}),
-    row("dist", normal(SHAPE, (4,)), lambda a, b: (np.abs(a - b) ** 3).sum() ** (1 / 3), 3.0),
     row(
         "renorm",
         lambda rng: (rng.standard_normal((3, 4)) * np.array([[5.0], [0.1], [5.0]]),),

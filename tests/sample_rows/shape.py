@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lucid.ops.base import strided
-from lucid.ops.shape import axes, broadcasting, diagonal, padding, repeating
+from lucid.ops.shape import axes, broadcasting, diagonal, padding, repeating, shuffling
 from lucid.ops.shape import reshape as shape
 from tests.samples import Sample
 
@@ -306,6 +306,44 @@ ROWS = [
         normal(3, 4),
         lambda x: np.pad(x[:1, 1:], ((1, 0), (0, 2))),
         lambda t, x: t.nn.functional.pad(x, (-1, 2, 1, -2)),
+    ),
+    *[
+        row(
+            f"pad:{mode} cut",
+            lambda x, mode=mode: padding.pad(x, (-2, 2, 1, -1, 0, 0), mode),
+            normal(2, 1, 3, 5),
+            lambda x, how=how: how(x),
+            lambda t, x, mode=mode: t.nn.functional.pad(x, (-2, 2, 1, -1, 0, 0), mode),
+        )
+        for mode, how in {
+            "reflect": lambda x: np.pad(x, ((0, 0), (0, 0), (1, 0), (0, 2)), "reflect")[..., :-1, 2:],
+            "replicate": lambda x: np.pad(x, ((0, 0), (0, 0), (1, 0), (0, 2)), "edge")[..., :-1, 2:],
+            "circular": lambda x: np.pad(x[..., :-1, 2:], ((0, 0), (0, 0), (1, 0), (0, 2)), "wrap"),
+        }.items()
+    ],
+    row(
+        "pixel_shuffle",
+        lambda x: shuffling.pixel_shuffle(x, 2),
+        normal(2, 8, 2, 3),
+        lambda x: np.moveaxis(x.reshape(2, 2, 2, 2, *x.shape[2:]), (2, 3), (3, 5)).reshape(2, 2, 2 * x.shape[2], 6),
+        lambda t, x: t.pixel_shuffle(x, 2),
+        empty=lambda rng: (np.zeros((2, 8, 0, 3)),),
+    ),
+    row(
+        "pixel_unshuffle",
+        lambda x: shuffling.pixel_unshuffle(x, 2),
+        normal(2, 4, 6),
+        lambda x: np.stack([x[c, i::2, j::2] for c in range(2) for i in range(2) for j in range(2)]),
+        lambda t, x: t.pixel_unshuffle(x, 2),
+        empty=lambda rng: (np.zeros((2, 0, 4)),),
+    ),
+    row(
+        "channel_shuffle",
+        lambda x: shuffling.channel_shuffle(x, 3),
+        normal(2, 6, 2),
+        lambda x: x[:, [0, 2, 4, 1, 3, 5]],
+        lambda t, x: t.channel_shuffle(x, 3),
+        empty=lambda rng: (np.zeros((0, 6, 2)),),
     ),
     *[
         row(

@@ -94,6 +94,7 @@ def run(
         if state.changes != changes:
             state.saved_hooks[:] = before[1]
             state.saved_hooks_disabled = before[2]
+            state.autocast = before[3]
         if before is not ORDINARY:
             unusual.add(state)
         elif state.changes == changes:

@@ -1,4 +1,4 @@
-"""Per-thread state of recording: grad mode, inference mode, saved-tensor hooks, anomaly detection."""
+"""Per-thread state of recording: grad mode, inference mode, saved-tensor hooks, anomaly detection, mixed precision."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from lucid.autograd.modes.decorating import Decorating, check_bool
 from lucid.autograd.modes.leaving import Context, together
+from lucid.backend.dtype import bfloat16, dtype, float16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from lucid.autograd.engine.passes import Pass
     from lucid.autograd.recording.saved import SavedTensorHooks
 
-    Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None]
+    Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None, "Autocast"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -43,8 +44,21 @@ def _grad_mode(enabled: bool, inference: bool) -> GradMode:
 # Each exists once: they are told apart by identity.
 GRAD_MODES = {(mode.enabled, mode.inference): mode for mode in starmap(GradMode, product((True, False), repeat=2))}
 GRAD, NO_GRAD = GRAD_MODES[True, False], GRAD_MODES[False, False]
+
+
+class Autocast(NamedTuple):
+    """For each type of device whether ops choose their dtypes there, and the lower one; whether casts are kept."""
+
+    cpu: bool = False
+    cuda: bool = False
+    cpu_dtype: dtype = bfloat16
+    cuda_dtype: dtype = float16
+    cache: bool = True
+
+
+AUTOCAST_OFF = Autocast()
 # What user code may change for its thread, as it is in the beginning.
-ORDINARY: Modes = (GRAD, (), None)
+ORDINARY: Modes = (GRAD, (), None, AUTOCAST_OFF)
 
 # Values of ThreadState.recording. Only PLAIN records on the short path.
 OFF, PLAIN, SPECIAL = 0, 1, 2
@@ -61,11 +75,15 @@ class ThreadState:
     `anomaly` is None, or whether gradients are searched for NaN. `passes` holds the backward passes that run on this
     thread, innermost last. What user code changes inside of a pass lasts until its node is done: by `changes`, which
     counts, the pass sees that it has to put back its modes. `early_stop` and `debug` replace settings of checkpoints
-    where they are not None; `multithreading` is only noted.
+    where they are not None; `multithreading` is only noted. `autocast` is `AUTOCAST_OFF` itself where it is equal;
+    `autocast_cache` holds casts of leaves by their id, until `autocast_nesting`, which counts blocks, is 0 again.
     """
 
     __slots__ = (
         "anomaly",
+        "autocast",
+        "autocast_cache",
+        "autocast_nesting",
         "changes",
         "debug",
         "early_stop",
@@ -80,6 +98,9 @@ class ThreadState:
     def __init__(self) -> None:
         self.grad_mode = GRAD
         self.anomaly: bool | None = None
+        self.autocast = AUTOCAST_OFF
+        self.autocast_cache: dict[int, Any] = {}
+        self.autocast_nesting = 0
         self.early_stop: bool | None = None
         self.debug: bool | None = None
         self.multithreading = True
@@ -109,6 +130,7 @@ class ThreadState:
             and not self.saved_hooks
             and self.anomaly is None
             and self.saved_hooks_disabled is None
+            and self.autocast is AUTOCAST_OFF
         ):
             unusual.discard(self)
 
@@ -127,7 +149,7 @@ class ThreadState:
 
     def modes(self) -> Modes:
         """Return what user code may change for this thread."""
-        return self.grad_mode, (*self.saved_hooks,), self.saved_hooks_disabled
+        return self.grad_mode, (*self.saved_hooks,), self.saved_hooks_disabled, self.autocast
 
 
 class _End:

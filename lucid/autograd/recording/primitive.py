@@ -18,6 +18,7 @@ from lucid.autograd.base import (
     wrap,
     wrap_on_graph,
 )
+from lucid.autograd.modes.casting import POLICIES, cast_operands
 from lucid.autograd.modes.state import PLAIN, thread, unusual
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.device_path import caller
@@ -104,9 +105,9 @@ class Primitive:
         self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
         self.kernel: Callable[..., Any] | None = None
         self.launch_plans: Plans = {}
-        if self.name in PRIMITIVES:
+        self.policy = POLICIES.get(self.name)
+        if PRIMITIVES.setdefault(self.name, self) is not self:
             raise ValueError(f"a primitive named {self.name} exists already")
-        PRIMITIVES[self.name] = self
         setattr(CPU, self.name, self.cpu)
         self.call = self.general = self
         self.__doc__ = reference.__doc__
@@ -268,6 +269,8 @@ class Primitive:
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
         """Return the output for `operands`, recorded if one of them requires grad."""
+        if self.policy is not None and unusual:
+            operands = cast_operands(self.name, self.policy, operands)
         arrays: list[Any] = []
         edges: list[Edge | None] = []
         kind: Any = None

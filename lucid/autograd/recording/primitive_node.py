@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import is_list
 from lucid.autograd.engine.node import Node
-from lucid.autograd.modes.state import NumPyComplaints
+from lucid.autograd.modes.autocast import casting_on, without_autocast
+from lucid.autograd.modes.state import NumPyComplaints, unusual
 from lucid.autograd.recording.namespace import CUDA, GRAPH
 from lucid.autograd.recording.saved import changed_error, freed_error, saved_tensor, unpacked_array
 
@@ -45,6 +46,9 @@ class PrimitiveNode(Node):
         if grad is None:
             return (None,) * len(self.edges)
         if m is GRAPH:
+            if unusual and casting_on():
+                with without_autocast():
+                    return self.backward(m, grad, quiet)
             return plan.run(m, grad, self.saved_on_graph() + values, self.edges)
         if type(saved) is not tuple:
             saved = tuple(unpacked_array(entry) for entry in saved)
@@ -77,6 +81,9 @@ class PrimitiveNode(Node):
         plan, _, _, values = self.kept
         run = plan.narrowed(wanted).run
         if m is GRAPH:
+            if unusual and casting_on():
+                with without_autocast():
+                    return self.backward_to(wanted, m, grad, quiet)
             grads = run(m, grad, self.saved_on_graph() + values, self.edges)
         else:
             grads = quiet(run, m, grad, tuple([unpacked_array(entry) for entry in saved]) + values, self.edges)

@@ -10,6 +10,7 @@ from lucid.autograd.anomaly import user_stack
 from lucid.autograd.base import TensorBase, describe, version_of
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.hooks.firing import hook_name
+from lucid.autograd.modes.autocast import AutocastAs
 from lucid.autograd.modes.state import inference_mode, thread
 from lucid.autograd.recording.saved import Packed, changed_error, saved_tensor, saved_tensors_hooks
 from lucid.autograd.recording.views import detached, live_edge
@@ -90,6 +91,7 @@ class Region:
         self.names = tuple(kwargs)
         self.arguments = [Input(a) if isinstance(a, TensorBase) else a for a in (*args, *kwargs.values())]
         self.states = get_rng_states() if preserve else None
+        self.autocast = thread.state.autocast
         self.context = context
         self.check = check
         self.debug = debug
@@ -153,6 +155,7 @@ class Rerun:
             with (
                 random_numbers(region.states),
                 inference_mode(False),
+                AutocastAs(region.autocast),
                 saved_tensors_hooks(self.pack, _given),
                 region.context,
             ):

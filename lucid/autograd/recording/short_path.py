@@ -16,6 +16,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, broadcast_error, mark_inference, registered, version_of
 from lucid.autograd.engine.node import sequences
+from lucid.autograd.modes.casting import cast_operands
 from lucid.autograd.modes.state import PLAIN, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
@@ -92,6 +93,7 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
     cuda = current_stream is not None
     default = gpu.default_stream().ptr if cuda else None
     node_type: Any = primitive.node_type
+    policy = primitive.policy
     differentiable = bool(primitive.seal())
     plan: Any = None
     saves = 0
@@ -100,6 +102,8 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
         nonlocal plan, saves
         if not isinstance(x, TensorBase):
             return general(x)
+        if policy is not None and unusual:
+            (x,) = cast_operands(primitive.name, policy, (x,))
         array = x.array
         dtype = array.dtype
         if type(array) is not ndarray or (
@@ -180,6 +184,7 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
     default = gpu.default_stream().ptr if cuda else None
     name = primitive.name
     node_type: Any = primitive.node_type
+    policy = primitive.policy
     differentiable = bool(primitive.seal())
     # by the operands that require grad, as bits; made when first asked for, as most are in no program
     among_tensors: list[Any] = [None] * (BOTH + 1)
@@ -193,6 +198,8 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
 
     def call(a: Any, b: Any) -> Any:
         only = None
+        if policy is not None and unusual:
+            a, b = cast_operands(name, policy, (a, b))
         if type(b) is Tensor or isinstance(b, TensorBase):
             y = b.array
             try:

@@ -6,14 +6,15 @@ With `inplace` the input is changed and returned.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.arguments import checked
-from lucid.errors import SettingError
+from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
+from lucid.ops.activation.prelu import check_bounds
 
 if TYPE_CHECKING:
     from lucid.backend.device import Device
@@ -75,6 +76,119 @@ class ELU(MaybeInPlace):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, inplace=self.inplace)
+
+
+class SELU(MaybeInPlace):
+    """Returns ``1.0507 * elu(x, 1.6733)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.selu(input, inplace=self.inplace)
+
+
+class CELU(MaybeInPlace):
+    """Returns ``x`` where it is positive and ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
+
+    _shown = ("alpha",)
+
+    @checked
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        if not alpha:
+            raise SettingError(f"expected an alpha that is not 0, by which the input is divided, got {alpha}")
+        self.alpha = alpha
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.celu(input, self.alpha, inplace=self.inplace)
+
+
+class RReLU(MaybeInPlace):
+    """Returns ``x`` where it is positive and ``slope * x`` elsewhere.
+
+    The slope of each element is drawn between `lower` and `upper`, and their mean in evaluation.
+    """
+
+    _shown = ("lower", "upper")
+
+    @checked
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        check_bounds(lower, upper)
+        self.lower = lower
+        self.upper = upper
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, inplace=self.inplace)
+
+
+class Threshold(MaybeInPlace):
+    """Returns ``x`` where it is above `threshold` and `value` elsewhere."""
+
+    _shown = ("threshold", "value")
+
+    @checked
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.threshold = threshold
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.threshold(input, self.threshold, self.value, inplace=self.inplace)
+
+
+class Hardsigmoid(Module):
+    """Returns ``min(max(x + 3, 0), 6) / 6``."""
+
+    @checked
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardsigmoid(input, inplace=self.inplace)
+
+
+class Hardswish(Module):
+    """Returns ``x * min(max(x + 3, 0), 6) / 6``."""
+
+    @checked
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardswish(input, inplace=self.inplace)
+
+
+class Shrink(Module):
+    """The base of layers that make what is within `lambd` of zero zero."""
+
+    @checked
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class Hardshrink(Shrink):
+    """Returns ``x`` where it is below ``-lambd`` or above `lambd`, and 0 elsewhere."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(Shrink):
+    """Returns ``x`` moved towards zero by `lambd`, and 0 where it is nearer."""
+
+    @checked
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__(lambd)
+        if not lambd >= 0:
+            raise SettingError(f"expected lambd >= 0, got {lambd}")
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softshrink(input, self.lambd)
 
 
 class SiLU(MaybeInPlace):
@@ -158,6 +272,34 @@ class Tanh(Module):
         return F.tanh(input)
 
 
+class Softsign(Module):
+    """Returns ``x / (1 + abs(x))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    """Returns ``x - tanh(x)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.tanhshrink(input)
+
+
+class GLU(Layer):
+    """Returns ``a * sigmoid(b)``, a and b the halves of ``x`` along `dim`."""
+
+    _shown = ("dim",)
+
+    @checked
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.glu(input, self.dim)
+
+
 class LogSigmoid(Module):
     """Returns ``log(sigmoid(x))``."""
 
@@ -185,10 +327,7 @@ class PReLU(Layer):
         self.weight = empty_parameter((num_parameters,), device, dtype, init)
 
     def forward(self, input: Tensor) -> Tensor:
-        slope: Any = self.weight
-        if input.ndim > 1:
-            slope = slope.reshape((-1,) + (1,) * (input.ndim - 2))
-        return F.relu(input) - slope * F.relu(-input)
+        return F.prelu(input, self.weight)
 
 
 class AlongDim(Layer):
@@ -234,3 +373,12 @@ class Softmin(AlongDim):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.chosen(input))
+
+
+class Softmax2d(Module):
+    """Returns the softmax over the channels of images, of shape (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in {3, 4}:
+            raise ShapeError(f"Softmax2d: expected input to be a 3D or 4D tensor, got {input.ndim}D")
+        return F.softmax(input, -3)

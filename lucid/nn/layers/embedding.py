@@ -1,4 +1,4 @@
-"""Embedding."""
+"""Embedding, of single rows and of bags of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lucid.arguments import checked
 from lucid.autograd.modes.state import no_grad
-from lucid.errors import IndexOutOfRangeError, ShapeError
+from lucid.errors import IndexOutOfRangeError, SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
 from lucid.nn.module.module import Module
@@ -21,7 +21,60 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class Embedding(Module):
+def sizes_of(embeddings: Tensor) -> tuple[int, ...]:
+    """Return how many rows there are, and how long they are; a ShapeError if it is no matrix."""
+    if embeddings.ndim != 2:
+        raise ShapeError(f"embeddings parameter is expected to be 2-dimensional, got shape {tuple(embeddings.shape)}")
+    return embeddings.shape
+
+
+class Table(Module):
+    """The base of layers with a table, `weight`, of which they read rows."""
+
+    weight: Parameter
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+
+    def register_table(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None,
+        rows: Tensor | None,
+        device: Device,
+        dtype: Dtype | None,
+    ) -> None:
+        """Register the table, of the given rows or of drawn ones."""
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise IndexOutOfRangeError(
+                    f"padding_idx must be within num_embeddings: expected one in [{-num_embeddings}, "
+                    f"{num_embeddings - 1}], got {padding_idx}"
+                )
+            padding_idx %= num_embeddings
+        self.padding_idx = padding_idx
+        if rows is None:
+            self.weight = empty_parameter((num_embeddings, embedding_dim), device, dtype)
+            self.reset_parameters()
+        else:
+            if rows.shape != (num_embeddings, embedding_dim):
+                raise ShapeError(
+                    f"expected weights of shape {(num_embeddings, embedding_dim)}, got {tuple(rows.shape)}"
+                )
+            self.weight = Parameter(rows)
+
+    def reset_parameters(self) -> None:
+        """Draw the rows anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight.detach()[self.padding_idx].zero_()
+
+
+class Embedding(Table):
     """Returns the rows of `weight` that integers name, shape ``(*input.shape, embedding_dim)``.
 
     `weight`, a parameter of shape (num_embeddings, embedding_dim), is standard normal at first, and zero in the row
@@ -32,8 +85,6 @@ class Embedding(Module):
     >>> nn.Embedding(10, 3)(lucid.tensor([[1, 2], [4, 5]])).shape
     lucid.Size([2, 2, 3])
     """
-
-    weight: Parameter
 
     @checked
     def __init__(
@@ -51,37 +102,12 @@ class Embedding(Module):
         dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise IndexOutOfRangeError(
-                    f"padding_idx must be within num_embeddings: expected one in [{-num_embeddings}, "
-                    f"{num_embeddings - 1}], got {padding_idx}"
-                )
-            padding_idx %= num_embeddings
-        self.padding_idx = padding_idx
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
-        if _weight is None:
-            self.weight = empty_parameter((num_embeddings, embedding_dim), device, dtype)
-            self.reset_parameters()
-        else:
-            if _weight.shape != (num_embeddings, embedding_dim):
-                raise ShapeError(
-                    f"expected weights of shape {(num_embeddings, embedding_dim)}, got {tuple(_weight.shape)}"
-                )
-            self.weight = Parameter(_weight)
+        self.register_table(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
         self.weight.requires_grad_(not _freeze)
-
-    def reset_parameters(self) -> None:
-        """Draw the rows anew."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight.detach()[self.padding_idx].zero_()
 
     @classmethod
     def from_pretrained(
@@ -98,11 +124,7 @@ class Embedding(Module):
 
         `embeddings` has the shape (num_embeddings, embedding_dim), or a ShapeError is raised.
         """
-        if embeddings.ndim != 2:
-            raise ShapeError(
-                f"embeddings parameter is expected to be 2-dimensional, got shape {tuple(embeddings.shape)}"
-            )
-        count, width = embeddings.shape
+        count, width = sizes_of(embeddings)
         return cls(
             count, width, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
             _weight=embeddings, _freeze=freeze,
@@ -119,4 +141,81 @@ class Embedding(Module):
         for name, default in usual.items():
             if (value := getattr(self, name)) != default:
                 parts.append("sparse=True" if name == "sparse" else f"{name}={value}")
+        return ", ".join(parts)
+
+
+class EmbeddingBag(Table):
+    """Returns the sum, mean or maximum of the rows of `weight` that each bag of integers names, (B, embedding_dim).
+
+    `weight`, a parameter of shape (num_embeddings, embedding_dim), is standard normal at first, and zero in the row
+    `padding_idx`. The other settings are those of `lucid.nn.functional.embedding_bag`.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.EmbeddingBag(10, 3)(lucid.tensor([1, 2, 4, 5]), lucid.tensor([0, 3])).shape
+    lucid.Size([2, 3])
+    """
+
+    @checked
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Device = None,
+        dtype: Dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if mode not in {"sum", "mean", "max"}:
+            raise SettingError(f"EmbeddingBag: mode has to be one of 'sum', 'mean' or 'max', got {mode!r}")
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.register_table(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> Self:
+        """Return bags of the given rows, whose memory they share; the rows get no gradient if they `freeze`.
+
+        `embeddings` has the shape (num_embeddings, embedding_dim), or a ShapeError is raised.
+        """
+        count, width = sizes_of(embeddings)
+        made = cls(
+            count, width, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset,
+            padding_idx,
+        )  # fmt: skip
+        made.weight.requires_grad_(not freeze)
+        return made
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        return F.embedding_bag(
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            per_sample_weights, self.include_last_offset, self.padding_idx,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        usual = {"max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "mode": None, "padding_idx": None}
+        parts += [f"{name}={value!r}" for name, default in usual.items() if (value := getattr(self, name)) != default]
         return ", ".join(parts)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
+from lucid.errors import SettingError
+from lucid.nn import init
 from lucid.nn.layers.layer import Layer, draw_uniform
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
-from lucid.ops.layers.linear import linear
+from lucid.ops.layers.linear import bilinear, linear
 
 if TYPE_CHECKING:
     from lucid.backend.device import Device
@@ -63,6 +66,57 @@ class Linear(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         return linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, bias={self.bias is not None}"
+
+
+class Bilinear(Layer):
+    """Returns ``out[..., o] = sum_ij x1[..., i] * weight[o, i, j] * x2[..., j] + bias[o]`` of two inputs.
+
+    `weight`, shape (out_features, in1_features, in2_features), and `bias`, shape (out_features,) or None, are
+    parameters, uniform in [-k, k), k = 1 / sqrt(in1_features), at first. An `in1_features` below 1 raises a
+    SettingError.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Bilinear(2, 3, 4)(lucid.ones(5, 2), lucid.ones(5, 3)).shape
+    lucid.Size([5, 4])
+    """
+
+    _shown = ("in1_features", "in2_features", "out_features")
+
+    weight: Parameter
+    bias: Parameter | None
+
+    @checked
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: Dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if in1_features < 1:
+            raise SettingError(f"Bilinear: in1_features must be > 0, got {in1_features}")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = empty_parameter((out_features, in1_features, in2_features), device, dtype)
+        self.register_parameter("bias", empty_parameter((out_features,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        bound = 1 / math.sqrt(self.in1_features)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, bias={self.bias is not None}"

@@ -12,6 +12,7 @@ from lucid.backend.dtype import as_dtype
 from lucid.backend.sharing import shared
 from lucid.errors import DtypeError
 from lucid.nn.module.tree import Tree
+from lucid.ops.base.formats import check_memory_format
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.creation.filling import empty_like
 from lucid.tensor.conversion import is_dtype, move, target_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from lucid.backend.device import Device
+    from lucid.ops.base.formats import memory_format
 
 
 class Conversion(Tree):
@@ -55,7 +57,9 @@ class Conversion(Tree):
                 changes.replace(before)
         return self
 
-    def to(self, *args: Any, non_blocking: bool = False, **kwargs: Any) -> Self:
+    def to(
+        self, *args: Any, non_blocking: bool = False, memory_format: memory_format | None = None, **kwargs: Any
+    ) -> Self:
         """Return this module after moving it to a device, or converting its floating-point tensors, or both.
 
         Parameters
@@ -65,6 +69,8 @@ class Conversion(Tree):
             ``dtype=``.
         non_blocking : bool
             Whether copies between devices may still run when the call returns; the last of the positional arguments.
+        memory_format : memory_format, optional
+            Looked at and left alone: `lucid.memory_format` says why.
 
         Raises
         ------
@@ -84,6 +90,7 @@ class Conversion(Tree):
         >>> nn.Linear(1, 1).to(lucid.float64).weight.dtype
         lucid.float64
         """
+        check_memory_format(memory_format)
         check_target(args, kwargs)
         device, dtype, non_blocking, _ = target_of(args, kwargs, non_blocking=non_blocking, copy=False)
         target = None if device is None else as_device(device)

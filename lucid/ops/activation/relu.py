@@ -1,4 +1,4 @@
-"""Activation functions made of straight pieces, and elu, elementwise, each with a fused backward.
+"""Activation functions made of straight pieces, elementwise, each with a fused backward.
 
 What holds for them all says `lucid.ops.base.declaration`.
 """
@@ -20,7 +20,6 @@ from lucid.ops.elementwise.selection import CLAMP
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
@@ -93,58 +92,6 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     tensor([-0.1000,  2.0000])
     """
     return GRAPH.leaky_relu(input, slope=float(as_number(negative_slope, "negative_slope")))
-
-
-def _expm1_below_into(xp: ModuleType, out: Array, x: Array, spare: Array) -> None:
-    """Write ``exp(min(x, 0)) - 1`` to `out`."""
-    xp.minimum(0, x, out=out)
-    if out.dtype == np.float64:
-        xp.expm1(out, out=out)
-        return
-    # 2 tanh(x/2) / (1 - tanh(x/2)), which loses no digits below zero and takes a quarter of the time
-    xp.multiply(out, 0.5, out=out)
-    xp.tanh(out, out=out)
-    xp.subtract(1, out, out=spare)
-    xp.divide(out, spare, out=out)
-    xp.multiply(out, 2, out=out)
-
-
-def _elu_into(xp: ModuleType, out: Array, x: Array, spare: Array, *, alpha: float) -> None:
-    _expm1_below_into(xp, out, x, spare)
-    xp.multiply(out, alpha, out=out)
-    xp.maximum(0, x, out=spare)
-    xp.add(out, spare, out=out)
-
-
-def _elu_grad_into(
-    xp: ModuleType, out: Array, grad: Array, x: Array, below: Array, slope: Array, *, alpha: float
-) -> None:
-    mask = xp.less_equal(x, 0)
-    drop_where(xp, out, grad, mask)
-    xp.minimum(x, 0, out=slope)
-    xp.exp(slope, out=slope)
-    xp.multiply(slope, alpha, out=slope)
-    keep_where(xp, below, grad, mask)
-    xp.multiply(below, slope, out=below)
-    keep_where(xp, slope, below, mask)
-    xp.add(out, slope, out=out)
-
-
-def _elu_grad_x(m: Namespace, grad: Array, g: Array, x: Array, alpha: float) -> Any:
-    return m.where(m.le(x, 0), m.mul(m.mul(grad, g), m.mul(m.exp(x), alpha)), 0)
-
-
-@elementwise(_elu_into, "activation.Elu", Slope("EluGrad", _elu_grad_into, _elu_grad_x), refused=FLOATING)
-def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """Return `input` above zero and ``alpha * (exp(input) - 1)`` below, elementwise, of a floating-point tensor.
-
-    The lower branch goes down to minus `alpha`.
-
-    >>> import lucid
-    >>> lucid.nn.functional.elu(lucid.tensor([-1.0, 2.0]))
-    tensor([-0.6321,  2.0000])
-    """
-    return GRAPH.elu(input, alpha=float(as_number(alpha, "alpha")))
 
 
 def _hardtanh(xp: ModuleType, x: Array, *, low: float, high: float) -> Array:

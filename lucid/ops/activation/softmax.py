@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import Primitive
 from lucid.backend.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError
@@ -180,7 +181,7 @@ def _log_softmax_grad_vjp_y(m: Namespace, upper: Array, grad: Array, y: Array, d
 
 def _prepared(name: str, input: Tensor, dim: int, dtype: Dtype | None) -> tuple[Tensor, int]:
     """Return the tensor in the dtype that is wanted, and the dimension."""
-    x = tensor_operand(input)
+    x = tensor_operand(input) if dtype is not None else wide_in_autocast(tensor_operand(input))
     wanted = dtype_of(x.array) if dtype is None else as_dtype(dtype)
     if not wanted.is_floating_point:
         raise DtypeError(

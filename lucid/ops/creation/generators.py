@@ -49,10 +49,11 @@ class Generator(state.Generator):
 
     def set_state(self, state: Any) -> None:
         """Continue from a state that `get_state` returned, of this or any other generator; else raise a ValueError."""
-        super().set_state(_bytes_of(state))
+        super().set_state(bytes_of(state))
 
 
-def _bytes_of(value: Tensor) -> Any:
+def bytes_of(value: Tensor) -> Any:
+    """Return the array of a generator's state."""
     tensor = tensor_operand(value)
     if tensor.array.dtype != uint8.numpy:
         raise DtypeError(f"expected a generator state of dtype uint8, got {dtype_of(tensor.array)}")
@@ -117,7 +118,7 @@ def set_rng_state(new_state: Tensor) -> None:
     >>> lucid.equal(lucid.rand(3), first)
     True
     """
-    state.set_rng_state(_bytes_of(new_state))
+    state.set_rng_state(bytes_of(new_state))
 
 
 def stream_for(name: str, generator: state.Generator | None, device: device) -> state.Generator:

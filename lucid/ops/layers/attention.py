@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
+from lucid.autograd.modes.casting import dtype_within
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import namespace
@@ -311,7 +312,7 @@ def scaled_dot_product_attention(
         if attn_mask.array.dtype.kind == "b":
             wide = accumulation_dtype(query.array.dtype)
             bias = wrap(xp.where(attn_mask.array, wide.type(0), wide.type(-math.inf)))
-        elif attn_mask.array.dtype != query.array.dtype:
+        elif dtype_within(attn_mask) != dtype_within(query):
             raise DtypeError(f"{name}: expected attn_mask of bool or {query.array.dtype}, got {attn_mask.array.dtype}")
     keep = None
     if dropout_p:

@@ -20,7 +20,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.backend.dtype import dtype_of
 from lucid.errors import ShapeError
+from lucid.ops.base.promotion import cast_to
 from lucid.ops.base.scalars import as_int
 from lucid.ops.elementwise.arithmetic import add
 from lucid.ops.layers.convolution_primitives import convolution, convolution_input_grad
@@ -175,7 +177,7 @@ def convolve_transposed(
         size=size, stride=strides, before=before, dilation=dilations, groups=groups,
     )  # fmt: skip
     if bias is not None:
-        y = add(y, reshape(bias, (-1, *[1] * count)))
+        y = add(y, cast_to(reshape(bias, (-1, *[1] * count)), dtype_of(y.array)))
     return y if batched else squeeze(y, 0)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lucid.backend.arrays import Array
 
-__all__ = ["forward", "input_grad", "weight_grad"]
+__all__ = ["col2im", "forward", "im2col", "input_grad", "weight_grad"]
 
 # The columns of one block of images, in bytes: the memory that a convolution may take, and what is worth a launch.
 BLOCK = 256 << 20
@@ -31,8 +31,8 @@ _REDUCE_THREADS = 256
 _LARGEST_GRID_Y = 65_535
 
 _TYPED = tuple((t,) for t in FLOATS)
-_im2col = Kernel("convolution", "lucid::im2col", _TYPED)
-_col2im = Kernel("convolution", "lucid::col2im", _TYPED)
+im2col = Kernel("convolution", "lucid::im2col", _TYPED)
+col2im = Kernel("convolution", "lucid::col2im", _TYPED)
 _rearrange = Kernel("convolution", "lucid::rearrange", _TYPED)
 _depthwise = Kernel("convolution", "lucid::depthwise", _TYPED)
 _depthwise_input_grad = Kernel("convolution", "lucid::depthwise_input_grad", _TYPED)
@@ -126,7 +126,7 @@ def _columns(p: Problem, x: Array, buffer: Array) -> Array:
     count = x.shape[0]
     read: Any = images(x, len(p.axes))
     grid, block = _over(p.channels * count, p.axes, 1)
-    _im2col[p.name](grid, block, x.data.ptr, buffer.data.ptr, count, p.channels, *read.steps, *packed(p.axes))
+    im2col[p.name](grid, block, x.data.ptr, buffer.data.ptr, count, p.channels, *read.steps, *packed(p.axes))
     return _matrices(p, buffer, count)
 
 
@@ -209,7 +209,7 @@ def input_grad(g: Array, weight: Array, *, size: Any, stride: Any, before: Any, 
         count = block.stop - block.start
         columns = blas.matmul(kernels, _rows(p, g[block]), _matrices(p, buffer, count))
         grid, threads = _over(count * p.channels, p.axes, 0)
-        _col2im[p.name](grid, threads, columns.data.ptr, result[block].data.ptr, count, p.channels, *packed(p.axes))
+        col2im[p.name](grid, threads, columns.data.ptr, result[block].data.ptr, count, p.channels, *packed(p.axes))
     return result
 
 

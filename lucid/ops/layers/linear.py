@@ -6,13 +6,16 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend.dtype import dtype_of
 from lucid.cuda.launch.plans import planned
 from lucid.cuda.libraries import blas
 from lucid.errors import ShapeError
-from lucid.ops.base.promotion import accumulation_dtype, only_tensors
+from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors
 from lucid.ops.elementwise.arithmetic import add
 from lucid.ops.linalg.matrices import broadcast_to_shape, product, same_dtype
 from lucid.ops.linalg.products import matmul
+from lucid.ops.shape.axes import permute
+from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -84,7 +87,36 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         )
     if len(sizes) == 1:
         out = matmul(input, weight)
-        return out if bias is None else add(out, bias)
+        return out if bias is None else add(out, cast_to(bias, dtype_of(out.array)))
     if bias is not None and bias.array.shape != sizes[:1]:
         broadcast_to_shape("linear", "bias", bias.array.shape, (*shape[:-1], sizes[0]))
     return _linear(bias, input, weight)
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return ``out[..., o] = sum_ij input1[..., i] * weight[o, i, j] * input2[..., j] + bias[o]``.
+
+    `input1` and `input2` have the shapes (*, in1) and (*, in2), `weight` (out, in1, in2), `bias` (out,); else a
+    ShapeError is raised.
+
+    >>> import lucid
+    >>> lucid.bilinear(lucid.tensor([1.0, 2.0]), lucid.tensor([3.0]), lucid.ones(1, 2, 1))
+    tensor([9.])
+    """
+    only_tensors(input1, input2, weight, *(() if bias is None else (bias,)))
+    same_dtype("bilinear", input1, input2, weight, bias)
+    shape, other, sizes = input1.array.shape, input2.array.shape, weight.array.shape
+    if len(sizes) != 3:
+        raise ShapeError(f"bilinear: expected weight of shape (out, in1, in2), got shape {list(sizes)}")
+    if not shape or not other or (*shape, other[-1]) != (*other[:-1], *sizes[1:]):
+        raise ShapeError(
+            f"bilinear: expected inputs of shapes (*, {sizes[1]}) and (*, {sizes[2]}) for weight of shape "
+            f"{list(sizes)}, got {list(shape)} and {list(other)}"
+        )
+    if bias is not None and bias.array.shape != sizes[:1]:
+        raise ShapeError(f"bilinear: expected bias of shape {[sizes[0]]}, got {list(bias.array.shape)}")
+    rows, (outs, first, second) = math.prod(shape[:-1]), sizes
+    factors = reshape(permute(weight, (1, 0, 2)), (first, outs * second))
+    partial = reshape(matmul(reshape(input1, (rows, first)), factors), (rows, outs, second))
+    out = reshape(matmul(partial, reshape(input2, (rows, second, 1))), (*shape[:-1], outs))
+    return out if bias is None else add(out, bias)

@@ -13,14 +13,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.backend.dtype import dtype_of, float32
 from lucid.backend.limits import finfo
-from lucid.errors import DtypeError, ShapeError
+from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, array_of
 from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.layers.normalisation_primitives import normalise
+from lucid.ops.pooling.pooling import avg_pool2d
+from lucid.ops.shape.padding import pad
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
@@ -81,6 +84,7 @@ def layer_norm(
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
     """
+    input, weight, bias = map(wide_in_autocast, (input, weight, bias))
     x = real_operand("layer_norm", input)
     features, dim = _features("layer_norm", x, normalized_shape)
     check_affine("layer_norm", x, features, "that of normalized_shape", weight=weight, bias=bias)
@@ -97,6 +101,7 @@ def rms_norm(input: Tensor, normalized_shape: Sizes, weight: Tensor | None = Non
     >>> lucid.nn.functional.rms_norm(lucid.tensor([[3.0, 4.0]]), 2)
     tensor([[0.8485, 1.1314]])
     """
+    input, weight = map(wide_in_autocast, (input, weight))
     x = real_operand("rms_norm", input)
     features, dim = _features("rms_norm", x, normalized_shape)
     check_affine("rms_norm", x, features, "that of normalized_shape", weight=weight)
@@ -136,6 +141,7 @@ def group_norm(
     >>> lucid.nn.functional.group_norm(lucid.tensor([[1.0, 3.0, 0.0, 4.0]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
+    input, weight, bias = map(wide_in_autocast, (input, weight, bias))
     x = real_operand("group_norm", input)
     channels, _ = channels_of("group_norm", x, {})
     shape = x.array.shape
@@ -150,3 +156,34 @@ def group_norm(
     broadcast = (1, num_groups, channels // num_groups, 1)
     out = normalise(reshape(x, grouped), weight, bias, dim=(2, 3), eps=eps, center=True, broadcast=broadcast)[0]
     return reshape(out, shape)
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Return ``x / (k + alpha * mean(x**2)) ** beta``, the mean over neighbouring channels (Krizhevsky et al., 2012).
+
+    The neighbours are `size` channels around each, of even sizes one more before it; those beyond the first and the
+    last channel are zero. The factor `alpha`, the exponent `beta` and the offset `k` are numbers. `input` has at least
+    3 dimensions.
+
+    >>> import lucid
+    >>> lucid.nn.functional.local_response_norm(lucid.tensor([[[1.0], [2.0], [0.0]]]), 3, alpha=3.0, beta=1.0)
+    tensor([[[0.1667],
+             [0.3333],
+             [0.0000]]])
+    """
+    x = real_operand("local_response_norm", input)
+    size, alpha = as_int(size, "size"), as_number(alpha, "alpha")
+    beta, k = as_number(beta, "beta"), as_number(k, "k")
+    shape = x.array.shape
+    if len(shape) < 3:
+        raise ShapeError(
+            f"local_response_norm: expected an input of at least 3 dimensions, (N, C, ...), got shape {list(shape)}"
+        )
+    if size < 1:
+        raise SettingError(f"local_response_norm: expected a size of at least 1 channel, got {size}")
+    if not x.array.size:
+        return x
+    squares = reshape(x * x, (shape[0], 1, shape[1], math.prod(shape[2:])))
+    squares = pad(squares, (0, 0, size // 2, (size - 1) // 2))
+    means = reshape(avg_pool2d(squares, (size, 1), 1), shape)
+    return x / (means * alpha + k) ** beta

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.modes.casting import dtype_within
 from lucid.cuda.libraries import blas
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import array_of, as_operand, only_tensors, tensor_dtype
@@ -55,11 +56,11 @@ def product_cpu(a: Array, b: Array) -> Array:
 
 
 def same_dtype(name: str, first: Tensor, *others: Tensor | None) -> None:
-    """Refuse operands of several dtypes, and bools; None among the others is passed over."""
+    """Refuse operands that `autocast` leaves in several dtypes, and bools; None among the others is passed over."""
     tensors = [first, *(t for t in others if t is not None)]
     only_tensors(*tensors)
-    dtype = first.array.dtype
-    if any(t.array.dtype != dtype for t in tensors):
+    dtype = dtype_within(first)
+    if any(dtype_within(t) != dtype for t in tensors):
         got = ", ".join(map(str, map(tensor_dtype, tensors)))
         raise DtypeError(f"{name}: expected operands of one dtype, got {got}; convert them with .to(dtype)")
     if dtype.kind == "b":

@@ -6,8 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.autocast import casting_on, without_autocast
+from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.libraries import blas
+from lucid.ops.base.promotion import promote
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.linalg.matrices import (
     broadcastable,
@@ -149,6 +152,9 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     tensor(11.)
     """
     of_dimensions("dot", ("input", input, 1), ("tensor", tensor, 1))
+    if unusual and casting_on():
+        with without_autocast():
+            return dot(*promote(input, tensor))
     return matmul(input, tensor)
 
 

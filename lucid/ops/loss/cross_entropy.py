@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DtypeError, ShapeError
@@ -211,6 +212,7 @@ def cross_entropy(
     label_smoothing = as_number(label_smoothing, "label_smoothing")
     if not 0 <= label_smoothing <= 1:
         raise SmoothingError(f"cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    input, target, weight = [wide_in_autocast(x, cpu=True) for x in (input, target, weight)]
     x, known = floating("cross_entropy", input), tensor_operand(target)
     if x.array.shape == known.array.shape and x.array.ndim:
         return _with_probabilities(x, known, weight, reduction, label_smoothing)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import dtype_of
 from lucid.cuda.switches import looked_at
@@ -211,6 +212,7 @@ def nll_loss(
     tensor(2.5000)
     """
     check_reduction("nll_loss", reduction)
+    input, weight = wide_in_autocast(input, cpu=True), wide_in_autocast(weight, cpu=True)
     x, classes = floating("nll_loss", input), tensor_operand(target)
     rows, flat, losses = as_rows("nll_loss", x, classes, weight)
     ignore_index = as_int(ignore_index, "ignore_index")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
-from lucid.ops.base.promotion import array_of, float_operand, promote
+from lucid.ops.base.promotion import array_of, float_operand
 from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.elementwise.arithmetic import mul, sub
 from lucid.ops.elementwise.complex import complex as complex_of
@@ -88,17 +88,6 @@ def corrcoef(input: Tensor) -> Tensor:
     if shares.array.dtype.kind == "c":
         return complex_of(clamp(real(shares), min=-1, max=1), clamp(imag(shares), min=-1, max=1))
     return clamp(shares, min=-1, max=1)
-
-
-def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """Return the norm of order `p` of ``input - other``; `input` and `other` broadcast against each other.
-
-    >>> import lucid
-    >>> lucid.dist(lucid.tensor([1.0, 2.0]), lucid.tensor([4.0, 6.0]))
-    tensor(5.)
-    """
-    a, b = promote(tensor_operand(input), tensor_operand(other))
-    return norm(sub(a, b), p)
 
 
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of, int64
@@ -176,12 +177,13 @@ def _prod_vjp(m: Namespace, grad: Array, x: Array, x_dtype: np.dtype[Any], dim: 
     return narrowed(m, x_dtype, m.mul(grad, m.mul(before, behind)))
 
 
-def _accumulating(input: Tensor, dtype: Dtype | None) -> tuple[Tensor, Dtype]:
+def _accumulating(input: Tensor, dtype: Dtype | None, *, wide_on_cpu: bool = False) -> tuple[Tensor, Dtype]:
     """Return the tensor and the dtype of its running sum or product."""
     x = tensor_operand(input)
     if dtype is not None:
         wanted = as_dtype(dtype)
         return cast_to(x, wanted), wanted
+    x = wide_in_autocast(x, cpu=wide_on_cpu)
     own = dtype_of(x.array)
     return x, own if own.category > 1 else int64
 
@@ -215,7 +217,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     >>> lucid.prod(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), 0)
     tensor([3., 8.])
     """
-    x, wanted = _accumulating(input, dtype)
+    x, wanted = _accumulating(input, dtype, wide_on_cpu=True)
     x, keepdim = cast_to(x, wanted), as_bool(keepdim, "keepdim")
     if dim is not None:
         return _prod(x, dim=dim_in(dim, x.array.ndim), keepdim=keepdim)

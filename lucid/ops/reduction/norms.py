@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of
@@ -172,10 +173,11 @@ def _norm_grad(grad: Array, x: Array, out: Array, p: float, dim: Ints, keepdim: 
 
 
 @_norm.vjp("x", cuda=_norm_grad)
-def _norm_vjp(m: Namespace, grad: Array, x: Array, out: Array, p: float, dim: Ints, keepdim: bool) -> Any:
+def norm_rule(m: Namespace, grad: Array, x: Array, out: Array, p: float, dim: Ints, keepdim: bool) -> Any:
+    """Return the gradient of the elements of a norm `out`."""
     if x.dtype.itemsize == 2 and p not in WITHOUT_DIVISION:
         # the reciprocal of a small norm is beyond float16
-        return in_float32(_norm_vjp, m, (grad, x, out), p, dim, keepdim)
+        return in_float32(norm_rule, m, (grad, x, out), p, dim, keepdim)
 
     def back(value: Any) -> Any:
         return unreduced(m, value, x.shape, dim, keepdim=keepdim)
@@ -246,7 +248,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     >>> lucid.cosine_similarity(lucid.tensor([[1.0, 0.0]]), lucid.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
-    one, other = promote(tensor_operand(x1), tensor_operand(x2))
+    one, other = promote(wide_in_autocast(tensor_operand(x1)), wide_in_autocast(tensor_operand(x2)))
     own = dtype_of(one.array)
     wide = as_dtype(accumulation_dtype(own.numpy))
     # before they are broadcast: the terms of the gradient cancel, each and in sums

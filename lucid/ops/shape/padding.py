@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 MODES = ("constant", "reflect", "replicate", "circular")
+# Where an edge is cut off, these modes fill the other one from what is left, the others from all that was there.
+CUT_FIRST = ("constant", "circular")
 
 
 @primitive
@@ -90,8 +92,8 @@ def _pad_edges_grad_vjp(m: Namespace, grad: Array, dim: int, before: int, after:
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Return a copy of `input` with elements added at the edges of its last dimensions: two numbers in `pad` for each.
 
-    The last dimension comes first. In `mode` ``"constant"`` `value` is added, 0 if it is None, and numbers below zero
-    cut off; in ``"reflect"`` the elements next to the edge in reverse order, without the one at the edge; in
+    The last dimension comes first; numbers below zero cut elements off. In `mode` ``"constant"`` `value` is added, 0 if
+    it is None; in ``"reflect"`` the elements next to the edge in reverse order, without the one at the edge; in
     ``"replicate"`` that one; in ``"circular"`` those from the other end. A ShapeError says that an edge is longer than
     what is there to be repeated, a ValueError that there is no such mode, or that it takes no value.
 
@@ -111,25 +113,30 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     for pair in range(len(counts) // 2):
         pads[len(shape) - 1 - pair] = (counts[2 * pair], counts[2 * pair + 1])
     for dim, (size, (before, after)) in enumerate(zip(shape, pads, strict=True)):
-        if before + size + after < 0 or before < -size or after < -size:
+        if before + size + after < 0 or (mode in CUT_FIRST and min(before, after) < -size):
             raise ShapeError(f"pad: ({before}, {after}) cuts off more than the size {size} of dimension {dim}")
     value = None if value is None else as_number(value, "value")
+    added = tuple([(max(0, before), max(0, after)) for before, after in pads])
     if mode == "constant":
-        if any(edge < 0 for pair in pads for edge in pair):
-            kept = [
-                slice(max(0, -before), size - max(0, -after)) for size, (before, after) in zip(shape, pads, strict=True)
-            ]
-            input = view_at(input, index=(*kept, ...))
-            pads = [(max(0, before), max(0, after)) for before, after in pads]
-        return _pad(input, pads=tuple(pads), value=0 if value is None else value)
+        return _pad(cut(input, pads), pads=added, value=0 if value is None else value)
     if value:
         raise SettingError(f"pad: mode {mode!r} does not take a value, got {value}")
-    out: Any = input
-    for dim, (before, after) in enumerate(pads):
-        check_edge(shape[dim], before, after, mode, dim)
+    out = cut(input, pads) if mode in CUT_FIRST else input
+    for dim, (size, (before, after)) in enumerate(zip(out.array.shape, added, strict=True)):
+        check_edge(size, before, after, mode, dim)
         if before or after:
             out = _pad_edges(out, dim=dim, before=before, after=after, mode=mode)
-    return clone(input) if out is input else out
+    if mode not in CUT_FIRST:
+        out = cut(out, pads)
+    return out if any(before or after for before, after in added) else clone(out)
+
+
+def cut(x: Tensor, pads: Sequence[tuple[int, int]]) -> Any:
+    """Return `x` without the elements that numbers below zero cut off."""
+    if all(edge >= 0 for pair in pads for edge in pair):
+        return x
+    sizes = zip(x.array.shape, pads, strict=True)
+    return view_at(x, index=(*[slice(max(0, -before), size - max(0, -after)) for size, (before, after) in sizes], ...))
 
 
 def check_edge(size: int, before: int, after: int, mode: str, dim: int) -> None:
@@ -140,5 +147,3 @@ def check_edge(size: int, before: int, after: int, mode: str, dim: int) -> None:
             f"pad: mode {mode!r} can add at most {max(most, 0)} elements to dimension {dim} of size {size}, got "
             f"({before}, {after})"
         )
-    if min(before, after) < 0:
-        raise ShapeError(f"pad: mode {mode!r} cannot cut off elements, got ({before}, {after}) for dimension {dim}")

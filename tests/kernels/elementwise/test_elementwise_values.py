@@ -29,7 +29,10 @@ UNARY_NAMES = """
     reciprocal abs neg sign floor ceil trunc round frac erf erfc erfinv sigmoid relu isnan isinf isfinite nan_to_num
     logical_not signbit
 """
-ACTIVATIONS = "silu gelu leaky_relu elu hardtanh relu6 softplus logsigmoid mish"
+ACTIVATIONS = """
+    silu gelu leaky_relu elu selu celu hardtanh relu6 hardsigmoid hardswish hardshrink softshrink softplus logsigmoid
+    mish softsign tanhshrink
+"""
 BINARY_NAMES = """
     add sub mul div floor_divide remainder fmod pow maximum minimum atan2 logaddexp eq ne lt le gt ge logical_and
     logical_or logical_xor hypot copysign fmax fmin heaviside
@@ -94,6 +97,9 @@ WITH_SETTINGS = {
     "numbers for others": lambda x: lucid.nan_to_num(x, 1.0, 2.0, -3.0),
     "steep leaky relu": lambda x: functional.leaky_relu(x, 1.5),
     "low elu": lambda x: functional.elu(x, 0.3),
+    "narrow celu": lambda x: functional.celu(x, 0.3),
+    "threshold": lambda x: functional.threshold(x, -0.5, 2.0),
+    "glu": lambda x: functional.glu(x),
     "softplus below a threshold": lambda x: functional.softplus(x, 2.0, 1.0),
     "gelu by tanh": lambda x: functional.gelu(x, "tanh"),
     "where": lambda x: lucid.where(x > 0, x, 2.0),
@@ -188,6 +194,7 @@ def in_unit(x):
 
 
 TWO_WITH_SETTINGS = {
+    "prelu": lambda a, b: functional.prelu(a.unsqueeze(0), b)[0],
     "div, truncated": lambda a, b: lucid.div(a, b, rounding_mode="trunc"),
     "addcmul": lambda a, b: lucid.addcmul(a, b, a + 1, value=0.5),
     "addcdiv": lambda a, b: lucid.addcdiv(a, a + 1, b, value=0.5),

@@ -9,7 +9,7 @@ import lucid
 from lucid import nn
 from lucid.nn import functional as F
 from tests.gradients import numbers
-from tests.layers import LAYERS, LOSSES, input_of
+from tests.layers import LAYERS, LOSSES, OF_TWO, beside, input_of
 
 
 def running(m):
@@ -20,6 +20,11 @@ def running(m):
 def batch_norm(m, x, momentum=0.1, eps=1e-5):
     """Return the function of a batch normalisation: with statistics of its own in evaluation, where it keeps any."""
     return F.batch_norm(x, *running(m), m.weight, m.bias, m.training or m.running_mean is None, momentum, eps)
+
+
+def instance_norm(m, x, momentum=0.1, eps=1e-5):
+    """Return the function of an instance normalisation, with the statistics of its input unless it has others."""
+    return F.instance_norm(x, *running(m), m.weight, m.bias, m.training or m.running_mean is None, momentum, eps)
 
 
 FUNCTIONS = {
@@ -47,6 +52,13 @@ FUNCTIONS = {
     "BatchNorm2d": lambda m, x: batch_norm(m, x, eps=1e-3),
     "BatchNorm2d plain": batch_norm,
     "BatchNorm2d no bias": batch_norm,
+    "BatchNorm3d": batch_norm,
+    "InstanceNorm1d": instance_norm,
+    "InstanceNorm1d unbatched": lambda m, x: instance_norm(m, x.unsqueeze(0)).squeeze(0),
+    "InstanceNorm2d": lambda m, x: instance_norm(m, x, eps=1e-3),
+    "InstanceNorm3d": instance_norm,
+    "LocalResponseNorm": lambda m, x: F.local_response_norm(x, 2, 0.5, 0.6, 1.5),
+    "CrossMapLRN2d": lambda m, x: F.local_response_norm(x, 7, 0.5),
     "LayerNorm": lambda m, x: F.layer_norm(x, 6, m.weight, m.bias),
     "LayerNorm two": lambda m, x: F.layer_norm(x, (5, 6), m.weight),
     "LayerNorm plain": lambda m, x: F.layer_norm(x, 6),
@@ -58,9 +70,37 @@ FUNCTIONS = {
     "Embedding": lambda m, x: F.embedding(x, m.weight),
     "Embedding padding": lambda m, x: F.embedding(x, m.weight, 5, scale_grad_by_freq=True),
     "Embedding norm": lambda m, x: F.embedding(x, m.weight, max_norm=0.5, norm_type=1.0),
+    "EmbeddingBag": lambda m, x: F.embedding(x, m.weight).mean(1),
+    "EmbeddingBag sum": lambda m, x: (F.embedding(x, m.weight, 5) * (x != 5)[..., None]).sum(1),
+    "EmbeddingBag max": lambda m, x: F.embedding_bag(x, m.weight, mode="max", padding_idx=1),
     "Flatten": lambda m, x: x.flatten(1),
     "Flatten part": lambda m, x: x.flatten(0, 1),
     "Unflatten": lambda m, x: x.reshape(5, 2, 2, 5, 6),
+    "ConstantPad1d": lambda m, x: F.pad(x, (2, -1), value=0.5),
+    "ConstantPad2d": lambda m, x: F.pad(x, (1, 1, 1, 1), value=-2.0),
+    "ConstantPad3d": lambda m, x: F.pad(x, (1, 0, 0, 1, 2, 1), value=3.0),
+    "ZeroPad1d": lambda m, x: F.pad(x, (2, 2)),
+    "ZeroPad2d": lambda m, x: F.pad(x, (1, 2, -1, 0)),
+    "ZeroPad3d": lambda m, x: F.pad(x, (1,) * 6),
+    "ReflectionPad1d": lambda m, x: F.pad(x, (3, 2), "reflect"),
+    "ReflectionPad2d": lambda m, x: F.pad(x, (-2, 3, 1, 2), "reflect"),
+    "ReflectionPad3d": lambda m, x: F.pad(x, (2, 1, 0, 3, 1, 2), "reflect"),
+    "ReplicationPad1d": lambda m, x: F.pad(x, (7, 7), "replicate"),
+    "ReplicationPad2d": lambda m, x: F.pad(x, (1, 0, -1, 2), "replicate"),
+    "ReplicationPad3d": lambda m, x: F.pad(x, (1, 2, 3, 0, 1, 1), "replicate"),
+    "CircularPad1d": lambda m, x: F.pad(x, (6, 5), "circular"),
+    "CircularPad2d": lambda m, x: F.pad(x, (3, -1, 1, 2), "circular"),
+    "CircularPad3d": lambda m, x: F.pad(x, (1, 2, 3, 0, 1, 1), "circular"),
+    "PixelShuffle": lambda m, x: F.pixel_shuffle(x, 2),
+    "PixelUnshuffle": lambda m, x: F.pixel_unshuffle(F.pad(x, (0, 0, 1, 0)), 2),
+    "ChannelShuffle": lambda m, x: F.channel_shuffle(x, 2),
+    "Upsample": lambda m, x: F.interpolate(x, scale_factor=2.0, mode="bilinear"),
+    "Upsample 1d": lambda m, x: F.interpolate(x, 9, mode="linear", align_corners=True),
+    "Upsample 3d": lambda m, x: F.interpolate(x, (6, 6, 5), mode="trilinear"),
+    "UpsamplingNearest2d": lambda m, x: F.interpolate(x, scale_factor=1.7),
+    "UpsamplingBilinear2d": lambda m, x: F.interpolate(x, (7, 4), mode="bilinear", align_corners=True),
+    "Unfold": lambda m, x: F.unfold(x, (3, 2), dilation=(1, 2), padding=1, stride=2),
+    "Fold": lambda m, x: F.fold(x, (3, 4), 2),
     "ReLU": lambda m, x: F.relu(x),
     "ReLU6": lambda m, x: F.relu6(x),
     "LeakyReLU": lambda m, x: F.leaky_relu(x, 0.2),
@@ -70,6 +110,17 @@ FUNCTIONS = {
     "SiLU": lambda m, x: F.silu(x),
     "Mish": lambda m, x: F.mish(x),
     "Hardtanh": lambda m, x: F.hardtanh(x, -0.5, 0.7),
+    "SELU": lambda m, x: F.selu(x),
+    "CELU": lambda m, x: F.celu(x, 0.5),
+    "Hardsigmoid": lambda m, x: F.hardsigmoid(x),
+    "Hardswish": lambda m, x: F.hardswish(x),
+    "Hardshrink": lambda m, x: F.hardshrink(x, 0.3),
+    "Softshrink": lambda m, x: F.softshrink(x, 0.3),
+    "Softsign": lambda m, x: F.softsign(x),
+    "Tanhshrink": lambda m, x: F.tanhshrink(x),
+    "Threshold": lambda m, x: F.threshold(x, 0.2, -3.0),
+    "RReLU": lambda m, x: F.leaky_relu(x, 0.3),
+    "GLU": lambda m, x: x[:, :2] * F.sigmoid(x[:, 2:]),
     "PReLU": lambda m, x: lucid.where(x > 0, x, m.weight * x),
     "PReLU channels": lambda m, x: lucid.where(x > 0, x, m.weight.reshape(4, 1, 1) * x),
     "Softplus": lambda m, x: F.softplus(x, 2.0, 1.0),
@@ -80,6 +131,9 @@ FUNCTIONS = {
     "Softmax implicit": lambda m, x: F.softmax(x, dim=1),
     "LogSoftmax": lambda m, x: F.log_softmax(x, dim=-1),
     "Softmin": lambda m, x: F.softmin(x, dim=0),
+    "CosineSimilarity": lambda m, x: F.cosine_similarity(x, beside(x), 2, 1e-3),
+    "PairwiseDistance": lambda m, x: (abs(x - beside(x) + 0.1) ** 3).sum(-1, keepdim=True) ** (1 / 3),
+    "Softmax2d": lambda m, x: F.softmax(x, dim=1),
     "Sequential": lambda m, x: m[3](m[2](m[1](m[0](x)))),
 }
 
@@ -97,7 +151,8 @@ def test_layers(name, rng):
         x = lucid.tensor(input_of(name, rng))
         x.requires_grad_(x.is_floating_point())
         found, upstream = [], None
-        for function in (m, lambda x: FUNCTIONS[name](m, x)):
+        called = (lambda x: m(x, beside(x))) if name in OF_TWO else m
+        for function in (called, lambda x: FUNCTIONS[name](m, x)):
             out = function(x)
             upstream = lucid.tensor(rng.standard_normal(out.shape)) if upstream is None else upstream
             wanted = [t for t in (x, *m.parameters()) if t.requires_grad]

@@ -9,10 +9,13 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError
+from lucid.ops.activation.elu import celu, elu, selu
 from lucid.ops.activation.gelu import gelu
+from lucid.ops.activation.hard import hardshrink, hardsigmoid, hardswish, softshrink, threshold
 from lucid.ops.activation.mish import mish
-from lucid.ops.activation.relu import elu, hardtanh, leaky_relu, relu, relu6
+from lucid.ops.activation.relu import hardtanh, leaky_relu, relu, relu6
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, silu, softplus, tanh
+from lucid.ops.activation.soft import softsign, tanhshrink
 from lucid.ops.base.blocks import BLOCK
 from tests.gradients import numbers
 
@@ -25,9 +28,23 @@ SMOOTH = {
     "sigmoid": sigmoid,
     "tanh": tanh,
     "elu": elu,
+    "selu": selu,
+    "celu": lambda x: celu(x, 0.7),
     "mish": mish,
+    "softsign": softsign,
+    "tanhshrink": tanhshrink,
 }
-PIECEWISE = {"relu": relu, "leaky_relu": leaky_relu, "relu6": relu6, "hardtanh": hardtanh}
+PIECEWISE = {
+    "relu": relu,
+    "leaky_relu": leaky_relu,
+    "relu6": relu6,
+    "hardtanh": hardtanh,
+    "hardsigmoid": hardsigmoid,
+    "hardswish": hardswish,
+    "hardshrink": hardshrink,
+    "softshrink": softshrink,
+    "threshold": lambda x: threshold(x, 0.3, -2.0),
+}
 
 
 def value_and_gradient(op, array, upstream):

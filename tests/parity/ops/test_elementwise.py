@@ -125,11 +125,17 @@ GRADIENTS = {
     "relu6": (relu.relu6, torch.nn.functional.relu6),
     "hardtanh": (relu.hardtanh, torch.nn.functional.hardtanh),
     "leaky_relu": (relu.leaky_relu, torch.nn.functional.leaky_relu),
-    "elu": (relu.elu, torch.nn.functional.elu),
+    "elu": (lucid.nn.functional.elu, torch.nn.functional.elu),
     "sigmoid": (sigmoid.sigmoid, torch.sigmoid),
     "tanh": (sigmoid.tanh, torch.tanh),
     "softplus": (sigmoid.softplus, torch.nn.functional.softplus),
     "logsigmoid": (sigmoid.logsigmoid, torch.nn.functional.logsigmoid),
+    **{
+        name: (getattr(lucid.nn.functional, name), getattr(torch.nn.functional, name))
+        for name in ["selu", "celu", "hardswish", "hardshrink", "softshrink"]
+    },
+    "threshold": (lambda x: lucid.threshold(x, 0.0, 3.0), lambda x: torch.threshold(x, 0.0, 3.0)),
+    "prelu": (lambda x: lucid.prelu(x, x[:1] * 0 + 0.2), lambda x: torch.prelu(x, x[:1] * 0 + 0.2)),
 }
 
 

@@ -36,8 +36,20 @@ DIFFERENCES = (
         "far below zero PyTorch's 1 + erf and 1 + tanh lose all digits, and the square of a huge sum overflows",
     ),
     Difference(
-        "relu6|hardtanh.*|elu.*", "all pairs", "gradient", "number|NaN of PyTorch",
-        "at NaN the gradient passes, as on a GPU; PyTorch's vector code on the CPU gives 0, of elu NaN",
+        "relu6|hardtanh.*|[sc]?elu.*|hardswish|(hard|soft)shrink", "all pairs", "gradient", "number|NaN of PyTorch",
+        "at NaN the gradient passes, as on a GPU; PyTorch's vector code on the CPU gives 0, of elu and hardswish NaN",
+    ),
+    Difference(
+        "softsign", "all pairs|.* of no dimension", "gradient", "NaN of PyTorch|number",
+        "the slope at infinity is 0: one quotient, where PyTorch subtracts two",
+    ),
+    Difference(
+        "softshrink", ".*", "value", "sign of zero",
+        "what is near zero becomes 0, as in PyTorch's vector code; its other code keeps the sign",
+    ),
+    Difference(
+        "hardsigmoid", ".*", "gradient", "number",
+        "PyTorch multiplies by a sixth in float32, in float64 too",
     ),
     Difference(
         "softplus|logsigmoid", "all pairs", "gradient", "number",
@@ -88,6 +100,18 @@ DIFFERENCES = (
     Difference(
         "(b?addb?mm|einsum|linear|conv).*", UNBOUNDED, "value|gradient", OVERFLOW,
         "factors and sums near the largest number overflow in one order and not in the other",
+    ),
+    Difference(
+        "bilinear.*", UNBOUNDED, "value|gradient", OVERFLOW + "|sign of infinity",
+        "products of three factors near the largest number overflow in one order and not in the other",
+    ),
+    Difference(
+        "embedding_bag:(mean|rows)", "-?huge .*", "value", "infinity of PyTorch",
+        "the mean of a bag is a sum of shares, which does not overflow",
+    ),
+    Difference(
+        "embedding_bag:max", "(nan|several) .*", "value|gradient", "NaN of lucid|number",
+        "NaN is the greatest, as in pooling; in PyTorch where it comes first",
     ),
     Difference(
         "take_along_dim|getitem:mixed", "one element|size 1 of .*", "call", "refused",
@@ -170,6 +194,11 @@ DIFFERENCES = (
     Difference(
         "norm:p=3.*", "-?(huge|large) .*|only subnormal .*", "gradient", "NaN of PyTorch",
         "powers of the shares do not overflow or vanish, as powers of the elements do; a subnormal norm has few digits",
+    ),
+    Difference(
+        "(c|p)?dist(:.*)?|pairwise_distance.*", UNBOUNDED + "|.* of no dimension|nan in 0", "value|gradient",
+        OVERFLOW + "|number",
+        "the same of differences; gradients of a row are summed over its pairs in another order",
     ),
     Difference(
         "(cum)?prod:.*", "(nan|-?huge|several|(only )?-?inf) .*", "gradient", "(NaN|infinity) of .*",

@@ -84,6 +84,16 @@ def batch_rows(shape):
     ]
 
 
+def by_neighbours(x, size, alpha, beta, k):
+    """Return the local response norm, one channel after the other."""
+    out = np.empty_like(x)
+    for channel in range(x.shape[1]):
+        first = max(channel - size // 2, 0)
+        squares = (x[:, first : channel + (size - 1) // 2 + 1] ** 2).sum(1)
+        out[:, channel] = x[:, channel] / (k + alpha / size * squares) ** beta
+    return out
+
+
 ROWS = [
     features(
         "layer_norm",
@@ -147,4 +157,15 @@ ROWS = [
         lambda x, w, b: standard(x, 2, *channels(x, w, b)),
         lambda torch, x, w, b: torch.nn.functional.instance_norm(x, None, None, w, b),
     ),
+    *[
+        Sample(
+            f"local_response_norm:{size}",
+            lambda x, size=size: normalisation.local_response_norm(x, size, 0.5, 0.6, 1.5),
+            draw(shape=shape),
+            lambda x, size=size: by_neighbours(x, size, 0.5, 0.6, 1.5),
+            lambda torch, x, size=size: torch.nn.functional.local_response_norm(x, size, 0.5, 0.6, 1.5),
+            empty=lambda rng: (rng.standard_normal((2, 0, 3)),),
+        )
+        for size, shape in ((2, (2, 5, 3)), (3, (2, 6, 2, 2)))
+    ],
 ]

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, InplaceError, ShapeError
-from lucid.ops.layers.embedding import embedding
+from lucid.ops.embedding.embedding import embedding
 from tests.gradients import numbers
 
 

@@ -94,7 +94,42 @@ _embedding_grad.cuda(kernels.embedding_grad)
 _embedding_shares.cuda(kernels.embedding_shares)
 
 
-def _shorten(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
+def rows_named(name: str, input: Tensor, weight: Tensor, padding_idx: int | None) -> tuple[Tensor, Tensor, int | None]:
+    """Return the numbers of rows, the table and the row that is padding, counted from 0, after a look at all of them.
+
+    Raises
+    ------
+    DtypeError
+        If the numbers are no integers.
+    ShapeError
+        If the table is no matrix.
+    IndexOutOfRangeError
+        If a number names no row.
+    """
+    index, table = tensor_operand(input), tensor_operand(weight)
+    if dtype_of(index.array).category != 1:
+        raise DtypeError(f"{name}: expected input to hold integers, got {dtype_of(index.array)}")
+    if table.array.ndim != 2:
+        raise ShapeError(f"{name}: 'weight' must be 2-D, got shape {list(table.array.shape)}")
+    rows = table.array.shape[0]
+    if padding_idx is not None:
+        padding_idx = as_int(padding_idx, "padding_idx")
+        if not -rows <= padding_idx < rows:
+            raise IndexOutOfRangeError(
+                f"{name}: padding_idx must be within num_embeddings, [{-rows}, {rows - 1}], got {padding_idx}"
+            )
+        padding_idx %= rows
+    array = index.array
+    if looked_at(array):
+        low, high = int(array.min()), int(array.max())
+        if low < 0 or high >= rows:
+            raise IndexOutOfRangeError(
+                f"{name}: index out of range: expected 0 to {rows - 1}, got {low if low < 0 else high}"
+            )
+    return index, table, padding_idx
+
+
+def shorten(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
     """Shorten the rows in use that are longer than `max_norm`, in place; no graph sees it but the version does."""
     array = weight.array
     xp = namespace(array)
@@ -135,27 +170,7 @@ def embedding(
     """
     scale_grad_by_freq = as_bool(scale_grad_by_freq, "scale_grad_by_freq")
     sparse = as_bool(sparse, "sparse")
-    index, table = tensor_operand(input), tensor_operand(weight)
-    if dtype_of(index.array).category != 1:
-        raise DtypeError(f"embedding: expected input to hold integers, got {dtype_of(index.array)}")
-    if table.array.ndim != 2:
-        raise ShapeError(f"embedding: 'weight' must be 2-D, got shape {list(table.array.shape)}")
-    rows = table.array.shape[0]
-    if padding_idx is not None:
-        padding_idx = as_int(padding_idx, "padding_idx")
-        if not -rows <= padding_idx < rows:
-            raise IndexOutOfRangeError(
-                f"embedding: padding_idx must be within num_embeddings, [{-rows}, {rows - 1}], got {padding_idx}"
-            )
-        padding_idx %= rows
-    array = index.array
-    if looked_at(array):
-        low, high = int(array.min()), int(array.max())
-        if low < 0 or high >= rows:
-            raise IndexOutOfRangeError(
-                f"embedding: index out of range: expected 0 to {rows - 1}, got {low if low < 0 else high}"
-            )
+    index, table, padding = rows_named("embedding", input, weight, padding_idx)
     if max_norm is not None:
-        most, order = as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type")
-        _shorten(table, index, most, order)
-    return _embedding(table, index, padding=padding_idx, by_frequency=scale_grad_by_freq)
+        shorten(table, index, as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type"))
+    return _embedding(table, index, padding=padding, by_frequency=scale_grad_by_freq)

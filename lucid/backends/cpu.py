@@ -1,0 +1,84 @@
+"""How many threads compute matrix products on the CPU: those of OpenBLAS, which NumPy brings along.
+
+Everything else on the CPU runs in the thread that calls it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from typing import Any
+
+from lucid.arguments import checked
+from lucid.errors import SettingError
+
+__all__ = ["get_num_threads", "set_num_threads"]
+
+MAPPED = "/proc/self/maps"
+# Names of one function: with NumPy's prefix and suffix, with 64-bit integers, and as it is.
+FORMS = [
+    f"{prefix}openblas_{{}}_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")
+]  # fmt: skip
+
+
+@functools.cache
+def _function(verb: str) -> Any:
+    """Return the function of the loaded OpenBLAS that says or sets its threads; None if there is none."""
+    try:
+        with open(MAPPED, encoding="utf-8") as lines:  # noqa: PTH123 - pathlib is loaded where files are
+            paths = {line.split(maxsplit=5)[-1].strip() for line in lines if "openblas" in line}
+    except OSError:
+        return None
+    for path in sorted(paths):
+        library = ctypes.CDLL(path)
+        for form in FORMS:
+            found = getattr(library, form.format(verb), None)
+            if found is not None:
+                found.argtypes = [ctypes.c_int] if verb == "set" else []
+                found.restype = None if verb == "set" else ctypes.c_int
+                return found
+    return None
+
+
+def get_num_threads() -> int:
+    """Return how many threads compute matrix products on the CPU; the number of processors if NumPy does not say.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.get_num_threads() >= 1
+    True
+    """
+    found = _function("get")
+    return (os.cpu_count() or 1) if found is None else int(found())
+
+
+@checked
+def set_num_threads(num: int) -> None:
+    """Let that many threads compute matrix products on the CPU.
+
+    Parameters
+    ----------
+    num : int
+        At least 1; OpenBLAS has a limit of its own above.
+
+    Raises
+    ------
+    SettingError
+        If it is below 1, or NumPy computes by another library than OpenBLAS.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.set_num_threads(lucid.get_num_threads())
+    """
+    if num < 1:
+        raise SettingError(f"set_num_threads: num: expected at least 1, got {num}")
+    found = _function("set")
+    if found is None:
+        raise SettingError(
+            "set_num_threads: num: NumPy does not compute by OpenBLAS here: set OMP_NUM_THREADS, or what its library "
+            "reads, before Python starts"
+        )
+    found(int(num))

@@ -1,0 +1,157 @@
+"""What marks code for PyTorch's compilers: lucid runs Python as it stands, so that marks change nothing.
+
+`lucid.compile` is here, too. What makes a step of small kernels faster is `lucid.cuda.graphed_step`.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any, Final, TypeVar
+
+from lucid.errors import ArgumentError
+
+__all__ = ["Final", "compile", "export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
+
+F = TypeVar("F")
+
+_said: set[str] = set()
+
+
+def _say_once(name: str) -> None:
+    if name not in _said:
+        _said.add(name)
+        warnings.warn(
+            f"lucid.{name} returns its argument as it is: lucid compiles no Python; where launches cost more than the "
+            "kernels do, lucid.cuda.graphed_step captures a training step, lucid.cuda.make_graphed_callables a model",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,  # noqa: ARG001  PyTorch's signature, to the end of it
+    dynamic: bool | None = None,  # noqa: ARG001
+    backend: object = "inductor",  # noqa: ARG001
+    mode: str | None = None,  # noqa: ARG001
+    options: dict[str, Any] | None = None,  # noqa: ARG001
+    disable: bool = False,
+) -> Any:
+    """Return `model` as it is, and say so once; without one, a decorator that does.
+
+    Parameters
+    ----------
+    model : callable, optional
+        A module or a function.
+    fullgraph, dynamic, backend, mode, options : object
+        PyTorch's settings, which are not looked at.
+    disable : bool
+        Whether to say nothing.
+
+    Raises
+    ------
+    ArgumentError
+        If `model` cannot be called.
+
+    Warns
+    -----
+    UserWarning
+        At the first call in a process.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> @lucid.compile(disable=True)
+    ... def double(x):
+    ...     return x * 2
+    >>> double(lucid.ones(2))
+    tensor([2., 2.])
+    """
+    if model is None:
+        return functools.partial(compile, disable=disable)
+    if not callable(model):
+        raise ArgumentError(f"compile: model: expected a module or a function, got {type(model).__name__}")
+    if not disable:
+        _say_once("compile")
+    return model
+
+
+def script(obj: F) -> F:
+    """Return a function, a class or a module as it is, and say so once.
+
+    Examples
+    --------
+    >>> import lucid, warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     lucid.jit.script(abs) is abs
+    True
+    """
+    _say_once("jit.script")
+    return obj
+
+
+def export(fn: F) -> F:
+    """Return the function as it is.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.jit.export(abs) is abs
+    True
+    """
+    return fn
+
+
+def ignore(drop: Any = False, **_kwargs: Any) -> Any:
+    """Return the function as it is; called with a setting, a decorator that does.
+
+    Parameters
+    ----------
+    drop : callable or bool
+        The function, or PyTorch's setting, which is not looked at.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.jit.ignore(abs) is lucid.jit.ignore(drop=True)(abs) is abs
+    True
+    """
+    return drop if callable(drop) else export
+
+
+def unused(fn: F) -> F:
+    """Return the function as it is.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.jit.unused(abs) is abs
+    True
+    """
+    return fn
+
+
+def is_scripting() -> bool:
+    """Return False: nothing is compiled.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.jit.is_scripting()
+    False
+    """
+    return False
+
+
+def is_tracing() -> bool:
+    """Return False: nothing is traced.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.jit.is_tracing()
+    False
+    """
+    return False

@@ -1,0 +1,124 @@
+"""Normalisation over the last dimensions, and over groups of channels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lucid.arguments import checked
+from lucid.errors import SettingError
+from lucid.nn import functional as F
+from lucid.nn import init
+from lucid.nn.layers.layer import per_axis
+from lucid.nn.layers.normalisation.affine import Affine
+from lucid.nn.module.module import Module
+from lucid.nn.module.parameters import empty_parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.backend.device import Device
+    from lucid.backend.dtype import dtype as Dtype
+    from lucid.nn.parameter import Parameter
+    from lucid.tensor import Tensor
+
+
+class LayerNorm(Affine):
+    """Normalises the last dimensions, of sizes `normalized_shape` (Ba, Kiros and Hinton, 2016)."""
+
+    @checked
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-05,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Device = None,
+        dtype: Dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = per_axis(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self.register_affine(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class RMSNorm(Module):
+    """Returns ``x / sqrt(mean(x**2) + eps) * weight``, the mean over the last dimensions, of sizes `normalized_shape`.
+
+    Without `eps` it is the smallest step of the dtype. (Zhang and Sennrich, 2019.)
+    """
+
+    weight: Parameter | None
+
+    @checked
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Device = None,
+        dtype: Dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = per_axis(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        shape = self.normalized_shape
+        self.register_parameter("weight", empty_parameter(shape, device, dtype, 1.0) if elementwise_affine else None)
+
+    def reset_parameters(self) -> None:
+        """Set the weight to ones again."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Affine):
+    """Normalises each of `num_groups` groups of the `num_channels` channels, dimension 1 (Wu and He, 2018).
+
+    A number of channels that is no multiple of that of groups raises a SettingError.
+    """
+
+    @checked
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-05,
+        affine: bool = True,
+        device: Device = None,
+        dtype: Dtype | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if num_channels % num_groups:
+            raise SettingError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        self.register_affine((num_channels,), affine, affine and bias, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )

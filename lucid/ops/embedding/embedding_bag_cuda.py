@@ -1,0 +1,62 @@
+"""Sums and greatest rows of bags on a CUDA device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.cuda.launch.indexing import steps_of
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.ops.layers.batch_normalisation_cuda import flat_launch
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
+_sums = Kernel("embedding_bag", "lucid::bag_sums", [(t,) for t in FLOATS])
+_most = Kernel("embedding_bag", "lucid::bag_most", [(t,) for t in FLOATS])
+_numbers = Kernel("embedding_bag", "lucid::bag_numbers", [()])
+
+
+def sums(
+    weight: Array, shares: Array | None, index: Array, starts: Array, bag: Array,
+    *, padding: int | None, by_frequency: bool,
+) -> Any:  # fmt: skip
+    """Return for each bag the sum of its rows times their shares; `bag` and frequencies are their derivative's."""
+    name = C_TYPES.get(weight.dtype)
+    if name not in FLOATS:
+        return NotImplemented
+    out = gpu.cupy().empty((starts.size, weight.shape[1]), weight.dtype)
+    shares = None if shares is None else gpu.cupy().ascontiguousarray(shares)
+    if out.size:
+        address = 0 if shares is None else shares.data.ptr
+        _sums[str(name)](
+            *flat_launch(out.size), weight.data.ptr, index.data.ptr, starts.data.ptr, address, out.data.ptr,
+            *_sizes(weight, index, starts, padding),
+        )  # fmt: skip
+    return out
+
+
+def most(weight: Array, index: Array, starts: Array, *, padding: int | None) -> Array:
+    """Return for each bag and column the row whose element is the greatest; -1 where a bag has none."""
+    out = gpu.cupy().empty((starts.size, weight.shape[1]), np.int64)
+    if out.size:
+        _most[str(C_TYPES[weight.dtype])](
+            *flat_launch(out.size), weight.data.ptr, index.data.ptr, starts.data.ptr, out.data.ptr,
+            *_sizes(weight, index, starts, padding),
+        )  # fmt: skip
+    return out
+
+
+def numbers(starts: Array, places: int) -> Array:
+    """Return the number of the bag that each place is in."""
+    out = gpu.cupy().empty(places, np.int64)
+    if places:
+        _numbers[()](*flat_launch(places), starts.data.ptr, out.data.ptr, starts.size, places)
+    return out
+
+
+def _sizes(weight: Array, index: Array, starts: Array, padding: int | None) -> tuple[int, ...]:
+    rows, columns = weight.shape
+    return starts.size, index.size, rows, columns, *steps_of(weight), -1 if padding is None else padding

@@ -1,0 +1,173 @@
+"""`lucid.testing`: what is close, what the message says where it is not, and tensors to begin with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import ArgumentError, DtypeError, SettingError
+from lucid.testing import assert_allclose, assert_close, make_tensor
+from tests.device import DEVICE
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rtol", "atol"),
+    [
+        (lucid.float64, 1e-7, 1e-7),
+        (lucid.float32, 1.3e-6, 1e-5),
+        (lucid.float16, 1e-3, 1e-5),
+        (lucid.bfloat16, 1.6e-2, 1e-5),
+        (lucid.complex64, 1.3e-6, 1e-5),
+        (lucid.complex128, 1e-7, 1e-7),
+    ],
+)
+def test_tolerances(dtype, rtol, atol):
+    """By default they are those of the dtype, relative to what is expected, and of two dtypes the wider ones."""
+    wide = lucid.complex128 if dtype.is_complex else lucid.float64
+    for base in (0.0, 64.0):
+        expected = lucid.full((2,), base, dtype=dtype)
+        for factor in (0.9, 1.1):
+            actual = lucid.full((2,), base + factor * (atol + rtol * base), dtype=wide)
+            for pair in ((actual, expected), (expected, actual))[: 1 + (base == 0)]:
+                if factor < 1:
+                    assert_close(*pair, check_dtype=False)
+                else:
+                    with pytest.raises(AssertionError, match="Tensor-likes are not close!"):
+                        assert_close(*pair, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "message"),
+    [
+        (1, 2, r"Scalars are not equal!\nExpected 2 but got 1.\nAbsolute difference: 1\nRelative difference: 0.5"),
+        (
+            1.0,
+            2.0,
+            r"Scalars are not close!\nExpected 2.0 but got 1.0.\nAbsolute difference: 1.0 \(up to 1e-07 allowed\)",
+        ),
+        (NAN, NAN, "Scalars are not close"),
+        (INF, -INF, "Scalars are not close"),
+        (INF, 1.0, "Scalars are not close"),
+        (1, 1.0, r"The values for attribute 'dtype' do not match: lucid.int64 != lucid.float64"),
+        ([1, 2], [1], r"The length of the sequences mismatch: 2 != 1"),
+        ([1, [2, 3]], [1, [2, 4]], r"The failure occurred for item \[1\]\[1\]"),
+        ({"a": 1}, {"b": 1}, r"Missing keys: \['b'\]\nAdditional keys: \['a'\]"),
+        ({"a": (1, 2)}, {"a": (1, 3)}, r"The failure occurred for item \['a'\]\[1\]"),
+        ("a", "b", "Expected 'b' but got 'a'"),
+        (None, 1, "Expected 1 but got None"),
+        (True, False, "Scalars are not equal"),
+    ],
+)
+def test_what_differs(actual, expected, message):
+    """The message says what, by how much, and where."""
+    with pytest.raises(AssertionError, match=message):
+        assert_close(actual, expected)
+
+
+def test_what_is_close():
+    """Equal things of each kind are; infinities of one sign, and NaN where that is asked for."""
+    for value in (1, 2.5, 1j, True, None, "a", INF, [1, (2.0, None)], {"a": [lucid.ones(2)]}, [], np.arange(3)):
+        assert_close(value, value)
+    assert_close(NAN, NAN, equal_nan=True)
+    assert_close(lucid.tensor([NAN, INF]), lucid.tensor([NAN, INF]), equal_nan=True)
+    assert_close(lucid.ones(0, 3), lucid.ones(0, 3))
+    assert_close(2**62, 2**62)
+    with pytest.raises(AssertionError):
+        assert_close(2**62, 2**62 + 1)
+
+
+def test_the_greatest_differences():
+    """They are named with their place, and how many elements of how many differ."""
+    expected = lucid.tensor([[1.0, 100.0], [2.0, 4.0]])
+    actual = lucid.tensor([[1.0, 103.0], [3.0, 4.0]])
+    with pytest.raises(AssertionError) as error:
+        assert_close(actual, expected)
+    assert str(error.value).splitlines() == [
+        "Tensor-likes are not close!",
+        "",
+        "Mismatched elements: 2 / 4 (50.0%)",
+        "Greatest absolute difference: 3.0 at index (0, 1) (up to 1e-05 allowed)",
+        "Greatest relative difference: 0.5 at index (1, 0) (up to 1.3e-06 allowed)",
+    ]
+
+
+def test_facts():
+    """Shape, dtype, device, strides and class are compared where that is asked for."""
+    x = lucid.ones(2, 3)
+    with pytest.raises(AssertionError, match=r"'shape' do not match: \(2, 3\) != \(3, 2\)"):
+        assert_close(x, lucid.ones(3, 2))
+    with pytest.raises(AssertionError, match=r"'dtype' do not match: lucid.float32 != lucid.float64"):
+        assert_close(x, x.double())
+    assert_close(x, x.double(), check_dtype=False)
+    turned = lucid.ones(3, 2).t()
+    assert_close(x, turned)
+    with pytest.raises(AssertionError, match=r"'stride' do not match: \(3, 1\) != \(1, 2\)"):
+        assert_close(x, turned, check_stride=True)
+    parameter = lucid.nn.Parameter(lucid.ones(2, 3))
+    assert_close(x, parameter)
+    with pytest.raises(AssertionError, match="classes do not match"):
+        assert_close(x, parameter, allow_subclasses=False)
+    with pytest.raises(AssertionError, match="A tensor was compared with a number"):
+        assert_close(lucid.tensor(1.0), 1.0)
+    assert_allclose(lucid.tensor([1.0, NAN], dtype=lucid.float64), [1.0, NAN])
+    with pytest.raises(AssertionError, match="not close"):
+        assert_allclose([1.0], [1.1])
+
+
+@pytest.mark.gpu
+def test_devices():
+    """They are compared unless that is not asked for."""
+    a, b = lucid.ones(2, device="cpu"), lucid.ones(2, device="cuda")
+    with pytest.raises(AssertionError, match="'device' do not match: cpu != cuda:0"):
+        assert_close(a, b)
+    assert_close(a, b, check_device=False)
+    assert_allclose(a, b)
+
+
+def test_messages_and_settings():
+    """A message of one's own, and settings that make no sense."""
+    with pytest.raises(AssertionError, match=r"^mine$"):
+        assert_close(1, 2, msg="mine")
+    with pytest.raises(AssertionError, match=r"(?s)^mine: Scalars.*"):
+        assert_close(1, 2, msg=lambda text: f"mine: {text}")
+    with pytest.raises(SettingError, match=r"rtol and atol: expected both or none, got rtol=0.1 and atol=None"):
+        assert_close(1, 1, rtol=0.1)
+    with pytest.raises(SettingError, match="atol: expected a number of at least 0, got nan"):
+        assert_close(1, 1, rtol=0.1, atol=NAN)
+    with pytest.raises(ArgumentError, match="actual: expected a tensor, a number, or a sequence of these, got set"):
+        assert_close({1}, {1})
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "bfloat16", "float32", "complex64"])
+def test_numbers_to_begin_with(dtype):
+    """They lie in the bounds and are of the dtype; default bounds are PyTorch's."""
+    kind = getattr(lucid, dtype)
+    x = make_tensor(40, 50, dtype=kind, device=DEVICE)
+    assert (x.dtype, x.shape, x.device.type, x.is_contiguous()) == (kind, (40, 50), DEVICE, True)
+    values = x.to(lucid.complex128).numpy(force=True)
+    low, high = {"bool": (0, 1), "uint8": (0, 9)}.get(dtype, (-9, 9))
+    parts = [values.real, values.imag] if kind.is_complex else [values.real]
+    for part in parts:
+        assert low <= part.min() < low + 1
+        assert high - 1 < part.max() <= high
+    narrow = make_tensor((200,), dtype=kind, device=DEVICE, low=0, high=2, exclude_zero=True)
+    assert bool((narrow != 0).all())
+    assert narrow.to(lucid.complex128).numpy(force=True).real.max() <= 2
+
+
+def test_forms_of_tensors():
+    """Gaps lie between elements where that is asked for and there are two; gradients too."""
+    x = make_tensor(3, 4, dtype=lucid.float32, device=DEVICE, noncontiguous=True, requires_grad=True)
+    assert x.stride() == (8, 2)
+    assert x.is_leaf
+    assert x.requires_grad
+    assert make_tensor(1, dtype=lucid.float32, device=DEVICE, noncontiguous=True).is_contiguous()
+    assert make_tensor((), dtype=lucid.int32, device=DEVICE).shape == ()
+    assert make_tensor(0, 3, dtype=lucid.int32, device=DEVICE, noncontiguous=True).shape == (0, 3)
+    with pytest.raises(SettingError, match="low: expected less than high, got 3 and 3"):
+        make_tensor(2, dtype=lucid.float32, device=DEVICE, low=3, high=3)
+    with pytest.raises(DtypeError, match="requires_grad: expected a floating-point or complex dtype"):
+        make_tensor(2, dtype=lucid.int64, device=DEVICE, requires_grad=True)

@@ -1,0 +1,46 @@
+"""What rows cannot say of padding: what is refused, and that the result is a copy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import ShapeError
+from lucid.ops.shape.padding import MODES, pad
+from tests.device import shares_memory
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("pads", [(0, 0), (-1, 0), (0, -2)])
+def test_a_copy(mode, pads):
+    """Also where nothing is added the result has memory of its own, so that changing it changes no input."""
+    x = lucid.tensor([[1.0, 2.0, 3.0]])
+    out = pad(x, pads, mode)
+    assert not shares_memory(out, x)
+    np.testing.assert_array_equal(out.cpu().numpy(), x.cpu().numpy()[:, -pads[0] : 3 + pads[1]])
+
+
+REFUSED = {
+    "reflect of all": ("reflect", (3, 0), "can add at most 2"),
+    "reflect of one": ("reflect", (0, 0, 1, 0), "can add at most 0"),
+    "circular of more": ("circular", (0, 4), "can add at most 3"),
+    "circular of what is cut": ("circular", (-2, 2), "can add at most 1"),
+    "constant cut by more": ("constant", (-4, 2), "cuts off more"),
+    "circular cut by more": ("circular", (-4, 2), "cuts off more"),
+    "reflect cut by more": ("reflect", (-4, 0), "cuts off more"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    """An edge that is longer than what it repeats, and one that cuts off more than there is, raise."""
+    mode, pads, text = REFUSED[case]
+    with pytest.raises(ShapeError, match=text):
+        pad(lucid.ones(1, 3), pads, mode)
+
+
+def test_replicate_of_nothing():
+    """No edge can be repeated where a dimension has no elements."""
+    with pytest.raises(ShapeError, match="can add at most 0"):
+        pad(lucid.ones(2, 0), (1, 1), "replicate")
