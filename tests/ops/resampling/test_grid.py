@@ -56,6 +56,13 @@ def test_two_devices():
         grid_sample(lucid.ones(1, 1, 2, 2, device="cuda"), lucid.zeros(1, 2, 2, 2, device="cpu"))
 
 
+def test_several_dtypes_in_autocast():
+    """Half images and a grid of float32 are sampled in float32."""
+    x, grid = lucid.ones(1, 1, 2, 2, dtype=lucid.bfloat16), lucid.zeros(1, 2, 2, 2)
+    with lucid.autocast(x.device.type, dtype=lucid.bfloat16):
+        assert grid_sample(x, grid).dtype == lucid.float32
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 def test_positions_that_are_no_numbers(mode):
     """NaN and infinite positions are far outside: zeros, or elements at the border, with no gradient."""
