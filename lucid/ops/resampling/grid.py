@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.backend.arrays import namespace, on
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import sizes_in
@@ -48,6 +49,9 @@ def grid_sample(
     >>> lucid.nn.functional.grid_sample(x, lucid.tensor([[[[0.0, 0.0], [0.5, -0.5]]]]), align_corners=False)
     tensor([[[[2.5000, 2.0000]]]])
     """
+    only_tensors(input, grid)
+    if type(input.array) is np.ndarray or input.array.dtype != grid.array.dtype:
+        input, grid = wide_in_autocast(input, cpu=True), wide_in_autocast(grid, cpu=True)
     same_dtype("grid_sample", input, grid)
     if input.array.dtype.kind not in "fV":
         raise DtypeError(
