@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import ArgumentError, IndexOutOfRangeError, SettingError, ShapeError
@@ -161,7 +161,7 @@ class PruningContainer(BasePruningMethod):
     def __iter__(self) -> Iterator[BasePruningMethod]:
         return iter(self._pruning_methods)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> BasePruningMethod:
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
@@ -179,7 +179,7 @@ class PruningContainer(BasePruningMethod):
             place = (*[slice(None)] * dim, default_mask.sum(others) != 0)
         mask = default_mask.to(t.dtype).clone()
         mask[place] = method.compute_mask(t[place], default_mask[place]).to(t.dtype)
-        return cast("Any", mask)
+        return mask
 
 
 def _dim_of(t: Any, dim: int) -> int:
