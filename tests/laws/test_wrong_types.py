@@ -205,6 +205,7 @@ LINE = {"input": lambda: lucid.ones(1, 2, 5), "weight": lambda: lucid.ones(2, 2,
 PLANE = {"input": lambda: lucid.ones(1, 2, 5, 5), "weight": lambda: lucid.ones(2, 2, 3, 3)}
 NO_ARGUMENTS = {"args": constant(())}
 DOUBLES = {"inputs": lambda: nn.Parameter(lucid.ones(2, dtype=lucid.float64))}
+FUSED = {**each("conv_w linear_w conv_b linear_b bn_rm bn_rv bn_w bn_b", vector), "bn_eps": constant(0.1)}
 
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
@@ -319,6 +320,9 @@ VALUES = {
     "save": {"f": lambda: saved()},
     **each("register_parametrization", {"parametrization": nn.Identity}),
     "remove_parametrizations": {"module": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(3, 1))},
+    **each("fuse_conv_bn_eval", {"conv": lambda: nn.Conv1d(3, 3, 1).eval(), "bn": lambda: nn.BatchNorm1d(3).eval()}),
+    **each("fuse_linear_bn_eval", {"linear": lambda: nn.Linear(3, 3).eval(), "bn": lambda: nn.BatchNorm1d(3).eval()}),
+    **each("fuse_conv_bn_weights fuse_linear_bn_weights", FUSED),
     **each("spectral_norm weight_norm", {"name": constant("weight")}),
     "remove_spectral_norm": {"module": lambda: nn.utils.spectral_norm(nn.Linear(3, 1))},
     "remove_weight_norm": {"module": lambda: nn.utils.weight_norm(nn.Linear(3, 1))},
