@@ -266,7 +266,7 @@ VALUES = {
     **each("clamp clip", {"min": constant(0.0)}),
     **each("addmm matmul mm mv t fill_diagonal_", {"input": square, "self": square, "other": square}),
     **each("bmm baddbmm", {"input": cube, "mat2": cube, "batch1": cube, "batch2": cube}),
-    **each("dot outer inner", {"input": vector, "tensor": vector, "other": vector}),
+    **each("dot ger outer inner", {"input": vector, "tensor": vector, "other": vector}),
     **each("meshgrid broadcast_tensors", {"tensors": lambda: (vector(), vector())}),
     **each("movedim moveaxis", {"source": constant(0), "destination": constant(1)}),
     **each("gather scatter_add", {"index": row_of_places}),
