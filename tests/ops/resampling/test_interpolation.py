@@ -100,6 +100,11 @@ def test_what_is_not_finite_stays(mode, value, rng):
         np.testing.assert_array_equal(np.isfinite(got), ~used)
 
 
+def test_positions_are_those_of_float32():
+    """Where float32 rounds a position to below an element, the one before it is nearest, as in PyTorch."""
+    assert numbers(interpolate(lucid.arange(3.0)[None, None], 123))[0, 0, 41] == np.floor(np.float32(3 / 123) * 41) == 0
+
+
 def test_a_doubled_size_is_doubled():
     """Nearest pixels of an image of twice the size come twice, whatever factor gave the size, as in PyTorch."""
     x = lucid.arange(10.0).reshape(1, 1, 1, 10)
