@@ -45,6 +45,7 @@ from lucid.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d,
 from lucid.nn.layers.embedding import Embedding, EmbeddingBag
 from lucid.nn.layers.flatten import Flatten, Unflatten
 from lucid.nn.layers.linear import Bilinear, Identity, Linear
+from lucid.nn.layers.losses.adaptive import AdaptiveLogSoftmaxWithLoss
 from lucid.nn.layers.losses.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -138,6 +139,7 @@ __all__ = [
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AlphaDropout",
     "AvgPool1d",
     "AvgPool2d",

@@ -62,6 +62,7 @@ def test_every_schedule_has_a_row(name):
 # What has no values of its own.
 WITHOUT_VALUES = {
     "Module": "the base of all",
+    "AdaptiveLogSoftmaxWithLoss": "a loss with parameters: tests/nn/layers/losses/test_adaptive.py",
     "Bilinear": "takes two inputs: tests/nn/layers/test_linear.py",
     "ParameterList": "a container: tests/nn/layers/test_parameter_containers.py",
     "ParameterDict": "a container: tests/nn/layers/test_parameter_containers.py",

@@ -212,6 +212,7 @@ VALUES = {
     "cdist": {"x2": square},
     "multi_margin_loss": LABELS,
     "multilabel_margin_loss": {"target": lambda: lucid.tensor([[0, 1, -1], [2, -1, -1]])},
+    "AdaptiveLogSoftmaxWithLoss": {"n_classes": constant(10), "cutoffs": constant([2, 5])},
     "ctc_loss": {
         "log_probs": lambda: lucid.zeros(4, 2, 3),
         "targets": lambda: lucid.tensor([[1], [2]]),

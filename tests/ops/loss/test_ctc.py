@@ -9,7 +9,7 @@ import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, LucidError, NotDifferentiableError, ShapeError
 from lucid.nn import functional as F
 from tests.gradients import numbers
-from tests.sample_rows.margins import of_paths
+from tests.sample_rows.losses.margins import of_paths
 
 CASES = {
     "one label": ([2], 0),
