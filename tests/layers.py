@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 LAYERS = {
     "Identity": lambda nn: nn.Identity(),
     "Linear": lambda nn: nn.Linear(6, 4),
@@ -40,6 +42,11 @@ LAYERS = {
     "GroupNorm": lambda nn: nn.GroupNorm(2, 4),
     "GroupNorm plain": lambda nn: nn.GroupNorm(2, 4, affine=False),
     "Dropout": lambda nn: nn.Dropout(0.0),
+    "Dropout1d": lambda nn: nn.Dropout1d(0.0),
+    "Dropout2d": lambda nn: nn.Dropout2d(0.0),
+    "Dropout3d": lambda nn: nn.Dropout3d(0.0),
+    "AlphaDropout": lambda nn: nn.AlphaDropout(0.0),
+    "FeatureAlphaDropout": lambda nn: nn.FeatureAlphaDropout(0.0),
     "Embedding": lambda nn: nn.Embedding(7, 3),
     "Embedding padding": lambda nn: nn.Embedding(7, 3, padding_idx=-2, scale_grad_by_freq=True),
     "Embedding norm": lambda nn: nn.Embedding(7, 3, max_norm=0.5, norm_type=1.0),
@@ -122,6 +129,31 @@ LOSSES = {
     "BCELoss": ("probabilities", {"weight": (5, 3)}),
     "BCEWithLogitsLoss": ("probabilities", {"pos_weight": (3,)}),
     "KLDivLoss": ("probabilities", {"reduction": "batchmean"}),
+    "PoissonNLLLoss": ("probabilities", {"full": True, "eps": 0.1, "log_input": False}),
+    "GaussianNLLLoss": ("variances", {"full": True, "eps": 0.3}),
+    "HingeEmbeddingLoss": ("signs", {"margin": 0.4}),
+    "SoftMarginLoss": ("signs", {}),
+    "MarginRankingLoss": ("order", {"margin": 0.4}),
+    "CosineEmbeddingLoss": ("angles", {"margin": 0.1}),
+    "MultiMarginLoss": ("classes", {"p": 2, "margin": 0.4, "weight": (3,)}),
+    "MultiLabelMarginLoss": ("labels", {}),
+    "MultiLabelSoftMarginLoss": ("probabilities", {"weight": (3,)}),
+    "TripletMarginLoss": ("vectors", {"margin": 1.5, "p": 3.0, "eps": 1e-3, "swap": True}),
+    "TripletMarginWithDistanceLoss": ("vectors", {"margin": 1.5, "swap": True}),
+    "CTCLoss": ("labelled", {"blank": 1}),
+}
+# By kind: what a loss gets beside an input of shape (5, 3).
+TARGETS = {
+    "real": lambda rng: [rng.standard_normal((5, 3))],
+    "classes": lambda rng: [rng.integers(0, 3, 5)],
+    "probabilities": lambda rng: [rng.random((5, 3))],
+    "variances": lambda rng: [rng.standard_normal((5, 3)), rng.random((5, 3))],
+    "signs": lambda rng: [rng.choice([-1.0, 1.0], (5, 3))],
+    "order": lambda rng: [rng.standard_normal((5, 3)), rng.choice([-1.0, 1.0], (5, 3))],
+    "angles": lambda rng: [rng.standard_normal((5, 3)), rng.choice([-1.0, 1.0], 5)],
+    "labels": lambda rng: [rng.permuted([[0, 1, -1]] * 5, axis=1)],
+    "labelled": lambda rng: [np.array([2, 0]), np.array(5), np.array(2)],
+    "vectors": lambda rng: [rng.standard_normal((5, 3)), rng.standard_normal((5, 3))],
 }
 
 

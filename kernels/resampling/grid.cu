@@ -108,6 +108,8 @@ template <typename R, int MODE> struct Near {
 template <typename T, int MODE> struct Around {
     typedef Real<T> R;
     typedef Near<R, MODE> Along;
+    // cubic convolution is for images
+    static constexpr int DEEP = MODE == BICUBIC ? 1 : Along::COUNT;
     Along x, y, z;
 
     __device__ __forceinline__ Around(const T* grid_id, long long i, const Reader& read, int once_more) {
@@ -121,7 +123,7 @@ template <typename T, int MODE> struct Around {
     // Calls body(place of the element in its image, weight) for each element whose weight is not 0.
     template <typename Body> __device__ __forceinline__ void for_each(const Reader& read, Body body) const {
 #pragma unroll
-        for (int k = 0; k < Along::COUNT; ++k) {
+        for (int k = 0; k < DEEP; ++k) {
             if (z.weight_k[k] == 0) continue;
 #pragma unroll
             for (int j = 0; j < Along::COUNT; ++j) {

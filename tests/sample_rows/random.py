@@ -17,6 +17,11 @@ def draw(rng):
     return (rng.standard_normal(SHAPE),)
 
 
+def images(rng):
+    """Draw images of two channels."""
+    return (rng.standard_normal((2, 2, 3, 4)),)
+
+
 def chances(rng):
     """Draw one matrix of probabilities."""
     return (rng.uniform(0.1, 0.9, (4, 5)),)
@@ -43,6 +48,11 @@ ROWS = [
     Sample("dropout", seeded(dropout.dropout, 0.4), draw, empty=lambda rng: (np.zeros((0, 4)),)),
     Sample("dropout:all", seeded(dropout.dropout, 1.0), draw, np.zeros_like),
     Sample("dropout:eval", lambda x: dropout.dropout(x * 1, 0.4, training=False), draw, lambda x: x),
+    Sample("dropout1d", seeded(dropout.dropout1d, 0.4), draw, empty=lambda rng: (np.zeros((0, 4, 2)),)),
+    Sample("dropout2d:all", seeded(dropout.dropout2d, 1.0), images, np.zeros_like),
+    Sample("dropout3d", seeded(dropout.dropout3d, 0.4), images),
+    Sample("alpha_dropout", seeded(dropout.alpha_dropout, 0.4, True), draw, empty=lambda rng: (np.zeros((0, 4)),)),
+    Sample("feature_alpha_dropout", seeded(dropout.feature_alpha_dropout, 0.4, True), draw),
     drawn(random.rand_like),
     drawn(random.randn_like),
     drawn(random.randint_like, 10),

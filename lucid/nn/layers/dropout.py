@@ -1,4 +1,4 @@
-"""Dropout."""
+"""Dropout, of elements and of channels; in training only."""
 
 from __future__ import annotations
 
@@ -13,16 +13,8 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class Dropout(Layer):
-    """Returns the input with each element zero with probability `p`, the others divided by ``1 - p``, in training only.
-
-    With `inplace` the input is changed and returned. A `p` that is not in [0, 1] raises a SettingError.
-
-    >>> import lucid
-    >>> from lucid import nn
-    >>> nn.Dropout(0.9).eval()(lucid.ones(2))
-    tensor([1., 1.])
-    """
+class RandomDrop(Layer):
+    """What dropout layers share: the probability, in [0, 1] or a SettingError is raised."""
 
     _shown = ("p", "inplace")
 
@@ -34,5 +26,64 @@ class Dropout(Layer):
         self.p = p
         self.inplace = inplace
 
+
+class Dropout(RandomDrop):
+    """Returns the input with each element zero with probability `p`, the others divided by ``1 - p``, in training only.
+
+    With `inplace` the input is changed and returned. A `p` that is not in [0, 1] raises a SettingError.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Dropout(0.9).eval()(lucid.ones(2))
+    tensor([1., 1.])
+    """
+
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(RandomDrop):
+    """Returns sequences, shape ([batch,] channels, length), with each channel zero with probability `p`, else scaled.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Dropout1d(1.0)(lucid.ones(1, 2))
+    tensor([[0., 0.]])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(RandomDrop):
+    """Returns images, shape (batch, channels, height, width), with each channel zero with probability `p`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(RandomDrop):
+    """Returns volumes, shape ([batch,] channels, depth, height, width), with each channel zero with probability `p`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(RandomDrop):
+    """Returns the input with dropped elements at the least value of SELU, scaled to the mean and variance of before.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Sequential(nn.SELU(), nn.AlphaDropout(0.1))(lucid.ones(2, 3)).shape
+    lucid.Size([2, 3])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+class FeatureAlphaDropout(RandomDrop):
+    """Returns the input, shape (batch, channels, ...), with whole channels dropped as by :class:`AlphaDropout`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 
-from lucid.nn.modules import addresses, module, utils
+from lucid.nn.modules import addresses, lazy, module, utils
 
-__all__ = ["module", "utils"]
+__all__ = ["lazy", "module", "utils"]
 
 addresses.register(globals())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
@@ -10,12 +11,15 @@ from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.random import draws as draw
 from lucid.cuda.launch import random as kernels
-from lucid.errors import DtypeError
+from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.blocks import in_blocks, keep_where
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.scalars import as_bool, as_number
+from lucid.ops.creation.filling import ones
 from lucid.ops.creation.generators import drawn, stream_for
 from lucid.ops.creation.random import ProbabilityError
+from lucid.ops.elementwise.arithmetic import add, mul, sub
+from lucid.ops.elementwise.combination import addcmul
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -66,6 +70,26 @@ def _scale(keep: float) -> float:
     return 1 / keep if keep else 0.0
 
 
+def _operand(name: str, input: Tensor, p: float) -> tuple[Tensor, float]:
+    """Return the input and the probability of a function named `name`, or raise the error that says what is wrong."""
+    p = as_number(p, "p")
+    if not 0 <= p <= 1:
+        raise ProbabilityError(f"dropout probability has to be between 0 and 1, but got {p}")
+    x = tensor_operand(input)
+    if not dtype_of(x.array).is_floating_point:
+        raise DtypeError(f"{name}: expected a real floating-point tensor, got {dtype_of(x.array)}")
+    return x, p
+
+
+def _dropped(x: Tensor, p: float) -> Tensor:
+    device, shape = device_of(x.array), x.array.shape
+    if x.is_cuda:
+        seed, offset = stream_for("dropout", None, device).reserve(draw.bernoulli_blocks(shape))
+        return _drawn_dropout(x, keep=1 - p, seed=seed, offset=offset)
+    mask = drawn("dropout", lambda g, xp: draw.bernoulli(g, 1 - p, shape, xp), None, device)
+    return _dropout(x, mask, scale=_scale(1 - p))
+
+
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Return `input` with each element 0 with probability `p`, and divided by ``1 - p`` otherwise.
 
@@ -80,19 +104,129 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """
     training = as_bool(training, "training")
     inplace = as_bool(inplace, "inplace")
-    p = as_number(p, "p")
-    if not 0 <= p <= 1:
-        raise ProbabilityError(f"dropout probability has to be between 0 and 1, but got {p}")
-    x = tensor_operand(input)
-    if not dtype_of(x.array).is_floating_point:
-        raise DtypeError(f"dropout: expected a real floating-point tensor, got {dtype_of(x.array)}")
+    x, p = _operand("dropout", input, p)
     if not training or p == 0:
         return x
-    device, shape = device_of(x.array), x.array.shape
-    if x.is_cuda:
-        seed, offset = stream_for("dropout", None, device).reserve(draw.bernoulli_blocks(shape))
-        out = _drawn_dropout(x, keep=1 - p, seed=seed, offset=offset)
-    else:
-        mask = drawn("dropout", lambda g, xp: draw.bernoulli(g, 1 - p, shape, xp), None, device)
-        out = _dropout(x, mask, scale=_scale(1 - p))
+    out = _dropped(x, p)
+    return change_in_place(x, out) if inplace else out
+
+
+# ---- whole channels ----
+
+
+def _of_channels(name: str, x: Tensor, p: float, *, batched: bool = True) -> Tensor:
+    """Return for each channel, dimension 1, or 0 without a batch, what it is multiplied with."""
+    shape = x.array.shape
+    kept = 1 + batched
+    if len(shape) < kept:
+        raise ShapeError(f"{name}: expected at least 2 dimensions, (batch, channels, ...), got shape {shape}")
+    return _dropped(ones(*shape[:kept], *[1] * (len(shape) - kept), dtype=x.dtype, device=x.device), p)
+
+
+def _channels_dropped(name: str, input: Tensor, p: float, training: bool, inplace: bool, dimensions: int) -> Tensor:
+    training = as_bool(training, "training")
+    inplace = as_bool(inplace, "inplace")
+    x, p = _operand(name, input, p)
+    missing = dimensions - len(x.array.shape)
+    if missing not in {0, 1}:
+        raise ShapeError(
+            f"{name}: expected {dimensions - 1} or {dimensions} dimensions, ([batch,] channels, ...), "
+            f"got shape {x.array.shape}"
+        )
+    if not training or p == 0:
+        return x
+    # PyTorch's dropout2d takes three dimensions as those of dropout1d
+    out = mul(x, _of_channels(name, x, p, batched=not missing or dimensions == 4))
+    return change_in_place(x, out) if inplace else out
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Return `input` with each channel 0 with probability `p`, and divided by ``1 - p`` otherwise.
+
+    It has the shape (batch, channels, length), or (channels, length); else a ShapeError is raised. `training` and
+    `inplace` are those of :func:`dropout`. (Tompson, Goroshin, Jain, LeCun, Bregler, 2015.)
+
+    >>> import lucid
+    >>> sorted(set(lucid.nn.functional.dropout1d(lucid.ones(100, 2)).sum(1).tolist()))
+    [0.0, 4.0]
+    """
+    return _channels_dropped("dropout1d", input, p, training, inplace, 3)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Return `input` with each channel 0 with probability `p`, and divided by ``1 - p`` otherwise.
+
+    It has the shape (batch, channels, height, width). Three dimensions are, as in PyTorch, taken as batch, channels and
+    length; others raise a ShapeError. `training` and `inplace` are those of :func:`dropout`.
+
+    >>> import lucid
+    >>> sorted(set(lucid.nn.functional.dropout2d(lucid.ones(20, 5, 2, 2)).sum((2, 3)).flatten().tolist()))
+    [0.0, 8.0]
+    """
+    return _channels_dropped("dropout2d", input, p, training, inplace, 4)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Return `input` with each channel 0 with probability `p`, and divided by ``1 - p`` otherwise.
+
+    It has the shape (batch, channels, depth, height, width), or is without the batch; else a ShapeError is raised.
+    `training` and `inplace` are those of :func:`dropout`.
+
+    >>> import lucid
+    >>> sorted(set(lucid.nn.functional.dropout3d(lucid.ones(100, 2, 2, 2)).sum((1, 2, 3)).tolist()))
+    [0.0, 16.0]
+    """
+    return _channels_dropped("dropout3d", input, p, training, inplace, 5)
+
+
+# ---- for self-normalising networks ----
+
+# What SELU tends to far below zero, negated: its scale times its alpha.
+ALPHA = 1.7580993408473766
+
+
+def _factor(p: float) -> float:
+    """Return what restores the variance, where a share `p` is ``-ALPHA`` and mean and variance were 0 and 1."""
+    return 1 / math.sqrt((1 - p) * (1 + p * ALPHA**2))
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Return ``a * x' + b``, where x' is `input` with each element, with probability `p`, the least value of SELU.
+
+    That is -1.7581; ``a`` and ``b`` keep a mean of 0 and a variance of 1. A `p` of 1 leaves zeros. `training` and
+    `inplace` are those of :func:`dropout`. (Klambauer, Unterthiner, Mayr, Hochreiter, 2017.)
+
+    >>> import lucid
+    >>> _ = lucid.manual_seed(0)
+    >>> bool(lucid.nn.functional.alpha_dropout(lucid.randn(10000), 0.3, training=True).mean().abs() < 0.05)
+    True
+    """
+    training = as_bool(training, "training")
+    inplace = as_bool(inplace, "inplace")
+    x, p = _operand("alpha_dropout", input, p)
+    if not training or p == 0:
+        return x
+    # moved by ALPHA, what is dropped is 0
+    out = mul(x, 0.0) if p == 1 else mul(sub(_dropped(add(x, ALPHA), p), ALPHA), _factor(p) * (1 - p))
+    return change_in_place(x, out) if inplace else out
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Return :func:`alpha_dropout` of whole channels of an `input` of shape (batch, channels, ...).
+
+    Fewer than two dimensions raise a ShapeError. `p`, `training` and `inplace` are those of :func:`alpha_dropout`.
+
+    >>> import lucid
+    >>> out = lucid.nn.functional.feature_alpha_dropout(lucid.zeros(50, 2, 3), training=True)
+    >>> bool((out == out[:, :, :1]).all()), len(set(out.flatten().tolist()))
+    (True, 2)
+    """
+    training = as_bool(training, "training")
+    inplace = as_bool(inplace, "inplace")
+    x, p = _operand("feature_alpha_dropout", input, p)
+    if not training or p == 0:
+        return x
+    noise = mul(_of_channels("feature_alpha_dropout", x, p), 0.0 if p == 1 else _factor(p) * (1 - p))
+    shift = mul(noise, 0.0) if p == 1 else mul(sub(noise, _factor(p) * (1 - p)), ALPHA)
+    out = addcmul(shift, x, noise)
     return change_in_place(x, out) if inplace else out

@@ -15,7 +15,6 @@ A grid names the last dimension of images first. Positions that are no finite nu
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,8 +32,10 @@ if TYPE_CHECKING:
 
 # How often weights can be differentiated before all are zero.
 MOST_ORDERS = {"bilinear": 1, "nearest": 0, "bicubic": 3}
-# Points that are sampled at once on the CPU, so that what is taken for them stays in the cache.
-BLOCK = 4096
+# Numbers that are taken at once on the CPU, so that they stay in the cache.
+BLOCK = 1 << 17
+# Up to so many channels are read and added to one by one there, more of them as rows.
+FEW_CHANNELS = 16
 FAR = 1e9
 
 
@@ -67,19 +68,21 @@ def grid_sampled(xp: ModuleType, x: Array, grid: Array, *, how: Sampling, orders
     wide = accumulation_dtype(x.dtype)
     out = xp.empty((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
     points = math.prod(grid.shape[1:-1])
+    block = max(BLOCK // x.shape[1], 1024) if x.shape[1] else points
     for n in range(x.shape[0]):
-        rows = xp.ascontiguousarray(x[n].reshape(x.shape[1], -1).T.astype(wide, copy=False))
+        image, across = gatherable(xp, x[n], wide)
         places = grid[n].reshape(points, -1).astype(wide, copy=False)
-        result = xp.empty((points, x.shape[1]), wide)
-        for begin in range(0, points, BLOCK):
-            part = slice(begin, begin + BLOCK)
-            elements = taps(xp, places[part], x.shape[2:], how, orders)
-            total = sum_of_taps(xp, rows, elements, masked=xp is not np)
+        result = xp.empty((x.shape[1], points), wide)
+        for begin in range(0, points, block):
+            part = slice(begin, begin + block)
+            near = nearby(xp, places[part], x.shape[2:], how, orders)
+            elements = list(zip(indices(near, x.shape[2:]), weights(near, orders), strict=True))
+            total = sum_of_taps(xp, image, elements, across, masked=xp is not np)
             if xp is np and not np.isfinite(total.sum()):
                 # 0 times infinity or NaN is NaN
-                total = sum_of_taps(xp, rows, elements, masked=True)
-            result[part] = total
-        out[n] = result.T.reshape(out.shape[1:])
+                total = sum_of_taps(xp, image, elements, across, masked=True)
+            result[:, part] = total if across else total.T
+        out[n] = result.reshape(out.shape[1:])
     return out
 
 
@@ -104,12 +107,19 @@ def grid_spread(xp: ModuleType, g: Array, grid: Array, *, size: Ints, how: Sampl
     wide = accumulation_dtype(g.dtype)
     out = xp.empty((*g.shape[:2], *size), g.dtype)
     points = math.prod(grid.shape[1:-1])
+    masked = xp is not np or not np.isfinite(g.astype(wide, copy=False).sum())
     for n in range(g.shape[0]):
-        rows = xp.ascontiguousarray(g[n].reshape(g.shape[1], points).T.astype(wide, copy=False))
-        places = grid[n].reshape(points, -1).astype(wide, copy=False)
+        near = nearby(xp, grid[n].reshape(points, -1).astype(wide, copy=False), size, how, orders)
+        index, weight = xp.stack(indices(near, size)), xp.stack(weights(near, orders))
+        image, across = gatherable(xp, g[n], wide)
+        if across:
+            for c in range(g.shape[1]):
+                values = weighed(xp, image[c], weight, masked=masked)
+                out[n, c] = np.bincount(index.ravel(), values.ravel(), math.prod(size)).reshape(size)
+            continue
         total = xp.zeros((math.prod(size), g.shape[1]), wide)
-        for index, weight in taps(xp, places, size, how, orders):
-            add_at(xp, total, (0,), (index,), weighed(xp, rows, weight, masked=True))
+        for k in range(len(index)):
+            add_at(xp, total, (0,), (index[k],), weighed(xp, image, weight[k][:, None], masked=masked))
         out[n] = total.T.reshape(out.shape[1:])
     return out
 
@@ -133,18 +143,25 @@ def grid_spread_grid(m: Namespace, grad: Array, g: Array, grid: Array, how: Samp
 def grid_drift(xp: ModuleType, g: Array, x: Array, grid: Array, *, how: Sampling, orders: Ints) -> Array:
     """Return how fast the sum of samples of `x` times `g` grows with each number of the grid."""
     wide = accumulation_dtype(x.dtype)
-    count, points = grid.shape[-1], math.prod(grid.shape[1:-1])
+    size, count, points = x.shape[2:], grid.shape[-1], math.prod(grid.shape[1:-1])
     out = xp.empty(grid.shape, grid.dtype)
+    block = max(BLOCK // x.shape[1], 1024) if x.shape[1] else points
     for n in range(x.shape[0]):
-        rows = xp.ascontiguousarray(x[n].reshape(x.shape[1], -1).T.astype(wide, copy=False))
-        factors = xp.ascontiguousarray(g[n].reshape(g.shape[1], points).T.astype(wide, copy=False))
+        (image, across), (factors, _) = gatherable(xp, x[n], wide), gatherable(xp, g[n], wide)
         places = grid[n].reshape(points, -1).astype(wide, copy=False)
-        total = xp.zeros((points, count), wide)
-        by_dim = [list(taps(xp, places, x.shape[2:], how, raised(orders, dim))) for dim in range(count)]
-        for tap, (index, _) in enumerate(by_dim[0]):
-            dots = xp.einsum("pc,pc->p", factors, rows.take(index, axis=0))
+        total = xp.empty((points, count), wide)
+        for begin in range(0, points, block):
+            part = slice(begin, begin + block)
+            near = nearby(xp, places[part], size, how, orders, more=1)
+            by = factors[:, part] if across else factors[part]
+            terms = "cp,cp->p" if across else "pc,pc->p"
+            dots = [xp.einsum(terms, by, image.take(index, axis=int(across))) for index in indices(near, size)]
             for dim in range(count):
-                total[:, count - 1 - dim] += weighed(xp, dots, by_dim[dim][tap][1], masked=True)
+                moved = [
+                    weighed(xp, dot, weight, masked=True)
+                    for dot, weight in zip(dots, weights(near, raised(orders, dim)), strict=True)
+                ]
+                total[part, count - 1 - dim] = sum(moved)
         out[n] = total.reshape(grid.shape[1:])
     return out
 
@@ -215,66 +232,109 @@ def sum_of(m: Namespace, terms: list[Any], like: Any, shape: Ints) -> Any:
 # ---- elements and weights ----
 
 
-def sum_of_taps(xp: ModuleType, rows: Array, elements: list[tuple[Array, Array]], *, masked: bool) -> Array:
-    """Return the sums of rows, times their weights."""
+class Near(NamedTuple):
+    """The elements near each point in one dimension.
+
+    Attributes
+    ----------
+    indices : list of Array
+        Of the first, second, ... element.
+    weights : dict of int to list of Array
+        By their order: their weights.
+    """
+
+    indices: list[Array]
+    weights: dict[int, list[Array]]
+
+
+def gatherable(xp: ModuleType, x: Array, dtype: Any) -> tuple[Array, bool]:
+    """Return an image as (channels, elements) and True where channels are few, else its transpose and False."""
+    across = xp is np and x.shape[0] <= FEW_CHANNELS
+    flat = x.reshape(x.shape[0], math.prod(x.shape[1:])).astype(dtype, copy=False)
+    return xp.ascontiguousarray(flat if across else flat.T), across
+
+
+def sum_of_taps(
+    xp: ModuleType, image: Array, elements: list[tuple[Array, Array]], across: bool, *, masked: bool
+) -> Array:
+    """Return the sums of elements, of all channels, times their weights."""
     total = None
     for index, weight in elements:
-        part = weighed(xp, rows.take(index, axis=0), weight, masked=masked)
+        part = image.take(index, axis=int(across))
+        part = weighed(xp, part, weight if across else weight[:, None], masked=masked)
         total = part if total is None else xp.add(total, part, out=total)
     return total
 
 
 def weighed(xp: ModuleType, values: Array, weight: Array, *, masked: bool) -> Array:
-    """Return values, or rows of them, times a weight for each; with `masked` 0 where that is 0, whatever the value."""
-    weight = weight if values.ndim == 1 else weight[:, None]
+    """Return values times weights; with `masked` 0 where a weight is 0, whatever the value."""
     return xp.where(weight == 0, values.dtype.type(0), values * weight) if masked else values * weight
 
 
-def taps(xp: ModuleType, places: Array, size: Ints, how: Sampling, orders: Ints) -> list[tuple[Array, Array]]:
-    """Return index, over all dimensions, and weight of the elements near each point."""
-    along = [
-        list(taps_along(xp, places[:, len(size) - 1 - dim], size[dim], how, orders[dim])) for dim in range(len(size))
-    ]
-    found: list[tuple[Array, Array]] = []
-    for combination in product(*along):
-        index, weight = combination[0]
-        for dim, (more, factor) in enumerate(combination[1:], 1):
-            index, weight = index * size[dim] + more, weight * factor
-        found.append((index, weight))
+def nearby(xp: ModuleType, places: Array, size: Ints, how: Sampling, orders: Ints, more: int = 0) -> list[Near]:
+    """Return the elements near points in each dimension, with weights of the orders, and of `more` above."""
+    along = [xp.ascontiguousarray(places[:, len(size) - 1 - dim]) for dim in range(len(size))]
+    ranges = [range(order, order + more + 1) for order in orders]
+    return [nearby_along(xp, *each, how) for each in zip(along, size, ranges, strict=True)]
+
+
+def indices(near: list[Near], size: Ints) -> list[Array]:
+    """Return the indices, over all dimensions, of each element near the points."""
+    found = near[0].indices
+    for along, length in zip(near[1:], size[1:], strict=True):
+        found = [index * length + more for index in found for more in along.indices]
     return found
 
 
-def taps_along(xp: ModuleType, place: Array, size: int, how: Sampling, order: int) -> list[tuple[Array, Array]]:
-    """Return index and weight of the elements near a place in one dimension."""
+def weights(near: list[Near], orders: Ints) -> list[Array]:
+    """Return the weights of the same elements."""
+    found = near[0].weights[orders[0]]
+    for along, order in zip(near[1:], orders[1:], strict=True):
+        found = [weight * factor for weight in found for factor in along.weights[order]]
+    return found
+
+
+def nearby_along(xp: ModuleType, place: Array, size: int, orders: range, how: Sampling) -> Near:
+    """Return the elements near places in one dimension."""
     slope = (size - 1 if how.aligned else size) / 2
-    position = (place + 1) * slope - (0 if how.aligned else 0.5)
-    slopes = xp.full_like(position, slope)
+    position = place * slope + (slope - (0 if how.aligned else 0.5))
+    slopes: Any = place.dtype.type(slope)
     if how.mode != "bicubic":
         position, sign = inside(xp, position, size, how)
-        slopes = slopes * sign
-    far = ~(xp.abs(position) < FAR)
-    position = xp.where(far, place.dtype.type(-100), position)
-    if how.mode == "nearest":
-        first = xp.rint(position)
-        weights = [xp.ones_like(position) if order == 0 else xp.zeros_like(position)]
-    else:
-        first = xp.floor(position)
-        between = position - first
-        weights = linear_weights(xp, between, order) if how.mode == "bilinear" else cubic_weights(xp, between, order)
+        slopes = slope * sign
+    if xp is not np or not np.abs(position).max(initial=0) < FAR:
+        far = ~(xp.abs(position) < FAR)
+        position = xp.where(far, place.dtype.type(-100), position)
+        slopes = xp.where(far, place.dtype.type(0), slopes)
+    first = xp.rint(position) if how.mode == "nearest" else xp.floor(position)
+    by_order: dict[int, list[Array]] = {}
+    for order in orders:
+        by_order[order] = weights_of(xp, how.mode, position - first, order)
         if order:
-            slopes = xp.where(far, place.dtype.type(0), slopes) ** order
-            weights = [weight * slopes for weight in weights]
-        if how.mode == "bicubic":
-            first = first - 1
-    found: list[tuple[Array, Array]] = []
-    for k, weight in enumerate(weights):
+            by_order[order] = [weight * slopes**order for weight in by_order[order]]
+    if how.mode == "bicubic":
+        first = first - 1
+    found: list[Array] = []
+    for k in range(len(by_order[orders[0]])):
         element = first + k
         if how.mode == "bicubic":
             element, _ = inside(xp, element, size, how)
-        outside = (element < 0) | (element > size - 1)
-        index = xp.where(outside, 0, element).astype(np.int64)
-        found.append((index, xp.where(outside, weight.dtype.type(0), weight)))
-    return found
+        if how.padding != "zeros":
+            # one behind the last has the weight 0
+            found.append(xp.minimum(element.astype(np.int64), size - 1))
+            continue
+        there = (element >= 0) & (element <= size - 1)
+        found.append(element.astype(np.int64) * there)
+        for of_order in by_order.values():
+            of_order[k] = of_order[k] * there
+    return Near(found, by_order)
+
+
+def weights_of(xp: ModuleType, mode: str, between: Array, order: int) -> list[Array]:
+    """Return the weights of elements, or their derivatives, by where between the first two a position is."""
+    if mode == "nearest":
+        return [xp.ones_like(between) if order == 0 else xp.zeros_like(between)]
+    return linear_weights(xp, between, order) if mode == "bilinear" else cubic_weights(xp, between, order)
 
 
 def inside(xp: ModuleType, position: Array, size: int, how: Sampling) -> tuple[Array, Any]:

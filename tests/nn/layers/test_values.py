@@ -9,7 +9,7 @@ import lucid
 from lucid import nn
 from lucid.nn import functional as F
 from tests.gradients import numbers
-from tests.layers import LAYERS, LOSSES, OF_TWO, beside, input_of
+from tests.layers import LAYERS, LOSSES, OF_TWO, TARGETS, beside, input_of
 
 
 def running(m):
@@ -67,6 +67,11 @@ FUNCTIONS = {
     "GroupNorm": lambda m, x: F.group_norm(x, 2, m.weight, m.bias),
     "GroupNorm plain": lambda m, x: F.group_norm(x, 2),
     "Dropout": lambda m, x: x,
+    "Dropout1d": lambda m, x: x,
+    "Dropout2d": lambda m, x: x,
+    "Dropout3d": lambda m, x: x,
+    "AlphaDropout": lambda m, x: x,
+    "FeatureAlphaDropout": lambda m, x: x,
     "Embedding": lambda m, x: F.embedding(x, m.weight),
     "Embedding padding": lambda m, x: F.embedding(x, m.weight, 5, scale_grad_by_freq=True),
     "Embedding norm": lambda m, x: F.embedding(x, m.weight, max_norm=0.5, norm_type=1.0),
@@ -171,6 +176,18 @@ LOSS_FUNCTIONS = {
     "BCELoss": F.binary_cross_entropy,
     "BCEWithLogitsLoss": F.binary_cross_entropy_with_logits,
     "KLDivLoss": F.kl_div,
+    "PoissonNLLLoss": F.poisson_nll_loss,
+    "GaussianNLLLoss": F.gaussian_nll_loss,
+    "HingeEmbeddingLoss": F.hinge_embedding_loss,
+    "SoftMarginLoss": F.soft_margin_loss,
+    "MarginRankingLoss": F.margin_ranking_loss,
+    "CosineEmbeddingLoss": F.cosine_embedding_loss,
+    "MultiMarginLoss": F.multi_margin_loss,
+    "MultiLabelMarginLoss": F.multilabel_margin_loss,
+    "MultiLabelSoftMarginLoss": F.multilabel_soft_margin_loss,
+    "TripletMarginLoss": F.triplet_margin_loss,
+    "CTCLoss": F.ctc_loss,
+    "TripletMarginWithDistanceLoss": F.triplet_margin_with_distance_loss,
 }
 
 
@@ -183,8 +200,8 @@ def test_losses(name, reduction, rng):
     settings = {key: lucid.tensor(rng.random(v)) if isinstance(v, tuple) else v for key, v in settings.items()}
     settings["reduction"] = reduction
     x = lucid.tensor(rng.random((5, 3)))
-    target = lucid.tensor(rng.integers(0, 3, 5) if kind == "classes" else rng.random((5, 3)))
-    got, expected = getattr(nn, name)(**settings)(x, target), LOSS_FUNCTIONS[name](x, target, **settings)
+    rest = [lucid.tensor(array) for array in TARGETS[kind](rng)]
+    got, expected = getattr(nn, name)(**settings)(x, *rest), LOSS_FUNCTIONS[name](x, *rest, **settings)
     np.testing.assert_allclose(numbers(got), numbers(expected), rtol=1e-12)
 
 

@@ -11,14 +11,14 @@ import pytest
 import torch
 
 import lucid
-from tests.layers import LAYERS, LOSSES, OF_TWO, beside, input_of
+from tests.layers import LAYERS, LOSSES, OF_TWO, TARGETS, beside, input_of
 
 INPLACE = {
     **dict.fromkeys(
         ["ReLU", "ReLU6", "LeakyReLU", "ELU", "SELU", "CELU", "SiLU", "Mish", "Hardtanh", "Hardsigmoid", "Hardswish"],
         (),
     ),
-    "Dropout": (0.0,),
+    **dict.fromkeys(["Dropout", "AlphaDropout", "FeatureAlphaDropout", "Dropout1d"], (0.0,)),
     "RReLU": (0.2, 0.2),
     "Threshold": (0.1, 2.0),
 }
@@ -121,15 +121,13 @@ def test_losses(name, reduction, rng):
         getattr(lib.nn, name)(**{**settings, **{k: lib.tensor(v) for k, v in shapes.items()}}) for lib in (torch, lucid)
     ]
     values = rng.standard_normal((5, 3))
-    if name in {"BCELoss", "KLDivLoss"}:
+    if name in {"BCELoss", "KLDivLoss", "PoissonNLLLoss"}:
         values = 1 / (1 + np.exp(-values))
-    target = {
-        "real": rng.standard_normal((5, 3)), "classes": rng.integers(0, 3, 5), "probabilities": rng.random((5, 3))
-    }[kind]  # fmt: skip
+    rest = TARGETS[kind](rng)
     x, u = torch.tensor(values, requires_grad=True), lucid.tensor(values, requires_grad=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        y, v = modules[0](x, torch.tensor(target)), modules[1](u, lucid.tensor(target))
+        y, v = modules[0](x, *map(torch.tensor, rest)), modules[1](u, *map(lucid.tensor, rest))
     np.testing.assert_allclose(v.numpy(force=True), y.numpy(force=True), rtol=1e-9)
     upstream = rng.standard_normal(tuple(y.shape))
     y.backward(torch.tensor(upstream))
