@@ -38,6 +38,10 @@ from lucid.nn.layers.activation import (
     Tanhshrink,
     Threshold,
 )
+from lucid.nn.layers.attention.decoder import TransformerDecoder, TransformerDecoderLayer
+from lucid.nn.layers.attention.encoder import TransformerEncoder, TransformerEncoderLayer
+from lucid.nn.layers.attention.multihead import MultiheadAttention
+from lucid.nn.layers.attention.transformer import Transformer
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from lucid.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
@@ -169,6 +173,7 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "Parameter",
@@ -200,6 +205,11 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "Unflatten",
     "Unfold",
     "Upsample",

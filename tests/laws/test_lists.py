@@ -62,6 +62,10 @@ def test_every_schedule_has_a_row(name):
 # What has no values of its own.
 WITHOUT_VALUES = {
     "Module": "the base of all",
+    "MultiheadAttention": "takes three inputs: tests/nn/layers/attention/test_multihead.py",
+    "Transformer": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
+    "TransformerDecoder": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
+    "TransformerDecoderLayer": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
     "Bilinear": "takes two inputs: tests/nn/layers/test_linear.py",
     "ParameterList": "a container: tests/nn/layers/test_parameter_containers.py",
     "ParameterDict": "a container: tests/nn/layers/test_parameter_containers.py",
