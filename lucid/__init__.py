@@ -97,12 +97,25 @@ from lucid.ops.creation.generators import Generator, get_rng_state, initial_seed
 from lucid.ops.creation.random import rand, rand_like, randint, randint_like, randn, randn_like, randperm
 from lucid.ops.creation.ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
 from lucid.ops.creation.sampling import bernoulli, multinomial, normal
-from lucid.ops.elementwise.arithmetic import add, mul, neg, rsub, sub
+from lucid.ops.creation.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
+from lucid.ops.elementwise.arithmetic import add, copysign, mul, neg, nextafter, rsub, sub
 from lucid.ops.elementwise.combination import addcdiv, addcmul, lerp
-from lucid.ops.elementwise.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
+from lucid.ops.elementwise.comparison import eq, fmax, fmin, ge, gt, heaviside, le, lt, maximum, minimum, ne
 from lucid.ops.elementwise.complex import abs, angle, complex, conj, imag, real, sgn, sign
-from lucid.ops.elementwise.division import div, floor_divide, fmod, reciprocal, remainder
-from lucid.ops.elementwise.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp
+from lucid.ops.elementwise.division import div, floor_divide, fmod, gcd, lcm, reciprocal, remainder
+from lucid.ops.elementwise.exponential import (
+    exp,
+    exp2,
+    expm1,
+    log,
+    log1p,
+    log2,
+    log10,
+    logaddexp,
+    logaddexp2,
+    logit,
+    xlogy,
+)
 from lucid.ops.elementwise.logic import (
     bitwise_and,
     bitwise_left_shift,
@@ -115,31 +128,57 @@ from lucid.ops.elementwise.logic import (
     logical_or,
     logical_xor,
 )
-from lucid.ops.elementwise.nonfinite import isfinite, isinf, isnan, nan_to_num
-from lucid.ops.elementwise.power import pow, rsqrt, sqrt, square
+from lucid.ops.elementwise.nonfinite import isfinite, isinf, isnan, isneginf, isposinf, isreal, nan_to_num, signbit
+from lucid.ops.elementwise.power import float_power, ldexp, pow, rsqrt, sqrt, square
 from lucid.ops.elementwise.rounding import ceil, floor, frac, round, trunc
 from lucid.ops.elementwise.selection import clamp, clamp_max, clamp_min, clip, where
 from lucid.ops.elementwise.special import erf, erfc, erfinv
-from lucid.ops.elementwise.trigonometry import acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, sin, sinh, tan
+from lucid.ops.elementwise.trigonometry import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    deg2rad,
+    hypot,
+    rad2deg,
+    sin,
+    sinc,
+    sinh,
+    tan,
+)
 from lucid.ops.index.gather import gather, take, take_along_dim
 from lucid.ops.index.index_select import index_add, index_copy, index_fill, index_select
 from lucid.ops.index.indexing import index_put
 from lucid.ops.index.masked_select import argwhere, masked_fill, masked_scatter, masked_select, nonzero
+from lucid.ops.index.placing import as_strided_scatter, diagonal_scatter, put, select_scatter, slice_scatter
 from lucid.ops.index.scatter import scatter, scatter_add
+from lucid.ops.index.scatter_reduce import index_reduce, scatter_reduce
 from lucid.ops.index.select import narrow, select
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.linear import bilinear
 from lucid.ops.linalg.addmm import addmm, baddbmm
+from lucid.ops.linalg.composed import addbmm, addmv, addr, adjoint, cross, kron, matrix_power, trace, vander, vdot
+from lucid.ops.linalg.distances import cdist, dist, pairwise_distance, pdist
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
 from lucid.ops.reduction.closeness import allclose, equal, isclose
+from lucid.ops.reduction.covariance import corrcoef, cov, renorm
 from lucid.ops.reduction.cumulative import cumprod, cumsum, prod
-from lucid.ops.reduction.extremes import amax, amin, argmax, argmin, max, min
+from lucid.ops.reduction.differences import cumulative_trapezoid, diff, trapezoid
+from lucid.ops.reduction.extremes import amax, amin, aminmax, argmax, argmin, max, min
+from lucid.ops.reduction.membership import bucketize, histc, isin, unique_consecutive
 from lucid.ops.reduction.norms import cosine_similarity, logsumexp, norm
+from lucid.ops.reduction.ranks import kthvalue, mode, msort, nanmedian, nanquantile, quantile
+from lucid.ops.reduction.running import cummax, cummin, logcumsumexp
 from lucid.ops.reduction.sorting import argsort, bincount, searchsorted, sort, topk, unique
 from lucid.ops.reduction.statistics import median, std, std_mean, var, var_mean
-from lucid.ops.reduction.sums import all, any, count_nonzero, mean, nansum, sum
+from lucid.ops.reduction.sums import all, any, count_nonzero, mean, nanmean, nansum, sum
 from lucid.ops.shape.axes import flip, fliplr, flipud, movedim, permute, roll, rot90, swapaxes, t, transpose
 from lucid.ops.shape.broadcasting import broadcast_tensors, broadcast_to, meshgrid
 from lucid.ops.shape.diagonal import diag, diag_embed, diagonal, tril, triu
@@ -147,12 +186,22 @@ from lucid.ops.shape.joining import cat, concat, hstack, stack, vstack
 from lucid.ops.shape.repeating import repeat_interleave, tile
 from lucid.ops.shape.reshape import clone, flatten, ravel, reshape, squeeze, unflatten, unsqueeze
 from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
-from lucid.ops.shape.splitting import chunk, split, tensor_split, unbind
+from lucid.ops.shape.splitting import chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, vsplit
+from lucid.ops.shape.stacking import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    block_diag,
+    cartesian_prod,
+    column_stack,
+    combinations,
+    dstack,
+)
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
 from lucid.tensor.inplace_methods import celu_, relu_, rrelu_, selu_, threshold_
 from lucid.tensor.interop import from_dlpack
-from lucid.tensor.layout import Size, is_complex, is_floating_point, is_tensor, numel
+from lucid.tensor.layout import Size, broadcast_shapes, is_complex, is_floating_point, is_tensor, numel
 from lucid.tensor.printing import set_printoptions
 
 if _typing.TYPE_CHECKING:
@@ -160,6 +209,9 @@ if _typing.TYPE_CHECKING:
         accelerator,
         amp,
         distributed,
+        func,
+        futures,
+        fx,
         jit,
         multiprocessing,
         nn,
@@ -182,6 +234,9 @@ else:
                 "accelerator",
                 "amp",
                 "distributed",
+                "func",
+                "futures",
+                "fx",
                 "jit",
                 "multiprocessing",
                 "nn",
@@ -211,6 +266,12 @@ else:
 __version__ = version.Version("0.1.0")
 
 # PyTorch's second names
+unsafe_split_with_sizes = split_with_sizes
+unsafe_split = split
+unsafe_chunk = chunk
+trapz = trapezoid
+row_stack = vstack
+ger = outer
 absolute = abs
 arccos = acos
 arccosh = acosh
@@ -248,45 +309,55 @@ ShortTensor = _TYPES["lucid.ShortTensor"]
 __all__ = [
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator",
     "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "Tensor", "__version__", "abs", "absolute",
-    "accelerator", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm", "all", "allclose", "amax", "amin", "amp",
-    "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
-    "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_tensor",
-    "asarray", "asin", "asinh", "atan", "atan2", "atanh", "autocast", "autocast_decrement_nesting",
-    "autocast_increment_nesting", "autograd", "backends", "baddbmm", "bernoulli", "bfloat16", "bilinear", "bincount",
-    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm",
-    "bool", "broadcast_tensors", "broadcast_to", "can_cast", "cat", "cdouble", "ceil", "celu", "celu_", "cfloat",
-    "channel_shuffle", "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max", "clamp_min",
-    "clear_autocast_cache", "clip", "clone", "compile", "complex", "complex64", "complex128", "concat", "concatenate",
-    "conj", "contiguous_format", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cos", "cosh",
-    "cosine_similarity", "count_nonzero", "cuda", "cumprod", "cumsum", "device", "diag", "diag_embed", "diagonal",
-    "distributed", "div", "divide", "dot", "double", "dropout", "dtype", "e", "einsum", "empty", "empty_like",
-    "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye", "finfo", "fix",
-    "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "floor", "floor_divide", "fmod",
-    "frac", "from_dlpack", "from_numpy", "full", "full_like", "gather", "ge", "get_autocast_dtype",
-    "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads", "get_rng_state",
-    "greater", "greater_equal", "gt", "half", "hardshrink", "hstack", "iinfo", "imag", "index_add", "index_copy",
-    "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int", "int8", "int16",
-    "int32", "int64", "is_anomaly_enabled", "is_autocast_cache_enabled", "is_autocast_enabled", "is_complex",
-    "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_tensor", "isclose",
-    "isfinite", "isinf", "isnan", "jit", "layout", "le", "lerp", "less", "less_equal", "linspace", "load", "log",
-    "log1p", "log2", "log10", "log_softmax", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul",
-    "max", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim",
-    "mul", "multinomial", "multiply", "multiprocessing", "mv", "nan", "nan_to_num", "nansum", "narrow", "ne", "neg",
-    "negative", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim",
-    "outer", "overrides", "permute", "pi", "pixel_shuffle", "pixel_unshuffle", "pow", "prelu", "preserve_format",
-    "prod", "profiler", "promote_types", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
-    "randperm", "ravel", "real", "reciprocal", "relu", "relu_", "remainder", "repeat_interleave", "reshape",
-    "result_type", "roll", "rot90", "round", "rrelu", "rrelu_", "rsqrt", "rsub", "save", "scalar_tensor", "scatter",
-    "scatter_add", "searchsorted", "seed", "select", "selu", "selu_", "set_autocast_cache_enabled",
+    "accelerator", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "all",
+    "allclose", "amax", "amin", "aminmax", "amp", "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh",
+    "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere",
+    "as_strided", "as_strided_scatter", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh", "atleast_1d",
+    "atleast_2d", "atleast_3d", "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "autograd",
+    "backends", "baddbmm", "bartlett_window", "bernoulli", "bfloat16", "bilinear", "bincount", "bitwise_and",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window",
+    "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast",
+    "cartesian_prod", "cat", "cdist", "cdouble", "ceil", "celu", "celu_", "cfloat", "channel_shuffle", "channels_last",
+    "channels_last_3d", "chunk", "clamp", "clamp_max", "clamp_min", "clear_autocast_cache", "clip", "clone",
+    "column_stack", "combinations", "compile", "complex", "complex64", "complex128", "concat", "concatenate", "conj",
+    "contiguous_format", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "copysign", "corrcoef", "cos",
+    "cosh", "cosine_similarity", "count_nonzero", "cov", "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum",
+    "cumulative_trapezoid", "deg2rad", "device", "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff", "dist",
+    "distributed", "div", "divide", "dot", "double", "dropout", "dsplit", "dstack", "dtype", "e", "einsum", "empty",
+    "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye",
+    "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power",
+    "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_dlpack", "from_numpy", "full", "full_like", "func",
+    "futures", "fx", "gather", "gcd", "ge", "ger", "get_autocast_dtype", "get_default_device", "get_default_dtype",
+    "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "greater", "greater_equal", "gt", "half",
+    "hamming_window", "hann_window", "hardshrink", "heaviside", "histc", "hsplit", "hstack", "hypot", "iinfo", "imag",
+    "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "inf", "inference_mode",
+    "initial_seed", "inner", "int", "int8", "int16", "int32", "int64", "is_anomaly_enabled",
+    "is_autocast_cache_enabled", "is_autocast_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
+    "is_inference", "is_inference_mode_enabled", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan",
+    "isneginf", "isposinf", "isreal", "jit", "kaiser_window", "kron", "kthvalue", "layout", "lcm", "ldexp", "le",
+    "lerp", "less", "less_equal", "linspace", "load", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp",
+    "logaddexp2", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace",
+    "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul",
+    "matrix_power", "max", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "mm", "mode",
+    "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "multiprocessing", "mv", "nan", "nan_to_num",
+    "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "ne", "neg", "negative", "nextafter", "nn", "no_grad",
+    "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "overrides",
+    "pairwise_distance", "pdist", "permute", "pi", "pixel_shuffle", "pixel_unshuffle", "pow", "prelu",
+    "preserve_format", "prod", "profiler", "promote_types", "put", "quantile", "rad2deg", "rand", "rand_like",
+    "randint", "randint_like", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu", "relu_",
+    "remainder", "renorm", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "row_stack",
+    "rrelu", "rrelu_", "rsqrt", "rsub", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce",
+    "searchsorted", "seed", "select", "select_scatter", "selu", "selu_", "set_autocast_cache_enabled",
     "set_autocast_dtype", "set_autocast_enabled", "set_default_device", "set_default_dtype",
     "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "sgn",
-    "short", "sigmoid", "sign", "sin", "sinh", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std",
-    "std_mean", "strided", "sub", "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan",
-    "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "topk", "transpose",
-    "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types", "uint8", "unbind", "unflatten",
-    "unique", "unsqueeze", "use_deterministic_algorithms", "utils", "var", "var_mean", "version", "vstack", "where",
-    "zeros", "zeros_like",
+    "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_scatter", "softmax", "sort", "split",
+    "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "strided", "sub", "subtract", "sum",
+    "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot",
+    "testing", "threshold", "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril",
+    "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types", "uint8", "unbind", "unflatten", "unique",
+    "unique_consecutive", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze",
+    "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "version", "vsplit", "vstack",
+    "where", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals())

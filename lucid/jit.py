@@ -9,13 +9,21 @@ import functools
 import warnings
 from typing import Any, Final, TypeVar
 
-from lucid.errors import ArgumentError
+from lucid.errors import ArgumentError, LucidError
+from lucid.nn.module.module import Module
 
-__all__ = ["Final", "compile", "export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
+__all__ = ["Final", "ScriptModule", "compile", "export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
 
 F = TypeVar("F")
 
 _said: set[str] = set()
+
+
+class ScriptModule(Module):
+    """A module that was compiled; `script` returns modules as they are, so that none is one."""
+
+    def __init__(self, *_args: object, **_kwargs: object) -> None:
+        raise LucidError("ScriptModule: lucid compiles no modules; use the module itself, as jit.script returns it")
 
 
 def _say_once(name: str) -> None:

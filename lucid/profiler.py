@@ -10,10 +10,10 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from lucid.arguments import checked
+from lucid.arguments import checked, shown
 from lucid.autograd.profiler import record_function
 from lucid.backend import gpu
-from lucid.errors import SettingError
+from lucid.errors import ArgumentError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -124,6 +124,7 @@ class profile:
     recorded step 1
     """
 
+    @checked
     def __init__(
         self,
         *,
@@ -136,6 +137,9 @@ class profile:
         with_flops: bool = False,
         with_modules: bool = False,
     ) -> None:
+        for name, function in (("schedule", schedule), ("on_trace_ready", on_trace_ready)):
+            if not (function is None or callable(function)):
+                raise ArgumentError(f"profile: {name}: expected a function or None, got {shown(function)}")
         for activity in activities or ():
             if not isinstance(activity, ProfilerActivity):
                 raise SettingError(f"profile: activities: expected members of ProfilerActivity, got {activity!r}")

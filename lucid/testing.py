@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.arguments import shown
+from lucid.arguments import checked, shown
 from lucid.autograd.base import TensorBase
 from lucid.backend.arrays import asarray, is_array, to_device
 from lucid.backend.device import device_of
@@ -15,6 +15,7 @@ from lucid.backend.dtype import as_dtype, dtype_of, result_type
 from lucid.backend.limits import finfo
 from lucid.errors import ArgumentError, DtypeError, SettingError
 from lucid.ops.base.dims import sizes_in
+from lucid.ops.base.formats import check_memory_format
 from lucid.ops.base.strided import strides_of
 from lucid.ops.creation.data import leaf, tensor
 from lucid.ops.creation.random import rand, randint
@@ -22,11 +23,11 @@ from lucid.ops.creation.random import rand, randint
 if TYPE_CHECKING:
     from lucid.backend.device import Device
     from lucid.backend.dtype import dtype as Dtype
+    from lucid.ops.base.formats import memory_format
     from lucid.tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
-Message = str | Callable[[str], str] | None
 
 # Relative and absolute tolerance by dtype; values of others are to be equal.
 TOLERANCES = {
@@ -35,6 +36,7 @@ TOLERANCES = {
 }  # fmt: skip
 
 
+@checked
 def assert_close(
     actual: Any,
     expected: Any,
@@ -47,7 +49,7 @@ def assert_close(
     check_dtype: bool = True,
     check_layout: bool = True,  # noqa: ARG001  there is one layout
     check_stride: bool = False,
-    msg: Message = None,
+    msg: str | Callable[[str], str] | None = None,
 ) -> None:
     """Raise an AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` for all elements.
 
@@ -96,6 +98,8 @@ def assert_close(
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound is not None and not bound >= 0:
             raise SettingError(f"assert_close: {name}: expected a number of at least 0, got {bound!r}")
+    if not (msg is None or isinstance(msg, str) or callable(msg)):
+        raise ArgumentError(f"assert_close: msg: expected a string, a function or None, got {shown(msg)}")
     given = None if rtol is None or atol is None else (rtol, atol)
     checks = {
         "device": check_device, "dtype": check_dtype, "stride": check_stride, "class": not allow_subclasses,
@@ -105,6 +109,7 @@ def assert_close(
         raise AssertionError(found if msg is None else msg(found) if callable(msg) else msg)
 
 
+@checked
 def assert_allclose(
     actual: Any,
     expected: Any,
@@ -167,7 +172,7 @@ def _leaf_difference(
         return None if actual == expected else f"Expected {expected!r} but got {actual!r}."
     numbers = not (_has_array(actual) or _has_array(expected))
     arrays: list[Any] = []
-    for value in (actual, expected):
+    for name, value in (("actual", actual), ("expected", expected)):
         if isinstance(value, TensorBase):
             arrays.append(value.array)
         elif is_array(value):
@@ -176,7 +181,9 @@ def _leaf_difference(
             # as wide as Python has it
             arrays.append(np.asarray(cast("Any", value)))
         else:
-            raise ArgumentError(f"assert_close: expected tensors, numbers, or sequences of them, got {shown(value)}")
+            raise ArgumentError(
+                f"assert_close: {name}: expected a tensor, a number, or a sequence of these, got {shown(value)}"
+            )
     if not numbers and _has_array(actual) != _has_array(expected):
         return f"A tensor was compared with a number: got {shown(actual)} and {shown(expected)}"
     ours, theirs = arrays
@@ -233,6 +240,7 @@ def _value_difference(a: Any, e: Any, rtol: float, atol: float, what: str, *, eq
     return "\n".join([head, "", *lines])
 
 
+@checked
 def make_tensor(
     *shape: int | Sequence[int],
     dtype: Dtype,
@@ -242,7 +250,7 @@ def make_tensor(
     requires_grad: bool = False,
     noncontiguous: bool = False,
     exclude_zero: bool = False,
-    memory_format: Any = None,  # noqa: ARG001  strides are NumPy's
+    memory_format: memory_format | None = None,
 ) -> Tensor:
     """Return uniform random numbers in [low, high), to begin a test with.
 
@@ -279,6 +287,7 @@ def make_tensor(
     tensor([[1, 1, 1],
             [1, 1, 1]])
     """
+    check_memory_format(memory_format)
     kind = as_dtype(dtype)
     sizes = sizes_in(shape)
     fraction = kind.is_floating_point or kind.is_complex

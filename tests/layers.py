@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 LAYERS = {
     "Identity": lambda nn: nn.Identity(),
     "Linear": lambda nn: nn.Linear(6, 4),
@@ -116,10 +118,14 @@ LAYERS = {
     "Softmax implicit": lambda nn: nn.Softmax(),
     "LogSoftmax": lambda nn: nn.LogSoftmax(dim=-1),
     "Softmin": lambda nn: nn.Softmin(dim=0),
+    "CosineSimilarity": lambda nn: nn.CosineSimilarity(2, 1e-3),
+    "PairwiseDistance": lambda nn: nn.PairwiseDistance(3.0, 0.1, keepdim=True),
     "Softmax2d": lambda nn: nn.Softmax2d(),
     "Sequential": lambda nn: nn.Sequential(nn.Conv2d(4, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten()),
     "nested": lambda nn: nn.ModuleDict({"a": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Linear(1, 1)]), "b": nn.Tanh()}),
 }
+# Layers of two inputs, which get as the second one what `beside` makes of the first.
+OF_TWO = {"CosineSimilarity", "PairwiseDistance"}
 LOSSES = {
     "MSELoss": ("real", {}),
     "L1Loss": ("real", {"reduction": "sum"}),
@@ -130,7 +136,37 @@ LOSSES = {
     "BCELoss": ("probabilities", {"weight": (5, 3)}),
     "BCEWithLogitsLoss": ("probabilities", {"pos_weight": (3,)}),
     "KLDivLoss": ("probabilities", {"reduction": "batchmean"}),
+    "PoissonNLLLoss": ("probabilities", {"full": True, "eps": 0.1, "log_input": False}),
+    "GaussianNLLLoss": ("variances", {"full": True, "eps": 0.3}),
+    "HingeEmbeddingLoss": ("signs", {"margin": 0.4}),
+    "SoftMarginLoss": ("signs", {}),
+    "MarginRankingLoss": ("order", {"margin": 0.4}),
+    "CosineEmbeddingLoss": ("angles", {"margin": 0.1}),
+    "MultiMarginLoss": ("classes", {"p": 2, "margin": 0.4, "weight": (3,)}),
+    "MultiLabelMarginLoss": ("labels", {}),
+    "MultiLabelSoftMarginLoss": ("probabilities", {"weight": (3,)}),
+    "TripletMarginLoss": ("vectors", {"margin": 1.5, "p": 3.0, "eps": 1e-3, "swap": True}),
+    "TripletMarginWithDistanceLoss": ("vectors", {"margin": 1.5, "swap": True}),
+    "CTCLoss": ("labelled", {"blank": 1}),
 }
+# By kind: what a loss gets beside an input of shape (5, 3).
+TARGETS = {
+    "real": lambda rng: [rng.standard_normal((5, 3))],
+    "classes": lambda rng: [rng.integers(0, 3, 5)],
+    "probabilities": lambda rng: [rng.random((5, 3))],
+    "variances": lambda rng: [rng.standard_normal((5, 3)), rng.random((5, 3))],
+    "signs": lambda rng: [rng.choice([-1.0, 1.0], (5, 3))],
+    "order": lambda rng: [rng.standard_normal((5, 3)), rng.choice([-1.0, 1.0], (5, 3))],
+    "angles": lambda rng: [rng.standard_normal((5, 3)), rng.choice([-1.0, 1.0], 5)],
+    "labels": lambda rng: [rng.permuted([[0, 1, -1]] * 5, axis=1)],
+    "labelled": lambda rng: [np.array([2, 0]), np.array(5), np.array(2)],
+    "vectors": lambda rng: [rng.standard_normal((5, 3)), rng.standard_normal((5, 3))],
+}
+
+
+def beside(x):
+    """Return the second input of a layer that takes two."""
+    return x * x - 0.5
 
 
 def input_of(name, rng):

@@ -89,6 +89,7 @@ ROWS: dict[str, Any] = {
     "fold.dilation": lambda m, F, x, n: F.fold(x.matrix, 4, 2, dilation=n(2)),
     "fold.padding": lambda m, F, x, n: F.fold(x.matrix, 1, 2, padding=n(1)),
     "fold.stride": lambda m, F, x, n: F.fold(x.matrix, 4, 2, stride=n(2)),
+    "affine_grid.size": lambda m, F, x, n: F.affine_grid(x.cube[:, :2, :3], (n(2), 1, n(3), n(4)), False),
     "interpolate.scale_factor": lambda m, F, x, n: F.interpolate(x.images, scale_factor=n(0.5)),
     "interpolate.size": lambda m, F, x, n: F.interpolate(x.images, n(4)),
     "pad.value": lambda m, F, x, n: F.pad(x.matrix, (1, 2), value=n(0.5)),

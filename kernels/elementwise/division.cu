@@ -116,3 +116,28 @@ struct Reciprocal {
 struct ReciprocalGrad {
     template <class A> __device__ A operator()(A grad, A out) const { return -(grad * (out * out)); }
 };
+
+// Of the lowest integer, too, which no integer of its dtype is.
+template <class A> __device__ __forceinline__ Bits magnitude(A x) { return x < 0 ? Bits(0) - (Bits)x : (Bits)x; }
+
+__device__ __forceinline__ Bits common_divisor(Bits a, Bits b) {
+    while (b != 0) {
+        const Bits rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+struct Gcd {
+    template <class A> __device__ A operator()(A a, A b) const {
+        return static_cast<A>(common_divisor(magnitude(a), magnitude(b)));
+    }
+};
+
+struct Lcm {
+    template <class A> __device__ A operator()(A a, A b) const {
+        const Bits divisor = common_divisor(magnitude(a), magnitude(b));
+        return divisor == 0 ? A(0) : static_cast<A>(magnitude(a) / divisor * magnitude(b));
+    }
+};

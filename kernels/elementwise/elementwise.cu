@@ -75,3 +75,11 @@ struct LerpStartGrad {
 struct LerpWeightGrad {
     template <class A> __device__ A operator()(A grad, A start, A end) const { return grad * (end - start); }
 };
+
+struct Copysign {
+    template <class A> __device__ A operator()(A a, A b) const { return copysign(a, b); }
+};
+
+struct NextAfter {
+    template <class A> __device__ A operator()(A a, A b) const { return nextafter(a, b); }
+};

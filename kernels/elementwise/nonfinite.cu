@@ -24,3 +24,13 @@ struct NanToNum {
 struct NanToNumGrad {
     template <class A> __device__ A operator()(A grad, A x) const { return x - x == 0 ? grad : A(0); }
 };
+
+struct SignBit {
+    template <class A> __device__ bool operator()(A x) const {
+        if constexpr (IsFloating<A>::value) {
+            return copysign(A(1), x) < 0;
+        } else {
+            return x < 0;
+        }
+    }
+};

@@ -68,3 +68,7 @@ struct Atan2GradA {
 struct Atan2GradB {
     template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * over_square(a, a, b)); }
 };
+
+struct Hypot {
+    template <class A> __device__ A operator()(A a, A b) const { return hypot(a, b); }
+};

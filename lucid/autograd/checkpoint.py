@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
@@ -173,7 +174,7 @@ class CheckpointFunction(Function):
 
 @checked
 def checkpoint(
-    function: Callable[..., Any],
+    function: Callable[..., Any] | None = None,
     *args: Any,
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
@@ -187,8 +188,9 @@ def checkpoint(
 
     Parameters
     ----------
-    function : callable
-        Must do the same each time that it is called; in-place changes of its arguments are refused.
+    function : callable, optional
+        Must do the same each time that it is called; in-place changes of its arguments are refused. Without it a
+        decorator is returned, whose functions are checkpointed at each call.
     *args, **kwargs
         Its arguments. Keyword arguments need ``use_reentrant=False``.
     use_reentrant : bool
@@ -240,7 +242,24 @@ def checkpoint(
     >>> y.sum().backward()
     >>> x.grad
     tensor([  5.4366, 218.3926])
+    >>> @checkpoint(use_reentrant=False)
+    ... def block(x):
+    ...     return (x * x).exp()
+    >>> lucid.equal(block(x), y)
+    True
     """
+    if function is None:
+        if kwargs:
+            raise CheckpointError(f"checkpoint: without a function there are no arguments for it: {', '.join(kwargs)}")
+        settings: dict[str, Any] = {
+            "use_reentrant": use_reentrant,
+            "preserve_rng_state": preserve_rng_state,
+            "context_fn": context_fn,
+            "determinism_check": determinism_check,
+            "debug": debug,
+            "early_stop": early_stop,
+        }
+        return functools.partial(_decorated, settings)
     check_callable(function, "checkpoint: function")
     if use_reentrant is None:
         warnings.warn(
@@ -295,6 +314,17 @@ def checkpoint(
             "function, so that there is nothing to return"
         )
     return output
+
+
+def _decorated(settings: dict[str, Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that is checkpointed at each call."""
+    check_callable(function, "checkpoint: function")
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return checkpoint(function, *args, **settings, **kwargs)
+
+    return call
 
 
 @checked

@@ -12,7 +12,7 @@ from lucid.autograd.base import INFERENCE, TensorBase, is_numpy, version_of, wra
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.modes.state import no_grad, thread
-from lucid.autograd.recording.attach import attach
+from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.context import FunctionCtx
 from lucid.autograd.recording.function_node import BackwardCFunction, FunctionNode
 from lucid.autograd.recording.views import CopySlices, View, check_change, detached, live_edge, rebase
@@ -235,6 +235,7 @@ class Function(metaclass=_FunctionMeta):
             call.to_save = ()
             return final
         call.keep(node, inputs, joined)
+        created(node)
         return final
 
     @classmethod
@@ -293,7 +294,7 @@ class Function(metaclass=_FunctionMeta):
         )
         node.kept = (None, True, (), ())
         on_device = next((o.array for o in outputs if isinstance(o, TensorBase) and not is_numpy(o.array)), None)
-        attach(node, tuple(edges[k] for k in positions), on_device)
+        attach(node, tuple(edges[k] for k in positions), on_device, whole=False)
         return node
 
 

@@ -14,6 +14,7 @@ from lucid.autograd.engine.running import current_graph_task_id, current_node, q
 from lucid.autograd.hooks.firing import StandIn, check_callable, every_step_hook, fire
 from lucid.autograd.hooks.handle import Handle, RemovableHandle
 from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.attach import node_creation_hook
 from lucid.autograd.recording.mutation import allow_mutation_on_saved_tensors
 from lucid.autograd.recording.saved import disable_saved_tensors_hooks, saved_tensors_hooks
 from lucid.autograd.recording.views import live_edge
@@ -37,6 +38,7 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "node_creation_hook",
     "queue_callback",
     "register_multi_grad_hook",
     "save_on_cpu",

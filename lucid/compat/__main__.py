@@ -1,15 +1,21 @@
-"""`python -m lucid.compat` prints how many of PyTorch's names lucid has; with namespaces, which names, and why not."""
+"""`python -m lucid.compat` prints how many of PyTorch's names lucid has; with namespaces, which are absent, and why.
+
+`python -m lucid.compat --run script.py ...` runs a script for PyTorch on lucid, as `lucid.compat.standing_in` says.
+"""
 
 from __future__ import annotations
 
 import argparse
+import runpy
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from lucid.compat import Name, coverage
+from lucid.compat.standing_in import stand_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,12 +46,31 @@ def _names(namespace: str, names: list[Name], *, everything: bool) -> Table:
     return table
 
 
+def _run(script: str, *arguments: str) -> None:
+    """Run a script as Python would, with lucid under PyTorch's name."""
+    stand_in()
+    sys.argv = [script, *arguments]
+    sys.path[0] = str(Path(script).resolve().parent)
+    runpy.run_path(script, run_name="__main__")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table of all namespaces, or of each that is named its absent names."""
     parser = argparse.ArgumentParser(prog="python -m lucid.compat", description="PyTorch's names in lucid.")
     parser.add_argument("namespace", nargs="*", help="such as torch.nn: its absent names, the most used first")
     parser.add_argument("--all", action="store_true", help="the names that are there, too")
+    parser.add_argument(
+        "--run",
+        nargs=argparse.REMAINDER,
+        metavar="SCRIPT",
+        help="run a script, in which torch is lucid, with its arguments",
+    )
     chosen = parser.parse_args(arguments)
+    if chosen.run is not None:
+        if not chosen.run or not Path(chosen.run[0]).is_file():
+            parser.error(f"--run: expected a script's path, got {chosen.run[0] if chosen.run else 'nothing'}")
+        _run(*chosen.run)
+        return 0
     rows = coverage()
     if unknown := [name for name in chosen.namespace if name not in rows]:
         parser.error(f"expected namespaces of {', '.join(rows)}, got {', '.join(unknown)}")

@@ -4,7 +4,8 @@ A docstring says what is particular to its function. What holds for every one of
 
 - `lucid.ops.base.declaration`: activation functions; `lucid.ops.activation.softmax`: functions along a dimension
 - `lucid.ops.layers.convolution`, `lucid.ops.pooling.pooling`: `stride`, `padding` and `dilation` of windows
-- `lucid.ops.resampling`: other sizes and places of images; `lucid.ops.resampling.folding`: windows as columns
+- `lucid.ops.resampling`: other sizes and places of images; `lucid.ops.resampling.folding`: windows as columns;
+  `lucid.ops.resampling.grid`: points of a grid
 - `lucid.ops.layers.normalisation`, `lucid.ops.layers.multi_head_attention`, and `lucid.ops.layers`: other layers
 - `lucid.ops.loss`: `reduction`, `weight` and `target` of losses
 - `lucid.ops.linalg`, `lucid.ops.index`, `lucid.ops.shape`, `lucid.ops.reduction.sums`: `linear`, `one_hot`, `pad`,
@@ -51,8 +52,22 @@ from lucid.ops.layers.dropout import (
 from lucid.ops.layers.linear import bilinear, linear
 from lucid.ops.layers.multi_head_attention import multi_head_attention_forward
 from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
+from lucid.ops.linalg.distances import pairwise_distance, pdist
+from lucid.ops.loss.counts import gaussian_nll_loss, poisson_nll_loss
 from lucid.ops.loss.cross_entropy import cross_entropy
+from lucid.ops.loss.ctc import ctc_loss
 from lucid.ops.loss.likelihood import nll_loss
+from lucid.ops.loss.margin import (
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
 from lucid.ops.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from lucid.ops.pooling.pooling import (
@@ -65,6 +80,7 @@ from lucid.ops.pooling.pooling import (
 )
 from lucid.ops.reduction.norms import cosine_similarity, normalize
 from lucid.ops.resampling.folding import fold, unfold
+from lucid.ops.resampling.grid import affine_grid, grid_sample
 from lucid.ops.resampling.interpolation import interpolate
 from lucid.ops.shape.padding import pad
 from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
@@ -85,6 +101,7 @@ if TYPE_CHECKING:
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "affine_grid",
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
@@ -100,8 +117,10 @@ __all__ = [
     "conv2d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",
@@ -112,8 +131,10 @@ __all__ = [
     "embedding_bag",
     "feature_alpha_dropout",
     "fold",
+    "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",
@@ -121,6 +142,7 @@ __all__ = [
     "hardswish",
     "hardtanh",
     "hardtanh_",
+    "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
     "interpolate",
@@ -133,17 +155,24 @@ __all__ = [
     "local_response_norm",
     "log_softmax",
     "logsigmoid",
+    "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
     "mish",
     "mse_loss",
     "multi_head_attention_forward",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
     "one_hot",
     "pad",
+    "pairwise_distance",
+    "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "poisson_nll_loss",
     "prelu",
     "relu",
     "relu6",
@@ -157,6 +186,7 @@ __all__ = [
     "sigmoid",
     "silu",
     "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax",
     "softmin",
     "softplus",
@@ -166,6 +196,8 @@ __all__ = [
     "tanhshrink",
     "threshold",
     "threshold_",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
     "unfold",
 ]
 

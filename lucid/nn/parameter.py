@@ -12,7 +12,8 @@ from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.modes.decorating import check_bool
 from lucid.backend.device import device_of
 from lucid.backend.sharing import tensor_classes
-from lucid.errors import DtypeError
+from lucid.errors import DtypeError, SettingError
+from lucid.ops.creation.filling import empty
 from lucid.tensor import Tensor
 from lucid.tensor.copying import rebuild
 
@@ -113,6 +114,137 @@ class Buffer(Tensor):
         return made
 
     def __init__(self, data: object = None, *, persistent: bool = True) -> None: ...
+
+
+class UninitializedTensorMixin(Tensor):
+    """What parameters and buffers of a shape that is not known yet share: they have a dtype and a device, no elements.
+
+    Converting and moving their module converts and moves them; every op, and whatever asks for elements or sizes,
+    raises a SettingError.
+    """
+
+    cls_to_become: type[Any] = Tensor
+    # no elements, of the dtype and on the device; a tensor's own slot is covered until there are some
+    blank: Tensor
+
+    @property
+    def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Raise a SettingError: there are no elements."""
+        raise SettingError(
+            f"a module has not been called yet, and its {type(self).__name__} has no shape and no elements: call it "
+            "with a batch before anything counts, changes, saves or computes with its parameters and buffers"
+        )
+
+    @array.setter
+    def array(self, value: Any) -> None:
+        vars(self)["blank"] = wrap(value)
+
+    @property
+    def dtype(self) -> Any:
+        """The type that the elements will have."""
+        return self.blank.dtype
+
+    @property
+    def device(self) -> Any:
+        """The device that will hold the elements."""
+        return self.blank.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements will be on a CUDA device."""
+        return self.blank.is_cuda
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary parameter, or tensor, of this shape, with whatever elements are there.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+        device, dtype : optional
+            Others than it has.
+        """
+        made: Any = empty(
+            shape, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device
+        )
+        vars(self).pop("blank")
+        self.__class__ = self.cls_to_become  # pyright: ignore[reportAttributeAccessIssue]
+        whole: Any = self
+        whole.data, whole.version = made, version_of(made)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Return the tensor after setting whether backward will compute its gradient."""
+        self.edge = (accumulator_of(self), 0) if check_bool(requires_grad, "requires_grad") else None
+        return self
+
+    def detach(self) -> Self:
+        """Return the tensor itself: there is nothing that it could share."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        kind, arguments = self.__reduce_ex__(2)
+        return memo.setdefault(id(self), kind(*arguments))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, str(self.device), self.dtype)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape a lazy module finds out when it is first called: `materialize` makes it a `Parameter`.
+
+    Parameters
+    ----------
+    requires_grad : bool
+        Whether backward will compute its gradient.
+    device, dtype : optional
+        What it will be on and of; the defaults if left out.
+
+    Examples
+    --------
+    >>> from lucid import nn
+    >>> weight = nn.UninitializedParameter()
+    >>> weight
+    <UninitializedParameter>
+    >>> weight.materialize((2, 3))
+    >>> weight.shape
+    lucid.Size([2, 3])
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Self:
+        """Return a leaf without elements."""
+        return share(cls, empty(0, device=device, dtype=dtype), check_bool(requires_grad, "requires_grad"))
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None: ...
+
+
+class UninitializedBuffer(UninitializedTensorMixin):
+    """A buffer whose shape a lazy module finds out when it is first called: `materialize` makes it a `Tensor`.
+
+    Its parameters are those of `UninitializedParameter`; `persistent` says whether it is part of the `state_dict`.
+    """
+
+    persistent: bool
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Self:
+        """Return a tensor without elements."""
+        made = share(cls, empty(0, device=device, dtype=dtype), check_bool(requires_grad, "requires_grad"))
+        made.persistent = check_bool(persistent, "persistent")
+        return made
+
+    def __init__(
+        self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> None: ...
+
+
+def is_lazy(param: object) -> bool:
+    """Return whether something is a parameter or buffer without elements."""
+    return isinstance(param, UninitializedTensorMixin)
 
 
 tensor_classes += [Parameter, Buffer]

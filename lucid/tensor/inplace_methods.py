@@ -25,9 +25,9 @@ from lucid.ops.elementwise import (
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
-from lucid.ops.index import index_select, indexing, masked_select, scatter
-from lucid.ops.linalg import addmm
-from lucid.ops.reduction import cumulative
+from lucid.ops.index import index_select, indexing, masked_select, placing, scatter, scatter_reduce
+from lucid.ops.linalg import addmm, composed
+from lucid.ops.reduction import covariance, cumulative
 from lucid.ops.shape import axes, diagonal, reshape
 from lucid.tensor import inplace, random_fill
 from lucid.tensor.attributes import Attributes
@@ -98,6 +98,26 @@ class InPlaceMethods(Attributes):
     clip_ = in_place(selection.clip)
     clamp_min_ = in_place(selection.clamp_min)
     clamp_max_ = in_place(selection.clamp_max)
+    copysign_ = in_place(arithmetic.copysign)
+    nextafter_ = in_place(arithmetic.nextafter)
+    gcd_ = in_place(division.gcd)
+    lcm_ = in_place(division.lcm)
+    float_power_ = in_place(power.float_power)
+    ldexp_ = in_place(power.ldexp)
+    xlogy_ = in_place(exponential.xlogy)
+    logit_ = in_place(exponential.logit)
+    hypot_ = in_place(trigonometry.hypot)
+    sinc_ = in_place(trigonometry.sinc)
+    deg2rad_ = in_place(trigonometry.deg2rad)
+    rad2deg_ = in_place(trigonometry.rad2deg)
+    heaviside_ = in_place(comparison.heaviside)
+    renorm_ = in_place(covariance.renorm)
+    addmv_ = in_place(composed.addmv)
+    addr_ = in_place(composed.addr)
+    addbmm_ = in_place(composed.addbmm)
+    put_ = in_place(placing.put)
+    scatter_reduce_ = in_place(scatter_reduce.scatter_reduce)
+    index_reduce_ = in_place(scatter_reduce.index_reduce)
     nan_to_num_ = in_place(nonfinite.nan_to_num)
     lerp_ = in_place(combination.lerp)
     addcmul_ = in_place(combination.addcmul)

@@ -18,13 +18,13 @@ from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import hold
 from lucid.cuda.streams import Stream
 from lucid.errors import DeviceError, InplaceError
-from lucid.ops.base.dims import dim_in
+from lucid.ops.base.dims import common_shape, dim_in, sizes_in
 from lucid.ops.base.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.strided import address_of, offset_of, strides_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
 
@@ -403,3 +403,13 @@ def is_tensor(obj: object) -> bool:
     (True, False)
     """
     return isinstance(obj, TensorBase)
+
+
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
+    """Return the shape to which all of `shapes`, tuples or numbers, broadcast.
+
+    >>> import lucid
+    >>> lucid.broadcast_shapes((2, 1), 3)
+    lucid.Size([2, 3])
+    """
+    return Size(common_shape(*[sizes_in((shape,)) for shape in shapes]))

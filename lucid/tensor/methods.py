@@ -24,13 +24,27 @@ from lucid.ops.elementwise import (
 from lucid.ops.elementwise import complex as parts
 from lucid.ops.index import gather as gathering
 from lucid.ops.index import index_select as slices
-from lucid.ops.index import indexing
+from lucid.ops.index import indexing, placing
 from lucid.ops.index import masked_select as masking
 from lucid.ops.index import scatter as scattering
+from lucid.ops.index import scatter_reduce as reducing
 from lucid.ops.index import select as picking
-from lucid.ops.linalg import addmm, einsum
+from lucid.ops.linalg import addmm, composed, distances, einsum
 from lucid.ops.linalg import products as linalg
-from lucid.ops.reduction import closeness, cumulative, extremes, norms, sorting, statistics, sums
+from lucid.ops.reduction import (
+    closeness,
+    covariance,
+    cumulative,
+    differences,
+    extremes,
+    membership,
+    norms,
+    ranks,
+    running,
+    sorting,
+    statistics,
+    sums,
+)
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, splitting
 from lucid.ops.shape import reshape as shape
 from lucid.tensor import operators
@@ -108,6 +122,26 @@ class Methods(Attributes):
     isnan = nonfinite.isnan
     isinf = nonfinite.isinf
     isfinite = nonfinite.isfinite
+    isposinf = nonfinite.isposinf
+    isneginf = nonfinite.isneginf
+    isreal = nonfinite.isreal
+    signbit = nonfinite.signbit
+    copysign = arithmetic.copysign
+    nextafter = arithmetic.nextafter
+    gcd = division.gcd
+    lcm = division.lcm
+    float_power = power.float_power
+    ldexp = power.ldexp
+    logaddexp2 = exponential.logaddexp2
+    xlogy = exponential.xlogy
+    logit = exponential.logit
+    hypot = trigonometry.hypot
+    sinc = trigonometry.sinc
+    deg2rad = trigonometry.deg2rad
+    rad2deg = trigonometry.rad2deg
+    fmax = comparison.fmax
+    fmin = comparison.fmin
+    heaviside = comparison.heaviside
     isclose = closeness.isclose
     allclose = closeness.allclose
     equal = closeness.equal
@@ -151,6 +185,20 @@ class Methods(Attributes):
     var = statistics.var
     std = statistics.std
     median = statistics.median
+    aminmax = extremes.aminmax
+    nanmean = sums.nanmean
+    nanmedian = ranks.nanmedian
+    quantile = ranks.quantile
+    nanquantile = ranks.nanquantile
+    kthvalue = ranks.kthvalue
+    mode = ranks.mode
+    cummax = running.cummax
+    cummin = running.cummin
+    logcumsumexp = running.logcumsumexp
+    diff = differences.diff
+    cov = covariance.cov
+    corrcoef = covariance.corrcoef
+    renorm = covariance.renorm
     norm = norms.norm
     logsumexp = norms.logsumexp
     log_softmax = softmax.log_softmax
@@ -161,17 +209,30 @@ class Methods(Attributes):
     topk = sorting.topk
     unique = sorting.unique
     bincount = sorting.bincount
+    msort = ranks.msort
+    unique_consecutive = membership.unique_consecutive
+    histc = membership.histc
     multinomial = sampling.multinomial
     bernoulli = sampling.bernoulli
 
     # ---- products ----
 
     matmul = linalg.matmul
+    dist = distances.dist
     mm = linalg.mm
     bmm = linalg.bmm
     mv = linalg.mv
     dot = linalg.dot
-    outer = linalg.outer
+    outer = ger = linalg.outer
+    vdot = composed.vdot
+    cross = composed.cross
+    kron = composed.kron
+    trace = composed.trace
+    matrix_power = composed.matrix_power
+    adjoint = composed.adjoint
+    addmv = composed.addmv
+    addr = composed.addr
+    addbmm = composed.addbmm
     inner = einsum.inner
     baddbmm = addmm.baddbmm
     addmm = addmm.addmm
@@ -201,8 +262,13 @@ class Methods(Attributes):
     expand = broadcasting.expand
     expand_as = broadcasting.expand_as
     broadcast_to = broadcasting.broadcast_to
-    split = splitting.split
-    chunk = splitting.chunk
+    sum_to_size = broadcasting.sum_to_size
+    split = unsafe_split = splitting.split
+    split_with_sizes = unsafe_split_with_sizes = splitting.split_with_sizes
+    chunk = unsafe_chunk = splitting.chunk
+    hsplit = splitting.hsplit
+    vsplit = splitting.vsplit
+    dsplit = splitting.dsplit
     tensor_split = splitting.tensor_split
     unbind = splitting.unbind
     repeat = repeating.repeat
@@ -226,6 +292,13 @@ class Methods(Attributes):
     unfold = picking.unfold
     as_strided = strided.as_strided
     index_put = indexing.index_put
+    put = placing.put
+    scatter_reduce = reducing.scatter_reduce
+    index_reduce = reducing.index_reduce
+    select_scatter = placing.select_scatter
+    slice_scatter = placing.slice_scatter
+    diagonal_scatter = placing.diagonal_scatter
+    as_strided_scatter = placing.as_strided_scatter
     index_select = slices.index_select
     index_add = slices.index_add
     index_copy = slices.index_copy

@@ -22,7 +22,7 @@ from lucid.ops.elementwise import (
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
-from lucid.ops.elementwise.comparison import eq, ge, gt, le, lt, maximum, minimum, ne
+from lucid.ops.elementwise.comparison import eq, fmax, fmin, ge, gt, heaviside, le, lt, maximum, minimum, ne
 from lucid.ops.index import gather
 from lucid.ops.linalg import einsum, products
 from lucid.ops.reduction import cumulative, extremes, norms, sorting, statistics, sums
@@ -267,6 +267,20 @@ ABOUT = frozenset(
 
 UFUNCS: dict[str, Callable[..., Any]] = {
     "absolute": parts.abs,
+    "copysign": arithmetic.copysign,
+    "deg2rad": trigonometry.deg2rad,
+    "float_power": power.float_power,
+    "fmax": fmax,
+    "fmin": fmin,
+    "gcd": division.gcd,
+    "heaviside": heaviside,
+    "hypot": trigonometry.hypot,
+    "lcm": division.lcm,
+    "ldexp": power.ldexp,
+    "logaddexp2": exponential.logaddexp2,
+    "nextafter": arithmetic.nextafter,
+    "rad2deg": trigonometry.rad2deg,
+    "signbit": nonfinite.signbit,
     "add": arithmetic.add,
     "arccos": trigonometry.acos,
     "arccosh": trigonometry.acosh,

@@ -13,7 +13,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.autograd.graph import saved_tensors_hooks
-from lucid.errors import CheckpointError, HookError, InplaceError
+from lucid.errors import CheckpointError, HookError, HookTypeError, InplaceError
 from lucid.utils.checkpoint import (
     checkpoint,
     checkpoint_sequential,
@@ -503,3 +503,35 @@ def test_a_recomputation_does_not_count_changes_of_what_hooks_have_stored(rng):
     out.backward(upstream)
     assert y._version == version == 1
     np.testing.assert_allclose(x.grad.cpu().numpy(), (values * 6.0 * upstream).cpu().numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_it_decorates(reentrant):
+    """Without a function it is a decorator: each call is checkpointed, with its settings, and the name stays."""
+    runs = []
+
+    @checkpoint(use_reentrant=reentrant, early_stop=False)
+    def scaled(x, *factors):
+        """Return x times the factors."""
+        runs.append(lucid.is_grad_enabled())
+        for factor in factors:
+            x = (x * factor).exp()
+        return x
+
+    x = lucid.ones(2, requires_grad=True)
+    y = scaled(x, 2.0, 0.5)
+    assert (scaled.__name__, scaled.__doc__) == ("scaled", "Return x times the factors.")
+    assert runs == [not reentrant]
+    y.sum().backward()
+    assert len(runs) == 2
+    plain = x.detach().clone().requires_grad_()
+    ((plain * 2.0).exp() * 0.5).exp().sum().backward()
+    assert x.grad.tolist() == plain.grad.tolist()
+
+
+def test_a_decorator_has_no_arguments_of_a_function():
+    """What only a function could take is refused where there is none, and so is what is no function."""
+    with pytest.raises(CheckpointError, match="without a function there are no arguments for it: x"):
+        checkpoint(use_reentrant=False, x=3)
+    with pytest.raises(HookTypeError, match="checkpoint: function"):
+        checkpoint(use_reentrant=False)(3)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 
+import lucid
 from lucid.compat import coverage, is_present
 from lucid.compat.__main__ import main
 from lucid.compat.reasons import REFUSED, reason
+from lucid.compat.standing_in import stand_in
+from lucid.errors import LucidError
 
 
 def test_presence_is_asked_of_lucid():
@@ -46,3 +55,61 @@ def test_prints_shares_of_names_and_of_uses(capsys):
     with pytest.raises(SystemExit):
         main(["torch.nothing"])
     assert "got torch.nothing" in capsys.readouterr().err
+
+
+SCRIPT = """
+import sys
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils import clip_grad_norm_
+
+sys.path.append(".")
+from helper import double
+
+model = nn.Linear(2, 1)
+F.mse_loss(double(model(torch.ones(3, 2))), torch.zeros(3, 1)).backward()
+clip_grad_norm_(model.parameters(), 1.0)
+assert __name__ == "__main__"
+assert torch is sys.modules["lucid"] and nn.__name__ == "lucid.nn" and nn.__spec__.name == "lucid.nn"
+assert isinstance(model.weight, torch.Tensor)
+try:
+    import torch.no_such_module
+except ModuleNotFoundError as error:
+    print(error)
+print(sys.argv[1:], round(float(model.weight.grad.norm() + model.bias.grad.norm()), 3) > 0)
+"""
+
+
+def run(folder, *arguments):
+    """Run lucid.compat in a process of its own, which the names of modules are changed in."""
+    command = [sys.executable, "-m", "lucid.compat", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(lucid.__file__).parents[1])}
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+
+
+def test_a_script_for_pytorch_runs_on_lucid(tmp_path):
+    """`--run` gives a script lucid's modules under PyTorch's names, its own arguments and its own folder."""
+    (tmp_path / "helper.py").write_text(
+        "import torch\n\ndef double(x):\n    return torch.mul(x, 2)\n", encoding="utf-8"
+    )
+    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
+    ran = run(tmp_path, "--run", "script.py", "--lr", "3")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["No module named 'torch.no_such_module'", "['--lr', '3'] True"]
+
+
+@pytest.mark.parametrize(("arguments", "got"), [([], "nothing"), (["nowhere.py"], "nowhere.py")])
+def test_a_script_that_is_not_there_is_refused(tmp_path, arguments, got):
+    """What cannot be run is named, and ends with the status of a wrong argument."""
+    ran = run(tmp_path, "--run", *arguments)
+    assert ran.returncode == 2
+    assert f"--run: expected a script's path, got {got}" in ran.stderr
+
+
+def test_pytorch_that_is_there_is_not_replaced(monkeypatch):
+    """What was imported before is not replaced: half of a process would have the other's tensors."""
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    with pytest.raises(LucidError, match="expected a process without PyTorch"):
+        stand_in()
+    assert not any(type(finder).__module__.startswith("lucid") for finder in sys.meta_path)

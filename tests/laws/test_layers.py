@@ -24,7 +24,19 @@ LAYERS = (
     {"nn", "data"},
     {"optim"},
     {"hooks", "amp", "graphs", "serialization", "utils", "compat", "_C"},
-    {"accelerator", "distributed", "jit", "multiprocessing", "overrides", "profiler", "testing", "types"},
+    {
+        "accelerator",
+        "distributed",
+        "futures",
+        "fx",
+        "jit",
+        "multiprocessing",
+        "overrides",
+        "profiler",
+        "testing",
+        "types",
+    },
+    {"hooks", "amp", "func", "graphs", "serialization", "distributed", "utils", "compat", "_C"},
     {"lucid"},
 )
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}

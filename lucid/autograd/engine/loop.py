@@ -95,6 +95,7 @@ def run(
             state.saved_hooks[:] = before[1]
             state.saved_hooks_disabled = before[2]
             state.autocast = before[3]
+            state.creation_hooks = before[4]
         if before is not ORDINARY:
             unusual.add(state)
         elif state.changes == changes:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lucid.autograd.engine.passes import Pass
     from lucid.autograd.recording.saved import SavedTensorHooks
 
-    Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None, "Autocast"]
+    Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None, "Autocast", tuple[Callable[..., Any], ...]]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -58,7 +58,7 @@ class Autocast(NamedTuple):
 
 AUTOCAST_OFF = Autocast()
 # What user code may change for its thread, as it is in the beginning.
-ORDINARY: Modes = (GRAD, (), None, AUTOCAST_OFF)
+ORDINARY: Modes = (GRAD, (), None, AUTOCAST_OFF, ())
 
 # Values of ThreadState.recording. Only PLAIN records on the short path.
 OFF, PLAIN, SPECIAL = 0, 1, 2
@@ -85,6 +85,7 @@ class ThreadState:
         "autocast_cache",
         "autocast_nesting",
         "changes",
+        "creation_hooks",
         "debug",
         "early_stop",
         "grad_mode",
@@ -106,6 +107,7 @@ class ThreadState:
         self.multithreading = True
         self.saved_hooks: list[SavedTensorHooks] = []  # innermost first, as `list.remove` takes the first of equals
         self.saved_hooks_disabled: str | None = None
+        self.creation_hooks: tuple[Callable[..., Any], ...] = ()
         self.passes: list[Pass] = []
         self.changes = 0
         # A context in which NumPy reports no floating-point warnings: PyTorch gives inf and nan silently. Running one
@@ -118,7 +120,7 @@ class ThreadState:
         """What an op has to do beside its computation; PLAIN in every state that is not in `unusual`."""
         if self.grad_mode is not GRAD:
             return OFF
-        if self.saved_hooks or self.anomaly is not None:
+        if self.saved_hooks or self.anomaly is not None or self.creation_hooks:
             return SPECIAL
         self.settle()
         return PLAIN
@@ -131,6 +133,7 @@ class ThreadState:
             and self.anomaly is None
             and self.saved_hooks_disabled is None
             and self.autocast is AUTOCAST_OFF
+            and not self.creation_hooks
         ):
             unusual.discard(self)
 
@@ -149,7 +152,7 @@ class ThreadState:
 
     def modes(self) -> Modes:
         """Return what user code may change for this thread."""
-        return self.grad_mode, (*self.saved_hooks,), self.saved_hooks_disabled, self.autocast
+        return self.grad_mode, (*self.saved_hooks,), self.saved_hooks_disabled, self.autocast, self.creation_hooks
 
 
 class _End:

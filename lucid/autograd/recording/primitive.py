@@ -20,7 +20,7 @@ from lucid.autograd.base import (
 )
 from lucid.autograd.modes.casting import POLICIES, cast_operands
 from lucid.autograd.modes.state import PLAIN, thread, unusual
-from lucid.autograd.recording.attach import attach
+from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.device_path import caller
 from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
 from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule, kernel_or_reference
@@ -383,7 +383,7 @@ class Primitive:
                 launched.recorded.clear()
             launched.recorded[sum([1 << position for position, need in enumerate(needed) if need])] = plan, values
         node = plan.node_type()
-        attach(node, tuple(edges), outs[0])
+        attach(node, tuple(edges), outs[0], whole=False)
         node.outputs = len(outs)
         saved: list[Any] = []
         versions: list[Any] = []
@@ -413,7 +413,7 @@ class Primitive:
             node.kept = plan, PackedTuple(pack_saved(tuple(saved), tuple(owners))), (), values
             for k in outputs:
                 owners[k].edge = None
-        return node
+        return created(node) if unusual else node
 
     def device_error(self, operands: Sequence[Any]) -> DeviceError:
         """Return the error of operands on several devices."""

@@ -96,14 +96,19 @@ class ZeroPad3d(Padding):
     axes = 3
 
 
-class ReflectionPad1d(Padding):
-    """Returns sequences, shape (..., length), with their elements mirrored at the edges."""
+class ReflectionPad(Padding):
+    """What the layers share that return their input with their elements mirrored at the edges."""
 
-    axes = 1
     mode = "reflect"
 
 
-class ReflectionPad2d(Padding):
+class ReflectionPad1d(ReflectionPad):
+    """Returns sequences, shape (..., length), with their elements mirrored at the edges."""
+
+    axes = 1
+
+
+class ReflectionPad2d(ReflectionPad):
     """Returns images, shape (..., height, width), with their elements mirrored at the edges.
 
     >>> import lucid
@@ -113,53 +118,57 @@ class ReflectionPad2d(Padding):
     """
 
     axes = 2
-    mode = "reflect"
 
 
-class ReflectionPad3d(Padding):
+class ReflectionPad3d(ReflectionPad):
     """Returns volumes, shape (..., depth, height, width), with their elements mirrored at the edges."""
 
     axes = 3
-    mode = "reflect"
 
 
-class ReplicationPad1d(Padding):
+class ReplicationPad(Padding):
+    """What the layers share that return their input with the elements at the edges repeated."""
+
+    mode = "replicate"
+
+
+class ReplicationPad1d(ReplicationPad):
     """Returns sequences, shape (..., length), with the elements at the edges repeated."""
 
     axes = 1
-    mode = "replicate"
 
 
-class ReplicationPad2d(Padding):
+class ReplicationPad2d(ReplicationPad):
     """Returns images, shape (..., height, width), with the elements at the edges repeated."""
 
     axes = 2
-    mode = "replicate"
 
 
-class ReplicationPad3d(Padding):
+class ReplicationPad3d(ReplicationPad):
     """Returns volumes, shape (..., depth, height, width), with the elements at the edges repeated."""
 
     axes = 3
-    mode = "replicate"
 
 
-class CircularPad1d(Padding):
+class CircularPad(Padding):
+    """What the layers share that return their input with the elements of the other end at each edge."""
+
+    mode = "circular"
+
+
+class CircularPad1d(CircularPad):
     """Returns sequences, shape (..., length), with the elements of the other end at each edge."""
 
     axes = 1
-    mode = "circular"
 
 
-class CircularPad2d(Padding):
+class CircularPad2d(CircularPad):
     """Returns images, shape (..., height, width), with the elements of the other end at each edge."""
 
     axes = 2
-    mode = "circular"
 
 
-class CircularPad3d(Padding):
+class CircularPad3d(CircularPad):
     """Returns volumes, shape (..., depth, height, width), with the elements of the other end at each edge."""
 
     axes = 3
-    mode = "circular"

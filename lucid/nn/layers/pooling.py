@@ -62,10 +62,14 @@ class MaxPool2d(MaxPool):
         return F.max_pool2d(input, *self.settings())
 
 
-class AvgPool1d(Layer):
-    """Returns the mean of each window of sequences, shape (batch, channels, length) or (channels, length)."""
+class AvgPool(Layer):
+    """What the layers share that return means of windows."""
 
     _shown = ("kernel_size", "stride", "padding")
+
+
+class AvgPool1d(AvgPool):
+    """Returns the mean of each window of sequences, shape (batch, channels, length) or (channels, length)."""
 
     @checked
     def __init__(
@@ -87,10 +91,8 @@ class AvgPool1d(Layer):
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
-class AvgPool2d(Layer):
+class AvgPool2d(AvgPool):
     """Returns the mean of each window of images, shape (batch, channels, height, width) or without batch."""
-
-    _shown = ("kernel_size", "stride", "padding")
 
     @checked
     def __init__(
@@ -117,8 +119,8 @@ class AvgPool2d(Layer):
         )  # fmt: skip
 
 
-class AdaptiveAvgPool1d(Layer):
-    """Returns the means of `output_size` parts of sequences, shape (batch, channels, length) or (channels, length)."""
+class AdaptiveAvgPool(Layer):
+    """What the layers share that return means of `output_size` parts."""
 
     _shown = ("output_size",)
 
@@ -126,23 +128,20 @@ class AdaptiveAvgPool1d(Layer):
     def __init__(self, output_size: int | Sequence[Any] | None) -> None:
         super().__init__()
         self.output_size = output_size
+
+
+class AdaptiveAvgPool1d(AdaptiveAvgPool):
+    """Returns the means of `output_size` parts of sequences, shape (batch, channels, length) or (channels, length)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
-class AdaptiveAvgPool2d(Layer):
+class AdaptiveAvgPool2d(AdaptiveAvgPool):
     """Returns the means of a grid of `output_size` parts of images, shape (batch, channels, height, width).
 
     None stands for as many parts as there are elements.
     """
-
-    _shown = ("output_size",)
-
-    @checked
-    def __init__(self, output_size: int | Sequence[Any] | None) -> None:
-        super().__init__()
-        self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)

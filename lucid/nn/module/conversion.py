@@ -12,6 +12,7 @@ from lucid.backend.dtype import as_dtype
 from lucid.backend.sharing import shared
 from lucid.errors import DtypeError
 from lucid.nn.module.tree import Tree
+from lucid.nn.parameter import UninitializedTensorMixin
 from lucid.ops.base.formats import check_memory_format
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.creation.filling import empty_like
@@ -37,14 +38,20 @@ class Conversion(Tree):
         # all results first: if one cannot be made, nothing has changed
         parameters = dict.fromkeys(p for module in modules for p in module._parameters.values() if p is not None)  # noqa: SLF001
         with no_grad():
-            data = [(parameter, applied(fn, parameter)) for parameter in parameters]
+            # of those that have no elements yet, what says their dtype and device
+            data = [
+                (whole, applied(fn, whole))
+                for whole in (p.blank if isinstance(p, UninitializedTensorMixin) else p for p in parameters)
+            ]
             grads = [grad for parameter in parameters if (grad := grad_of(parameter)) is not None]
             data += [(grad, applied(fn, grad)) for grad in grads]
         shared: dict[int, Any] = {}
         buffers: list[tuple[dict[str, Any], str, Any]] = []
         for module in modules:
             for name, buffer in module._buffers.items():  # noqa: SLF001
-                if buffer is not None:
+                if isinstance(buffer, UninitializedTensorMixin):
+                    data.append((buffer.blank, applied(fn, buffer.blank)))
+                elif buffer is not None:
                     if id(buffer) not in shared:
                         shared[id(buffer)] = applied(fn, buffer)
                     buffers.append((module._buffers, name, shared[id(buffer)]))  # noqa: SLF001

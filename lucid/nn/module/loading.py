@@ -99,6 +99,18 @@ class Loading:
 
         self._changes.append(Change(lambda: copy(value), keep))
 
+    def materialize(self, target: Any, like: Any) -> None:
+        """Give a tensor without elements the shape of another one, as long as the load does not fail."""
+        kind = target.__class__
+        blank = target.blank
+        target.materialize(like.shape)
+
+        def restore() -> None:
+            target.__class__ = kind
+            target.array = blank.array
+
+        self._undo.append(restore)
+
     def assign_entry(self, table: dict[str, Any], name: str, value: object) -> None:
         """Note that `value` is to stand under `name`."""
 

@@ -13,7 +13,7 @@ from lucid.errors import ArgumentError, GraphError, HookTypeError, StateDictErro
 from lucid.nn.module.loading import Loading
 from lucid.nn.module.paths import saved_as
 from lucid.nn.module.tree import Tree
-from lucid.nn.parameter import Parameter
+from lucid.nn.parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,6 +202,11 @@ class StateMethods(Tree):
                     missing_keys.append(key)
                 continue
             value: Any = state_dict[key]
+            if is_lazy(target):
+                if is_lazy(value):
+                    continue
+                if isinstance(value, TensorBase):
+                    changes.materialize(target, value)
             if isinstance(value, TensorBase) and not target.array.shape and value.array.shape == (1,):
                 # as old versions of PyTorch, which had no tensors without dimensions, saved numbers
                 value = cast("Any", value)[0]

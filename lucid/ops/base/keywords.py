@@ -24,7 +24,7 @@ from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.state import is_grad_enabled, no_grad
 from lucid.backend.device import device_of
-from lucid.backend.dtype import can_cast
+from lucid.backend.dtype import as_dtype, can_cast
 from lucid.errors import ArgumentError, DeviceError, DtypeError, GraphError, ShapeError
 from lucid.ops.base.formats import check_layout, check_memory_format
 from lucid.ops.creation.data import pinned
@@ -154,8 +154,11 @@ def _into(title: str, out: Any, function: Any, args: tuple[Any, ...], kwargs: di
         )
     keywords = _parameters(function)[_code(function).co_argcount :]
     for name in ("dtype", "device"):
+        own = getattr(targets[0], name)
         if name in keywords and kwargs.get(name) is None:
-            kwargs[name] = getattr(targets[0], name)
+            kwargs[name] = own
+        elif name == "dtype" and name in kwargs and as_dtype(kwargs[name]) is not own:
+            raise DtypeError(f"{title}: dtype {kwargs[name]} does not match dtype of out, {own}: leave one of them out")
     with no_grad():
         made = function(*args, **kwargs)
         results: tuple[Any, ...] = cast("Any", made) if isinstance(made, tuple) else (made,)

@@ -16,7 +16,7 @@ from lucid.cuda.launch.elementwise import ALL, NUMBERS, Elementwise
 from lucid.errors import DtypeError
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.core import ADD
-from lucid.ops.base.declaration import elementwise
+from lucid.ops.base.declaration import REAL, elementwise
 from lucid.ops.base.operands import as_factor, is_bool, of_two, summed
 from lucid.ops.base.promotion import as_operand, number_in, promote
 
@@ -196,3 +196,49 @@ def neg(input: Tensor) -> Tensor:
     tensor([-1.,  2.])
     """
     return GRAPH.neg(input)
+
+
+@elementwise(
+    np.copysign,
+    "elementwise.Copysign",
+    lambda m, grad, a, out, a_shape: m.sum_to(m.where(m.eq(a, 0), 0, m.mul(grad, m.div(out, a))), shape=a_shape),
+    lambda m, grad, b_shape: m.sum_to(m.zeros_like(grad), shape=b_shape),
+    refused=REAL,
+)
+def copysign(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the size of `input` with the sign of `other`, elementwise, of real numbers; zeros have signs, too.
+
+    >>> import lucid
+    >>> lucid.copysign(lucid.tensor([1.0, -2.0]), -0.0)
+    tensor([-1., -2.])
+    """
+    return GRAPH.copysign(input, other)
+
+
+def _of_wide(op: Primitive) -> None:
+    """Give a primitive of two numbers of float32 or float64 its caller."""
+
+    def general(*operands: Any) -> Any:
+        given = promote(*operands, at_least_float=True)
+        for operand in given:
+            if isinstance(operand, TensorBase) and operand.array.dtype not in (np.float32, np.float64):
+                raise DtypeError(
+                    f"{op.name}: got a tensor of {operand.array.dtype.name}, which it is not defined on; convert to "
+                    "float32 first"
+                )
+        return op(*given)
+
+    op.call = general
+
+
+@elementwise(np.nextafter, "elementwise.NextAfter", dtypes=("float", "double"), caller=_of_wide)
+def nextafter(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the floating-point number next to `input` in the direction of `other`, elementwise.
+
+    Defined on float32 and float64.
+
+    >>> import lucid
+    >>> lucid.nextafter(lucid.tensor([1.0]), 2.0) - 1
+    tensor([1.1921e-07])
+    """
+    return GRAPH.nextafter(input, other)

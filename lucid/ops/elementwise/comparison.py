@@ -12,7 +12,11 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.cuda.launch.elementwise import ALL
+from lucid.errors import DtypeError
 from lucid.ops.base.declaration import Fused, elementwise
+from lucid.ops.base.operands import refuse, tensor_operand
+from lucid.ops.base.promotion import promote
+from lucid.ops.elementwise.logic import logical_or
 
 if TYPE_CHECKING:
     from lucid.autograd.recording.namespace import Namespace
@@ -146,3 +150,53 @@ def minimum(input: Tensor, other: Tensor | Number) -> Tensor:
     tensor([1., 3.])
     """
     return GRAPH.minimum(input, other)
+
+
+def _either(input: Tensor, other: Tensor | Number, chosen: Any) -> Any:
+    """Return one of two, elementwise: the other one where one is NaN, else what `chosen` says."""
+    a, b = promote(input, other)
+    for operand in (a, b):
+        refuse("fmax" if chosen is ge else "fmin", "c", operand, instead=ORDERED[1])
+    return GRAPH.where(logical_or(chosen(a, b), ne(b, b)), a, b)
+
+
+def fmax(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the larger of `input` and `other`, elementwise; the other one where one is NaN.
+
+    Where they are equal, `input` takes the gradient.
+
+    >>> import lucid
+    >>> lucid.fmax(lucid.tensor([1.0, float("nan")]), lucid.tensor([2.0, 3.0]))
+    tensor([2., 3.])
+    """
+    return _either(input, other, ge)
+
+
+def fmin(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the smaller of `input` and `other`, elementwise; the other one where one is NaN.
+
+    Where they are equal, `input` takes the gradient.
+
+    >>> import lucid
+    >>> lucid.fmin(lucid.tensor([1.0, float("nan")]), lucid.tensor([2.0, 3.0]))
+    tensor([1., 3.])
+    """
+    return _either(input, other, le)
+
+
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    """Return 0 where `input` is below zero, 1 where it is above, and `values` where it is zero, elementwise.
+
+    Both are of one dtype, of real numbers; of NaN it is 0. It has no derivative.
+
+    >>> import lucid
+    >>> lucid.heaviside(lucid.tensor([-1.0, 0.0, 2.0]), lucid.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    a, b = tensor_operand(input).detach(), tensor_operand(values).detach()
+    refuse("heaviside", "c", a, b, instead=ORDERED[1])
+    if a.array.dtype != b.array.dtype:
+        raise DtypeError(
+            f"heaviside: expected input and values of one dtype, got {a.array.dtype.name} and {b.array.dtype.name}"
+        )
+    return GRAPH.where(eq(a, 0), b, gt(a, 0).to(a.dtype))

@@ -13,11 +13,12 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.cuda.launch.elementwise import NUMBERS
+from lucid.cuda.launch.elementwise import INTEGERS, NUMBERS
 from lucid.errors import LucidError
 from lucid.ops.base.declaration import Fused, declare, elementwise
 from lucid.ops.base.operands import refuse
 from lucid.ops.base.promotion import promote
+from lucid.ops.elementwise.logic import of_integers_alone
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -194,3 +195,25 @@ def reciprocal(input: Tensor) -> Tensor:
     tensor([ 0.5000, -0.2500])
     """
     return GRAPH.reciprocal(input)
+
+
+@elementwise(np.gcd, "division.Gcd", dtypes=INTEGERS, caller=of_integers_alone)
+def gcd(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the greatest common divisor of integers, elementwise, at least 0.
+
+    >>> import lucid
+    >>> lucid.gcd(lucid.tensor([12, 5]), 8)
+    tensor([4, 1])
+    """
+    return GRAPH.gcd(input, other)
+
+
+@elementwise(np.lcm, "division.Lcm", dtypes=INTEGERS, caller=of_integers_alone)
+def lcm(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return the least common multiple of integers, elementwise, at least 0.
+
+    >>> import lucid
+    >>> lucid.lcm(lucid.tensor([12, 5]), 8)
+    tensor([24, 40])
+    """
+    return GRAPH.lcm(input, other)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.ops.base.declaration import Fused, elementwise
+from lucid.ops.base.declaration import REAL, Fused, elementwise
+from lucid.ops.base.operands import refuse
+from lucid.ops.base.promotion import float_operand, promote
+from lucid.ops.base.scalars import as_number
+from lucid.ops.elementwise.arithmetic import mul, neg, sub
+from lucid.ops.elementwise.comparison import eq, le
+from lucid.ops.elementwise.division import div
+from lucid.ops.elementwise.logic import logical_and, logical_or
+from lucid.ops.elementwise.selection import clamp, where
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Number
@@ -109,3 +117,44 @@ def logaddexp(input: Tensor, other: Tensor | Number) -> Tensor:
     tensor([ 0.6931, 10.6931])
     """
     return GRAPH.logaddexp(input, other)
+
+
+def logaddexp2(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return ``log2(2 ** input + 2 ** other)``, elementwise, without overflow.
+
+    >>> import lucid
+    >>> lucid.logaddexp2(lucid.tensor([0.0, 10.0]), lucid.tensor([0.0, 10.0]))
+    tensor([ 1., 11.])
+    """
+    a, b = promote(input, other, at_least_float=True)
+    return div(logaddexp(mul(a, LN2), mul(b, LN2)), LN2)
+
+
+def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Return ``input * log(other)``, elementwise, of real numbers, and 0 where `input` is 0 unless `other` is NaN.
+
+    >>> import lucid
+    >>> lucid.xlogy(lucid.tensor([0.0, 2.0]), lucid.tensor([0.0, 1.0]))
+    tensor([0., 0.])
+    """
+    refuse("xlogy", "c", input, other, instead=REAL[1])
+    a, b = promote(input, other, at_least_float=True)
+    nothing = logical_and(eq(a, 0), logical_or(le(b, 0), eq(b, math.inf)))
+    return mul(a, log(where(nothing, 1, b)))
+
+
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """Return ``log(input / (1 - input))``, elementwise, of real numbers; NaN outside of [0, 1].
+
+    With `eps` numbers are first brought into [eps, 1 - eps].
+
+    >>> import lucid
+    >>> lucid.logit(lucid.tensor([0.5, 0.75]))
+    tensor([0.0000, 1.0986])
+    """
+    refuse("logit", "c", input, instead=REAL[1])
+    x = float_operand(input)
+    if eps is not None:
+        margin = as_number(eps, "eps")
+        x = clamp(x, min=margin, max=1 - margin)
+    return sub(log(x), log1p(neg(x)))

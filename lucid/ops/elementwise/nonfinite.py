@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from lucid.ops.base.declaration import Fused, elementwise
 from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 from lucid.ops.base.scalars import as_number
+from lucid.ops.elementwise.comparison import eq
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -90,3 +92,53 @@ def nan_to_num(
         posinf=limits.max if posinf is None else float(as_number(posinf, "posinf")),
         neginf=limits.min if neginf is None else float(as_number(neginf, "neginf")),
     )
+
+
+def isposinf(input: Tensor) -> Tensor:
+    """Return where `input`, of real numbers, is infinite and above zero, elementwise.
+
+    >>> import lucid
+    >>> lucid.isposinf(lucid.tensor([1.0, float("inf"), float("-inf")]))
+    tensor([False,  True, False])
+    """
+    refuse("isposinf", "c", input, instead="complex numbers have no order")
+    return eq(tensor_operand(input), math.inf)
+
+
+def isneginf(input: Tensor) -> Tensor:
+    """Return where `input`, of real numbers, is infinite and below zero, elementwise.
+
+    >>> import lucid
+    >>> lucid.isneginf(lucid.tensor([1.0, float("inf"), float("-inf")]))
+    tensor([False, False,  True])
+    """
+    refuse("isneginf", "c", input, instead="complex numbers have no order")
+    return eq(tensor_operand(input), -math.inf)
+
+
+def isreal(input: Tensor) -> Tensor:
+    """Return where `input` has no imaginary part, elementwise: everywhere if it is not complex.
+
+    >>> import lucid
+    >>> lucid.isreal(lucid.tensor([1.0, 1j]))
+    tensor([ True, False])
+    """
+    x = tensor_operand(input).detach()
+    return eq(x.imag, 0) if x.array.dtype.kind == "c" else eq(x, x).fill_(True)
+
+
+def _signbit(xp: ModuleType, x: Array) -> Any:
+    return xp.signbit(x) if x.dtype.kind in "fV" else xp.less(x, 0)
+
+
+@elementwise(
+    _signbit, "nonfinite.SignBit", dtypes=ALL, out="bool", refused=("c", "complex numbers have no sign; use sgn")
+)
+def signbit(input: Tensor) -> Tensor:
+    """Return where `input` is below zero or -0.0, elementwise, of real numbers.
+
+    >>> import lucid
+    >>> lucid.signbit(lucid.tensor([1.0, -2.0, -0.0]))
+    tensor([False,  True,  True])
+    """
+    return GRAPH.signbit(input)

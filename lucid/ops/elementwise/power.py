@@ -10,11 +10,13 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import GRAPH
+from lucid.backend.dtype import complex128, float64
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.errors import LucidError
 from lucid.ops.base.declaration import Fused, elementwise
 from lucid.ops.base.operands import is_bool, refuse, summed
-from lucid.ops.base.promotion import promote
+from lucid.ops.base.promotion import as_operand, cast_to, promote
+from lucid.ops.elementwise.arithmetic import mul
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -194,3 +196,27 @@ def rsqrt(input: Tensor) -> Tensor:
     tensor([0.5000, 0.2500])
     """
     return GRAPH.rsqrt(input)
+
+
+def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
+    """Return `input` to the power of `exponent`, elementwise, in float64, or complex128 if one is complex.
+
+    >>> import lucid
+    >>> lucid.float_power(lucid.tensor([2, 3]), -1)
+    tensor([0.5000, 0.3333], dtype=lucid.float64)
+    """
+    operands = [as_operand(operand) for operand in (input, exponent)]
+    is_complex = [o.array.dtype.kind == "c" if isinstance(o, TensorBase) else isinstance(o, complex) for o in operands]
+    dtype = complex128 if any(is_complex) else float64
+    base, power = (cast_to(o, dtype) if isinstance(o, TensorBase) else o for o in operands)
+    return pow(base, power)
+
+
+def ldexp(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return ``input * 2 ** other``, elementwise.
+
+    >>> import lucid
+    >>> lucid.ldexp(lucid.tensor([1.0, 3.0]), lucid.tensor([4, -1]))
+    tensor([16.0000,  1.5000])
+    """
+    return mul(input, pow(2.0, other))

@@ -5,12 +5,19 @@ What holds for them all says `lucid.ops.base.declaration`.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.ops.base.declaration import REAL, Fused, elementwise
+from lucid.ops.base.operands import refuse
+from lucid.ops.base.promotion import float_operand
+from lucid.ops.elementwise.arithmetic import mul
+from lucid.ops.elementwise.comparison import eq
+from lucid.ops.elementwise.division import div
+from lucid.ops.elementwise.selection import where
 
 if TYPE_CHECKING:
     from lucid.autograd.recording.namespace import Namespace
@@ -188,3 +195,58 @@ def atanh(input: Tensor) -> Tensor:
     tensor([0.0000, 0.5493])
     """
     return GRAPH.atanh(input)
+
+
+# ---- angles and lengths ----
+
+
+def deg2rad(input: Tensor) -> Tensor:
+    """Return angles in radians of angles in degrees, ``input * pi / 180``, elementwise, of real numbers.
+
+    >>> import lucid
+    >>> lucid.deg2rad(lucid.tensor([180.0]))
+    tensor([3.1416])
+    """
+    refuse("deg2rad", "c", input, instead=REAL[1])
+    return mul(float_operand(input), math.pi / 180)
+
+
+def rad2deg(input: Tensor) -> Tensor:
+    """Return angles in degrees of angles in radians, ``input * 180 / pi``, elementwise, of real numbers.
+
+    >>> import lucid
+    >>> lucid.rad2deg(lucid.tensor([1.0]))
+    tensor([57.2958])
+    """
+    refuse("rad2deg", "c", input, instead=REAL[1])
+    return mul(float_operand(input), 180 / math.pi)
+
+
+def sinc(input: Tensor) -> Tensor:
+    """Return ``sin(pi input) / (pi input)``, elementwise, and 1 at zero, where its gradient is zero.
+
+    >>> import lucid
+    >>> lucid.sinc(lucid.tensor([0.0, 0.5]))
+    tensor([1.0000, 0.6366])
+    """
+    x = float_operand(input)
+    origin = eq(x, 0)
+    turns = mul(where(origin, 1, x), math.pi)
+    return where(origin, 1, div(sin(turns), turns))
+
+
+@elementwise(
+    np.hypot,
+    "trigonometry.Hypot",
+    lambda m, grad, a, out, a_shape: m.sum_to(m.mul(grad, m.div(a, out)), shape=a_shape),
+    lambda m, grad, b, out, b_shape: m.sum_to(m.mul(grad, m.div(b, out)), shape=b_shape),
+    refused=REAL,
+)
+def hypot(input: Tensor, other: Tensor | Number) -> Tensor:
+    """Return ``sqrt(input ** 2 + other ** 2)``, elementwise, without overflow, of real numbers.
+
+    >>> import lucid
+    >>> lucid.hypot(lucid.tensor([3.0]), lucid.tensor([4.0]))
+    tensor([5.])
+    """
+    return GRAPH.hypot(input, other)

@@ -261,3 +261,20 @@ def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -
     (tensor(1.), tensor([1., 2.]), tensor([0, 1]))
     """
     return _extreme_or_larger("min", (_amin, _argmin, minimum), input, dim, keepdim)
+
+
+class aminmax_result(NamedTuple):
+    """The smallest and the largest elements."""
+
+    min: Tensor
+    max: Tensor
+
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> aminmax_result:
+    """Return the smallest and the largest element, or those along `dim`, as a named tuple (min, max).
+
+    >>> import lucid
+    >>> lucid.aminmax(lucid.tensor([3, 1, 2])).max
+    tensor(3)
+    """
+    return aminmax_result(amin(input, dim, keepdim), amax(input, dim, keepdim))

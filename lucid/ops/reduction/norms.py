@@ -173,10 +173,11 @@ def _norm_grad(grad: Array, x: Array, out: Array, p: float, dim: Ints, keepdim: 
 
 
 @_norm.vjp("x", cuda=_norm_grad)
-def _norm_vjp(m: Namespace, grad: Array, x: Array, out: Array, p: float, dim: Ints, keepdim: bool) -> Any:
+def norm_rule(m: Namespace, grad: Array, x: Array, out: Array, p: float, dim: Ints, keepdim: bool) -> Any:
+    """Return the gradient of the elements of a norm `out`."""
     if x.dtype.itemsize == 2 and p not in WITHOUT_DIVISION:
         # the reciprocal of a small norm is beyond float16
-        return in_float32(_norm_vjp, m, (grad, x, out), p, dim, keepdim)
+        return in_float32(norm_rule, m, (grad, x, out), p, dim, keepdim)
 
     def back(value: Any) -> Any:
         return unreduced(m, value, x.shape, dim, keepdim=keepdim)

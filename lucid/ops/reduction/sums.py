@@ -269,3 +269,16 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """
     x = tensor_operand(input)
     return _count_nonzero(x, dim=reduced_dims(dim, x.array.ndim))
+
+
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Tensor:
+    """Return the mean of the elements that are not NaN, or of those along `dim`; NaN where there are none.
+
+    >>> import lucid
+    >>> lucid.nanmean(lucid.tensor([1.0, float("nan"), 3.0]))
+    tensor(2.)
+    """
+    x = tensor_operand(input)
+    float_dtype_of(x, "nanmean", dtype)
+    total = nansum(x, dim, keepdim, dtype=dtype)
+    return total / sum(x.isnan().logical_not(), dim, keepdim)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.recording.namespace import GRAPH
 from lucid.errors import SettingError, ShapeError
+from lucid.ops.base.core import clone
 from lucid.ops.base.core import expand as _expand
 from lucid.ops.base.dims import common_shape, sizes_in, tensors_in
 from lucid.ops.base.promotion import array_of
@@ -116,3 +118,17 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
         column = reshape(tensor, (tensor.array.size, *(1,) * (len(given) - dim - 1)))
         found.append(_expand(column, shape=tuple(shape)))
     return tuple(found)
+
+
+def sum_to_size(input: Tensor, *size: int | Sequence[int]) -> Tensor:
+    """Return `input` summed along dimensions so that it has a shape that broadcasts to its own.
+
+    >>> import lucid
+    >>> lucid.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    shape, wanted = array_of(input).shape, sizes_in(size)
+    extra = len(shape) - len(wanted)
+    if extra < 0 or any(want not in {1, have} for want, have in zip(wanted, shape[extra:], strict=True)):
+        raise ShapeError(f"size {list(wanted)} is not expandable to size {list(shape)}: sum_to_size cannot sum to it")
+    return clone(input) if wanted == shape else GRAPH.sum_to(input, shape=wanted)

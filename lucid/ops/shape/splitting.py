@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, cast
 
+from lucid.arguments import unfit
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying as kernels
 from lucid.errors import IndexOutOfRangeError, ShapeError
@@ -202,3 +203,67 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """
     axis, length = length_along(input, dim, "unbind", IndexOutOfRangeError)
     return _unbind(input, dim=axis) if length else ()
+
+
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of the sizes of a list, `split_sizes`, which together are `input`, cut along `dim`.
+
+    >>> import lucid
+    >>> lucid.split_with_sizes(lucid.arange(3), [1, 2])
+    (tensor([0]), tensor([1, 2]))
+    """
+    if not isinstance(split_sizes, tuple | list):
+        raise unfit(split_sizes, "a sequence of ints", "split_sizes")
+    return split(input, split_sizes, dim)
+
+
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Return views of columns that together are `input`: cut along dimension 1, or along 0 if there is only one.
+
+    They are as many as a number says, `indices_or_sections`, which divides the size, or cut before indices in a tuple.
+
+    >>> import lucid
+    >>> lucid.hsplit(lucid.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
+    return evenly_split("hsplit", input, indices_or_sections, 0 if array_of(input).ndim == 1 else 1, 1)
+
+
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Return views of rows that together are `input`, of two dimensions or more: cut along dimension 0.
+
+    `indices_or_sections` is as in `hsplit`.
+
+    >>> import lucid
+    >>> lucid.vsplit(lucid.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1, 2]]), tensor([[3, 4]]))
+    """
+    return evenly_split("vsplit", input, indices_or_sections, 0, 2)
+
+
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Return views that together are `input`, of three dimensions or more: cut along dimension 2.
+
+    `indices_or_sections` is as in `hsplit`.
+
+    >>> import lucid
+    >>> lucid.dsplit(lucid.zeros(1, 2, 4), 2)[0].shape
+    lucid.Size([1, 2, 2])
+    """
+    return evenly_split("dsplit", input, indices_or_sections, 2, 3)
+
+
+def evenly_split(
+    name: str, input: Tensor, indices_or_sections: int | Sequence[int], dim: int, least: int
+) -> tuple[Tensor, ...]:
+    """Return what `tensor_split` gives; a number of parts has to divide the size."""
+    shape = array_of(input).shape
+    if len(shape) < least:
+        raise ShapeError(f"{name}: expected at least {least} dimension{'s' * (least > 1)}, got shape {list(shape)}")
+    if not isinstance(indices_or_sections, tuple | list):
+        parts = as_int(indices_or_sections, "indices_or_sections")
+        if parts <= 0 or shape[dim] % parts:
+            raise ShapeError(
+                f"{name}: expected parts that divide {shape[dim]}, the size of dimension {dim}, got {parts}"
+            )
+    return tensor_split(input, indices_or_sections, dim)

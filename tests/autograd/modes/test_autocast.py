@@ -132,6 +132,15 @@ def test_what_is_set_in_a_pass_ends_with_its_node():
     assert seen == [False]
     assert not lucid.is_autocast_enabled(DEVICE)
 
+    def bad(_):
+        lucid.set_autocast_enabled(DEVICE, True)
+        raise ZeroDivisionError
+
+    x.register_hook(bad)
+    with pytest.raises(ZeroDivisionError):
+        (x * 2).sum().backward()
+    assert not lucid.is_autocast_enabled(DEVICE)
+
 
 @pytest.mark.cpu("warns of a device that is there")
 def test_it_warns_where_it_cannot():

@@ -11,7 +11,9 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.autograd.modes.casting import POLICIES
+from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.namespace import PRIMITIVES
+from lucid.backend.capture import captures
 from lucid.errors import DtypeError
 from lucid.nn import functional as F
 from lucid.utils.checkpoint import checkpoint
@@ -101,7 +103,8 @@ def test_masks_and_weights_are_cast_along():
     x = lucid.ones(1, 2, 4)
     logits, weight, classes = lucid.ones(2, 3).to(HALF), lucid.ones(3), lucid.zeros(2, dtype=lucid.int64)
     with lucid.autocast(DEVICE):
-        assert F.scaled_dot_product_attention(x, x.to(HALF), x, lucid.zeros(2, 2)).dtype is HALF
+        assert F.scaled_dot_product_attention(x.to(HALF), x, x, lucid.zeros(2, 2)).dtype is HALF
+        assert F.linear(x, x[0, 0], lucid.ones(2)).dtype is HALF
         assert F.scaled_dot_product_attention(x, x, x, lucid.ones(2, 2) > 0).dtype is HALF
         assert F.cross_entropy(logits, classes, weight).dtype is lucid.float32
         assert F.nll_loss(logits, classes, weight).dtype is lucid.float32
@@ -163,6 +166,40 @@ def test_a_leaf_that_has_changed_is_cast_again():
         assert (x @ weight).requires_grad
 
 
+def test_what_is_not_kept(monkeypatch):
+    """Without a block that ends nothing is kept, in a capture neither, and no tensor gets the cast of another."""
+    weight, x = lucid.ones(2, 2, requires_grad=True), lucid.ones(1, 2)
+    lucid.set_autocast_enabled(DEVICE, True)
+    try:
+        assert casts_of(x @ weight)[0] is not casts_of(x @ weight)[0]
+    finally:
+        lucid.set_autocast_enabled(DEVICE, False)
+    with lucid.autocast(DEVICE):
+        first = casts_of(x @ weight)[0]
+        with monkeypatch.context() as patch:
+            # another thread captures
+            patch.setitem(captures, -1, object())
+            assert casts_of(x @ weight)[0] is not first
+        assert casts_of(x @ weight)[0] is first
+        # as where a leaf is gone, and another one has its id
+        other = weight.detach().requires_grad_()
+        cache = thread.state.autocast_cache
+        cache[id(other)] = cache[id(weight)]
+        (x @ other).sum().backward()
+    assert weight.grad is None
+    assert other.grad.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_changes_in_place_compute_in_their_dtype(rng):
+    """An op that works in place does what it does outside of the block, bit by bit."""
+    x, a, b = (lucid.tensor(rng.standard_normal((3, 3)).astype(np.float32)) for _ in range(3))
+    wanted = x.clone().addmm_(a, b)
+    with lucid.autocast(DEVICE):
+        got = x.clone().addmm_(a, b)
+        assert (a @ b).dtype is HALF
+    assert np.array_equal(got.cpu().numpy(), wanted.cpu().numpy())
+
+
 @pytest.mark.parametrize("cached", [True, False])
 def test_the_dtype_is_part_of_what_is_kept(cached):
     """A leaf is cast anew for another dtype, and each time without the cache."""
@@ -176,15 +213,19 @@ def test_the_dtype_is_part_of_what_is_kept(cached):
 
 def test_passes_through_the_graph_compute_as_recorded(rng):
     """Inside of the block backward, also with create_graph, computes in the dtypes that forward had."""
-    x, _ = matrices(rng, lucid.float32, lucid.float32)
+    x, b = matrices(rng, lucid.float32, lucid.float32)
     half = x.detach().to(HALF).requires_grad_()
     plain = x.detach().clone().requires_grad_()
-    out = plain @ plain
+    out, of_two = plain @ plain, plain @ b
     silu = F.silu(half)
     with lucid.autocast(DEVICE):
         (grad,) = lucid.autograd.grad(out.sum(), plain, create_graph=True)
         (half_grad,) = lucid.autograd.grad(silu.sum(), half, create_graph=True)
         (again,) = lucid.autograd.grad((grad * grad).sum(), plain)
+        # towards one of two operands alone
+        (part,) = lucid.autograd.grad(of_two.sum(), b, create_graph=True)
+    (wanted_part,) = lucid.autograd.grad((plain @ b).sum(), b, create_graph=True)
+    assert np.array_equal(part.detach().cpu().numpy(), wanted_part.detach().cpu().numpy())
     assert grad.dtype is again.dtype is lucid.float32
     assert half_grad.dtype is HALF
     other = x.detach().clone().requires_grad_()

@@ -27,7 +27,7 @@ LEFT, RIGHT = (np.ascontiguousarray(x.ravel()) for x in np.meshgrid(SPECIAL, SPE
 UNARY_NAMES = """
     exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square
     reciprocal abs neg sign floor ceil trunc round frac erf erfc erfinv sigmoid relu isnan isinf isfinite nan_to_num
-    logical_not
+    logical_not signbit
 """
 ACTIVATIONS = """
     silu gelu leaky_relu elu selu celu hardtanh relu6 hardsigmoid hardswish hardshrink softshrink softplus logsigmoid
@@ -35,7 +35,7 @@ ACTIVATIONS = """
 """
 BINARY_NAMES = """
     add sub mul div floor_divide remainder fmod pow maximum minimum atan2 logaddexp eq ne lt le gt ge logical_and
-    logical_or logical_xor
+    logical_or logical_xor hypot copysign fmax fmin heaviside
 """
 UNARY = [getattr(lucid, name) for name in UNARY_NAMES.split()]
 UNARY += [getattr(functional, name) for name in ACTIVATIONS.split()]
@@ -132,6 +132,7 @@ def gradients(op, arrays, upstream, dtype):
 
 
 CONSTANT = {"sign", "floor", "ceil", "trunc", "round", "floor_divide", "isnan", "isinf", "isfinite", "logical_not"}
+CONSTANT |= {"signbit", "heaviside"}
 CONSTANT |= {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"}
 
 
@@ -209,6 +210,7 @@ TWO_WITH_SETTINGS = {
     "the same, weighed": lambda a, b: loss("binary_cross_entropy_with_logits", pos_weight=b + 1)(a, b),
     **{f"{name} of two": of_two(partial(getattr(lucid, name), dim=0)) for name in ("amax", "std", "var", "logsumexp")},
     **{f"norm {p} of two": of_two(partial(lucid.norm, p=p, dim=0)) for p in (1, 2, 3, math.inf)},
+    "nextafter": lambda a, b: lucid.nextafter(a.detach(), b.detach()) + 0 * a * b,
     "slope of huber_loss": slope(loss("huber_loss", delta=0.5)),
     "slope of the norm of two": slope(of_two(partial(lucid.norm, dim=0))),
 }
@@ -274,18 +276,22 @@ def test_whole_quotients_and_remainders(dtype):
         np.testing.assert_array_equal(numbers(lucid.div(x, y, rounding_mode="trunc")), towards_zero)
 
 
+DIVISORS = ("gcd", "lcm")
 BITWISE = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_bits_and_shifts(dtype):
-    """Bitwise operations and shifts are NumPy's, also by more bits than there are and by negative numbers."""
+    """Bitwise operations, shifts, divisors and multiples are NumPy's, also by too many bits and of negative numbers."""
     a, b = pairs_of(dtype)
     x, y = on_device(a), on_device(b)
     for op in BITWISE:
         np.testing.assert_array_equal(numbers(op(x, y)), op(a, b))
     np.testing.assert_array_equal(numbers(~x), ~a)
+    for op in DIVISORS:
+        np.testing.assert_array_equal(numbers(getattr(lucid, op)(x, y)), getattr(np, op)(a, b))
+    np.testing.assert_array_equal(numbers(lucid.signbit(x)), a < 0)
 
 
 @pytest.mark.gpu
@@ -327,6 +333,9 @@ def test_bools():
         assert got.dtype == np.bool_
         np.testing.assert_array_equal(got, op(a, b))
     np.testing.assert_array_equal(numbers(~x), ~a)
+    for op in DIVISORS:
+        np.testing.assert_array_equal(numbers(getattr(lucid, op)(x, y)), getattr(np, op)(a, b))
+    np.testing.assert_array_equal(numbers(lucid.signbit(x)), a < 0)
     np.testing.assert_array_equal(numbers(lucid.where(x, y, True)), np.where(a, b, True))
 
 
@@ -418,6 +427,8 @@ def test_every_functor_is_tried(launched):
     integers = [on_device(array) for array in pairs_of("int32")]
     for op in BITWISE:
         op(*integers)
+    for op in DIVISORS:
+        getattr(lucid, op)(*integers)
     operator.invert(integers[0])
     integers[0].to(lucid.float32)
     of_instance = functors()

@@ -9,7 +9,7 @@ import lucid
 from lucid import nn
 from lucid.nn import functional as F
 from tests.gradients import numbers
-from tests.layers import LAYERS, LOSSES, input_of
+from tests.layers import LAYERS, LOSSES, OF_TWO, TARGETS, beside, input_of
 
 
 def running(m):
@@ -152,6 +152,8 @@ FUNCTIONS = {
     "Softmax implicit": lambda m, x: F.softmax(x, dim=1),
     "LogSoftmax": lambda m, x: F.log_softmax(x, dim=-1),
     "Softmin": lambda m, x: F.softmin(x, dim=0),
+    "CosineSimilarity": lambda m, x: F.cosine_similarity(x, beside(x), 2, 1e-3),
+    "PairwiseDistance": lambda m, x: (abs(x - beside(x) + 0.1) ** 3).sum(-1, keepdim=True) ** (1 / 3),
     "Softmax2d": lambda m, x: F.softmax(x, dim=1),
     "Sequential": lambda m, x: m[3](m[2](m[1](m[0](x)))),
 }
@@ -170,7 +172,8 @@ def test_layers(name, rng):
         x = lucid.tensor(input_of(name, rng))
         x.requires_grad_(x.is_floating_point())
         found, upstream = [], None
-        for function in (m, lambda x: FUNCTIONS[name](m, x)):
+        called = (lambda x: m(x, beside(x))) if name in OF_TWO else m
+        for function in (called, lambda x: FUNCTIONS[name](m, x)):
             out = function(x)
             upstream = lucid.tensor(rng.standard_normal(out.shape)) if upstream is None else upstream
             wanted = [t for t in (x, *m.parameters()) if t.requires_grad]
@@ -189,6 +192,18 @@ LOSS_FUNCTIONS = {
     "BCELoss": F.binary_cross_entropy,
     "BCEWithLogitsLoss": F.binary_cross_entropy_with_logits,
     "KLDivLoss": F.kl_div,
+    "PoissonNLLLoss": F.poisson_nll_loss,
+    "GaussianNLLLoss": F.gaussian_nll_loss,
+    "HingeEmbeddingLoss": F.hinge_embedding_loss,
+    "SoftMarginLoss": F.soft_margin_loss,
+    "MarginRankingLoss": F.margin_ranking_loss,
+    "CosineEmbeddingLoss": F.cosine_embedding_loss,
+    "MultiMarginLoss": F.multi_margin_loss,
+    "MultiLabelMarginLoss": F.multilabel_margin_loss,
+    "MultiLabelSoftMarginLoss": F.multilabel_soft_margin_loss,
+    "TripletMarginLoss": F.triplet_margin_loss,
+    "CTCLoss": F.ctc_loss,
+    "TripletMarginWithDistanceLoss": F.triplet_margin_with_distance_loss,
 }
 
 
@@ -201,8 +216,8 @@ def test_losses(name, reduction, rng):
     settings = {key: lucid.tensor(rng.random(v)) if isinstance(v, tuple) else v for key, v in settings.items()}
     settings["reduction"] = reduction
     x = lucid.tensor(rng.random((5, 3)))
-    target = lucid.tensor(rng.integers(0, 3, 5) if kind == "classes" else rng.random((5, 3)))
-    got, expected = getattr(nn, name)(**settings)(x, target), LOSS_FUNCTIONS[name](x, target, **settings)
+    rest = [lucid.tensor(array) for array in TARGETS[kind](rng)]
+    got, expected = getattr(nn, name)(**settings)(x, *rest), LOSS_FUNCTIONS[name](x, *rest, **settings)
     np.testing.assert_allclose(numbers(got), numbers(expected), rtol=1e-12)
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import lucid
-from tests.layers import LAYERS, LOSSES, input_of
+from tests.layers import LAYERS, LOSSES, OF_TWO, TARGETS, beside, input_of
 
 INPLACE = {
     **dict.fromkeys(
@@ -78,7 +78,7 @@ def test_values_and_gradients(name, rng):
             u.requires_grad_()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            y, v = theirs(x), ours(u)
+            y, v = (m(t, beside(t)) if name in OF_TWO else m(t) for m, t in ((theirs, x), (ours, u)))
         np.testing.assert_allclose(v.numpy(force=True), y.numpy(force=True), rtol=1e-9, atol=1e-9)
         upstream = rng.standard_normal(tuple(y.shape))
         if not y.requires_grad:
@@ -122,15 +122,13 @@ def test_losses(name, reduction, rng):
         getattr(lib.nn, name)(**{**settings, **{k: lib.tensor(v) for k, v in shapes.items()}}) for lib in (torch, lucid)
     ]
     values = rng.standard_normal((5, 3))
-    if name in {"BCELoss", "KLDivLoss"}:
+    if name in {"BCELoss", "KLDivLoss", "PoissonNLLLoss"}:
         values = 1 / (1 + np.exp(-values))
-    target = {
-        "real": rng.standard_normal((5, 3)), "classes": rng.integers(0, 3, 5), "probabilities": rng.random((5, 3))
-    }[kind]  # fmt: skip
+    rest = TARGETS[kind](rng)
     x, u = torch.tensor(values, requires_grad=True), lucid.tensor(values, requires_grad=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        y, v = modules[0](x, torch.tensor(target)), modules[1](u, lucid.tensor(target))
+        y, v = modules[0](x, *map(torch.tensor, rest)), modules[1](u, *map(lucid.tensor, rest))
     np.testing.assert_allclose(v.numpy(force=True), y.numpy(force=True), rtol=1e-9)
     upstream = rng.standard_normal(tuple(y.shape))
     y.backward(torch.tensor(upstream))

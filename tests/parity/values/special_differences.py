@@ -135,6 +135,16 @@ DIFFERENCES = (
         "what is divided by is at least 1e-12, which is float32's next number in PyTorch's float64",
     ),
     Difference(
+        "(soft_margin|multilabel_soft_margin|gaussian_nll|poisson_nll|cosine_embedding|triplet_margin(_with_distance)?)"
+        "_loss.*", ".*", "value|gradient", OVERFLOW + "|number|sign of infinity",
+        "powers and exponentials do not overflow on the way, squared lengths do not vanish, and what does not count "
+        "has no gradient",
+    ),
+    Difference(
+        "(multi|multilabel)_margin_loss.*", ".*", "value|gradient", "NaN of lucid|number|infinity of .*",
+        "NaN stays NaN, where PyTorch passes over what is not positive; the mean of no example is NaN",
+    ),
+    Difference(
         "kl_div.*", "all pairs|.* of no dimension|(several|(only )?-?(0|inf)) .*", "value|gradient",
         "NaN of PyTorch|sign of zero",
         "the logarithm of 0 and of infinity is taken, and its limits, where PyTorch multiplies them by zero",
@@ -194,6 +204,11 @@ DIFFERENCES = (
     Difference(
         "norm:p=3.*", "-?(huge|large) .*|only subnormal .*", "gradient", "NaN of PyTorch",
         "powers of the shares do not overflow or vanish, as powers of the elements do; a subnormal norm has few digits",
+    ),
+    Difference(
+        "(c|p)?dist(:.*)?|pairwise_distance.*", UNBOUNDED + "|.* of no dimension|nan in 0", "value|gradient",
+        OVERFLOW + "|number",
+        "the same of differences; gradients of a row are summed over its pairs in another order",
     ),
     Difference(
         "(cum)?prod:.*", "(nan|-?huge|several|(only )?-?inf) .*", "gradient", "(NaN|infinity) of .*",

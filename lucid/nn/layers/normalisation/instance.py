@@ -39,10 +39,13 @@ class InstanceNorm(Tracked):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
+    def channels_of(self, input: Tensor) -> int:
+        return input.shape[1 - self.dimensions[-1]]
+
     def forward(self, input: Tensor) -> Tensor:
         self.check_dimensions(input)
         batched = self.dimensions[-1]
-        channels = input.shape[1 - batched]
+        channels = self.channels_of(input)
         if channels != self.num_features:
             text = (
                 f"{type(self).__name__}: expected {self.num_features} channels (num_features), got {channels} in an "

@@ -93,6 +93,10 @@ class Tracked(Affine):
             expected = " or ".join(f"{count}D" for count in self.dimensions)
             raise ShapeError(f"{type(self).__name__}: expected {expected} input, got {describe(input)}")
 
+    def channels_of(self, input: Tensor) -> int:
+        """Return how many channels an input has."""
+        return input.shape[1]
+
     def _load_from_state_dict(
         self,
         state_dict: dict[str, Any],

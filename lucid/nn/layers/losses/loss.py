@@ -12,6 +12,8 @@ from lucid.nn import functional as F
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.tensor import Tensor
 
 
@@ -198,3 +200,67 @@ class KLDivLoss(Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class PoissonNLLLoss(Loss):
+    """Returns ``exp(input) - target * input``, or of rates ``input - target * log(input + eps)``, reduced.
+
+    With `full` the part without the input is added, by Stirling's formula.
+    """
+
+    @checked
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: bool | None = None,
+        eps: float = 1e-8,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        return F.poisson_nll_loss(
+            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
+        )
+
+
+class GaussianNLLLoss(Loss):
+    """Returns ``(log(var) + (input - target)**2 / var) / 2``, reduced; with `full` ``log(2 * pi) / 2`` more."""
+
+    @checked
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
+        self.full = full
+        self.eps = eps
+
+    def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
+        return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+
+
+class CTCLoss(Loss):
+    """Returns ``-log`` of the probability that a sequence gives labels, whenever, reduced; see `F.ctc_loss`.
+
+    `blank` is the class of nothing; with `zero_infinity` labels that are too long cost nothing.
+    """
+
+    @checked
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | Sequence[int],
+        target_lengths: Tensor | Sequence[int],
+    ) -> Tensor:
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+        )

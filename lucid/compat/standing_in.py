@@ -1,0 +1,59 @@
+"""lucid under PyTorch's name: what imports `torch` gets lucid's modules, with nothing else exchanged."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from typing import TYPE_CHECKING
+
+from lucid.errors import LucidError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+__all__ = ["stand_in"]
+
+
+class _Loader(Loader):
+    """Give a module of lucid its place under PyTorch's name, and leave it as it is."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(f"lucid{spec.name.removeprefix('torch')}")
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        if spec is not None:
+            module.__spec__ = spec.loader_state
+
+
+class _Finder(MetaPathFinder):
+    """Find `torch` and what is below it in lucid."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] != "torch":
+            return None
+        try:
+            importlib.import_module(f"lucid{fullname.removeprefix('torch')}")
+        except ModuleNotFoundError:
+            return None
+        return ModuleSpec(fullname, _Loader(), is_package=True)
+
+
+def stand_in() -> None:
+    """Let lucid stand for PyTorch in this process: ``import torch`` gives lucid, and ``import torch.nn`` its `nn`.
+
+    It has to be called before PyTorch is imported, or a LucidError is raised. For scripts `python -m lucid.compat --run
+    script.py` does it; `docs/tools.md` says which libraries run so.
+    """
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    if "torch" in sys.modules:
+        raise LucidError("stand_in: expected a process without PyTorch, which is imported already; call it first")
+    sys.meta_path.insert(0, _Finder())

@@ -1,0 +1,30 @@
+"""The class by which tools tell traced modules apart: lucid traces no Python, so that no module is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lucid.errors import LucidError
+from lucid.nn.module.module import Module
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+__all__ = ["GraphModule", "symbolic_trace"]
+
+_INSTEAD = (
+    "lucid traces no Python: hooks of modules see what goes through them, lucid.autograd.graph the graph of a result, "
+    "and lucid.cuda.graphed_step captures a training step"
+)
+
+
+class GraphModule(Module):
+    """A module made of traced operations; there are none, and making one is refused by a LucidError."""
+
+    def __init__(self, *_args: object, **_kwargs: object) -> None:
+        raise LucidError(f"GraphModule: {_INSTEAD}")
+
+
+def symbolic_trace(*_args: object, **_kwargs: object) -> NoReturn:
+    """Refuse to trace a module by a LucidError that says what to use instead."""
+    raise LucidError(f"symbolic_trace: {_INSTEAD}")

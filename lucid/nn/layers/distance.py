@@ -1,0 +1,39 @@
+"""Distances and angles between vectors as layers; what they mean says `lucid.ops.linalg.distances`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lucid.arguments import checked
+from lucid.nn import functional as F
+from lucid.nn.module.module import Module
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
+
+class CosineSimilarity(Module):
+    """Returns the cosine of the angle between vectors along `dim`; their lengths count as `eps` at least."""
+
+    @checked
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim = dim
+        self.eps = eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """Returns the norm of order `p` of ``x1 - x2 + eps`` along the last dimension, which stays with `keepdim`."""
+
+    @checked
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.norm = p
+        self.eps = eps
+        self.keepdim = keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

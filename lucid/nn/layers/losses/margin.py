@@ -1,0 +1,182 @@
+"""Losses that want a margin as layers; what they mean says `lucid.ops.loss.margin`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lucid.arguments import checked
+from lucid.errors import SettingError
+from lucid.nn import functional as F
+from lucid.nn.layers.distance import PairwiseDistance
+from lucid.nn.layers.losses.loss import Loss, WeightedLoss
+from lucid.ops.loss.margin import as_distance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.tensor import Tensor
+
+
+class HingeEmbeddingLoss(Loss):
+    """Returns ``input`` where the target is 1 and ``max(margin - input, 0)`` where it is -1, reduced."""
+
+    @checked
+    def __init__(
+        self,
+        margin: float = 1.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
+
+
+class CosineEmbeddingLoss(Loss):
+    """Returns ``1 - cos`` where the target is 1 and ``max(cos - margin, 0)`` where it is -1, reduced."""
+
+    @checked
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+
+
+class MarginRankingLoss(Loss):
+    """Returns ``max(-target * (input1 - input2) + margin, 0)``, reduced."""
+
+    @checked
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+
+
+class SoftMarginLoss(Loss):
+    """Returns ``log(1 + exp(-target * input))``, reduced."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelMarginLoss(Loss):
+    """Returns ``max(1 - input[t] + input[c], 0)`` summed over targets t and others c, by the classes, reduced."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(WeightedLoss):
+    """Returns the binary cross-entropy of ``sigmoid(input)``, averaged over the classes, reduced."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+
+
+class MultiMarginLoss(WeightedLoss):
+    """Returns ``max(margin - input[target] + input[c], 0)**p`` summed over other classes c, by the classes, reduced."""
+
+    @checked
+    def __init__(
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        if p not in {1, 2}:
+            raise SettingError(f"only p == 1 and p == 2 supported, got p = {p}")
+        if weight is not None and weight.ndim != 1:
+            raise SettingError(f"expected weight to be None or of one dimension, got shape {list(weight.shape)}")
+        self.p = p
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multi_margin_loss(
+            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
+        )
+
+
+class TripletMarginLoss(Loss):
+    """Returns ``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``, d a distance of order `p`, reduced."""
+
+    @checked
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        check_margin(margin)
+        self.margin = margin
+        self.p = p
+        self.eps = eps
+        self.swap = swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return F.triplet_margin_loss(
+            anchor, positive, negative, self.margin, self.p, self.eps, self.swap, reduction=self.reduction
+        )
+
+
+class TripletMarginWithDistanceLoss(Loss):
+    """Returns the loss of `TripletMarginLoss` under `distance_function`, None for `F.pairwise_distance`, reduced."""
+
+    @checked
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(reduction=reduction)
+        check_margin(margin)
+        self.distance_function = PairwiseDistance() if distance_function is None else as_distance(distance_function)
+        self.margin = margin
+        self.swap = swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return F.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+def check_margin(margin: float) -> None:
+    """Refuse a margin within which everything lies."""
+    if not margin > 0:
+        raise SettingError(f"expected margin to be greater than 0, got {margin}")

@@ -1,0 +1,130 @@
+"""Elements combined with those of a tensor, by an index of its own rank or along one dimension.
+
+What holds for all of them says `lucid.ops.index`. What meets at one place is combined by `reduce`: ``"sum"``,
+``"mean"``, ``"amax"`` or ``"amin"``, equal ones of which share the gradient evenly. Without `include_self` what is
+there is left out where something comes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import wrap
+from lucid.backend.arrays import namespace
+from lucid.errors import DtypeError, SettingError, ShapeError
+from lucid.ops.base.one_device import on_one_device
+from lucid.ops.base.promotion import array_of
+from lucid.ops.base.scalars import as_bool
+from lucid.ops.elementwise.arithmetic import add, sub
+from lucid.ops.elementwise.comparison import eq
+from lucid.ops.elementwise.division import div
+from lucid.ops.elementwise.selection import clamp, where
+from lucid.ops.index.gather import flat_indices, gather, prepared, shaped
+from lucid.ops.index.scatter import scatter, scatter_add, source_for
+from lucid.ops.reduction.sorting import comparable
+from lucid.ops.shape.broadcasting import expand
+from lucid.ops.shape.reshape import reshape
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+REDUCTIONS = ("sum", "mean", "amax", "amin")
+
+
+@on_one_device
+def _extremes(input: Tensor, index: Tensor, src: Tensor, *, dim: int, largest: bool, include_self: bool) -> Any:
+    """Return the extremes of all that meet at each place; NaN if one is."""
+    array: Array = input.array
+    xp = namespace(array)
+    out = xp.array(array, order="C")
+    flat = out.reshape(-1)
+    places = xp.broadcast_to(flat_indices(xp, index.array, array.shape, dim), index.array.shape).reshape(-1)
+    values = src.array.reshape(-1)
+    if not values.size:
+        return wrap(out)
+    # in ascending order of their places, and at each place so that the extreme comes last
+    order = xp.argsort(comparable(values), kind="stable")
+    order = order if largest else order[::-1]
+    order = order[xp.argsort(places[order], kind="stable")]
+    places, values = places[order], values[order]
+    last = xp.flatnonzero(xp.concatenate([places[1:] != places[:-1], xp.ones(1, bool)]))
+    at, new = places[last], values[last]
+    if include_self:
+        new = (xp.maximum if largest else xp.minimum)(flat[at], new)
+    flat[at] = new
+    if values.dtype.kind in "fV":
+        flat[places[xp.isnan(values)]] = xp.nan
+    return wrap(out)
+
+
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Return a copy of `input` with ``src[i][j]`` combined into ``out[index[i][j]][j]`` for `dim` 0, or likewise.
+
+    `src` is at least as long as `index` in each dimension. `reduce` and `include_self` say how it is combined.
+
+    >>> import lucid
+    >>> lucid.scatter_reduce(lucid.zeros(2), 0, lucid.tensor([1, 1]), lucid.tensor([2.0, 3.0]), "amax")
+    tensor([0., 3.])
+    """
+    return _reduced("scatter_reduce", input, dim, index, src, reduce, include_self)
+
+
+def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Any:
+    if reduce not in REDUCTIONS:
+        raise SettingError(f"{name}: expected reduce to be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
+    include_self = as_bool(include_self, "include_self")
+    x, axis, indices = prepared(input, dim, index, name)
+    source = source_for(input, src, indices, name)
+    if x.array.dtype.kind in "bc":
+        raise DtypeError(f"{name}: expected real numbers, got {x.array.dtype.name}")
+    if reduce in {"sum", "mean"}:
+        out: Any = scatter_add(x if include_self else scatter(x, axis, indices, 0), axis, indices, source)
+        if reduce == "mean":
+            ones = (x if include_self else scatter(x, axis, indices, 0)).detach() * 0
+            ones = ones.fill_(1) if include_self else scatter(ones.fill_(1), axis, indices, 0)
+            count = clamp(scatter_add(ones, axis, indices, source.detach().clone().fill_(1)), min=1)
+            out = div(out, count) if x.array.dtype.kind in "fV" else div(out, count, rounding_mode="floor")
+        return shaped(out, input.array.shape)
+    found = _extremes(
+        x.detach(), indices, source.detach(), dim=axis, largest=reduce == "amax", include_self=include_self
+    )
+    if not (x.requires_grad or source.requires_grad):
+        return shaped(found, input.array.shape)
+    own: Any = eq(x.detach(), found)
+    if not include_self:
+        own = scatter(own, axis, indices, False)
+    come = eq(source.detach(), gather(found, axis, indices))
+    total = scatter_add(where(own, x, 0), axis, indices, where(come, source, 0))
+    count = scatter_add(own.to(x.dtype), axis, indices, come.to(x.dtype))
+    shared = div(total, clamp(count, min=1))
+    # the sum of three equal ones over three may be another number
+    kept = shared.detach()
+    return shaped(where(eq(kept, found), shared, add(found, sub(shared, kept))), input.array.shape)
+
+
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Return a copy of `input` with each slice of `source` along `dim` combined into the one that `index` names.
+
+    `source` has the shape of `input` but along `dim`, where it has that of `index`. `reduce` and
+    `include_self` say how it is combined.
+
+    >>> import lucid
+    >>> lucid.index_reduce(lucid.zeros(2), 0, lucid.tensor([1, 1]), lucid.tensor([2.0, 4.0]), "mean")
+    tensor([0., 2.])
+    """
+    shape, given = array_of(source).shape, array_of(index)
+    axis = dim % max(len(shape), 1) if isinstance(dim, int) else dim
+    if given.ndim > 1 or (shape and isinstance(axis, int) and given.size != shape[axis]):
+        raise ShapeError(
+            f"index_reduce: expected index to be a vector of as many elements as source has along dim, got shapes "
+            f"{list(given.shape)} and {list(shape)}"
+        )
+    if not shape or not isinstance(axis, int):
+        return _reduced("index_reduce", input, dim, index, source, reduce, include_self)
+    line = reshape(index, (*(1,) * axis, -1, *(1,) * (len(shape) - 1 - axis)))
+    return _reduced("index_reduce", input, dim, expand(line, shape), source, reduce, include_self)

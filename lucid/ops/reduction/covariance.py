@@ -1,0 +1,113 @@
+"""Covariances and correlations of variables, and distances. What holds besides says `lucid.ops.reduction.sums`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.errors import DtypeError, ShapeError
+from lucid.ops.base.dims import dim_in
+from lucid.ops.base.operands import tensor_operand
+from lucid.ops.base.promotion import array_of, float_operand
+from lucid.ops.base.scalars import as_int, as_number
+from lucid.ops.elementwise.arithmetic import mul, sub
+from lucid.ops.elementwise.complex import complex as complex_of
+from lucid.ops.elementwise.complex import conj, imag, real
+from lucid.ops.elementwise.division import div
+from lucid.ops.elementwise.power import sqrt
+from lucid.ops.elementwise.selection import clamp, where
+from lucid.ops.linalg.products import matmul
+from lucid.ops.reduction.norms import norm
+from lucid.ops.reduction.sums import sum
+from lucid.ops.shape.axes import movedim
+from lucid.ops.shape.diagonal import diagonal
+from lucid.ops.shape.reshape import reshape, squeeze, unsqueeze
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
+
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """Return the covariances of variables, the rows of `input`, of which the columns are observations.
+
+    A vector is one variable. Each observation counts `fweights` times, which are integers, and weighs `aweights`;
+    `correction` is taken from the sum of the weights that divides.
+
+    >>> import lucid
+    >>> lucid.cov(lucid.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    x: Any = tensor_operand(input)
+    if x.array.ndim > 2:
+        raise ShapeError(f"cov: expected input of at most 2 dimensions, got shape {list(x.array.shape)}")
+    if x.array.dtype.kind == "b":
+        raise DtypeError("cov: bool dtype is not supported for input: convert it first")
+    x = float_operand(x)
+    rows = reshape(x, 1, -1) if x.array.ndim < 2 else x
+    count, weights = rows.array.shape[1], None
+    for name, given, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "fV")):
+        if given is None:
+            continue
+        if array_of(given).shape != (count,) or given.array.dtype.kind not in kinds:
+            what = "integers" if kinds == "iu" else "floating-point numbers"
+            raise ShapeError(
+                f"cov: expected {name} to be {count} {what}, one for each observation, got shape "
+                f"{list(given.array.shape)} of {given.array.dtype.name}"
+            )
+        weights = given if weights is None else mul(weights, given)
+    less = as_int(correction, "correction")
+    total: Any = count if weights is None else sum(weights)
+    weighed = rows if weights is None else mul(rows, weights)
+    centred = sub(rows, div(sum(weighed, 1, True), total))
+    if weights is None or aweights is None:
+        rest: Any = total - less
+    else:
+        rest = total - less * div(sum(mul(weights, aweights)), total)
+    rest = max(rest, 0) if isinstance(rest, int) else clamp(rest, min=0)
+    left = centred if weights is None else mul(centred, weights)
+    right = conj(movedim(centred, 0, 1))
+    product = div(matmul(left.to(right.dtype), right), rest)
+    return squeeze(product) if x.array.ndim < 2 else product
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """Return the correlations of variables, the rows of `input`: covariances over the roots of variances, in [-1, 1].
+
+    >>> import lucid
+    >>> lucid.corrcoef(lucid.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    covariances = cov(input)
+    if not covariances.array.ndim:
+        return div(covariances, covariances)
+    spread = sqrt(diagonal(real(covariances)))
+    shares = div(div(covariances, unsqueeze(spread, 1)), spread)
+    if shares.array.dtype.kind == "c":
+        return complex_of(clamp(real(shares), min=-1, max=1), clamp(imag(shares), min=-1, max=1))
+    return clamp(shares, min=-1, max=1)
+
+
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Return `input` with each slice at an index of a dimension shortened so that its norm of order `p` is `maxnorm`.
+
+    What is no longer than that stays. `input` has two dimensions or more.
+
+    >>> import lucid
+    >>> lucid.renorm(lucid.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    shape = array_of(input).shape
+    if len(shape) < 2:
+        raise ShapeError(f"renorm: input needs at least 2 dimensions, got shape {list(shape)}")
+    axis, most, order = dim_in(dim, len(shape)), as_number(maxnorm, "maxnorm"), as_number(p, "p")
+    if order <= 0:
+        raise ShapeError(f"renorm: expected an order p above 0, got {order}")
+    if most < 0:
+        raise ShapeError(f"renorm: expected maxnorm to be >= 0 but got {most}")
+    lengths = norm(input, order, [d for d in range(len(shape)) if d != axis], True)
+    # as in PyTorch a little more than the length divides
+    return mul(input, where(lengths > most, most / (lengths + 1e-7), 1.0))

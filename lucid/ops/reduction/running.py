@@ -1,0 +1,109 @@
+"""The largest, the smallest, and the logarithm of the sum of exponentials of all elements up to each one.
+
+Defined on real numbers, along one dimension, which stays; what holds besides says `lucid.ops.reduction.sums`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import wrap
+from lucid.backend.arrays import namespace
+from lucid.errors import DtypeError
+from lucid.ops.base.dims import along, dim_in
+from lucid.ops.base.one_device import on_one_device
+from lucid.ops.base.operands import tensor_operand
+from lucid.ops.base.promotion import array_of, float_operand
+from lucid.ops.elementwise.exponential import logaddexp
+from lucid.ops.index.gather import gather
+from lucid.ops.index.indexing import getitem
+from lucid.ops.reduction.extremes import ValuesIndices
+from lucid.ops.reduction.sorting import check_real, comparable
+from lucid.ops.shape.joining import cat
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+def _places_of(xp: ModuleType, x: Array, dim: int, *, largest: bool) -> Array:
+    """Return where the extreme of all elements up to each one is: the last of equal ones, and of NaN if there is one.
+
+    Each round compares what spans of twice the length are known to hold.
+    """
+    values = xp.array(comparable(x))
+    indices = xp.broadcast_to(xp.arange(x.shape[dim]).reshape(-1, *(1,) * (x.ndim - 1 - dim)), x.shape).astype(xp.int64)
+    step = 1
+    while step < x.shape[dim]:
+        ahead, behind = along(dim, slice(step, None)), along(dim, slice(None, -step))
+        new, old = values[ahead], values[behind]
+        better = (old > new) if largest else (old < new)
+        better |= xp.isnan(old) & ~xp.isnan(new) if values.dtype.kind == "f" else False
+        better &= ~xp.isnan(new) if values.dtype.kind == "f" else True
+        chosen = xp.where(better, indices[behind], indices[ahead])
+        kept = xp.where(better, old, new)
+        indices[ahead], values[ahead] = chosen, kept
+        step *= 2
+    return indices
+
+
+@on_one_device
+def _places(x: Tensor, *, dim: int, largest: bool) -> Any:
+    array: Array = x.array
+    xp = namespace(array)
+    if not array.ndim:
+        return wrap(xp.zeros((), xp.int64))
+    return wrap(_places_of(xp, array, dim, largest=largest))
+
+
+def _running(name: str, input: Tensor, dim: int, *, largest: bool) -> ValuesIndices:
+    check_real(input, name)
+    axis = dim_in(dim, input.array.ndim)
+    indices = _places(input, dim=axis, largest=largest)
+    return ValuesIndices(gather(input, axis, indices), indices)
+
+
+def cummax(input: Tensor, dim: int) -> ValuesIndices:
+    """Return the largest of the elements up to each one along a dimension, and where it is: the last of equal ones.
+
+    A NaN is larger than any. The result is a named tuple (values, indices).
+
+    >>> import lucid
+    >>> lucid.cummax(lucid.tensor([1, 3, 2]), 0).values
+    tensor([1, 3, 3])
+    """
+    return _running("cummax", input, dim, largest=True)
+
+
+def cummin(input: Tensor, dim: int) -> ValuesIndices:
+    """Return the smallest of the elements up to each one along a dimension, and where it is: the last of equal ones.
+
+    A NaN is smaller than any. The result is a named tuple (values, indices).
+
+    >>> import lucid
+    >>> lucid.cummin(lucid.tensor([3, 1, 2]), 0).values
+    tensor([3, 1, 1])
+    """
+    return _running("cummin", input, dim, largest=False)
+
+
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """Return ``log(sum(exp(x)))`` of the elements up to each one along a dimension, without overflow.
+
+    >>> import lucid
+    >>> lucid.logcumsumexp(lucid.tensor([1000.0, 1000.0]), 0)
+    tensor([1000.0000, 1000.6932])
+    """
+    x = float_operand(input)
+    if x.array.dtype.kind == "c":
+        raise DtypeError("logcumsumexp: complex numbers have no order; take their abs() first")
+    result, axis = tensor_operand(x), dim_in(dim, array_of(x).ndim)
+    length, step = (result.array.shape or (1,))[axis], 1
+    while step < length:
+        first, ahead, behind = slice(step), slice(step, None), slice(None, -step)
+        sums = logaddexp(getitem(result, along(axis, ahead)), getitem(result, along(axis, behind)))
+        result = cat([getitem(result, along(axis, first)), sums], axis)
+        step *= 2
+    return result.clone() if result is x else result

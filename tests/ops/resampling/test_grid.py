@@ -1,0 +1,127 @@
+"""What rows cannot say of sampling at a grid: what is refused, positions that are no numbers, higher derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DeviceError, DtypeError, SettingError, ShapeError
+from lucid.nn import functional as F
+from lucid.ops.resampling.grid import affine_grid, grid_sample
+from tests.gradients import numbers
+
+
+def sample(x=(1, 1, 3, 4), grid=(1, 2, 2, 2), **settings):
+    return grid_sample(lucid.ones(*x), lucid.zeros(*grid), **settings)
+
+
+REFUSED = {
+    "mode": (lambda: sample(mode="cubic"), SettingError, "mode of bilinear, nearest, bicubic, got 'cubic'"),
+    "padding": (lambda: sample(padding_mode="wrap"), SettingError, "padding_mode of zeros, border, reflection"),
+    "batches": (lambda: sample(grid=(2, 2, 2, 2)), ShapeError, r"got \(1, 1, 3, 4\) and \(2, 2, 2, 2\)"),
+    "numbers": (lambda: sample(grid=(1, 2, 2, 3)), ShapeError, "grid of shape"),
+    "dimensions": (lambda: sample(x=(1, 3, 4)), ShapeError, "input of shape"),
+    "no elements": (lambda: sample(x=(1, 1, 0, 4)), ShapeError, "elements in each dimension"),
+    "volumes": (lambda: sample((1, 1, 2, 3, 4), (1, 2, 2, 2, 3), mode="bicubic"), SettingError, "'bicubic' is for im"),
+    "dtypes": (lambda: grid_sample(lucid.ones(1, 1, 2, 2), lucid.zeros(1, 2, 2, 2).double()), DtypeError, "dtype"),
+    "integers": (
+        lambda: grid_sample(lucid.ones(1, 1, 2, 2).to(lucid.int64), lucid.zeros(1, 2, 2, 2).to(lucid.int64)),
+        DtypeError,
+        "grid_sample: expected a floating-point input",
+    ),
+    "theta": (
+        lambda: affine_grid(lucid.ones(1, 2, 3), (2, 1, 3, 3)),
+        ShapeError,
+        "theta of shape",
+    ),
+    "theta of ints": (lambda: affine_grid(lucid.ones(1, 2, 3).to(lucid.int64), (1, 1, 3, 3)), DtypeError, "theta"),
+    "size": (lambda: affine_grid(lucid.ones(1, 2, 3), (1, 1, 0, 3)), ShapeError, "numbers above 0"),
+    "lines": (lambda: affine_grid(lucid.ones(1, 2, 3), (1, 1, 3)), ShapeError, "4 or 5 numbers"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    """What does not fit raises an error that says what was expected, and what came."""
+    call, kind, text = REFUSED[case]
+    with pytest.raises(kind, match=text):
+        call()
+
+
+@pytest.mark.gpu
+def test_two_devices():
+    """Images and grid lie on one device."""
+    with pytest.raises(DeviceError, match="grid_sample"):
+        grid_sample(lucid.ones(1, 1, 2, 2, device="cuda"), lucid.zeros(1, 2, 2, 2, device="cpu"))
+
+
+def test_several_dtypes_in_autocast():
+    """Half images and a grid of float32 are sampled in float32."""
+    x, grid = lucid.ones(1, 1, 2, 2, dtype=lucid.bfloat16), lucid.zeros(1, 2, 2, 2)
+    with lucid.autocast(x.device.type, dtype=lucid.bfloat16):
+        assert grid_sample(x, grid).dtype == lucid.float32
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_positions_that_are_no_numbers(mode):
+    """NaN and infinite positions are far outside: zeros, or elements at the border, with no gradient."""
+    points = [[np.nan, -1.0], [np.inf, -1.0], [-np.inf, -1.0], [1e30, -1.0]]
+    x = lucid.tensor([[[[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]]])
+    for padding, expected in (("zeros", [0, 0, 0, 0]), ("border", [1, 3, 1, 3])):
+        grid = lucid.tensor([[points]], requires_grad=True)
+        out = grid_sample(x, grid, mode, padding, align_corners=True)
+        if padding == "border" and mode == "bicubic":
+            expected = [1, 1, 1, 1]
+        np.testing.assert_array_equal(numbers(out)[0, 0, 0], expected)
+        out.sum().backward()
+        np.testing.assert_array_equal(numbers(grid.grad)[..., 0], 0)
+
+
+def test_what_is_not_finite_stays():
+    """A NaN reaches the samples that it has a part in, and no others; its place gets its own gradient."""
+    x = lucid.tensor([[[[1.0, 2.0, np.nan, 4.0, 5.0]]]], requires_grad=True)
+    position = np.array([0.0, 0.5, 1.0, 1.5, 2.5, 3.0])
+    grid = lucid.tensor(np.stack([position / 2 - 1, 0 * position], -1)[None, None].astype(np.float32))
+    out = grid_sample(x, grid, align_corners=True)
+    np.testing.assert_array_equal(np.isnan(numbers(out)[0, 0, 0]), [False, False, False, True, True, False])
+    out.backward(lucid.tensor([[[[1.0, 2.0, np.inf, 3.0, 4.0, 5.0]]]]))
+    np.testing.assert_allclose(numbers(x.grad)[0, 0, 0], [2, np.inf, 3.5, 7, 0], rtol=1e-6)
+
+
+def test_third_derivatives(rng):
+    """The third derivative of a cubic by the grid is that of the polynomial, and the fourth is zero."""
+    x, place = rng.standard_normal(6), 0.37
+    a = -0.75
+    thirds = np.array([6 * a, 6 * (a + 2), -6 * (a + 2), -6 * a])
+    grid = lucid.tensor([[[[2 * (2 + place) / 5 - 1, 0.0]]]], dtype=lucid.float64, requires_grad=True)
+    derivative = F.grid_sample(lucid.tensor(x[None, None, None]), grid, "bicubic", "border", align_corners=True)
+    for _ in range(3):
+        (derivative,) = lucid.autograd.grad(derivative.sum(), grid, create_graph=True)
+        derivative = derivative[..., 0]
+    np.testing.assert_allclose(numbers(derivative).item(), thirds @ x[1:5] * 2.5**3, rtol=1e-9)
+
+
+@pytest.mark.parametrize("channels", [3, 20])
+def test_many_points(channels, rng):
+    """Points beyond one block, of images in several channels, are sampled as few are, with the same gradients."""
+    x = lucid.tensor(rng.standard_normal((2, channels, 9, 8)), requires_grad=True)
+    places = rng.uniform(-1.2, 1.2, (2, 90, 110, 2))
+    whole = lucid.tensor(places, requires_grad=True)
+    out = grid_sample(x, whole, padding_mode="border")
+    upstream = rng.standard_normal(out.shape)
+    out.backward(lucid.tensor(upstream))
+    total = 0
+    for rows in (slice(0, 1), slice(41, 43), slice(89, 90)):
+        part = lucid.tensor(places[:, rows], requires_grad=True)
+        few = grid_sample(x.detach(), part, padding_mode="border")
+        np.testing.assert_allclose(numbers(few), numbers(out)[:, :, rows], rtol=1e-12)
+        few.backward(lucid.tensor(upstream[:, :, rows]))
+        np.testing.assert_allclose(numbers(part.grad), numbers(whole.grad)[:, rows], rtol=1e-9, atol=1e-12)
+    for row in range(0, 90, 30):
+        y = x.detach().requires_grad_()
+        grid_sample(y, lucid.tensor(places[:, row : row + 30]), padding_mode="border").backward(
+            lucid.tensor(upstream[:, :, row : row + 30])
+        )
+        total = total + numbers(y.grad)
+    np.testing.assert_allclose(numbers(x.grad), total, rtol=1e-9, atol=1e-12)
