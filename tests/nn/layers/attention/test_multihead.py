@@ -92,7 +92,7 @@ def test_formula(row, kind, rng):
 
 @pytest.mark.parametrize("need", [False, True])
 def test_one_sequence(need, rng):
-    """Without a batch it is the only one of a batch; one tensor for all three gives what three equal ones do."""
+    """Without a batch it is the only one of a batch; one tensor in several places gives what equal ones do."""
     for first in (False, True):
         m = filled(nn.MultiheadAttention(8, 2, batch_first=first), rng)
         x, mask = lucid.tensor(rng.standard_normal((3, 8))), lucid.tensor(rng.standard_normal((2, 3, 3)))
@@ -101,6 +101,10 @@ def test_one_sequence(need, rng):
         y = x.unsqueeze(0 if first else 1)
         expected, more = m(y, y * 1, y * 1, padded.unsqueeze(0), need, mask)
         np.testing.assert_allclose(numbers(out), numbers(expected).reshape(3, 8), rtol=1e-12, atol=1e-12)
+        z = y * 1
+        for inputs in ((y, z, z), (y, y, z), (y, z, y)):
+            same, _ = m(*inputs, padded.unsqueeze(0), need, mask)
+            np.testing.assert_allclose(numbers(same), numbers(expected), rtol=1e-12, atol=1e-12)
         if need:
             np.testing.assert_allclose(numbers(weights), numbers(more)[0], rtol=1e-12)
 
