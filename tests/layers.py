@@ -47,6 +47,13 @@ LAYERS = {
     "Dropout3d": lambda nn: nn.Dropout3d(0.0),
     "AlphaDropout": lambda nn: nn.AlphaDropout(0.0),
     "FeatureAlphaDropout": lambda nn: nn.FeatureAlphaDropout(0.0),
+    "TransformerEncoderLayer": lambda nn: nn.TransformerEncoderLayer(6, 2, 5, 0.0),
+    "TransformerEncoderLayer norm first": lambda nn: nn.TransformerEncoderLayer(
+        6, 3, 5, 0.0, nn.GELU(), 1e-3, batch_first=True, norm_first=True, bias=False
+    ),
+    "TransformerEncoder": lambda nn: nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(6, 2, 5, 0.0, "gelu"), 2, nn.LayerNorm(6), enable_nested_tensor=False
+    ),
     "Embedding": lambda nn: nn.Embedding(7, 3),
     "Embedding padding": lambda nn: nn.Embedding(7, 3, padding_idx=-2, scale_grad_by_freq=True),
     "Embedding norm": lambda nn: nn.Embedding(7, 3, max_norm=0.5, norm_type=1.0),
@@ -170,4 +177,4 @@ def input_of(name, rng):
         return rng.standard_normal((5, 6))
     if "3d" in name:
         return rng.standard_normal((2, 4, 3, 4, 5))
-    return rng.standard_normal((5, 4, 6) if "1d" in name or name == "Fold" else (5, 4, 5, 6))
+    return rng.standard_normal((5, 4, 6) if "1d" in name or name.startswith(("Fold", "Transformer")) else (5, 4, 5, 6))

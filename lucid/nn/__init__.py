@@ -38,6 +38,10 @@ from lucid.nn.layers.activation import (
     Tanhshrink,
     Threshold,
 )
+from lucid.nn.layers.attention.decoder import TransformerDecoder, TransformerDecoderLayer
+from lucid.nn.layers.attention.encoder import TransformerEncoder, TransformerEncoderLayer
+from lucid.nn.layers.attention.multihead import MultiheadAttention
+from lucid.nn.layers.attention.transformer import Transformer
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from lucid.nn.layers.distance import CosineSimilarity, PairwiseDistance
@@ -219,6 +223,7 @@ __all__ = [
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "PairwiseDistance",
@@ -253,6 +258,11 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "Unflatten",

@@ -63,6 +63,10 @@ def test_every_schedule_has_a_row(name):
 WITHOUT_VALUES = {
     "Module": "the base of all",
     "AdaptiveLogSoftmaxWithLoss": "a loss with parameters: tests/nn/layers/losses/test_adaptive.py",
+    "MultiheadAttention": "takes three inputs: tests/nn/layers/attention/test_multihead.py",
+    "Transformer": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
+    "TransformerDecoder": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
+    "TransformerDecoderLayer": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
     "Bilinear": "takes two inputs: tests/nn/layers/test_linear.py",
     "ParameterList": "a container: tests/nn/layers/test_parameter_containers.py",
     "ParameterDict": "a container: tests/nn/layers/test_parameter_containers.py",
