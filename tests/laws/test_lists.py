@@ -63,6 +63,13 @@ def test_every_schedule_has_a_row(name):
 WITHOUT_VALUES = {
     "Module": "the base of all",
     "Bilinear": "takes two inputs: tests/nn/layers/test_linear.py",
+    **dict.fromkeys(
+        ["GRU", "LSTM", "RNN", "RNNBase"],
+        "take sequences, and give states too: tests/nn/layers/recurrent/test_layers.py",
+    ),
+    **dict.fromkeys(
+        ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"], "take states: tests/nn/layers/recurrent/test_cells.py"
+    ),
     "ParameterList": "a container: tests/nn/layers/test_parameter_containers.py",
     "ParameterDict": "a container: tests/nn/layers/test_parameter_containers.py",
 }

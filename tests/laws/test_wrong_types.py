@@ -154,7 +154,7 @@ BY_NAME = {
     **each("kernel_size output_size num_groups num_samples length shifts axis1 dim1 k step end seed", constant(1)),
     **each("groups upscale_factor downscale_factor padding", constant(1)),
     **each("chunks split_size_or_sections indices_or_sections segments", constant(1)),
-    **each("in_features out_features row col embedding_dim", constant(2)),
+    **each("in_features out_features row col embedding_dim input_size hidden_size", constant(2)),
     **each("in_channels out_channels normalized_shape n steps num_features num_channels num_embeddings", constant(3)),
     **each("fill_value value max max_norm clip_value s val exponent threshold", constant(1.0)),
     **each("size sizes shape", constant((2, 3))),
@@ -208,6 +208,8 @@ DOUBLES = {"inputs": lambda: nn.Parameter(lucid.ones(2, dtype=lucid.float64))}
 
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
+    "RNNBase": {"mode": constant("LSTM")},
+    "RNNCellBase": {"bias": constant(True), "num_chunks": constant(3)},
     "cdist": {"x2": square},
     "multi_margin_loss": LABELS,
     "multilabel_margin_loss": {"target": lambda: lucid.tensor([[0, 1, -1], [2, -1, -1]])},

@@ -207,7 +207,9 @@ def pack_padded_sequence(
     sequence = np.concatenate([order[:count] for count in counts])
     at = sequence * steps + step if batch_first else step * batch + sequence
     data = index_select(flatten(input, 0, 1), 0, tensor(at, device=input.device))
-    return PackedSequence(data, tensor(counts), None if enforce_sorted else tensor(order, device=input.device))
+    return PackedSequence(
+        data, tensor(counts, device="cpu"), None if enforce_sorted else tensor(order, device=input.device)
+    )
 
 
 @checked
@@ -244,7 +246,7 @@ def pad_packed_sequence(
         at = at.T
     padding = full((1, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
     rows = index_select(cat([data, padding]), 0, tensor(at.ravel(), device=data.device))
-    return reshape(rows, (*at.shape, *data.shape[1:])), tensor(lengths)
+    return reshape(rows, (*at.shape, *data.shape[1:])), tensor(lengths, device="cpu")
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
