@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 LAYERS = {
     "Identity": lambda nn: nn.Identity(),
     "Linear": lambda nn: nn.Linear(6, 4),
@@ -138,6 +140,7 @@ LOSSES = {
     "MultiLabelSoftMarginLoss": ("probabilities", {"weight": (3,)}),
     "TripletMarginLoss": ("vectors", {"margin": 1.5, "p": 3.0, "eps": 1e-3, "swap": True}),
     "TripletMarginWithDistanceLoss": ("vectors", {"margin": 1.5, "swap": True}),
+    "CTCLoss": ("labelled", {"blank": 1}),
 }
 # By kind: what a loss gets beside an input of shape (5, 3).
 TARGETS = {
@@ -149,6 +152,7 @@ TARGETS = {
     "order": lambda rng: [rng.standard_normal((5, 3)), rng.choice([-1.0, 1.0], (5, 3))],
     "angles": lambda rng: [rng.standard_normal((5, 3)), rng.choice([-1.0, 1.0], 5)],
     "labels": lambda rng: [rng.permuted([[0, 1, -1]] * 5, axis=1)],
+    "labelled": lambda rng: [np.array([2, 0]), np.array(5), np.array(2)],
     "vectors": lambda rng: [rng.standard_normal((5, 3)), rng.standard_normal((5, 3))],
 }
 

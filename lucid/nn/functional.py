@@ -54,6 +54,7 @@ from lucid.ops.layers.normalisation import group_norm, layer_norm, local_respons
 from lucid.ops.linalg.distances import pairwise_distance, pdist
 from lucid.ops.loss.counts import gaussian_nll_loss, poisson_nll_loss
 from lucid.ops.loss.cross_entropy import cross_entropy
+from lucid.ops.loss.ctc import ctc_loss
 from lucid.ops.loss.likelihood import nll_loss
 from lucid.ops.loss.margin import (
     cosine_embedding_loss,
@@ -118,6 +119,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",

@@ -205,6 +205,7 @@ LINE = {"input": lambda: lucid.ones(1, 2, 5), "weight": lambda: lucid.ones(2, 2,
 PLANE = {"input": lambda: lucid.ones(1, 2, 5, 5), "weight": lambda: lucid.ones(2, 2, 3, 3)}
 NO_ARGUMENTS = {"args": constant(())}
 DOUBLES = {"inputs": lambda: nn.Parameter(lucid.ones(2, dtype=lucid.float64))}
+FUSED = {**each("conv_w linear_w conv_b linear_b bn_rm bn_rv bn_w bn_b", vector), "bn_eps": constant(0.1)}
 
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
@@ -213,6 +214,12 @@ VALUES = {
     "cdist": {"x2": square},
     "multi_margin_loss": LABELS,
     "multilabel_margin_loss": {"target": lambda: lucid.tensor([[0, 1, -1], [2, -1, -1]])},
+    "ctc_loss": {
+        "log_probs": lambda: lucid.zeros(4, 2, 3),
+        "targets": lambda: lucid.tensor([[1], [2]]),
+        "input_lengths": constant((4, 4)),
+        "target_lengths": constant((1, 1)),
+    },
     "cosine_embedding_loss": {"target": lambda: lucid.ones(2)},
     "glu": {"input": lambda: lucid.ones(2, 4), "dim": constant(0)},
     "graph": {"cuda_graph": lambda: lucid.cuda.CUDAGraph()},
@@ -261,7 +268,7 @@ VALUES = {
     **each("clamp clip", {"min": constant(0.0)}),
     **each("addmm matmul mm mv t fill_diagonal_", {"input": square, "self": square, "other": square}),
     **each("bmm baddbmm", {"input": cube, "mat2": cube, "batch1": cube, "batch2": cube}),
-    **each("dot outer inner", {"input": vector, "tensor": vector, "other": vector}),
+    **each("dot ger outer inner", {"input": vector, "tensor": vector, "other": vector}),
     **each("meshgrid broadcast_tensors", {"tensors": lambda: (vector(), vector())}),
     **each("movedim moveaxis", {"source": constant(0), "destination": constant(1)}),
     **each("gather scatter_add", {"index": row_of_places}),
@@ -315,6 +322,9 @@ VALUES = {
     "save": {"f": lambda: saved()},
     **each("register_parametrization", {"parametrization": nn.Identity}),
     "remove_parametrizations": {"module": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(3, 1))},
+    **each("fuse_conv_bn_eval", {"conv": lambda: nn.Conv1d(3, 3, 1).eval(), "bn": lambda: nn.BatchNorm1d(3).eval()}),
+    **each("fuse_linear_bn_eval", {"linear": lambda: nn.Linear(3, 3).eval(), "bn": lambda: nn.BatchNorm1d(3).eval()}),
+    **each("fuse_conv_bn_weights fuse_linear_bn_weights", FUSED),
     **each("spectral_norm weight_norm", {"name": constant("weight")}),
     "remove_spectral_norm": {"module": lambda: nn.utils.spectral_norm(nn.Linear(3, 1))},
     "remove_weight_norm": {"module": lambda: nn.utils.weight_norm(nn.Linear(3, 1))},

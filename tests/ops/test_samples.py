@@ -489,6 +489,7 @@ WITHOUT_ROW = {
     "lucid.ops.creation.filling": "makes tensors from numbers",
     "lucid.ops.creation.ranges": "makes tensors from numbers",
     "lucid.ops.creation.random": "draws tensors",
+    "lucid.ops.creation.windows": "makes tensors from numbers",
     "lucid.ops.creation.generators": "sets the state of generators",
     "gumbel_softmax": "draws: see tests/ops/activation/test_gumbel.py",
     "allclose": "gives a bool",

@@ -186,6 +186,7 @@ LOSS_FUNCTIONS = {
     "MultiLabelMarginLoss": F.multilabel_margin_loss,
     "MultiLabelSoftMarginLoss": F.multilabel_soft_margin_loss,
     "TripletMarginLoss": F.triplet_margin_loss,
+    "CTCLoss": F.ctc_loss,
     "TripletMarginWithDistanceLoss": F.triplet_margin_with_distance_loss,
 }
 
