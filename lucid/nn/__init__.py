@@ -99,6 +99,9 @@ from lucid.nn.layers.padding import (
 )
 from lucid.nn.layers.parameter_containers import ParameterDict, ParameterList
 from lucid.nn.layers.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+from lucid.nn.layers.recurrent.base import RNNBase
+from lucid.nn.layers.recurrent.cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
+from lucid.nn.layers.recurrent.layers import GRU, LSTM, RNN
 from lucid.nn.layers.resampling import (
     ChannelShuffle,
     Fold,
@@ -140,6 +143,9 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -180,6 +186,7 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -195,6 +202,7 @@ __all__ = [
     "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
+    "LSTMCell",
     "LayerNorm",
     "LazyBatchNorm1d",
     "LazyBatchNorm2d",
@@ -234,6 +242,9 @@ __all__ = [
     "PixelUnshuffle",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
     "RReLU",
     "ReLU",
     "ReLU6",

@@ -68,6 +68,13 @@ WITHOUT_VALUES = {
     "TransformerDecoder": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
     "TransformerDecoderLayer": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
     "Bilinear": "takes two inputs: tests/nn/layers/test_linear.py",
+    **dict.fromkeys(
+        ["GRU", "LSTM", "RNN", "RNNBase"],
+        "take sequences, and give states too: tests/nn/layers/recurrent/test_layers.py",
+    ),
+    **dict.fromkeys(
+        ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"], "take states: tests/nn/layers/recurrent/test_cells.py"
+    ),
     "ParameterList": "a container: tests/nn/layers/test_parameter_containers.py",
     "ParameterDict": "a container: tests/nn/layers/test_parameter_containers.py",
 }

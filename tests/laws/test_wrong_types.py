@@ -158,6 +158,7 @@ BY_NAME = {
     **each("embed_dim num_heads d_model nhead num_layers", constant(2)),
     "encoder_layer": lambda: nn.TransformerEncoderLayer(2, 1, 2),
     "decoder_layer": lambda: nn.TransformerDecoderLayer(2, 1, 2),
+    **each("in_features out_features row col embedding_dim input_size hidden_size", constant(2)),
     **each("in_channels out_channels normalized_shape n steps num_features num_channels num_embeddings", constant(3)),
     **each("fill_value value max max_norm clip_value s val exponent threshold", constant(1.0)),
     **each("size sizes shape", constant((2, 3))),
@@ -212,6 +213,8 @@ FUSED = {**each("conv_w linear_w conv_b linear_b bn_rm bn_rv bn_w bn_b", vector)
 
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
+    "RNNBase": {"mode": constant("LSTM")},
+    "RNNCellBase": {"bias": constant(True), "num_chunks": constant(3)},
     "cdist": {"x2": square},
     "multi_margin_loss": LABELS,
     "multilabel_margin_loss": {"target": lambda: lucid.tensor([[0, 1, -1], [2, -1, -1]])},
