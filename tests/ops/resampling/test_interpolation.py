@@ -100,6 +100,13 @@ def test_what_is_not_finite_stays(mode, value, rng):
         np.testing.assert_array_equal(np.isfinite(got), ~used)
 
 
+def test_what_weighs_nothing_is_not_looked_at():
+    """At an element, its neighbour's NaN does not count, as 0 times NaN would."""
+    x = lucid.tensor([[[1.0, 2.0, np.nan, 4.0]]])
+    out = interpolate(x, 7, mode="linear", align_corners=True)
+    np.testing.assert_array_equal(np.isnan(numbers(out))[0, 0], [False, False, False, True, True, True, False])
+
+
 def test_positions_are_those_of_float32():
     """Where float32 rounds a position to below an element, the one before it is nearest, as in PyTorch."""
     assert numbers(interpolate(lucid.arange(3.0)[None, None], 123))[0, 0, 41] == np.floor(np.float32(3 / 123) * 41) == 0
