@@ -61,6 +61,15 @@ ROWS = {
     "cosine_similarity": _row(lambda lib, a, b: lib.cosine_similarity(a, a), SAME, WIDE),
     "norm": _row(lambda lib, a, b: a.norm(), SAME, WIDE),
     "logsumexp": _row(lambda lib, a, b: a.logsumexp(0), SAME, WIDE),
+    "prelu": _row(lambda lib, a, b: lib.nn.functional.prelu(a - 0.5, b[0, :1]), LOWER),
+    "cdist": _row(lambda lib, a, b: lib.cdist(a, b), WIDE),
+    "dist": _row(lambda lib, a, b: lib.dist(a, a - 1), SAME, WIDE),
+    "interpolate": _row(lambda lib, a, b: lib.nn.functional.interpolate(a[None, None], scale_factor=2), SAME, WIDE),
+    "grid_sample": _row(
+        lambda lib, a, b: lib.nn.functional.grid_sample(a[None, None], a.reshape(1, 2, 4, 2), align_corners=False),
+        WIDE,
+        SAME,
+    ),
     "softplus": _row(lambda lib, a, b: lib.nn.functional.softplus(a), SAME, WIDE),
     **{
         name: _row(lambda lib, a, b, name=name: getattr(lib, name)(a), SAME, WIDE)
@@ -82,6 +91,9 @@ ROWS = {
     "max": _row(lambda lib, a, b: a.max(), SAME),
     "outer": _row(lambda lib, a, b: lib.outer(a[0], a[1]), SAME),
     "dot": _row(lambda lib, a, b: lib.dot(a[0], a[1]), SAME),
+    "mv": _row(lambda lib, a, b: lib.mv(a, a[0]), SAME, LOWER),
+    "bilinear": _row(lambda lib, a, b: lib.nn.functional.bilinear(a, a, a[None]), SAME),
+    "out": _row(lambda lib, a, b: lib.mm(a.detach(), a.detach(), out=lib.empty_like(a)), SAME),
     "cat": _row(lambda lib, a, b: lib.cat([a, a]), SAME),
     "sum with a dtype": _row(lambda lib, a, b: a.sum(dtype=a.dtype), SAME),
     "softmax with a dtype": _row(lambda lib, a, b: a.softmax(0, dtype=a.dtype), SAME),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 LAYERS = {
     "Identity": lambda nn: nn.Identity(),
     "Linear": lambda nn: nn.Linear(6, 4),
@@ -45,6 +47,13 @@ LAYERS = {
     "Dropout3d": lambda nn: nn.Dropout3d(0.0),
     "AlphaDropout": lambda nn: nn.AlphaDropout(0.0),
     "FeatureAlphaDropout": lambda nn: nn.FeatureAlphaDropout(0.0),
+    "TransformerEncoderLayer": lambda nn: nn.TransformerEncoderLayer(6, 2, 5, 0.0),
+    "TransformerEncoderLayer norm first": lambda nn: nn.TransformerEncoderLayer(
+        6, 3, 5, 0.0, nn.GELU(), 1e-3, batch_first=True, norm_first=True, bias=False
+    ),
+    "TransformerEncoder": lambda nn: nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(6, 2, 5, 0.0, "gelu"), 2, nn.LayerNorm(6), enable_nested_tensor=False
+    ),
     "Embedding": lambda nn: nn.Embedding(7, 3),
     "Embedding padding": lambda nn: nn.Embedding(7, 3, padding_idx=-2, scale_grad_by_freq=True),
     "Embedding norm": lambda nn: nn.Embedding(7, 3, max_norm=0.5, norm_type=1.0),
@@ -138,6 +147,7 @@ LOSSES = {
     "MultiLabelSoftMarginLoss": ("probabilities", {"weight": (3,)}),
     "TripletMarginLoss": ("vectors", {"margin": 1.5, "p": 3.0, "eps": 1e-3, "swap": True}),
     "TripletMarginWithDistanceLoss": ("vectors", {"margin": 1.5, "swap": True}),
+    "CTCLoss": ("labelled", {"blank": 1}),
 }
 # By kind: what a loss gets beside an input of shape (5, 3).
 TARGETS = {
@@ -149,6 +159,7 @@ TARGETS = {
     "order": lambda rng: [rng.standard_normal((5, 3)), rng.choice([-1.0, 1.0], (5, 3))],
     "angles": lambda rng: [rng.standard_normal((5, 3)), rng.choice([-1.0, 1.0], 5)],
     "labels": lambda rng: [rng.permuted([[0, 1, -1]] * 5, axis=1)],
+    "labelled": lambda rng: [np.array([2, 0]), np.array(5), np.array(2)],
     "vectors": lambda rng: [rng.standard_normal((5, 3)), rng.standard_normal((5, 3))],
 }
 
@@ -166,4 +177,4 @@ def input_of(name, rng):
         return rng.standard_normal((5, 6))
     if "3d" in name:
         return rng.standard_normal((2, 4, 3, 4, 5))
-    return rng.standard_normal((5, 4, 6) if "1d" in name or name == "Fold" else (5, 4, 5, 6))
+    return rng.standard_normal((5, 4, 6) if "1d" in name or name.startswith(("Fold", "Transformer")) else (5, 4, 5, 6))

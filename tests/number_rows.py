@@ -33,6 +33,14 @@ class Inputs:
         self.counts = m.tensor([1, 2, 0, 1])
 
 
+def heads(m: Any, F: Any, x: Inputs, embed: Any, count: Any, dropout: Any) -> Any:
+    """Return attention of several heads, with the numbers that it takes."""
+    weight = m.cat([x.matrix] * 3)
+    return F.multi_head_attention_forward(
+        x.cube, x.cube, x.cube, embed, count, weight, None, None, None, False, dropout, x.matrix, None
+    )
+
+
 # function.parameter: the call
 ROWS: dict[str, Any] = {
     "elu.alpha": lambda m, F, x, n: F.elu(x.matrix, n(0.5)),
@@ -57,6 +65,9 @@ ROWS: dict[str, Any] = {
     "index_add.alpha": lambda m, F, x, n: m.index_add(x.matrix, 0, x.counts, x.matrix, alpha=n(0.5)),
     "addmm.beta": lambda m, F, x, n: m.addmm(x.matrix, x.matrix, x.matrix, beta=n(0.5)),
     "addmm.alpha": lambda m, F, x, n: m.addmm(x.matrix, x.matrix, x.matrix, alpha=n(0.5)),
+    "multi_head_attention_forward.embed_dim_to_check": lambda m, F, x, n: heads(m, F, x, n(4), 2, 0.0),
+    "multi_head_attention_forward.num_heads": lambda m, F, x, n: heads(m, F, x, 4, n(2), 0.0),
+    "multi_head_attention_forward.dropout_p": lambda m, F, x, n: heads(m, F, x, 4, 2, n(0.0)),
     "baddbmm.beta": lambda m, F, x, n: m.baddbmm(x.short, x.short, x.short[:, :3, :3], beta=n(0.5)),
     "baddbmm.alpha": lambda m, F, x, n: m.baddbmm(x.short, x.short, x.short[:, :3, :3], alpha=n(0.5)),
     "scaled_dot_product_attention.dropout_p": lambda m, F, x, n: F.scaled_dot_product_attention(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
+    from lucid.backend.dtype import dtype
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -201,6 +202,8 @@ class Function(metaclass=_FunctionMeta):
         # the context holds no output: it would keep itself alive
         call.dirty = call.not_differentiable = ()
         cls._check_dirty(dirty, inputs, positions, no_gradient, recording=recording)
+        if call.grad_dtypes is not None:
+            cls._check_grad_dtypes(call.grad_dtypes, outputs, no_gradient)
         node = cls._node(ctx, args, edges, outputs) if recording else None
         final: list[Any] = []
         joined: dict[int, int] = {}
@@ -237,6 +240,19 @@ class Function(metaclass=_FunctionMeta):
         call.keep(node, inputs, joined)
         created(node)
         return final
+
+    @classmethod
+    def _check_grad_dtypes(cls, dtypes: tuple[dtype | None, ...], outputs: list[Any], no_gradient: set[int]) -> None:
+        """Refuse dtypes of gradients that are not one for each output, or of an output that gets none."""
+        name = f"{cls.__qualname__}: set_output_grad_dtype"
+        if len(dtypes) != len(outputs):
+            raise GraphError(f"{name}: expected one dtype for each of {len(outputs)} outputs, got {len(dtypes)}")
+        for index, (dtype, output) in enumerate(zip(dtypes, outputs, strict=True)):
+            takes = (
+                isinstance(output, TensorBase) and id(output) not in no_gradient and output.array.dtype.kind in "fcV"
+            )
+            if dtype is not None and not takes:
+                raise GraphError(f"{name}: output {index} gets no gradient: expected None for it, got {dtype}")
 
     @classmethod
     def _check_dirty(

@@ -38,6 +38,10 @@ from lucid.nn.layers.activation import (
     Tanhshrink,
     Threshold,
 )
+from lucid.nn.layers.attention.decoder import TransformerDecoder, TransformerDecoderLayer
+from lucid.nn.layers.attention.encoder import TransformerEncoder, TransformerEncoderLayer
+from lucid.nn.layers.attention.multihead import MultiheadAttention
+from lucid.nn.layers.attention.transformer import Transformer
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
 from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from lucid.nn.layers.distance import CosineSimilarity, PairwiseDistance
@@ -45,10 +49,12 @@ from lucid.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d,
 from lucid.nn.layers.embedding import Embedding, EmbeddingBag
 from lucid.nn.layers.flatten import Flatten, Unflatten
 from lucid.nn.layers.linear import Bilinear, Identity, Linear
+from lucid.nn.layers.losses.adaptive import AdaptiveLogSoftmaxWithLoss
 from lucid.nn.layers.losses.loss import (
     BCELoss,
     BCEWithLogitsLoss,
     CrossEntropyLoss,
+    CTCLoss,
     GaussianNLLLoss,
     HuberLoss,
     KLDivLoss,
@@ -93,6 +99,9 @@ from lucid.nn.layers.padding import (
 )
 from lucid.nn.layers.parameter_containers import ParameterDict, ParameterList
 from lucid.nn.layers.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+from lucid.nn.layers.recurrent.base import RNNBase
+from lucid.nn.layers.recurrent.cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
+from lucid.nn.layers.recurrent.layers import GRU, LSTM, RNN
 from lucid.nn.layers.resampling import (
     ChannelShuffle,
     Fold,
@@ -134,9 +143,13 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AlphaDropout",
     "AvgPool1d",
     "AvgPool2d",
@@ -147,6 +160,7 @@ __all__ = [
     "BatchNorm3d",
     "Bilinear",
     "Buffer",
+    "CTCLoss",
     "ChannelShuffle",
     "CircularPad1d",
     "CircularPad2d",
@@ -172,6 +186,7 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -187,6 +202,7 @@ __all__ = [
     "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
+    "LSTMCell",
     "LayerNorm",
     "LazyBatchNorm1d",
     "LazyBatchNorm2d",
@@ -215,6 +231,7 @@ __all__ = [
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "PairwiseDistance",
@@ -225,6 +242,9 @@ __all__ = [
     "PixelUnshuffle",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
     "RReLU",
     "ReLU",
     "ReLU6",
@@ -249,6 +269,11 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "Unflatten",

@@ -6,7 +6,7 @@ A docstring says what is particular to its function. What holds for every one of
 - `lucid.ops.layers.convolution`, `lucid.ops.pooling.pooling`: `stride`, `padding` and `dilation` of windows
 - `lucid.ops.resampling`: other sizes and places of images; `lucid.ops.resampling.folding`: windows as columns;
   `lucid.ops.resampling.grid`: points of a grid
-- `lucid.ops.layers.normalisation`, and `lucid.ops.layers`: attention, embedding and other layers
+- `lucid.ops.layers.normalisation`, `lucid.ops.layers.multi_head_attention`, and `lucid.ops.layers`: other layers
 - `lucid.ops.loss`: `reduction`, `weight` and `target` of losses
 - `lucid.ops.linalg`, `lucid.ops.index`, `lucid.ops.shape`, `lucid.ops.reduction.sums`: `linear`, `one_hot`, `pad`,
   `normalize` and their like
@@ -50,10 +50,12 @@ from lucid.ops.layers.dropout import (
     feature_alpha_dropout,
 )
 from lucid.ops.layers.linear import bilinear, linear
+from lucid.ops.layers.multi_head_attention import multi_head_attention_forward
 from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
 from lucid.ops.linalg.distances import pairwise_distance, pdist
 from lucid.ops.loss.counts import gaussian_nll_loss, poisson_nll_loss
 from lucid.ops.loss.cross_entropy import cross_entropy
+from lucid.ops.loss.ctc import ctc_loss
 from lucid.ops.loss.likelihood import nll_loss
 from lucid.ops.loss.margin import (
     cosine_embedding_loss,
@@ -118,6 +120,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",
@@ -157,6 +160,7 @@ __all__ = [
     "max_pool2d",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
@@ -212,6 +216,8 @@ def with_inplace(function: Callable[..., Any]) -> Callable[..., Any]:
         source = clone(input) if live_edge(input) is not None else input
         return input.copy_(function(source, *settings, **named))
 
+    # where pickle finds it: a layer may keep it as its activation
+    call.__module__ = __name__
     return call
 
 

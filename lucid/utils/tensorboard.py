@@ -12,12 +12,9 @@ from lucid.backend.arrays import to_device
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["SummaryWriter"]
+    SummaryWriter: Any
 
-try:
-    _writer: Any = import_module("tensorboardX").SummaryWriter
-except ImportError as error:
-    raise ImportError("lucid.utils.tensorboard writes by the package tensorboardX: pip install tensorboardX") from error
+__all__ = ["SummaryWriter"]
 
 
 def _plain(value: Any) -> Any:
@@ -38,13 +35,17 @@ def _with_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-# A class of its own, so that tensorboardX's stays as it is for others.
-SummaryWriter: Any = type(
-    "SummaryWriter",
-    (_writer,),
-    {
-        "__module__": __name__,
-        "__doc__": _writer.__doc__,
-        **{name: _with_tensors(getattr(_writer, name)) for name in dir(_writer) if name.startswith("add_")},
-    },
-)
+def __getattr__(name: str) -> Any:
+    """Make the class when it is first asked for: the package may be missing."""
+    if name != "SummaryWriter":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        writer: Any = import_module("tensorboardX").SummaryWriter
+    except ImportError as error:
+        raise ImportError(
+            "lucid.utils.tensorboard writes by the package tensorboardX: pip install tensorboardX"
+        ) from error
+    # a class of its own, so that tensorboardX's stays as it is for others
+    methods = {each: _with_tensors(getattr(writer, each)) for each in dir(writer) if each.startswith("add_")}
+    made = type(name, (writer,), {"__module__": __name__, "__doc__": writer.__doc__, **methods})
+    return globals().setdefault(name, made)

@@ -508,7 +508,7 @@ def test_a_recomputation_does_not_count_changes_of_what_hooks_have_stored(rng):
 @pytest.mark.parametrize("reentrant", [True, False])
 def test_it_decorates(reentrant):
     """Without a function it is a decorator: each call is checkpointed, with its settings, and the name stays."""
-    runs = []
+    runs, ends = [], []
 
     @checkpoint(use_reentrant=reentrant, early_stop=False)
     def scaled(x, *factors):
@@ -516,6 +516,7 @@ def test_it_decorates(reentrant):
         runs.append(lucid.is_grad_enabled())
         for factor in factors:
             x = (x * factor).exp()
+        ends.append(len(runs))
         return x
 
     x = lucid.ones(2, requires_grad=True)
@@ -524,6 +525,7 @@ def test_it_decorates(reentrant):
     assert runs == [not reentrant]
     y.sum().backward()
     assert len(runs) == 2
+    assert ends == [1, 2]
     plain = x.detach().clone().requires_grad_()
     ((plain * 2.0).exp() * 0.5).exp().sum().backward()
     assert x.grad.tolist() == plain.grad.tolist()

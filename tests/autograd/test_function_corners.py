@@ -12,6 +12,7 @@ import pytest
 import lucid
 from lucid.autograd import Function
 from lucid.autograd.graph import GradientEdge, get_gradient_edge
+from lucid.errors import LucidError
 
 contract = pytest.mark.contract
 
@@ -571,3 +572,65 @@ def test_bfloat16_outputs_are_differentiable():
     given = function(lambda ctx, x: x * 2, lambda ctx, grad: grad * 2)
     given.apply(x).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+# ---- set_output_grad_dtype ----
+
+
+def declaring(*dtypes):
+    """Return a Function of three outputs, the last without a gradient, that notes what its backward gets."""
+    seen = []
+
+    class Three(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_output_grad_dtype(*dtypes)
+            last = x.detach() * 2
+            ctx.mark_non_differentiable(last)
+            return x * 2, x * 3, last
+
+        @staticmethod
+        def backward(ctx, one, two, _):
+            seen.append((one.dtype, two.dtype, one.tolist(), two.tolist()))
+            return one * 2 + two * 3
+
+    return Three, seen
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_come_in_the_declared_dtypes(create_graph):
+    """Backward gets each gradient in the dtype that forward declared, zeros too; None leaves it that of the output."""
+    three, seen = declaring(lucid.float64, None, None)
+    x = lucid.ones(2, requires_grad=True)
+    one, two, _ = three.apply(x)
+    (grad,) = lucid.autograd.grad((one + two).sum(), x, create_graph=create_graph)
+    assert seen == [(lucid.float64, lucid.float32, [1.0, 1.0], [1.0, 1.0])]
+    assert grad.dtype is lucid.float32
+    assert grad.tolist() == [5.0, 5.0]
+    three.apply(x)[1].sum().backward()
+    assert seen[1] == (lucid.float64, lucid.float32, [0.0, 0.0], [1.0, 1.0])
+    if create_graph:
+        # and the cast is part of the graph
+        weight = lucid.full((2,), 3.0, requires_grad=True)
+        (grad,) = lucid.autograd.grad((three.apply(x)[0] * weight).sum(), x, create_graph=True)
+        grad.sum().backward(inputs=[weight])
+        assert weight.grad.tolist() == [2.0, 2.0]
+        assert weight.grad.dtype is lucid.float32
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "message"),
+    [
+        ((lucid.float32,), "expected one dtype for each of 3 outputs, got 1"),
+        ((None, None, lucid.float32), "output 2 gets no gradient: expected None for it, got lucid.float32"),
+        (
+            (lucid.int64, None, None),
+            "expected floating-point or complex dtypes, got lucid.int64",
+        ),
+        (("number", None, None), "number"),
+    ],
+)
+def test_dtypes_that_cannot_be_declared(dtypes, message):
+    """A wrong number of dtypes, one of integers, and one of an output without a gradient are refused."""
+    with pytest.raises(LucidError, match=message):
+        declaring(*dtypes)[0].apply(lucid.ones(2, requires_grad=True))

@@ -374,6 +374,10 @@ def test_generators():
     second = drawn()
     cuda.set_rng_state_all(states)
     assert drawn() == second != first
+    lucid.rand(1, device="cuda:0")
+    places = [each.tolist() for each in cuda.get_rng_state_all()]
+    cuda.set_rng_state_all(cuda.get_rng_state_all())
+    assert [each.tolist() for each in cuda.get_rng_state_all()] == places
     cuda.set_rng_state(state, 0)
     assert lucid.rand(3, device="cuda:0").tolist() == second[0]
     assert cuda.initial_seed() == 5

@@ -1326,3 +1326,31 @@ def test_gradients_of_others_may_come_and_go():
         if count % 2:
             (other * count).sum().backward()
             assert other.grad.tolist() == [count] * 3
+
+
+def test_autocast_in_a_captured_step(rng):
+    """A step under autocast, with a GradScaler, does the same captured, bit by bit: no cast of a leaf outlives it."""
+    batches = [rng.standard_normal((6, 4)).astype(np.float32) for _ in range(5)]
+    start = rng.standard_normal((4, 3)).astype(np.float32)
+    runs = []
+    for graphed in (False, True):
+        weight = lucid.tensor(start, device="cuda", requires_grad=True)
+        optimizer, scaler = lucid.optim.SGD([weight], lr=0.1), lucid.amp.GradScaler(init_scale=256.0)
+
+        def step(x, weight=weight, optimizer=optimizer, scaler=scaler):
+            optimizer.zero_grad()
+            with lucid.autocast("cuda"):
+                loss = (x @ weight).softmax(1).pow(2).sum()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            return loss
+
+        inputs = [lucid.tensor(batch, device="cuda") for batch in batches]
+        run = lucid.cuda.graphed_step(step, inputs[0], warmup=1) if graphed else step
+        # around all steps, the cache would last from one to the next
+        with lucid.autocast("cuda"):
+            losses = [run(x).item() for x in inputs]
+        runs.append((losses, weight.detach().cpu().numpy()))
+    assert runs[0][0] == runs[1][0]
+    assert np.array_equal(runs[0][1], runs[1][1])

@@ -62,7 +62,19 @@ def test_every_schedule_has_a_row(name):
 # What has no values of its own.
 WITHOUT_VALUES = {
     "Module": "the base of all",
+    "AdaptiveLogSoftmaxWithLoss": "a loss with parameters: tests/nn/layers/losses/test_adaptive.py",
+    "MultiheadAttention": "takes three inputs: tests/nn/layers/attention/test_multihead.py",
+    "Transformer": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
+    "TransformerDecoder": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
+    "TransformerDecoderLayer": "takes two inputs: tests/nn/layers/attention/test_transformer.py",
     "Bilinear": "takes two inputs: tests/nn/layers/test_linear.py",
+    **dict.fromkeys(
+        ["GRU", "LSTM", "RNN", "RNNBase"],
+        "take sequences, and give states too: tests/nn/layers/recurrent/test_layers.py",
+    ),
+    **dict.fromkeys(
+        ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"], "take states: tests/nn/layers/recurrent/test_cells.py"
+    ),
     "ParameterList": "a container: tests/nn/layers/test_parameter_containers.py",
     "ParameterDict": "a container: tests/nn/layers/test_parameter_containers.py",
 }

@@ -155,6 +155,10 @@ BY_NAME = {
     **each("groups upscale_factor downscale_factor padding", constant(1)),
     **each("chunks split_size_or_sections indices_or_sections segments", constant(1)),
     **each("in_features out_features row col embedding_dim", constant(2)),
+    **each("embed_dim num_heads d_model nhead num_layers", constant(2)),
+    "encoder_layer": lambda: nn.TransformerEncoderLayer(2, 1, 2),
+    "decoder_layer": lambda: nn.TransformerDecoderLayer(2, 1, 2),
+    **each("in_features out_features row col embedding_dim input_size hidden_size", constant(2)),
     **each("in_channels out_channels normalized_shape n steps num_features num_channels num_embeddings", constant(3)),
     **each("fill_value value max max_norm clip_value s val exponent threshold", constant(1.0)),
     **each("size sizes shape", constant((2, 3))),
@@ -205,12 +209,22 @@ LINE = {"input": lambda: lucid.ones(1, 2, 5), "weight": lambda: lucid.ones(2, 2,
 PLANE = {"input": lambda: lucid.ones(1, 2, 5, 5), "weight": lambda: lucid.ones(2, 2, 3, 3)}
 NO_ARGUMENTS = {"args": constant(())}
 DOUBLES = {"inputs": lambda: nn.Parameter(lucid.ones(2, dtype=lucid.float64))}
+FUSED = {**each("conv_w linear_w conv_b linear_b bn_rm bn_rv bn_w bn_b", vector), "bn_eps": constant(0.1)}
 
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
+    "RNNBase": {"mode": constant("LSTM")},
+    "RNNCellBase": {"bias": constant(True), "num_chunks": constant(3)},
     "cdist": {"x2": square},
     "multi_margin_loss": LABELS,
     "multilabel_margin_loss": {"target": lambda: lucid.tensor([[0, 1, -1], [2, -1, -1]])},
+    "AdaptiveLogSoftmaxWithLoss": {"n_classes": constant(10), "cutoffs": constant([2, 5])},
+    "ctc_loss": {
+        "log_probs": lambda: lucid.zeros(4, 2, 3),
+        "targets": lambda: lucid.tensor([[1], [2]]),
+        "input_lengths": constant((4, 4)),
+        "target_lengths": constant((1, 1)),
+    },
     "cosine_embedding_loss": {"target": lambda: lucid.ones(2)},
     "glu": {"input": lambda: lucid.ones(2, 4), "dim": constant(0)},
     "graph": {"cuda_graph": lambda: lucid.cuda.CUDAGraph()},
@@ -259,7 +273,7 @@ VALUES = {
     **each("clamp clip", {"min": constant(0.0)}),
     **each("addmm matmul mm mv t fill_diagonal_", {"input": square, "self": square, "other": square}),
     **each("bmm baddbmm", {"input": cube, "mat2": cube, "batch1": cube, "batch2": cube}),
-    **each("dot outer inner", {"input": vector, "tensor": vector, "other": vector}),
+    **each("dot ger outer inner", {"input": vector, "tensor": vector, "other": vector}),
     **each("meshgrid broadcast_tensors", {"tensors": lambda: (vector(), vector())}),
     **each("movedim moveaxis", {"source": constant(0), "destination": constant(1)}),
     **each("gather scatter_add", {"index": row_of_places}),
@@ -295,6 +309,15 @@ VALUES = {
     "affine_grid": {"theta": lambda: lucid.ones(1, 2, 3), "size": constant((1, 1, 2, 2))},
     "iinfo": {"type": lambda: lucid.int32},
     "imag": {"input": lambda: matrix() + 1j},
+    "multi_head_attention_forward": {
+        **each("query key value", lambda: lucid.ones(2, 1, 4)),
+        **each("in_proj_bias bias_k bias_v out_proj_bias", constant(None)),
+        **each("embed_dim_to_check num_heads", constant(4)),
+        "in_proj_weight": lambda: lucid.ones(12, 4),
+        "add_zero_attn": constant(False),
+        "dropout_p": constant(0.0),
+        "out_proj_weight": lambda: lucid.ones(4, 4),
+    },
     "interpolate": {**PLANE, "size": constant(3)},
     "index_put": {"indices": lambda: (lucid.tensor([0]),), "values": constant(1.0)},
     **each("instance_norm local_response_norm", {"input": cube, "size": constant(2)}),
@@ -313,6 +336,9 @@ VALUES = {
     "save": {"f": lambda: saved()},
     **each("register_parametrization", {"parametrization": nn.Identity}),
     "remove_parametrizations": {"module": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(3, 1))},
+    **each("fuse_conv_bn_eval", {"conv": lambda: nn.Conv1d(3, 3, 1).eval(), "bn": lambda: nn.BatchNorm1d(3).eval()}),
+    **each("fuse_linear_bn_eval", {"linear": lambda: nn.Linear(3, 3).eval(), "bn": lambda: nn.BatchNorm1d(3).eval()}),
+    **each("fuse_conv_bn_weights fuse_linear_bn_weights", FUSED),
     **each("spectral_norm weight_norm", {"name": constant("weight")}),
     "remove_spectral_norm": {"module": lambda: nn.utils.spectral_norm(nn.Linear(3, 1))},
     "remove_weight_norm": {"module": lambda: nn.utils.weight_norm(nn.Linear(3, 1))},

@@ -61,6 +61,12 @@ def test_a_process_that_fails(monkeypatch):
     with pytest.raises(multiprocessing.ProcessExitedError, match="process 1 ended with exit code 3: what it printed"):
         multiprocessing.start_processes(fail, (), 3, start_method="fork")
     assert time.monotonic() - begun < 30
+    late = multiprocessing.start_processes(fail, (), 2, join=False, start_method="fork")
+    late.processes[1].join()
+    begun = time.monotonic()
+    with pytest.raises(multiprocessing.ProcessExitedError, match="process 1 ended with exit code 3"):
+        late.join()
+    assert time.monotonic() - begun < 30
     with pytest.raises(multiprocessing.ProcessExitedError, match="process 0 ended by signal 9"):
         multiprocessing.start_processes(kill, (), 1, start_method="fork")
 

@@ -79,6 +79,14 @@ def test_what_is_close():
         assert_close(2**62, 2**62 + 1)
 
 
+def test_what_is_expected_sets_the_bound():
+    """The relative tolerance is of the expected value, not of the actual one."""
+    big, small = lucid.tensor([2.0]), lucid.tensor([1.0])
+    assert_close(small, big, rtol=0.6, atol=0.0)
+    with pytest.raises(AssertionError, match="not close"):
+        assert_close(big, small, rtol=0.6, atol=0.0)
+
+
 def test_the_greatest_differences():
     """They are named with their place, and how many elements of how many differ."""
     expected = lucid.tensor([[1.0, 100.0], [2.0, 4.0]])

@@ -429,6 +429,9 @@ PAGES = {
     "lucid.ops.reduction.sorting": {"input", "dim", "descending", "stable", "sorted"},
     "lucid.ops.activation.softmax": {"input", "dim", "dtype"},
     "lucid.ops.loss": {"input", "target", "weight", "reduction", "ignore_index"},
+    "lucid.ops.layers.multi_head_attention": {
+        *inspect.signature(lucid.nn.functional.multi_head_attention_forward).parameters
+    },
     "lucid.ops.layers": {"input"},
     "lucid.ops.layers.convolution": {
         *("input", "weight", "bias", "stride", "padding", "dilation", "groups", "output_padding"),
@@ -489,6 +492,7 @@ WITHOUT_ROW = {
     "lucid.ops.creation.filling": "makes tensors from numbers",
     "lucid.ops.creation.ranges": "makes tensors from numbers",
     "lucid.ops.creation.random": "draws tensors",
+    "lucid.ops.creation.windows": "makes tensors from numbers",
     "lucid.ops.creation.generators": "sets the state of generators",
     "gumbel_softmax": "draws: see tests/ops/activation/test_gumbel.py",
     "allclose": "gives a bool",

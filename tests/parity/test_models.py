@@ -37,8 +37,22 @@ def tokens(rng):
     return text[:, :-1], text[:, 1:]
 
 
+def translator(module):
+    """Return a small Transformer without dropout."""
+    return module.Translator(
+        module.TransformerConfig(vocabulary=50, context=16, layers=1, heads=2, width=16, inner=32, dropout=0.0)
+    )
+
+
+def translations(rng):
+    """Return two texts of eight tokens, one of them padded, others of five, and what follows each of their tokens."""
+    source, target = rng.integers(1, 50, (2, 8)), rng.integers(1, 50, (2, 6))
+    source[1, 6:] = 0
+    return source, target[:, :-1], target[:, 1:]
+
+
 # The source's name, what makes a model of it, and a batch: inputs, and the class at each place of the output.
-TABLE = {"gpt": (gpt, tokens)}
+TABLE = {"gpt": (gpt, tokens), "transformer": (translator, translations)}
 
 
 def in_numpy(tensor):
@@ -46,18 +60,19 @@ def in_numpy(tensor):
     return tensor.detach().cpu().numpy()
 
 
-def loss_of(library, model, inputs, classes):
+def loss_of(library, model, *batch):
     """Return the outputs, and the mean cross-entropy of the classes, which are along their last dimension."""
-    outputs = model(inputs)
+    *inputs, classes = batch
+    outputs = model(*inputs)
     return outputs, library.nn.functional.cross_entropy(outputs.reshape(-1, outputs.shape[-1]), classes.reshape(-1))
 
 
 def losses_of(library, model, batches):
     """Return the losses of as many steps of AdamW as there are batches."""
     optimizer, losses = library.optim.AdamW(model.parameters(), lr=1e-3), []
-    for inputs, classes in batches:
+    for batch in batches:
         optimizer.zero_grad()
-        losses.append(loss_of(library, model, inputs, classes)[1])
+        losses.append(loss_of(library, model, *batch)[1])
         losses[-1].backward()
         optimizer.step()
     return [loss.item() for loss in losses]

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+import lucid
 from lucid.ops.layers.attention import scaled_dot_product_attention
 from lucid.ops.layers.linear import bilinear, linear
 from lucid.ops.linalg.addmm import addmm, baddbmm
@@ -289,6 +290,40 @@ ROWS += [
         lambda q, k, v, mask: attended(q, k, v, np.where(mask, 0, -np.inf)),
         torch_attended,
     ),
+]
+
+
+def several_heads(module, x, memory, weight, bias, out, mask, *, need_weights):
+    """Return attention of two heads, or its weights, in lucid or PyTorch."""
+    found = module.nn.functional.multi_head_attention_forward(
+        x, memory, memory, 4, 2, weight, bias, None, None, True, 0.0, out, None, attn_mask=mask,
+        need_weights=need_weights,
+    )  # fmt: skip
+    return found[need_weights]
+
+
+def in_numpy(x, memory, weight, bias, out, mask, *, need_weights):
+    """Return the same in plain NumPy."""
+    projected = [
+        np.stack(np.split(y @ w.T + b, 2, -1)).swapaxes(1, 2)
+        for y, w, b in zip((x, memory, memory), np.split(weight, 3), np.split(bias, 3), strict=True)
+    ]
+    q, k, v = projected[0], *(np.pad(y, ((0, 0), (0, 0), (0, 1), (0, 0))) for y in projected[1:])
+    mask = np.pad(mask, ((0, 0), (0, 1)))
+    if need_weights:
+        return attended(q, k, np.broadcast_to(np.eye(6), (2, 3, 6, 6)), mask).mean(0)
+    return np.concatenate([*attended(q, k, v, mask)], -1).swapaxes(0, 1) @ out.T
+
+
+ROWS += [
+    Sample(
+        "multi_head_attention_forward" + ":weights" * need_weights,
+        functools.partial(several_heads, lucid, need_weights=need_weights),
+        normal((4, 3, 4), (5, 3, 4), (12, 4), (12,), (4, 4), (4, 5)),
+        functools.partial(in_numpy, need_weights=need_weights),
+        functools.partial(several_heads, need_weights=need_weights),
+    )
+    for need_weights in (False, True)
 ]
 ROWS += [
     Sample(

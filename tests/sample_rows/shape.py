@@ -310,16 +310,16 @@ ROWS = [
     *[
         row(
             f"pad:{mode} cut",
-            lambda x, mode=mode: padding.pad(x, (-2, 2, 1, -1, 0, 0), mode),
+            lambda x, mode=mode, edges=edges: padding.pad(x, (*edges, 1, -1, 0, 0), mode),
             normal(2, 1, 3, 5),
             lambda x, how=how: how(x),
-            lambda t, x, mode=mode: t.nn.functional.pad(x, (-2, 2, 1, -1, 0, 0), mode),
+            lambda t, x, mode=mode, edges=edges: t.nn.functional.pad(x, (*edges, 1, -1, 0, 0), mode),
         )
-        for mode, how in {
-            "reflect": lambda x: np.pad(x, ((0, 0), (0, 0), (1, 0), (0, 2)), "reflect")[..., :-1, 2:],
-            "replicate": lambda x: np.pad(x, ((0, 0), (0, 0), (1, 0), (0, 2)), "edge")[..., :-1, 2:],
-            "circular": lambda x: np.pad(x[..., :-1, 2:], ((0, 0), (0, 0), (1, 0), (0, 2)), "wrap"),
-        }.items()
+        for mode, edges, how in (
+            ("reflect", (-3, 4), lambda x: np.pad(x, ((0, 0), (0, 0), (1, 0), (0, 4)), "reflect")[..., :-1, 3:]),
+            ("replicate", (-3, 4), lambda x: np.pad(x, ((0, 0), (0, 0), (1, 0), (0, 4)), "edge")[..., :-1, 3:]),
+            ("circular", (-2, 2), lambda x: np.pad(x[..., :-1, 2:], ((0, 0), (0, 0), (1, 0), (0, 2)), "wrap")),
+        )
     ],
     row(
         "pixel_shuffle",

@@ -37,11 +37,11 @@ def _all(names: str, cpu: str | None, cuda: str | None) -> dict[str, Policy]:
 
 
 POLICIES: dict[str, Policy] = {
-    **_all("matmul linear addmm contract convolution convolution_input_grad attention", LOWER, LOWER),
+    **_all("matmul linear addmm contract convolution convolution_input_grad attention prelu", LOWER, LOWER),
     **_all("squared_difference smooth_difference divergence logits_cross_entropy", WIDE, WIDE),
     "binary_cross_entropy": Policy(WIDE, REFUSED),
     **_all("acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan", None, WIDE),
-    **_all("pow softplus logsumexp norm", None, WIDE),
+    **_all("pow softplus logsumexp norm interpolated", None, WIDE),
 }
 """By the name of a primitive."""
 
@@ -86,11 +86,12 @@ def cast_operands(name: str, policy: Policy, operands: tuple[Any, ...]) -> tuple
     return tuple([_cast(x, wanted) if isinstance(x, TensorBase) and casts(x) else x for x in operands])
 
 
-def wide_in_autocast(tensor: Any, *, cpu: bool = False) -> Any:
-    """Return half tensors as float32 where `autocast` is on, on the CPU only with `cpu`; all else as it is."""
+def wide_in_autocast(tensor: Any, *, cpu: bool = False, cuda: bool = True) -> Any:
+    """Return half tensors as float32 where `autocast` is on for such a device; all else as it is."""
     if not unusual or not isinstance(tensor, TensorBase) or not casts(tensor) or lower_dtype(tensor) is None:
         return tensor
-    return _cast(tensor, float32) if cpu or type(tensor.array) is not np.ndarray else tensor
+    wide = cpu if type(tensor.array) is np.ndarray else cuda
+    return _cast(tensor, float32) if wide else tensor
 
 
 def dtype_within(tensor: TensorBase) -> Any:

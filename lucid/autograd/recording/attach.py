@@ -49,7 +49,7 @@ def created(node: Any) -> Any:
     if hooks:
         state.creation_hooks = ()
         try:
-            fire(hooks, lambda hook, _: hook(node) and None, None, "node creation hook", node.name)
+            fire(hooks, lambda hook, _: hook(node), None, "node creation hook", node.name)
         finally:
             state.creation_hooks = hooks
     return node

@@ -11,11 +11,13 @@ from lucid.autograd.base import TensorBase, version_of
 from lucid.autograd.recording.saved import Packed, changed_error, freed_error, pack_saved, saved_tensor
 from lucid.autograd.recording.saved_attributes import SavedTensor
 from lucid.autograd.recording.views import live_edge
-from lucid.errors import GraphError, HookTypeError
+from lucid.backend.dtype import as_dtype
+from lucid.errors import DtypeError, GraphError, HookTypeError
 
 if TYPE_CHECKING:
     from lucid.autograd.base import Edge
     from lucid.autograd.engine.node import Node
+    from lucid.backend.dtype import dtype as Dtype
 
 
 class SavedEntry:
@@ -54,11 +56,13 @@ class Call:
         What forward marked.
     materialize : bool
         Whether backward gets zeros for outputs without a gradient.
+    grad_dtypes : tuple of dtype or None, or None
+        What forward declared for the gradient of each output.
     node : weakref or None
         The node, once it exists.
     """
 
-    __slots__ = ("dirty", "materialize", "name", "node", "not_differentiable", "saved", "to_save")
+    __slots__ = ("dirty", "grad_dtypes", "materialize", "name", "node", "not_differentiable", "saved", "to_save")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -67,6 +71,7 @@ class Call:
         self.dirty: tuple[Any, ...] = ()
         self.not_differentiable: tuple[Any, ...] = ()
         self.materialize = True
+        self.grad_dtypes: tuple[Dtype | None, ...] | None = None
         self.node: weakref.ref[Node] | None = None
 
     def keep(self, node: Node, inputs: dict[int, Edge | None], joined: dict[int, int]) -> None:
@@ -253,6 +258,29 @@ class FunctionCtx:
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise HookTypeError(f"set_materialize_grads: expected a bool, got {type(value).__name__}")
         self.__lucid__.materialize = value
+
+    def set_output_grad_dtype(self, *dtypes: Any) -> None:
+        """Declare in which dtype backward gets the gradient of each output, whatever the output's own dtype is.
+
+        Parameters
+        ----------
+        *dtypes : dtype or None
+            One for each output, of a floating-point or complex dtype. None, the only choice for an output that gets no
+            gradient, leaves the gradient the dtype in which it comes: that of the output, to which what other ops give
+            is rounded before.
+
+        Raises
+        ------
+        DtypeError
+            If one is neither None nor a dtype of that kind.
+        GraphError
+            At the end of forward, if there are not as many as outputs, or an output without a gradient has one.
+        """
+        wanted = tuple([None if dtype is None else as_dtype(dtype) for dtype in dtypes])
+        for dtype in wanted:
+            if dtype is not None and dtype.category < 2:
+                raise DtypeError(f"set_output_grad_dtype: expected floating-point or complex dtypes, got {dtype}")
+        self.__lucid__.grad_dtypes = wanted
 
 
 def _check_tensors(name: str, values: tuple[Any, ...]) -> None:

@@ -67,12 +67,17 @@ class FunctionNode(BackwardCFunction):
         if len(received) != self.outputs:  # pyright: ignore[reportUnknownArgumentType]
             received = [None] * self.outputs
         given: list[Any] = []
-        for entry, form in zip(received, self.forms, strict=True):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+        declared = ctx.__lucid__.grad_dtypes or (None,) * self.outputs
+        for entry, form, wanted in zip(received, self.forms, declared, strict=True):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
             if entry is not None:
-                given.append(entry if isinstance(entry, TensorBase) else wrap(entry))
+                value: Any = entry
+                if wanted is not None and value.dtype != (wanted if isinstance(value, TensorBase) else wanted.numpy):
+                    n = m if isinstance(value, TensorBase) else namespace_of(value)
+                    value = n.cast(value, dtype=wanted.numpy)
+                given.append(value if isinstance(value, TensorBase) else wrap(value))
             elif ctx.__lucid__.materialize and form is not None:
                 xp, shape, dtype = form
-                given.append(wrap(xp.zeros(shape, dtype)))
+                given.append(wrap(xp.zeros(shape, dtype if wanted is None else wanted.numpy)))
             else:
                 given.append(None)
         grads = self.function.__derivative__(ctx, *given)

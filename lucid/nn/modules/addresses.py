@@ -32,7 +32,7 @@ LAYERS = {
         "_ConvNd=convolution.Convolution _ConvTransposeNd=convolution.TransposedConvolution"
     ),
     "distance": "CosineSimilarity PairwiseDistance",
-    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout _DropoutNd=dropout.Dropout",
+    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout _DropoutNd=dropout.RandomDrop",
     "flatten": "Flatten Unflatten",
     "fold": "Fold Unfold",
     "instancenorm": (
@@ -44,7 +44,7 @@ LAYERS = {
         "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss HingeEmbeddingLoss "
         "HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss "
         "MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss "
-        "TripletMarginWithDistanceLoss _Loss=loss.Loss _WeightedLoss=loss.WeightedLoss"
+        "TripletMarginWithDistanceLoss _Loss=losses.loss.Loss _WeightedLoss=losses.loss.WeightedLoss"
     ),
     "normalization": "CrossMapLRN2d GroupNorm LayerNorm LocalResponseNorm RMSNorm",
     "padding": (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lucid.nn.utils import parametrizations, parametrize, rnn, stateless
+from lucid.nn.utils import fusion, parametrizations, parametrize, prune, rnn, stateless
+from lucid.nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
 from lucid.nn.utils.gradients import (
     clip_grad_norm_,
     clip_grad_value_,
@@ -14,7 +15,8 @@ from lucid.nn.utils.gradients import (
 from lucid.nn.utils.hooked_norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
 __all__ = [
-    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
-    "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm",
+    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval", "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval", "fuse_linear_bn_weights", "fusion", "get_total_norm", "parameters_to_vector",
+    "parametrizations", "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm",
     "stateless", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip

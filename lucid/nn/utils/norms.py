@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.errors import SettingError
-from lucid.nn.layers.convolution import ConvTranspose1d, ConvTranspose2d
+from lucid.nn.layers.convolution import TransposedConvolution
 from lucid.ops.creation.random import randn
 from lucid.ops.reduction.norms import norm, normalize
 
@@ -29,7 +29,7 @@ def of_length(direction: Tensor, length: Tensor, dim: int | None) -> Tensor:
 
 def dim_of_outputs(module: Module) -> int:
     """Return the dimension of the weight that numbers its outputs."""
-    return 1 if isinstance(module, ConvTranspose1d | ConvTranspose2d) else 0
+    return 1 if isinstance(module, TransposedConvolution) else 0
 
 
 def check_iterations(count: int) -> None:

@@ -59,7 +59,7 @@ def functional_call(
     Raises
     ------
     StateDictError
-        If the module has no tensor of a name, or in strict mode one is missing.
+        In strict mode, if the module has no tensor of a name, or one is missing.
     SettingError
         If a name is in two dictionaries, or tied tensors get different values.
 
@@ -87,13 +87,13 @@ def functional_call(
             )
         given.update(each)
     places = _places(module)
-    unknown = sorted(given.keys() - places.keys())
-    missing = [name for name in places if name not in given]
-    wanted = _tied(places, given) if tie_weights else given
-    if unknown or (strict and any(name not in wanted for name in missing)):
+    known = {name: value for name, value in given.items() if name in places}
+    wanted = _tied(places, known) if tie_weights else known
+    unknown, missing = sorted(given.keys() - known.keys()), [name for name in places if name not in wanted]
+    if strict and (unknown or missing):
         raise StateDictError(
-            f"functional_call: {type(module).__name__} has no parameter or buffer {unknown}"
-            + (f", and without values are {[name for name in missing if name not in wanted]}" if strict else "")
+            f"functional_call: strict=True: {type(module).__name__} has no parameter or buffer {unknown}, and without "
+            f"values are {missing}"
         )
     before = {name: places[name][0][places[name][1]] for name in wanted}
     try:
@@ -114,13 +114,12 @@ def _tied(places: dict[str, tuple[dict[str, Any], str]], given: dict[str, Any]) 
     """Return what is given, also under the other names of the tensors that it stands for."""
     by_tensor: dict[int, Any] = {}
     for name, value in given.items():
-        if name in places:
-            table, key = places[name]
-            if by_tensor.setdefault(id(table[key]), value) is not value:
-                raise SettingError(
-                    f"functional_call: {name!r} is tied to another name of the same tensor, which has another value: "
-                    "give one of them, or pass tie_weights=False"
-                )
+        table, key = places[name]
+        if by_tensor.setdefault(id(table[key]), value) is not value:
+            raise SettingError(
+                f"functional_call: {name!r} is tied to another name of the same tensor, which has another value: "
+                "give one of them, or pass tie_weights=False"
+            )
     return {
         name: given[name] if name in given else by_tensor[id(table[key])]
         for name, (table, key) in places.items()

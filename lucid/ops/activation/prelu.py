@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucid.autograd.modes.casting import dtype_within
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DtypeError, SettingError, ShapeError
@@ -60,7 +61,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     tensor([-0.5000,  3.0000])
     """
     x, slope = floating("prelu", input), tensor_operand(weight)
-    if slope.array.dtype != x.array.dtype:
+    if dtype_within(slope) != dtype_within(x):
         raise DtypeError(
             f"prelu: expected a weight of the dtype of the input, {dtype_of(x.array)}, got {dtype_of(slope.array)}"
         )

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe
+from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.decorating import check_bool
-from lucid.autograd.modes.state import is_grad_enabled, no_grad
+from lucid.autograd.modes.state import is_grad_enabled, no_grad, unusual
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype, can_cast
 from lucid.errors import ArgumentError, DeviceError, DtypeError, GraphError, ShapeError
@@ -131,6 +132,9 @@ def _adapted(title: str, function: Any, args: tuple[Any, ...], kwargs: dict[str,
         check_memory_format(kwargs.pop("memory_format", None))
     out = kwargs.pop("out", None)
     if out is not None:
+        if unusual and casting_on():
+            with without_autocast():
+                return _into(title, out, function, args, kwargs)
         return _into(title, out, function, args, kwargs)
     made = function(*args, **kwargs)
     if pins and check_bool(pins, "pin_memory"):

@@ -65,7 +65,9 @@ def hann_window(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return Hann's window, ``(1 - cos(2 pi k / N)) / 2``.
+    """Return Hann's window of `window_length` samples, `periodic` or symmetric.
+
+    It is ``(1 - cos(2 pi k / N)) / 2``.
 
     >>> import lucid
     >>> lucid.hann_window(4)
@@ -84,7 +86,9 @@ def hamming_window(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return Hamming's window, ``alpha - beta cos(2 pi k / N)``.
+    """Return Hamming's window of `window_length` samples, `periodic` or symmetric.
+
+    It is ``alpha - beta cos(2 pi k / N)``, of weights `alpha` and `beta`.
 
     >>> import lucid
     >>> lucid.hamming_window(4)
@@ -102,7 +106,9 @@ def blackman_window(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return Blackman's window, ``0.42 - 0.5 cos(2 pi k / N) + 0.08 cos(4 pi k / N)``.
+    """Return Blackman's window of `window_length` samples, `periodic` or symmetric.
+
+    It is ``0.42 - 0.5 cos(2 pi k / N) + 0.08 cos(4 pi k / N)``.
 
     >>> import lucid
     >>> lucid.blackman_window(4)[1:]
@@ -119,7 +125,9 @@ def bartlett_window(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return Bartlett's window, a triangle, ``1 - |2 k / N - 1|``.
+    """Return Bartlett's window of `window_length` samples, `periodic` or symmetric.
+
+    It is a triangle, ``1 - |2 k / N - 1|``.
 
     >>> import lucid
     >>> lucid.bartlett_window(4)
@@ -141,7 +149,9 @@ def kaiser_window(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return Kaiser's window, ``I0(beta sqrt(1 - (2 k / N - 1)^2)) / I0(beta)``, narrower with a larger `beta`.
+    """Return Kaiser's window of `window_length` samples, `periodic` or symmetric.
+
+    It is ``I0(beta sqrt(1 - (2 k / N - 1)^2)) / I0(beta)``, narrower with a larger `beta`.
 
     >>> import lucid
     >>> lucid.kaiser_window(3, periodic=False, beta=1.0)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.modes.autocast import casting_on, without_autocast
+from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import dtype_of
 from lucid.cuda.launch.plans import planned
 from lucid.cuda.libraries import blas
 from lucid.errors import ShapeError
-from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors
+from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors, promote
 from lucid.ops.elementwise.arithmetic import add
 from lucid.ops.linalg.matrices import broadcast_to_shape, product, same_dtype
 from lucid.ops.linalg.products import matmul
@@ -104,6 +106,10 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     tensor([9.])
     """
     only_tensors(input1, input2, weight, *(() if bias is None else (bias,)))
+    if unusual and casting_on():
+        with without_autocast():
+            operands = promote(input1, input2, weight, *(() if bias is None else (bias,)))
+            return bilinear(*operands)
     same_dtype("bilinear", input1, input2, weight, bias)
     shape, other, sizes = input1.array.shape, input2.array.shape, weight.array.shape
     if len(sizes) != 3:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.device import device_of
@@ -122,6 +123,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
             [4.]])
     """
     order = _order("cdist", p)
+    x1, x2 = wide_in_autocast(x1, cpu=True), wide_in_autocast(x2, cpu=True)
     if compute_mode not in MODES:
         raise SettingError(f"cdist: expected compute_mode to be one of {', '.join(MODES)}, got {compute_mode!r}")
     a, b = array_of(x1).shape, array_of(x2).shape
@@ -172,7 +174,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     >>> lucid.dist(lucid.tensor([3.0, 0.0]), lucid.tensor([0.0, 4.0]))
     tensor(5.)
     """
-    return norm(sub(input, other), as_number(p, "p"))
+    return norm(sub(wide_in_autocast(input), wide_in_autocast(other)), as_number(p, "p"))
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:

@@ -9,6 +9,7 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend.gpu import is_gpu_array
 from lucid.cuda.libraries import blas
 from lucid.ops.base.promotion import promote
 from lucid.ops.elementwise.arithmetic import mul
@@ -139,6 +140,10 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     tensor([3., 7.])
     """
     of_dimensions("mv", ("input", input, 2), ("vec", vec, 1))
+    if unusual and casting_on() and not is_gpu_array(input.array):
+        # in PyTorch's lists it is on that of CUDA devices alone
+        with without_autocast():
+            return matmul(input, vec)
     return matmul(input, vec)
 
 

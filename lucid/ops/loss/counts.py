@@ -65,7 +65,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """Return ``(log(var) + (input - target)**2 / var) / 2``: minus the log-likelihood of normal numbers.
 
-    `var`, the variance, is a number, or a tensor of the shape of the input, its last dimension 1 or left out. It
+    `var`, the variance, is a number, or a tensor of the shape of the input, sizes of which may be 1, or the last
+    left out. It
     counts as `eps` at least, which has no gradient of its own. With `full`, ``log(2 * pi) / 2`` is added. A negative
     variance raises a LossSettingError, on a GPU, which would have to wait, in debug mode only.
 
@@ -99,9 +100,9 @@ def _variance(name: str, x: Any, var: Tensor | float) -> Any:
     shape, wanted = spread.array.shape, x.array.shape
     if shape == wanted[:-1] and wanted:
         spread = unsqueeze(spread, -1)
-    elif shape not in {wanted, (*wanted[:-1], 1)}:
+    elif len(shape) != len(wanted) or any(a not in {1, b} for a, b in zip(shape, wanted, strict=True)):
         raise ShapeError(
-            f"{name}: var is of incorrect size: expected {list(wanted)}, its last dimension 1 or left out, "
+            f"{name}: var is of incorrect size: expected {list(wanted)}, sizes being 1, or the last left out, "
             f"got {list(shape)}"
         )
     if spread.array.size and looked_at(spread.array) and bool((spread.array < 0).any()):

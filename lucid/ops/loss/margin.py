@@ -113,7 +113,7 @@ def multilabel_soft_margin_loss(
     tensor(0.6931)
     """
     check_reduction("multilabel_soft_margin_loss", reduction)
-    x, y = _one_shape("multilabel_soft_margin_loss", input, target)
+    x, y = floating("multilabel_soft_margin_loss", input), tensor_operand(target)
     losses = neg(add(mul(y, logsigmoid(x)), mul(rsub(y, 1), logsigmoid(neg(x)))))
     return reduced(mean(losses if weight is None else mul(losses, weight), -1), reduction)
 
@@ -168,7 +168,7 @@ def multi_margin_loss(
         losses = square(losses)
     own = eq(arange(classes, device=device_of(x.array)), index)
     each = mean(where(own, 0.0, losses), 1)
-    return reduced(each if batched else reshape(each, ()), reduction)
+    return reduced(reshape(each, array_of(target).shape), reduction)
 
 
 def _check_classes(name: str, target: Any, least: int, classes: int) -> None:

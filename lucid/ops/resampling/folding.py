@@ -31,7 +31,7 @@ def columns_of(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> Array:
     """Return the elements of each window, shape (..., *positions, *windows); zeros in the padding."""
     shape = (*x.shape[: -len(axes)], *[axis.kernel for axis in axes], *window_count(axes))
     # nothing but the padding is left out
-    out = (xp.zeros if any(hangs_over(axis) for axis in axes) else xp.empty)(shape, x.dtype)
+    out = (xp.zeros if any(axis.before for axis in axes) else xp.empty)(shape, x.dtype)
     for tap in taps(axes):
         out[(..., *tap.position, *tap.windows)] = x[(..., *tap.elements)]
     return out
@@ -63,11 +63,6 @@ sum_of_columns.cuda(kernels.sum_of_columns)
 def sum_of_columns_vjp(m: Namespace, grad: Array, axes: tuple[Axis, ...]) -> Any:
     """Return the gradient of each element for every window that has it."""
     return m.columns_of(grad, axes=axes)
-
-
-def hangs_over(axis: Axis) -> bool:
-    """Return whether a window reaches into the padding."""
-    return axis.before > 0 or (axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation >= axis.size
 
 
 def windows(

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
+from lucid.autograd.modes.autocast import casting_on
+from lucid.autograd.modes.casting import wide_in_autocast
+from lucid.autograd.modes.state import unusual
 from lucid.backend.arrays import namespace, on
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import sizes_in
-from lucid.ops.base.promotion import only_tensors
+from lucid.ops.base.promotion import only_tensors, promote
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.linalg.matrices import same_dtype
 from lucid.ops.linalg.products import matmul
@@ -48,6 +51,9 @@ def grid_sample(
     >>> lucid.nn.functional.grid_sample(x, lucid.tensor([[[[0.0, 0.0], [0.5, -0.5]]]]), align_corners=False)
     tensor([[[[2.5000, 2.0000]]]])
     """
+    only_tensors(input, grid)
+    if unusual and casting_on():
+        input, grid = promote(*[wide_in_autocast(x, cpu=True, cuda=False) for x in (input, grid)])
     same_dtype("grid_sample", input, grid)
     if input.array.dtype.kind not in "fV":
         raise DtypeError(

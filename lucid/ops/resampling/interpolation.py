@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import unfit
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_bool, as_int, as_number, is_single
@@ -108,9 +109,9 @@ def sizes_and_factors(
         sizes = [as_int(each, "size") for each in for_each("size", size, len(shape))]
         return tuple(sizes), [None] * len(shape)
     if scale_factor is not None and size is None:
-        factors = [
-            float(as_number(each, "scale_factor")) for each in for_each("scale_factor", scale_factor, len(shape))
-        ]
+        factors = [as_number(each, "scale_factor") for each in for_each("scale_factor", scale_factor, len(shape))]
+        if any(isinstance(factor, complex) for factor in factors):
+            raise unfit(scale_factor, "real numbers", "scale_factor")
         if not all(0 < factor < math.inf for factor in factors):
             raise SettingError(f"interpolate: expected scale_factor to be above 0 and finite, got {scale_factor}")
         return tuple([math.floor(n * factor) for n, factor in zip(shape, factors, strict=True)]), factors

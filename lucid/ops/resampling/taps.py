@@ -4,9 +4,9 @@ Every mode is linear and separable, so that this is all there is to say of it. W
 element i of the result:
 
     nearest   the element floor(position), computed in float32 as PyTorch does there, so that the same one is taken
-    linear    the two elements around position - shift, at least 0, by their distance
-    cubic     the four elements around position - shift, by Keys' cubic convolution with a = -0.75; those beyond the
-              ends are the ones at the ends
+    linear    the two elements around position - shift, by their distance
+    cubic     the four elements around position - shift, by Keys' cubic convolution with a = -0.75; for both, elements
+              beyond the ends are the ones at the ends
     area      the mean of the elements from floor(i * size / out) to ceil((i + 1) * size / out)
     linear and cubic filter   all elements nearer to scale * (i + 0.5) than the filter is wide, which is as many times
               wider as the result is smaller; the weights, of the cubic with a = -0.5, are divided by their sum
@@ -73,8 +73,6 @@ def beside(axis: Axis, number: Array) -> tuple[Array, Array]:
     """Return index and weight of the two or four elements around each position."""
     last = axis.size - 1
     position = axis.scale * (number + axis.shift) - axis.shift
-    if axis.kind == "linear":
-        position = np.maximum(position, 0)
     first = np.minimum(np.floor(position), last)
     beyond = np.clip(position - first, 0, 1)[:, None]
     around = np.arange(2) if axis.kind == "linear" else np.arange(-1, 3)

@@ -191,13 +191,15 @@ def test_what_is_not_kept(monkeypatch):
 
 
 def test_changes_in_place_compute_in_their_dtype(rng):
-    """An op that works in place does what it does outside of the block, bit by bit."""
+    """An op that works in place, or writes into `out`, does what it does outside of the block, bit by bit."""
     x, a, b = (lucid.tensor(rng.standard_normal((3, 3)).astype(np.float32)) for _ in range(3))
-    wanted = x.clone().addmm_(a, b)
+    wanted, product = x.clone().addmm_(a, b), a @ b
     with lucid.autocast(DEVICE):
         got = x.clone().addmm_(a, b)
         assert (a @ b).dtype is HALF
+        written = lucid.mm(a, b, out=lucid.empty(3, 3))
     assert np.array_equal(got.cpu().numpy(), wanted.cpu().numpy())
+    assert np.array_equal(written.cpu().numpy(), product.cpu().numpy())
 
 
 @pytest.mark.parametrize("cached", [True, False])

@@ -27,6 +27,19 @@ def instance_norm(m, x, momentum=0.1, eps=1e-5):
     return F.instance_norm(x, *running(m), m.weight, m.bias, m.training or m.running_mean is None, momentum, eps)
 
 
+def encoded(m, x, activation):
+    """Return the function of a layer of an encoder."""
+    y = m.norm1(x + m.self_attn(x, x, x)[0])
+    return m.norm2(y + m.linear2(activation(m.linear1(y))))
+
+
+def encoded_norm_first(m, x):
+    """Return the function of a layer with its norms before what is added."""
+    y = m.norm1(x)
+    y = x + m.self_attn(y, y, y)[0]
+    return y + m.linear2(F.gelu(m.linear1(m.norm2(y))))
+
+
 FUNCTIONS = {
     "Identity": lambda m, x: x,
     "Linear": lambda m, x: F.linear(x, m.weight, m.bias),
@@ -67,6 +80,9 @@ FUNCTIONS = {
     "GroupNorm": lambda m, x: F.group_norm(x, 2, m.weight, m.bias),
     "GroupNorm plain": lambda m, x: F.group_norm(x, 2),
     "Dropout": lambda m, x: x,
+    "TransformerEncoderLayer": lambda m, x: encoded(m, x, F.relu),
+    "TransformerEncoderLayer norm first": encoded_norm_first,
+    "TransformerEncoder": lambda m, x: m.norm(encoded(m.layers[1], encoded(m.layers[0], x, F.gelu), F.gelu)),
     "Dropout1d": lambda m, x: x,
     "Dropout2d": lambda m, x: x,
     "Dropout3d": lambda m, x: x,
@@ -186,6 +202,7 @@ LOSS_FUNCTIONS = {
     "MultiLabelMarginLoss": F.multilabel_margin_loss,
     "MultiLabelSoftMarginLoss": F.multilabel_soft_margin_loss,
     "TripletMarginLoss": F.triplet_margin_loss,
+    "CTCLoss": F.ctc_loss,
     "TripletMarginWithDistanceLoss": F.triplet_margin_with_distance_loss,
 }
 

@@ -99,6 +99,11 @@ def test_state_dicts_of_both_kinds(rng):
     assert repr(lazy) == repr(ordinary)
     with pytest.raises(SettingError, match="has no shape and no elements"):
         ordinary.load_state_dict(other.state_dict())
+    for name, (lazily, make_ordinary, shape) in KINDS.items():
+        loaded, source = lazily(), make_ordinary()
+        loaded.load_state_dict(source.state_dict())
+        loaded(lucid.ones(shape))
+        assert repr(loaded) == repr(source), name
     # all or nothing
     state = ordinary.state_dict()
     state["1.weight"] = 1

@@ -202,6 +202,7 @@ class Fault(nn.Module):
         ("must return a tensor, got int", lambda x: 1, None),
         ("may not change shape or dtype", lambda x: x[0], None),
         ("may not change shape or dtype", lambda x: x.double(), None),
+        ("may not change shape or dtype", lambda x: x[0], lambda x: x * 2),
         ("dtype and device of the original", lambda x: x, lambda x: x.double()),
         ("must return a Tensor or a Sequence", lambda x: x, lambda x: 1),
         ("must return a Tensor or a Sequence", lambda x: x, lambda x: ()),
@@ -229,6 +230,14 @@ def test_unsafe_ones_and_names():
     parametrize.register_parametrization(layer, "weight", Fault(lambda x: x[0].double()), unsafe=True)
     assert (layer.weight.shape, layer.weight.dtype) == ((2,), lucid.float64)
     assert layer.parametrizations.weight.unsafe
+    other = parametrize.register_parametrization(nn.Linear(2, 2).eval(), "bias", Scaled())
+    assert not other.parametrizations.bias.training
+    parametrize.register_parametrization(other, "bias", Scaled(), unsafe=True)
+    assert other.parametrizations.bias.unsafe
+    frozen = nn.Linear(2, 2).requires_grad_(False)
+    frozen.weight.data = lucid.ones(2, 2)
+    parametrize.register_parametrization(frozen, "weight", Outer())
+    assert not any(p.requires_grad for p in frozen.parameters())
     for name in ("in_features", "nothing"):
         with pytest.raises(SettingError, match="does not have a parameter, a buffer"):
             parametrize.register_parametrization(layer, name, Scaled())

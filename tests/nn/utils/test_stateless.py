@@ -73,7 +73,8 @@ def test_mistakes_leave_the_module_as_it_is():
     layer, x = nn.Linear(2, 1), lucid.ones(2)
     before = layer.weight
     with pytest.raises(StateDictError, match=r"has no parameter or buffer \['other'\]"):
-        functional_call(layer, {"other": x}, x)
+        functional_call(layer, {"other": x, **layer.state_dict()}, x, strict=True)
+    assert functional_call(layer, {"other": x}, x).item() == layer(x).item()
     with pytest.raises(StateDictError, match=r"without values are \['bias'\]"):
         functional_call(layer, {"weight": before}, x, strict=True)
     assert functional_call(layer, ({"weight": lucid.ones(1, 2)}, {"bias": lucid.ones(1)}), x).tolist() == [3.0]

@@ -56,6 +56,13 @@ def test_two_devices():
         grid_sample(lucid.ones(1, 1, 2, 2, device="cuda"), lucid.zeros(1, 2, 2, 2, device="cpu"))
 
 
+def test_several_dtypes_in_autocast():
+    """Half images and a grid of float32 are sampled in float32."""
+    x, grid = lucid.ones(1, 1, 2, 2, dtype=lucid.bfloat16), lucid.zeros(1, 2, 2, 2)
+    with lucid.autocast(x.device.type, dtype=lucid.bfloat16):
+        assert grid_sample(x, grid).dtype == lucid.float32
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 def test_positions_that_are_no_numbers(mode):
     """NaN and infinite positions are far outside: zeros, or elements at the border, with no gradient."""
@@ -95,9 +102,10 @@ def test_third_derivatives(rng):
     np.testing.assert_allclose(numbers(derivative).item(), thirds @ x[1:5] * 2.5**3, rtol=1e-9)
 
 
-def test_many_points(rng):
+@pytest.mark.parametrize("channels", [3, 20])
+def test_many_points(channels, rng):
     """Points beyond one block, of images in several channels, are sampled as few are, with the same gradients."""
-    x = lucid.tensor(rng.standard_normal((2, 5, 9, 8)), requires_grad=True)
+    x = lucid.tensor(rng.standard_normal((2, channels, 9, 8)), requires_grad=True)
     places = rng.uniform(-1.2, 1.2, (2, 90, 110, 2))
     whole = lucid.tensor(places, requires_grad=True)
     out = grid_sample(x, whole, padding_mode="border")

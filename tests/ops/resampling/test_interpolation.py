@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import DtypeError, SettingError, ShapeError
+from lucid.errors import ArgumentError, DtypeError, SettingError, ShapeError
 from lucid.ops.resampling.interpolation import interpolate
 from tests.gradients import numbers
 from tests.sample_rows.resampling.interpolation import weights
@@ -21,6 +21,7 @@ REFUSED = {
     "zero": (lambda x: interpolate(x, 0), ShapeError, "sizes of at least 1"),
     "small": (lambda x: interpolate(x, scale_factor=0.2), ShapeError, "sizes of at least 1"),
     "negative": (lambda x: interpolate(x, scale_factor=-1.0), SettingError, "scale_factor to be above 0 and finite"),
+    "complex": (lambda x: interpolate(x, scale_factor=1j), ArgumentError, "scale_factor: expected real numbers"),
     "infinite": (lambda x: interpolate(x, scale_factor=(2.0, np.inf)), SettingError, "above 0 and finite"),
     "corners": (lambda x: interpolate(x, 3, align_corners=False), SettingError, "align_corners is for modes linear,"),
     "filter": (
@@ -97,6 +98,18 @@ def test_what_is_not_finite_stays(mode, value, rng):
             out.backward(lucid.tensor(values))
         got = numbers(x.grad if back else out)[0, 0]
         np.testing.assert_array_equal(np.isfinite(got), ~used)
+
+
+def test_what_weighs_nothing_is_not_looked_at():
+    """At an element, its neighbour's NaN does not count, as 0 times NaN would."""
+    x = lucid.tensor([[[1.0, 2.0, np.nan, 4.0]]])
+    out = interpolate(x, 7, mode="linear", align_corners=True)
+    np.testing.assert_array_equal(np.isnan(numbers(out))[0, 0], [False, False, False, True, True, True, False])
+
+
+def test_positions_are_those_of_float32():
+    """Where float32 rounds a position to below an element, the one before it is nearest, as in PyTorch."""
+    assert numbers(interpolate(lucid.arange(3.0)[None, None], 123))[0, 0, 41] == np.floor(np.float32(3 / 123) * 41) == 0
 
 
 def test_a_doubled_size_is_doubled():

@@ -54,7 +54,8 @@ def pair(make, rng):
 def test_repr_and_state(name):
     """The layer shows itself as PyTorch's does, and its state dict has the same keys, shapes and dtypes."""
     theirs, ours = LAYERS[name](torch.nn), LAYERS[name](lucid.nn)
-    assert repr(ours) == repr(theirs)
+    # a Linear under another name, which is there for quantisation
+    assert repr(ours) == repr(theirs).replace("NonDynamicallyQuantizable", "")
     assert [(k, tuple(v.shape), str(v.dtype).removeprefix("torch.")) for k, v in theirs.state_dict().items()] == [
         (k, v.shape, str(v.dtype).removeprefix("lucid.")) for k, v in ours.state_dict().items()
     ]
@@ -145,7 +146,8 @@ def public_classes():
         if isinstance(getattr(lucid.nn, name), type)
         and issubclass(getattr(lucid.nn, name), lucid.nn.Module)
         and hasattr(torch.nn, name)
-        and name not in {"Module", "Sequential"}
+        # PyTorch's LSTM and its like take `*args`: tests/parity/nn/test_recurrent.py
+        and name not in {"GRU", "LSTM", "Module", "RNN", "Sequential"}
     )
 
 
@@ -156,7 +158,11 @@ def test_signatures(name):
     def form(cls):
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         # PyTorch keeps two old names of Hardtanh's bounds, which only warn
-        return [(p.name, p.default, p.kind) for p in parameters if p.name not in {"min_value", "max_value"}]
+        return [
+            (p.name, getattr(p.default, "__name__", p.default), p.kind)
+            for p in parameters
+            if p.name not in {"min_value", "max_value"}
+        ]
 
     assert form(getattr(lucid.nn, name)) == form(getattr(torch.nn, name))
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import lucid
-from lucid.ops.base.keywords import ALSO_OUT, FAMILIES, NEVER_OUT
+from lucid.ops.base.keywords import FAMILIES, NEVER_OUT
 
 CALLS = {
     "sum axis": lambda m, x: x.sum(axis=1, keepdims=True),
@@ -86,22 +86,17 @@ def test_refusals(rng, name):
         REFUSED[name](lucid, lucid.tensor(values))
 
 
-# PyTorch has `out` for them; here, a copy that is no view would be made of what is one.
-WITHOUT = {"clone", "diag_embed", "flip", "repeat_interleave", "rot90"}
-
-
 def test_every_function_that_writes():
-    """What PyTorch has `out` for takes it, but for a few."""
+    """What PyTorch has `out` for takes it in these families."""
     missing = set()
     for name in lucid.__all__:
         function = getattr(lucid, name)
         overloads = getattr(getattr(torch.ops.aten, name, None), "overloads", list)
         if not isinstance(getattr(torch, name, None), types.BuiltinFunctionType) or not inspect.isfunction(function):
             continue
-        takes = inspect.unwrap(function).__module__.startswith(FAMILIES) or name in ALSO_OUT
-        if "out" in overloads() and (not takes or name in NEVER_OUT):
+        if inspect.unwrap(function).__module__.startswith(FAMILIES) and "out" in overloads() and name in NEVER_OUT:
             missing.add(name)
-    assert missing <= WITHOUT
+    assert not missing
 
 
 def test_memory(rng):

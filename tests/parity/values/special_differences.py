@@ -135,6 +135,16 @@ DIFFERENCES = (
         "what is divided by is at least 1e-12, which is float32's next number in PyTorch's float64",
     ),
     Difference(
+        "(soft_margin|multilabel_soft_margin|gaussian_nll|poisson_nll|cosine_embedding|triplet_margin(_with_distance)?)"
+        "_loss.*", ".*", "value|gradient", OVERFLOW + "|number|sign of infinity",
+        "powers and exponentials do not overflow on the way, squared lengths do not vanish, and what does not count "
+        "has no gradient",
+    ),
+    Difference(
+        "(multi|multilabel)_margin_loss.*", ".*", "value|gradient", "NaN of lucid|number|infinity of .*",
+        "NaN stays NaN, where PyTorch passes over what is not positive; the mean of no example is NaN",
+    ),
+    Difference(
         "kl_div.*", "all pairs|.* of no dimension|(several|(only )?-?(0|inf)) .*", "value|gradient",
         "NaN of PyTorch|sign of zero",
         "the logarithm of 0 and of infinity is taken, and its limits, where PyTorch multiplies them by zero",

@@ -56,6 +56,7 @@ ROWS = [
         unfold, unfolded, "all settings", 2, 7, 6,
         kernel_size=(3, 2), dilation=(2, 1), padding=(2, 1), stride=(1, 3),
     ),
+    row(unfold, unfolded, "padding before", 1, 6, 6, kernel_size=(2, 2), padding=(1, 1), stride=(4, 4)),
     row(fold, folded, "small", 2, 8, 6, output_size=(3, 4), kernel_size=(2, 2), empty=(0, 8, 6)),
     row(
         fold, folded, "all settings", 12, 16,

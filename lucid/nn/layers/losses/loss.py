@@ -12,6 +12,8 @@ from lucid.nn import functional as F
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.tensor import Tensor
 
 
@@ -238,3 +240,27 @@ class GaussianNLLLoss(Loss):
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+
+
+class CTCLoss(Loss):
+    """Returns ``-log`` of the probability that a sequence gives labels, whenever, reduced; see `F.ctc_loss`.
+
+    `blank` is the class of nothing; with `zero_infinity` labels that are too long cost nothing.
+    """
+
+    @checked
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | Sequence[int],
+        target_lengths: Tensor | Sequence[int],
+    ) -> Tensor:
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+        )

@@ -1,13 +1,15 @@
-"""Losses with margins, of counts and of noisy numbers."""
+"""Losses with margins, of counts, of noisy numbers and of sequences."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import numpy as np
 
-from lucid.ops.loss import counts, margin
+import lucid
+from lucid.ops.loss import counts, ctc, margin
 from tests.samples import Sample
 
 SHAPE = (4, 5)
@@ -97,6 +99,29 @@ def triplet(a, p, n, order=2, swap=False):
     return np.maximum(near - far + 5, 0)
 
 
+def reads(path, blank):
+    """Return the labels that a path of classes reads as."""
+    return [label for label, _ in itertools.groupby(path) if label != blank]
+
+
+def of_paths(x, targets, blank=0):
+    """Return minus the log-likelihood of labels, from all paths one by one, and infinity where there is none."""
+    chances = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+    steps = range(len(x))
+    paths = [p for p in itertools.product(range(x.shape[1]), repeat=len(x)) if reads(p, blank) == list(targets)]
+    return -np.log(sum(math.prod(chances[t, path[t]] for t in steps) for path in paths))
+
+
+SEQUENCES = ([1, 2], [2], [])
+
+
+def of_sequences(library, x, **settings):
+    """Return a library's loss of three sequences, of 4, 3 and 4 steps."""
+    targets = library.tensor([label for labels in SEQUENCES for label in labels], device=x.device)
+    loss = ctc.ctc_loss if library is lucid else library.nn.functional.ctc_loss
+    return loss(x.log_softmax(-1), targets, (4, 3, 4), tuple(map(len, SEQUENCES)), **settings)
+
+
 def apart(a, b):
     """Return squared distances, of arrays and of tensors."""
     return ((a - b) ** 2).sum(-1)
@@ -153,7 +178,7 @@ ROWS = [
         )
         for p in (1, 2)
     ),
-    of(margin.multi_margin_loss, lambda rng: (scores(rng)[0], np.array(3)), hinges, ":one", "none"),
+    of(margin.multi_margin_loss, lambda rng: (scores(rng)[0], np.array(3)), hinges, ":one"),
     *(
         Sample(
             f"multi_margin_loss:weight:{p}",
@@ -230,5 +255,18 @@ ROWS = [
         lambda x, t, var: gaussian(x, t, var[:, None]),
         ":rows",
         "sum",
+    ),
+    *(
+        Sample(
+            f"ctc_loss:{reduction}",
+            lambda x, reduction=reduction: of_sequences(lucid, x, reduction=reduction),
+            lambda rng: (rng.standard_normal((4, 3, 3)),),
+            lambda x, after=after: after(
+                np.array([of_paths(x[:4, 0], [1, 2]), of_paths(x[:3, 1], [2]), of_paths(x[:, 2], [])])
+            ),
+            lambda torch, x, reduction=reduction: of_sequences(torch, x, reduction=reduction),
+            twice=False,
+        )
+        for reduction, after in (("none", lambda x: x), ("mean", lambda x: np.mean(x / np.array([2, 1, 1]))))
     ),
 ]

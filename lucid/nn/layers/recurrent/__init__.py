@@ -1,0 +1,1 @@
+"""Recurrent layers: steps, whole sequences of them, and the layers of both."""

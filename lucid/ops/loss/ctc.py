@@ -1,0 +1,295 @@
+"""Connectionist temporal classification: the likelihood of labels whose places in time are not known.
+
+What holds for all losses says `lucid.ops.loss`. Sums over paths are taken as logarithms, in float32 for half types.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from lucid.arguments import unfit
+from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.recording.primitive import primitive
+from lucid.backend import gpu
+from lucid.backend.arrays import namespace
+from lucid.backend.capture import check_not_capturing
+from lucid.backend.dtype import dtype_of
+from lucid.cuda.switches import looked_at
+from lucid.errors import DtypeError, IndexOutOfRangeError, NotDifferentiableError, ShapeError
+from lucid.ops.base.operands import tensor_operand
+from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.base.scalars import as_bool, as_int
+from lucid.ops.elementwise.division import div
+from lucid.ops.loss import ctc_cuda as kernels
+from lucid.ops.loss.regression import LossSettingError, check_reduction, floating, reduced
+from lucid.ops.shape.reshape import reshape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+
+
+def _states(xp: ModuleType, target: Array, offset: Array, length: Array, blank: int, longest: int) -> tuple[Any, Any]:
+    """Return the label of each state (n, l), and whether a path may jump to it over the blank before."""
+    place = xp.arange(longest)
+    known = place < length[:, None]
+    labels = xp.full((len(length), 2 * longest + 1), blank, np.int64)
+    if longest and len(target):
+        labels[:, 1::2] = xp.where(known, target[xp.where(known, offset[:, None] + place, 0)], blank)
+    jumps = xp.zeros(labels.shape, bool)
+    jumps[:, 2:] = labels[:, 2:] != labels[:, :-2]
+    return labels, jumps
+
+
+def _log_sum(xp: ModuleType, *terms: Any) -> Any:
+    peak = xp.maximum(xp.maximum(terms[0], terms[1]), terms[2])
+    safe = xp.where(xp.isneginf(peak), peak.dtype.type(0), peak)
+    return xp.log(xp.exp(terms[0] - safe) + xp.exp(terms[1] - safe) + xp.exp(terms[2] - safe)) + safe
+
+
+def _moved(xp: ModuleType, x: Any, by: int) -> Any:
+    """Return states `by` places further on, with nothing where none comes from."""
+    out = xp.full(x.shape, -np.inf, x.dtype)
+    if by > 0:
+        out[:, by:] = x[:, :-by]
+    else:
+        out[:, :by] = x[:, -by:]
+    return out
+
+
+@primitive(outputs=("loss", "nll", "alpha"))
+def _ctc_loss(
+    xp: ModuleType,
+    x: Array,
+    target: Array,
+    offset: Array,
+    time: Array,
+    length: Array,
+    *,
+    blank: int,
+    longest: int,
+    zero_infinity: bool,
+) -> tuple[Array, Array, Array]:
+    """Return the losses, minus the logarithms of all paths, and those of the paths from the beginning (n, t, l)."""
+    steps, batch, _ = x.shape
+    work: Any = accumulation_dtype(x.dtype)
+    labels, jumps = _states(xp, target, offset, length, blank, longest)
+    alpha = xp.full((batch, steps, labels.shape[1]), -np.inf, work)
+    at = xp.arange(batch)
+    for t in range(steps):
+        chances = x[t][at[:, None], labels].astype(work)
+        if t:
+            last = alpha[:, t - 1]
+            jump = xp.where(jumps, _moved(xp, last, 2), -np.inf)
+            alpha[:, t] = _log_sum(xp, last, _moved(xp, last, 1), jump) + chances
+        else:
+            alpha[:, 0, :2] = chances[:, :2]
+    end = xp.maximum(time - 1, 0)
+    ends = [alpha[at, end, xp.maximum(2 * length - k, 0)] for k in (0, 1)] if steps else [xp.zeros(batch, work)] * 2
+    total = xp.logaddexp(ends[0], xp.where(length > 0, ends[1], -np.inf))
+    total = xp.where(time > 0, total, xp.where(length > 0, -np.inf, 0.0)).astype(work)
+    loss = xp.where(xp.isneginf(total), work.type(0), -total) if zero_infinity else -total
+    return loss.astype(x.dtype), -total, alpha
+
+
+_ctc_loss.cuda(kernels.ctc_loss)
+
+
+@_ctc_loss.vjp("x")
+def _ctc_loss_vjp(
+    m: Namespace,
+    grad: Array,
+    x: Array,
+    target: Array,
+    offset: Array,
+    time: Array,
+    length: Array,
+    nll: Array,
+    alpha: Array,
+    blank: int,
+    zero_infinity: bool,
+) -> Any:
+    return m.ctc_loss_grad(
+        grad[0], x, target, offset, time, length, nll, alpha, blank=blank, zero_infinity=zero_infinity
+    )
+
+
+@primitive
+def _ctc_loss_grad(
+    xp: ModuleType,
+    grad: Array,
+    x: Array,
+    target: Array,
+    offset: Array,
+    time: Array,
+    length: Array,
+    nll: Array,
+    alpha: Array,
+    *,
+    blank: int,
+    zero_infinity: bool,
+) -> Array:
+    """Return ``exp(x)`` less the share of paths that are in a class at a time: the gradient before log_softmax."""
+    steps, batch, _ = x.shape
+    work: Any = alpha.dtype
+    labels, jumps = _states(xp, target, offset, length, blank, alpha.shape[2] // 2)
+    ahead = xp.zeros(jumps.shape, bool)
+    ahead[:, :-2] = jumps[:, 2:]
+    out = xp.zeros(x.shape, x.dtype)
+    lost = xp.isposinf(nll)
+    factor = xp.where(lost & zero_infinity, 0, grad.astype(work))
+    state = xp.arange(labels.shape[1])
+    ends = xp.where((state <= 2 * length[:, None]) & (state >= 2 * length[:, None] - 1), work.type(0), -np.inf)
+    at = xp.arange(batch)[:, None]
+    beta = chances = xp.full(labels.shape, -np.inf, work)
+    for t in range(steps - 1, -1, -1):
+        on = beta + chances
+        jump = xp.where(ahead, _moved(xp, on, -2), -np.inf)
+        beta = xp.where((time == t + 1)[:, None], ends, _log_sum(xp, on, _moved(xp, on, -1), jump)).astype(work)
+        chances = x[t][at, labels].astype(work)
+        shares = xp.exp(alpha[:, t] + beta + xp.where(lost, 0, nll)[:, None])
+        slope = xp.exp(x[t].astype(work))
+        xp.subtract.at(slope, (xp.broadcast_to(at, labels.shape), labels), shares)
+        slope = xp.where(lost[:, None] & (not zero_infinity), work.type(np.nan), slope)
+        slope = xp.where(lost[:, None] & zero_infinity, work.type(0), slope * factor[:, None])
+        out[t] = xp.where((t < time)[:, None], slope, work.type(0))
+    return out
+
+
+_ctc_loss_grad.cuda(kernels.ctc_loss_grad)
+
+
+@_ctc_loss_grad.vjp("grad")
+def _ctc_loss_grad_grad(
+    m: Namespace,
+    upper: Array,
+    grad: Array,
+    x: Array,
+    target: Array,
+    offset: Array,
+    time: Array,
+    length: Array,
+    nll: Array,
+    alpha: Array,
+    blank: int,
+    zero_infinity: bool,
+) -> Any:
+    ones = m.exp(m.zeros_like(grad))
+    slope = m.ctc_loss_grad(ones, x, target, offset, time, length, nll, alpha, blank=blank, zero_infinity=zero_infinity)
+    return m.reshape(m.sum_to(m.mul(upper, slope), shape=(1, *grad.shape, 1)), shape=grad.shape)
+
+
+@_ctc_loss_grad.vjp("x", "nll", "alpha")
+def _ctc_loss_bend(m: Namespace, upper: Array) -> Any:
+    raise NotDifferentiableError("ctc_loss: its gradient has no derivative with respect to log_probs; detach() it")
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Return ``-log`` of the probability that a sequence reads as labels: without repeats, then without `blank`.
+
+    `log_probs` (T, N, C) or (T, C) come from `log_softmax`; the gradient is that of what went in there, and has no
+    derivative. `targets` is (N, S), or all labels in one dimension; lengths on a GPU are waited for. The mean divides
+    by `target_lengths` first. With `zero_infinity` labels too long for `input_lengths` cost nothing, else infinity.
+
+    >>> import lucid
+    >>> even = lucid.full((3, 1, 2), 0.5).log()
+    >>> lucid.nn.functional.ctc_loss(even, lucid.tensor([[1]]), (3,), (1,)).exp()
+    tensor(1.3333)
+    """
+    check_reduction("ctc_loss", reduction)
+    number, zero_infinity = as_int(blank, "blank"), as_bool(zero_infinity, "zero_infinity")
+    x, labels = floating("ctc_loss", log_probs), tensor_operand(targets)
+    batched = x.array.ndim == 3
+    if x.array.ndim not in {2, 3}:
+        raise ShapeError(f"ctc_loss: expected log_probs of shape (T, N, C) or (T, C), got {list(x.array.shape)}")
+    if not batched:
+        x = reshape(x, (x.array.shape[0], 1, x.array.shape[1]))
+    steps, batch, classes = x.array.shape
+    if not 0 <= number < classes:
+        raise LossSettingError(f"ctc_loss: blank must be in label range: expected 0 to {classes - 1}, got {number}")
+    if dtype_of(labels.array).category != 1:
+        raise DtypeError(f"ctc_loss: expected targets of integers (int64), got {dtype_of(labels.array)}")
+    time = _lengths("input_lengths", input_lengths, batch)
+    length = _lengths("target_lengths", target_lengths, batch)
+    if batch and not (time.min() >= 0 and time.max() <= steps):
+        raise ShapeError(f"ctc_loss: expected input_lengths from 0 to {steps}, the first size of log_probs, got {time}")
+    flat, offset = _offsets(labels.array, length, batch)
+    if looked_at(flat) and length.sum():
+        _check_labels(on_host(flat), offset, length, classes)
+    xp = namespace(x.array)
+    arrays = [xp.asarray(array) for array in (offset, time, length)]
+    longest = int(length.max(initial=0))
+    loss = _ctc_loss(x, wrap(flat), *map(wrap, arrays), blank=number, longest=longest, zero_infinity=zero_infinity)[0]
+    if reduction == "mean":
+        loss = div(loss, wrap(arrays[2].clip(1).astype(x.array.dtype)))
+    return reduced(loss if batched else reshape(loss, ()), reduction)
+
+
+def on_host(array: Array) -> Any:
+    """Return an array in NumPy; on CUDA it is waited for."""
+    if not gpu.is_gpu_array(array):
+        return array
+    check_not_capturing("ctc_loss of lengths on a device")
+    return array.get()
+
+
+def _lengths(name: str, lengths: Any, batch: int) -> Any:
+    """Return one length for each example, in NumPy."""
+    array = on_host(lengths.array) if isinstance(lengths, TensorBase) else _listed(name, lengths)
+    if array.dtype.kind not in "iu" and array.size:
+        raise DtypeError(f"ctc_loss: expected {name} of integers, got {array.dtype}")
+    if array.size != batch or array.ndim > 1:
+        raise ShapeError(
+            f"ctc_loss: {name} must be of size batch_size: expected {batch} of them, got {list(array.shape)}"
+        )
+    return array.reshape(-1).astype(np.int64)
+
+
+def _listed(name: str, lengths: Any) -> Any:
+    try:
+        return np.array([as_int(length, name) for length in cast("Sequence[Any]", lengths)], np.int64)
+    except TypeError as error:
+        raise unfit(lengths, "a Tensor or a sequence of ints", name) from error
+
+
+def _offsets(labels: Array, length: Any, batch: int) -> tuple[Any, Any]:
+    """Return all labels in one dimension, as int64, and where those of each example begin."""
+    if batch and length.min() < 0:
+        raise ShapeError(f"ctc_loss: expected target_lengths from 0 on, got {length}")
+    xp = namespace(labels)
+    flat = xp.ascontiguousarray(labels.astype(np.int64, copy=False)).reshape(-1)
+    # labels in one dimension, also of a batch of one
+    if labels.ndim == 1:
+        if length.sum() != labels.size:
+            raise ShapeError(f"ctc_loss: expected targets of {int(length.sum())} labels in all, got {labels.size}")
+        return flat, np.cumsum(length) - length
+    if labels.ndim != 2 or len(labels) != batch or (batch and length.max() > labels.shape[1]):
+        raise ShapeError(
+            f"ctc_loss: expected targets of shape ({batch}, S), S at least {int(length.max(initial=0))}, or of one "
+            f"dimension, got {list(labels.shape)}"
+        )
+    return flat, np.arange(batch) * labels.shape[1]
+
+
+def _check_labels(flat: Any, offset: Any, length: Any, classes: int) -> None:
+    """Refuse labels that are no class."""
+    for first, count in zip(offset, length, strict=True):
+        own = flat[first : first + count]
+        if own.size and (own.min() < 0 or own.max() >= classes):
+            raise IndexOutOfRangeError(
+                f"ctc_loss: expected targets from 0 to {classes - 1}, got labels from {own.min()} to {own.max()}"
+            )
