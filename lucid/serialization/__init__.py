@@ -202,8 +202,10 @@ def read(file: BinaryIO, name: str, place: Callable[[str], str], *, mapped: bool
     metadata = contents.metadata
     source = Source(file, name, mapped=mapped)
     try:
-        if metadata.get("format") != FORMAT or "tree" not in metadata:
+        if metadata.get("format") != FORMAT and "tree" not in metadata:
             return read_weights(source, contents, place)
+        if metadata.get("format") != FORMAT or "tree" not in metadata:
+            raise CheckpointError(f"load: {name} is corrupt: a part of what lucid.save wrote is gone; save it again")
         check_version(name, metadata.get("version"))
         return Reader(source, contents, place).object()
     finally:

@@ -1,14 +1,14 @@
 """PyTorch's pickles without pickle: the opcodes that `torch.save` writes, and the few names that it uses.
 
-The opcodes are told apart by `pickletools`, which runs nothing; here each builds plain values. A name in the text is
-never imported or looked up: it stands for one of `CALLS` and `VALUES`, or the file is refused.
+Opcodes and their arguments are read as `pickletools` describes them; here each builds plain values. A name in the text
+is never imported or looked up: it stands for one of `CALLS` and `VALUES`, or the file is refused.
 """
 
 from __future__ import annotations
 
 import pickletools
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -78,9 +78,13 @@ SIMPLE = {
     "NEWFALSE": False,
 }
 LITERALS = {
-    "BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "LONG4", "BINFLOAT", "FLOAT", "BINUNICODE",
-    "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BINSTRING",
-    "SHORT_BINSTRING", "STRING",
+    "BININT", "BININT1", "BININT2", "LONG1", "LONG4", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
+    "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
+}  # fmt: skip
+OPCODES = LITERALS | SIMPLE.keys() | {
+    "PROTO", "FRAME", "BINPUT", "LONG_BINPUT", "MEMOIZE", "BINGET", "LONG_BINGET", "MARK", "EMPTY_DICT", "EMPTY_LIST",
+    "EMPTY_TUPLE", "EMPTY_SET", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "APPEND", "APPENDS", "ADDITEMS", "SETITEM",
+    "SETITEMS", "GLOBAL", "STACK_GLOBAL", "BINPERSID", "REDUCE", "BUILD", "STOP",
 }  # fmt: skip
 
 
@@ -199,6 +203,20 @@ def _called(function: Any, arguments: Any) -> Any:
     return CALLS[function.text](*arguments)
 
 
+def _opcodes(file: BinaryIO) -> Iterator[tuple[str, Any]]:
+    """Read the name and the argument of each opcode up to the last; what `torch.save` does not write is refused."""
+    known = cast("dict[str, Any]", getattr(pickletools, "code2op"))  # noqa: B009  the stubs do not know it
+    name = ""
+    while name != "STOP":
+        code = file.read(1).decode("latin1")
+        if code not in known:
+            raise ValueError(f"{code!r} is no opcode")
+        name = known[code].name
+        if name not in OPCODES:
+            raise NotLoadedError(f"holds an object that takes the opcode {name}")
+        yield name, known[code].arg and known[code].arg.reader(file)
+
+
 def unpickle(file: BinaryIO, stored: Callable[[Any], Storage]) -> Any:
     """Return the value of the pickle at which a file stands, and leave the file behind it.
 
@@ -227,20 +245,18 @@ def unpickle(file: BinaryIO, stored: Callable[[Any], Storage]) -> Any:
         del stack[place:]
         return items
 
-    opcodes: Iterator[tuple[Any, Any, int | None]] = pickletools.genops(file)
-    for opcode, argument, _ in opcodes:
-        name: str = opcode.name
+    for name, argument in _opcodes(file):
         if name in LITERALS:
             stack.append(argument)
         elif name in SIMPLE:
             stack.append(SIMPLE[name])
         elif name in {"PROTO", "FRAME"}:
             pass
-        elif name in {"BINPUT", "LONG_BINPUT", "PUT"}:
+        elif name in {"BINPUT", "LONG_BINPUT"}:
             memo[argument] = stack[-1]
         elif name == "MEMOIZE":
             memo[len(memo)] = stack[-1]
-        elif name in {"BINGET", "LONG_BINGET", "GET"}:
+        elif name in {"BINGET", "LONG_BINGET"}:
             stack.append(memo[argument])
         elif name == "MARK":
             stack.append(Mark())
@@ -289,6 +305,4 @@ def unpickle(file: BinaryIO, stored: Callable[[Any], Storage]) -> Any:
         elif name == "STOP":
             _expect(len(stack) == 1, "one value at the end")
             return stack.pop()
-        else:
-            raise NotLoadedError(f"holds an object that takes the opcode {name}")
     raise EOFError("it has no end")

@@ -54,6 +54,7 @@ LAZY = {
     "cupy_backends",
     "rich",
     "safetensors",
+    "tensorboardX",
     "opt_einsum",
     "matplotlib",
     "nvtx",
