@@ -73,8 +73,24 @@ def _kind_of(storage: Any) -> np.dtype[Any]:
     return DTYPES[STORAGES[kind]].numpy
 
 
+class _Budget:
+    """How many bytes of storages a file may still ask for: no more than it is long, however often its parts overlap."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        begin = file.tell()
+        self.left = file.seek(0, 2) - begin
+        file.seek(begin)
+
+    def take(self, count: int, dtype: np.dtype[Any]) -> None:
+        """Note elements that are asked for."""
+        self.left -= count * dtype.itemsize
+        if count < 0 or self.left < 0:
+            raise ValueError("storages that are longer than the file")
+
+
 def _zipped(file: BinaryIO) -> Any:
     """Return the value of a zip archive: a pickle, and a file of bytes for each storage."""
+    budget = _Budget(file)
     with zipfile.ZipFile(file) as archive:
         files = {info.filename: info for info in archive.infolist()}
         (pickled,) = (name for name in files if name.endswith("/data.pkl"))
@@ -89,6 +105,7 @@ def _zipped(file: BinaryIO) -> Any:
                 raise ValueError("expected a reference to a storage")
             if key not in known:
                 info, dtype = files[f"{folder}data/{key}"], _kind_of(storage)
+                budget.take(numel, dtype)
                 if info.file_size != numel * dtype.itemsize:
                     raise ValueError(f"expected {numel} elements of {dtype} in storage {key}")
                 array = np.frombuffer(bytearray(_whole(archive, info)), dtype)
@@ -107,9 +124,7 @@ def _whole(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 def _old(file: BinaryIO) -> Any:
     """Return the value of the form before zip archives: pickles one after another, and the storages' bytes."""
-    begin = file.tell()
-    size = file.seek(0, 2) - begin
-    file.seek(begin)
+    budget = _Budget(file)
     known: dict[str, Storage] = {}
 
     def refused(reference: Any) -> Storage:
@@ -119,10 +134,11 @@ def _old(file: BinaryIO) -> Any:
         kind, storage, key, location, numel, view = reference
         if kind != "storage" or not isinstance(key, str) or type(numel) is not int or type(location) is not str:
             raise ValueError("expected a reference to a storage")
-        dtype = _kind_of(storage)
-        if not 0 <= numel * dtype.itemsize <= size:
-            raise ValueError(f"storage {key} is longer than the file")
-        whole = known.setdefault(key, Storage(np.empty(numel, dtype), location))
+        if key not in known:
+            dtype = _kind_of(storage)
+            budget.take(numel, dtype)
+            known[key] = Storage(np.empty(numel, dtype), location)
+        whole = known[key]
         if view is None:
             return whole
         _, offset, length = view
