@@ -56,6 +56,7 @@ LAZY = {
     "safetensors",
     "opt_einsum",
     "matplotlib",
+    "tensorboardX",
     "nvtx",
     "nvmath",
     "cudnn",
