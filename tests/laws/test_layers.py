@@ -57,6 +57,7 @@ LAZY = {
     "tensorboardX",
     "opt_einsum",
     "matplotlib",
+    "tensorboardX",
     "nvtx",
     "nvmath",
     "cudnn",
