@@ -101,7 +101,19 @@ from lucid.ops.creation.windows import bartlett_window, blackman_window, hamming
 from lucid.ops.elementwise.arithmetic import add, copysign, mul, neg, nextafter, rsub, sub
 from lucid.ops.elementwise.combination import addcdiv, addcmul, lerp
 from lucid.ops.elementwise.comparison import eq, fmax, fmin, ge, gt, heaviside, le, lt, maximum, minimum, ne
-from lucid.ops.elementwise.complex import abs, angle, complex, conj, imag, real, sgn, sign
+from lucid.ops.elementwise.complex import (
+    abs,
+    angle,
+    complex,
+    conj,
+    imag,
+    polar,
+    real,
+    sgn,
+    sign,
+    view_as_complex,
+    view_as_real,
+)
 from lucid.ops.elementwise.division import div, floor_divide, fmod, gcd, lcm, reciprocal, remainder
 from lucid.ops.elementwise.exponential import (
     exp,
@@ -342,7 +354,7 @@ __all__ = [
     "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "multiprocessing", "mv", "nan", "nan_to_num",
     "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "ne", "neg", "negative", "nextafter", "nn", "no_grad",
     "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "overrides",
-    "pairwise_distance", "pdist", "permute", "pi", "pixel_shuffle", "pixel_unshuffle", "pow", "prelu",
+    "pairwise_distance", "pdist", "permute", "pi", "pixel_shuffle", "pixel_unshuffle", "polar", "pow", "prelu",
     "preserve_format", "prod", "profiler", "promote_types", "put", "quantile", "rad2deg", "rand", "rand_like",
     "randint", "randint_like", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu", "relu_",
     "remainder", "renorm", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "row_stack",
@@ -356,8 +368,8 @@ __all__ = [
     "testing", "threshold", "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril",
     "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types", "uint8", "unbind", "unflatten", "unique",
     "unique_consecutive", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze",
-    "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "version", "vsplit", "vstack",
-    "where", "xlogy", "zeros", "zeros_like",
+    "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "version", "view_as_complex",
+    "view_as_real", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals())
