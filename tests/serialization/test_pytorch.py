@@ -140,5 +140,6 @@ def test_storages_are_no_more_than_the_file():
     seconds, peak = bounded(file)
     assert seconds < 20
     assert peak < 3 << 20
+    file.seek(0)
     with pytest.raises(CheckpointError, match="storages that are longer than the file"):
         lucid.load(file)
