@@ -13,6 +13,7 @@ from lucid.autograd.hooks.table import register
 from lucid.nn.hooking.forms import is_full_backward_hook
 from lucid.nn.hooking.tables import global_tables
 from lucid.nn.module.module import Module
+from lucid.nn.module.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401  tools import it from here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
