@@ -65,6 +65,11 @@ ROWS = {
     "cdist": _row(lambda lib, a, b: lib.cdist(a, b), WIDE),
     "dist": _row(lambda lib, a, b: lib.dist(a, a - 1), SAME, WIDE),
     "interpolate": _row(lambda lib, a, b: lib.nn.functional.interpolate(a[None, None], scale_factor=2), SAME, WIDE),
+    "grid_sample": _row(
+        lambda lib, a, b: lib.nn.functional.grid_sample(a[None, None], a.reshape(1, 2, 4, 2), align_corners=False),
+        WIDE,
+        SAME,
+    ),
     "softplus": _row(lambda lib, a, b: lib.nn.functional.softplus(a), SAME, WIDE),
     **{
         name: _row(lambda lib, a, b, name=name: getattr(lib, name)(a), SAME, WIDE)

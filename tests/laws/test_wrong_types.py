@@ -310,7 +310,9 @@ VALUES = {
     "grid_sample": {**PLANE, "grid": lambda: lucid.zeros(1, 2, 2, 2)},
     "affine_grid": {"theta": lambda: lucid.ones(1, 2, 3), "size": constant((1, 1, 2, 2))},
     "iinfo": {"type": lambda: lucid.int32},
-    "imag": {"input": lambda: matrix() + 1j},
+    **each("imag view_as_real", {"input": lambda: matrix() + 1j}),
+    "polar": {"abs": matrix, "angle": matrix},
+    "view_as_complex": {"input": lambda: lucid.ones(3, 2)},
     "multi_head_attention_forward": {
         **each("query key value", lambda: lucid.ones(2, 1, 4)),
         **each("in_proj_bias bias_k bias_v out_proj_bias", constant(None)),

@@ -235,7 +235,7 @@ def test_without_tensorboardx(monkeypatch):
     monkeypatch.delitem(sys.modules, "lucid.utils.tensorboard", raising=False)
     module = importlib.import_module("lucid.utils.tensorboard")
     with pytest.raises(ImportError, match="pip install tensorboardX"):
-        module.SummaryWriter  # noqa: B018
+        module.SummaryWriter
     assert not hasattr(module, "no_such_name")
 
 

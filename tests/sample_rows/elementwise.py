@@ -316,6 +316,16 @@ COMPLEX = [
     of_operator("mul:real and complex number", REAL, lambda a: a * (2 + 1j), dtypes=("float64",)),
     two("complex", between((-2, 2), (-2, 2)), lambda a, b: a + 1j * b, dtypes=("float32", "float64")),
     one("angle", LARGE_ENOUGH, np.angle, twice=False),
+    two("polar", between((0.3, 2), (-2, 2)), lambda a, b: a * np.exp(1j * b), dtypes=("float32", "float64")),
+    Sample(
+        "view_as_real", lambda x: lucid.view_as_real(x.T), complex_numbers(1),
+        lambda x: np.stack((x.T.real, x.T.imag), -1), lambda torch, x: torch.view_as_real(x.T), dtypes=(),
+    ),
+    Sample(
+        "view_as_complex", lambda x: lucid.view_as_complex(x.contiguous()), between((-2, 2), shape=(3, 2)),
+        lambda x: x[:, 0] + 1j * x[:, 1], lambda torch, x: torch.view_as_complex(x.contiguous()),
+        dtypes=("float32", "float64"), empty=lambda rng: (np.zeros((0, 2)),),
+    ),
 ]  # fmt: skip
 
 ROWS = [*ARITHMETIC, *POWERS, *TRIGONOMETRY, *COMPARISON, *ROUNDING, *LOGIC, *COMPLEX]

@@ -69,6 +69,11 @@ DIFFERENCES = (
         "squares that overflow: PyTorch gives NaN, infinity or 0; lucid 0 for atan2, and else the slope",
     ),
     Difference(
+        "polar", "all pairs|.* of no dimension", "gradient", "number|" + OVERFLOW,
+        "the slope by the magnitude is exp(1j * angle) everywhere; PyTorch takes the sign of the result, which is 0 at 0 "
+        "and turned around below it",
+    ),
+    Difference(
         "fmod|remainder", "all pairs|.* of no dimension", "value", "NaN of PyTorch",
         "exact however large the quotient; PyTorch's vector code gives NaN",
     ),

@@ -40,7 +40,8 @@ def test_decoder_layer(norm_first, activation, rng):
     for norm, step in zip((m.norm1, m.norm2, m.norm3), steps, strict=True):
         x = x + step(norm(x)) if norm_first else norm(x + step(x))
     np.testing.assert_allclose(numbers(m(tgt, memory, **masks)), numbers(x), rtol=1e-10, atol=1e-10)
-    assert m.norm3.eps == 1e-3
+    encoder = nn.TransformerEncoderLayer(8, 2, 5, layer_norm_eps=1e-3)
+    assert {norm.eps for norm in (m.norm1, m.norm2, m.norm3, encoder.norm1, encoder.norm2)} == {1e-3}
 
 
 def test_whole(rng):
@@ -78,6 +79,8 @@ def test_hints(rng):
     )
     with pytest.raises(ShapeError, match="expected attn_mask together with is_causal=True"):
         m(x, y, tgt_is_causal=True)
+    with pytest.raises(ShapeError, match="expected attn_mask together with is_causal=True"):
+        m(x, y, src_is_causal=True)
 
 
 def test_copies_and_first_parameters(rng):
