@@ -179,6 +179,8 @@ from lucid.ops.linalg.composed import addbmm, addmv, addr, adjoint, cross, kron,
 from lucid.ops.linalg.distances import cdist, dist, pairwise_distance, pdist
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
+from lucid.ops.pooling.adaptive import adaptive_avg_pool1d
+from lucid.ops.pooling.pooling import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
 from lucid.ops.reduction.closeness import allclose, equal, isclose
 from lucid.ops.reduction.covariance import corrcoef, cov, renorm
 from lucid.ops.reduction.cumulative import cumprod, cumsum, prod
@@ -321,12 +323,14 @@ ShortTensor = _TYPES["lucid.ShortTensor"]
 __all__ = [
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator",
     "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "Tensor", "__version__", "abs", "absolute",
-    "accelerator", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "all",
+    "accelerator", "acos", "acosh", "adaptive_avg_pool1d", "add", "addbmm",
+    "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "all",
     "allclose", "amax", "amin", "aminmax", "amp", "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh",
     "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere",
     "as_strided", "as_strided_scatter", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh", "atleast_1d",
     "atleast_2d", "atleast_3d", "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "autograd",
-    "backends", "baddbmm", "bartlett_window", "bernoulli", "bfloat16", "bilinear", "bincount", "bitwise_and",
+    "avg_pool1d", "backends", "baddbmm", "bartlett_window",
+    "bernoulli", "bfloat16", "bilinear", "bincount", "bitwise_and",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window",
     "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast",
     "cartesian_prod", "cat", "cdist", "cdouble", "ceil", "celu", "celu_", "cfloat", "channel_shuffle", "channels_last",
@@ -350,7 +354,8 @@ __all__ = [
     "lerp", "less", "less_equal", "linspace", "load", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp",
     "logaddexp2", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace",
     "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul",
-    "matrix_power", "max", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "mm", "mode",
+    "matrix_power", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median",
+    "memory_format", "meshgrid", "min", "minimum", "mm", "mode",
     "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "multiprocessing", "mv", "nan", "nan_to_num",
     "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "ne", "neg", "negative", "nextafter", "nn", "no_grad",
     "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "overrides",

@@ -280,7 +280,12 @@ ROWS: dict[str, Any] = {
     "unfold.step": lambda m, F, x, n: x.matrix.unfold(1, 2, n(1)),
     "adaptive_avg_pool1d.output_size": lambda m, F, x, n: F.adaptive_avg_pool1d(x.sequences, n(4)),
     "adaptive_avg_pool2d.output_size": lambda m, F, x, n: F.adaptive_avg_pool2d(x.images, (n(4), n(4))),
+    "adaptive_avg_pool3d.output_size": lambda m, F, x, n: F.adaptive_avg_pool3d(x.images, (n(4), n(4), 2)),
+    "adaptive_max_pool1d.output_size": lambda m, F, x, n: F.adaptive_max_pool1d(x.sequences, n(4)),
+    "adaptive_max_pool2d.output_size": lambda m, F, x, n: F.adaptive_max_pool2d(x.images, (n(4), n(4))),
+    "adaptive_max_pool3d.output_size": lambda m, F, x, n: F.adaptive_max_pool3d(x.images, (n(4), n(4), 2)),
     "avg_pool2d.divisor_override": lambda m, F, x, n: F.avg_pool2d(x.images, 2, divisor_override=n(3)),
+    "avg_pool3d.divisor_override": lambda m, F, x, n: F.avg_pool3d(x.images, 2, divisor_override=n(3)),
     "rand.size": lambda m, F, x, n: m.rand(n(2), n(3)).shape,
     "randn.size": lambda m, F, x, n: m.randn(n(2), n(3)).shape,
     "normal.size": lambda m, F, x, n: m.normal(0.0, 1.0, (n(2), n(3))).shape,
@@ -358,7 +363,7 @@ ROWS: dict[str, Any] = {
     "median.dim": lambda m, F, x, n: m.median(x.matrix, n(1)),
 }
 for _kind in ("avg", "max"):
-    for _d in (1, 2):
+    for _d in (1, 2, 3):
         for _key, _value in (("kernel_size", 2), ("stride", 1), ("padding", 1), ("dilation", 1)):
             if _kind == "max" or _key != "dilation":
                 ROWS[f"{_kind}_pool{_d}d.{_key}"] = (
