@@ -171,7 +171,14 @@ from lucid.ops.index.placing import as_strided_scatter, diagonal_scatter, put, s
 from lucid.ops.index.scatter import scatter, scatter_add
 from lucid.ops.index.scatter_reduce import index_reduce, scatter_reduce
 from lucid.ops.index.select import narrow, select
-from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.layers.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.linear import bilinear
 from lucid.ops.linalg.addmm import addmm, baddbmm
@@ -336,7 +343,8 @@ __all__ = [
     "cartesian_prod", "cat", "cdist", "cdouble", "ceil", "celu", "celu_", "cfloat", "channel_shuffle", "channels_last",
     "channels_last_3d", "chunk", "clamp", "clamp_max", "clamp_min", "clear_autocast_cache", "clip", "clone",
     "column_stack", "combinations", "compile", "complex", "complex64", "complex128", "concat", "concatenate", "conj",
-    "contiguous_format", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "copysign", "corrcoef", "cos",
+    "contiguous_format", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copysign", "corrcoef", "cos",
     "cosh", "cosine_similarity", "count_nonzero", "cov", "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum",
     "cumulative_trapezoid", "deg2rad", "device", "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff", "dist",
     "distributed", "div", "divide", "dot", "double", "dropout", "dsplit", "dstack", "dtype", "e", "einsum", "empty",
