@@ -171,7 +171,14 @@ from lucid.ops.index.placing import as_strided_scatter, diagonal_scatter, put, s
 from lucid.ops.index.scatter import scatter, scatter_add
 from lucid.ops.index.scatter_reduce import index_reduce, scatter_reduce
 from lucid.ops.index.select import narrow, select
-from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.layers.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.linear import bilinear
 from lucid.ops.linalg.addmm import addmm, baddbmm
@@ -336,19 +343,19 @@ __all__ = [
     "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble", "ceil",
     "celu", "celu_", "cfloat", "channel_shuffle", "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max",
     "clamp_min", "clear_autocast_cache", "clip", "clone", "column_stack", "combinations", "compile", "complex",
-    "complex64", "complex128", "concat", "concatenate", "conj", "contiguous_format", "conv1d", "conv2d",
-    "conv_transpose1d", "conv_transpose2d", "copysign", "corrcoef", "cos", "cosh", "cosine_similarity", "count_nonzero",
-    "cov", "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad", "device",
-    "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff", "dist", "distributed", "distributions", "div",
-    "divide", "dot", "double", "dropout", "dsplit", "dstack", "dtype", "e", "einsum", "empty", "empty_like",
-    "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye", "finfo", "fix",
-    "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor",
-    "floor_divide", "fmax", "fmin", "fmod", "frac", "from_dlpack", "from_numpy", "full", "full_like", "func", "futures",
-    "fx", "gather", "gcd", "ge", "ger", "get_autocast_dtype", "get_default_device", "get_default_dtype",
-    "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "greater", "greater_equal", "gt", "half",
-    "hamming_window", "hann_window", "hardshrink", "heaviside", "histc", "hsplit", "hstack", "hypot", "iinfo", "imag",
-    "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "inf", "inference_mode",
-    "initial_seed", "inner", "int", "int8", "int16", "int32", "int64", "is_anomaly_enabled",
+    "complex64", "complex128", "concat", "concatenate", "conj", "contiguous_format", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copysign", "corrcoef", "cos", "cosh",
+    "cosine_similarity", "count_nonzero", "cov", "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum",
+    "cumulative_trapezoid", "deg2rad", "device", "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff", "dist",
+    "distributed", "distributions", "div", "divide", "dot", "double", "dropout", "dsplit", "dstack", "dtype", "e",
+    "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2",
+    "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64",
+    "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_dlpack", "from_numpy", "full",
+    "full_like", "func", "futures", "fx", "gather", "gcd", "ge", "ger", "get_autocast_dtype", "get_default_device",
+    "get_default_dtype", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "greater", "greater_equal",
+    "gt", "half", "hamming_window", "hann_window", "hardshrink", "heaviside", "histc", "hsplit", "hstack", "hypot",
+    "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "inf",
+    "inference_mode", "initial_seed", "inner", "int", "int8", "int16", "int32", "int64", "is_anomaly_enabled",
     "is_autocast_cache_enabled", "is_autocast_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
     "is_inference", "is_inference_mode_enabled", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan",
     "isneginf", "isposinf", "isreal", "jit", "kaiser_window", "kron", "kthvalue", "layout", "lcm", "ldexp", "le",

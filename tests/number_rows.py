@@ -25,6 +25,8 @@ class Inputs:
         self.row = normal(1, 4)
         self.cube = normal(2, 3, 4)
         self.images = normal(2, 4, 6, 6)
+        self.volumes = normal(2, 4, 4, 4, 4)
+        self.blocks = normal(4, 4, 3, 3, 3)
         self.filters = normal(4, 4, 3, 3)
         self.sequences = normal(2, 4, 6)
         self.short = normal(4, 4, 3)
@@ -164,9 +166,13 @@ ROWS: dict[str, Any] = {
     "conv1d.dilation": lambda m, F, x, n: F.conv1d(x.sequences, x.short, dilation=n(2)),
     "conv1d.groups": lambda m, F, x, n: F.conv1d(x.sequences, x.short[:, :2], groups=n(2)),
     "conv2d.stride": lambda m, F, x, n: F.conv2d(x.images, x.filters, stride=n(2)),
+    "conv3d.stride": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks, stride=n(2)),
     "conv2d.padding": lambda m, F, x, n: F.conv2d(x.images, x.filters, padding=n(1)),
+    "conv3d.padding": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks, padding=n(1)),
     "conv2d.dilation": lambda m, F, x, n: F.conv2d(x.images, x.filters, dilation=n(2)),
+    "conv3d.dilation": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks, padding=1, dilation=n(2)),
     "conv2d.groups": lambda m, F, x, n: F.conv2d(x.images, x.filters[:, :2], groups=n(2)),
+    "conv3d.groups": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks[:, :2], groups=n(2)),
     "conv_transpose1d.stride": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, stride=n(2)),
     "conv_transpose1d.padding": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, padding=n(1)),
     "conv_transpose1d.output_padding": lambda m, F, x, n: F.conv_transpose1d(
@@ -175,12 +181,19 @@ ROWS: dict[str, Any] = {
     "conv_transpose1d.groups": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, groups=n(2)),
     "conv_transpose1d.dilation": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, dilation=n(2)),
     "conv_transpose2d.stride": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, stride=n(2)),
+    "conv_transpose3d.stride": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, stride=n(2)),
     "conv_transpose2d.padding": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, padding=n(1)),
+    "conv_transpose3d.padding": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, padding=n(1)),
     "conv_transpose2d.output_padding": lambda m, F, x, n: F.conv_transpose2d(
         x.images, x.filters, stride=2, output_padding=n(1)
     ),
+    "conv_transpose3d.output_padding": lambda m, F, x, n: F.conv_transpose3d(
+        x.volumes, x.blocks, stride=2, output_padding=n(1)
+    ),
     "conv_transpose2d.groups": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, groups=n(2)),
+    "conv_transpose3d.groups": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, groups=n(2)),
     "conv_transpose2d.dilation": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, dilation=n(2)),
+    "conv_transpose3d.dilation": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, dilation=n(2)),
     "cross_entropy.ignore_index": lambda m, F, x, n: F.cross_entropy(x.matrix, x.classes, ignore_index=n(2)),
     "cross_entropy.label_smoothing": lambda m, F, x, n: F.cross_entropy(x.matrix, x.classes, label_smoothing=n(0.5)),
     "nll_loss.ignore_index": lambda m, F, x, n: F.nll_loss(x.matrix, x.classes, ignore_index=n(2)),

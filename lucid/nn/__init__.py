@@ -43,7 +43,7 @@ from lucid.nn.layers.attention.encoder import TransformerEncoder, TransformerEnc
 from lucid.nn.layers.attention.multihead import MultiheadAttention
 from lucid.nn.layers.attention.transformer import Transformer
 from lucid.nn.layers.container import ModuleDict, ModuleList, Sequential
-from lucid.nn.layers.convolution import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
+from lucid.nn.layers.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from lucid.nn.layers.distance import CosineSimilarity, PairwiseDistance
 from lucid.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from lucid.nn.layers.embedding import Embedding, EmbeddingBag
@@ -132,8 +132,10 @@ from lucid.nn.modules.lazy import (
     LazyBatchNorm3d,
     LazyConv1d,
     LazyConv2d,
+    LazyConv3d,
     LazyConvTranspose1d,
     LazyConvTranspose2d,
+    LazyConvTranspose3d,
     LazyInstanceNorm1d,
     LazyInstanceNorm2d,
     LazyInstanceNorm3d,
@@ -188,8 +190,10 @@ __all__ = [
     "ConstantPad3d",
     "Conv1d",
     "Conv2d",
+    "Conv3d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "ConvTranspose3d",
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
@@ -227,8 +231,10 @@ __all__ = [
     "LazyBatchNorm3d",
     "LazyConv1d",
     "LazyConv2d",
+    "LazyConv3d",
     "LazyConvTranspose1d",
     "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
     "LazyInstanceNorm1d",
     "LazyInstanceNorm2d",
     "LazyInstanceNorm3d",

@@ -40,7 +40,14 @@ from lucid.ops.embedding.embedding_bag import embedding_bag
 from lucid.ops.index.gather import one_hot
 from lucid.ops.layers.attention import scaled_dot_product_attention
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
-from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.layers.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from lucid.ops.layers.dropout import (
     alpha_dropout,
     dropout,
@@ -121,8 +128,10 @@ __all__ = [
     "channel_shuffle",
     "conv1d",
     "conv2d",
+    "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "conv_transpose3d",
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",

@@ -234,7 +234,7 @@ VALUES = {
     **each("bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift", INTEGERS),
     **each("conv1d conv_transpose1d adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d", LINE),
     **each("conv2d conv_transpose2d adaptive_avg_pool2d adaptive_max_pool2d avg_pool2d max_pool2d", PLANE),
-    **each("adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_pool3d", VOLUME),
+    **each("conv3d conv_transpose3d adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_pool3d", VOLUME),
     **each("cross_entropy nll_loss", LABELS),
     **each("block_diag cartesian_prod", {"tensors": lambda: (vector(), vector())}),
     **each("atleast_1d atleast_2d atleast_3d", {"tensors": lambda: (vector(), vector())}),

@@ -54,6 +54,10 @@ FUNCTIONS = {
         x, m.weight, m.bias, stride=2, padding=1, output_padding=1, groups=2
     ),
     "ConvTranspose2d": lambda m, x: F.conv_transpose2d(x, m.weight, m.bias, stride=2, padding=1, dilation=2),
+    "Conv3d": lambda m, x: F.conv3d(x, m.weight, m.bias, stride=(1, 2, 1), padding=(1, 0, 1), groups=2),
+    "Conv3d same": lambda m, x: F.conv3d(F.pad(x, (0, 1, 1, 1, 1, 1)), m.weight, dilation=(1, 2, 1)),
+    "Conv3d circular": lambda m, x: F.conv3d(F.pad(x, (3, 3, 2, 2, 1, 1), "circular"), m.weight, m.bias),
+    "ConvTranspose3d": lambda m, x: F.conv_transpose3d(x, m.weight, m.bias, stride=(1, 2, 3), output_padding=(0, 1, 2)),
     "MaxPool1d": lambda m, x: F.max_pool1d(x, 2),
     "MaxPool2d": lambda m, x: F.max_pool2d(x, 3, stride=2, padding=1, ceil_mode=True),
     "AvgPool1d": lambda m, x: F.avg_pool1d(x, 2),
