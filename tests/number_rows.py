@@ -57,6 +57,8 @@ ROWS: dict[str, Any] = {
     "leaky_relu.negative_slope": lambda m, F, x, n: F.leaky_relu(x.matrix, n(0.5)),
     "softplus.beta": lambda m, F, x, n: F.softplus(x.matrix, n(2.0)),
     "softplus.threshold": lambda m, F, x, n: F.softplus(x.matrix, 1.0, n(0.5)),
+    "polygamma.n": lambda m, F, x, n: m.polygamma(n(2), x.matrix),
+    "mvlgamma.p": lambda m, F, x, n: m.mvlgamma(x.matrix, n(2)),
     "add.alpha": lambda m, F, x, n: m.add(x.matrix, x.row, alpha=n(0.5)),
     "sub.alpha": lambda m, F, x, n: m.sub(x.matrix, x.row, alpha=n(0.5)),
     "rsub.alpha": lambda m, F, x, n: m.rsub(x.matrix, x.row, alpha=n(0.5)),
