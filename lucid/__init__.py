@@ -245,6 +245,7 @@ if _typing.TYPE_CHECKING:
         utils,
     )
     from lucid.backends.cpu import get_num_threads, set_num_threads
+    from lucid.futures import Future
     from lucid.jit import compile
     from lucid.serialization import load, save
 else:
@@ -271,6 +272,7 @@ else:
                 "utils",
             )
         },
+        "Future": "lucid.futures",
         "compile": "lucid.jit",
         **dict.fromkeys(("get_num_threads", "set_num_threads"), "lucid.backends.cpu"),
         **dict.fromkeys(("load", "save"), "lucid.serialization"),
@@ -330,7 +332,7 @@ LongTensor = _TYPES["lucid.LongTensor"]
 ShortTensor = _TYPES["lucid.ShortTensor"]
 
 __all__ = [
-    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator",
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Future", "Generator",
     "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "Tensor", "__version__", "abs", "absolute",
     "accelerator", "acos", "acosh", "adaptive_avg_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv",
     "addr", "adjoint", "all", "allclose", "amax", "amin", "aminmax", "amp", "angle", "any", "arange", "arccos",

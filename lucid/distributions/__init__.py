@@ -8,10 +8,11 @@ looked at, unless `validate_args` is False; on CUDA, where that waits for the de
 from __future__ import annotations
 
 from lucid.distributions.bernoulli import Bernoulli
+from lucid.distributions.binomial import Binomial
 from lucid.distributions.categorical import Categorical
 from lucid.distributions.distribution import Distribution
 from lucid.distributions.divergence import kl_divergence
 from lucid.distributions.normal import Normal
 from lucid.distributions.uniform import Uniform
 
-__all__ = ["Bernoulli", "Categorical", "Distribution", "Normal", "Uniform", "kl_divergence"]
+__all__ = ["Bernoulli", "Binomial", "Categorical", "Distribution", "Normal", "Uniform", "kl_divergence"]

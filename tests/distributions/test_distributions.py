@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.distributions import Bernoulli, Categorical, Distribution, Normal, Uniform, kl_divergence
+from lucid.distributions import Bernoulli, Binomial, Categorical, Distribution, Normal, Uniform, kl_divergence
 from lucid.errors import ArgumentError, SettingError
 
 MANY = 20_000
 DISTRIBUTIONS = {
     "normal": lambda: Normal(lucid.tensor([0.0, 3.0]), lucid.tensor([1.0, 0.5])),
     "uniform": lambda: Uniform(lucid.tensor([-1.0, 2.0]), lucid.tensor([1.0, 5.0])),
+    "binomial": lambda: Binomial(lucid.tensor([3.0, 8.0]), lucid.tensor([0.2, 0.9])),
     "bernoulli": lambda: Bernoulli(lucid.tensor([0.2, 0.9])),
 }
 
@@ -91,6 +92,10 @@ def test_a_policy_gradient():
         (lambda: Bernoulli(1.5), SettingError, "Bernoulli: expected probs between 0 and 1"),
         (lambda: Bernoulli(), SettingError, "either probs or logits, got both or neither"),
         (lambda: Bernoulli(0.5, 0.5), SettingError, "either probs or logits, got both or neither"),
+        (lambda: Binomial(2, 1.5), SettingError, "Binomial: expected probs between 0 and 1"),
+        (lambda: Binomial(0.5, 0.5), SettingError, "expected total_count of whole numbers from 0 on"),
+        (lambda: Binomial(2), SettingError, "Binomial: expected either probs or logits"),
+        (lambda: Binomial(2, 0.5).log_prob(lucid.tensor(3.0)), SettingError, "whole numbers from 0 to total_count"),
         (lambda: Categorical(lucid.tensor([0.0, 0.0])), SettingError, "not all 0 in a row"),
         (lambda: Categorical(lucid.tensor([-1.0, 2.0])), SettingError, "of 0 and more"),
         (lambda: Categorical(lucid.tensor(0.5)), SettingError, r"at least one dimension, got shape \(\)"),

@@ -25,6 +25,14 @@ TABLE = {
         (np.array([0.0, 0.2, 0.7, 1.0]),),
         np.array([[0.0], [1.0]]),
     ),
+    "binomial of probs": (lambda d, a: d.Binomial(6, a), (np.array([0.2, 0.7, 0.5]),), np.array([[0.0], [4.0]])),
+    "binomial of logits": (
+        lambda d, a: d.Binomial(
+            total_count=d.Normal(6.0, 1.0).mean.new_tensor([3.0, 7.0, 5.0, 9.0]).double(), logits=a
+        ),
+        (LOGITS,),
+        np.array([0.0, 1.0, 2.0, 3.0]),
+    ),
     "categorical of logits": (lambda d, a: d.Categorical(logits=a), (LOGITS,), np.array([[0, 2, 3], [1, 1, 0]])),
     "categorical of probs": (
         lambda d, a: d.Categorical(a),
@@ -70,6 +78,14 @@ def test_says_what_pytorch_says(row, what):
     """Each property and method, in float64, and the gradients of the parameters."""
     if row.startswith("categorical") and what in {"mean", "variance", "stddev"}:
         return  # PyTorch gives NaN; here there are none
+    if row.startswith("binomial") and what in {
+        "entropy",
+        "perplexity",
+        "enumerate_support",
+        "enumerate_support once",
+        "mode",
+    }:
+        return  # not there
     if row.startswith(("bernoulli", "uniform")) and what == "mode":
         return  # NaN there, at one half and everywhere
     ours, theirs = asked(lucid, row, what), asked(torch, row, what)
@@ -83,6 +99,8 @@ def test_says_what_pytorch_says(row, what):
 def test_divergence(row):
     """The divergence from a shifted distribution, and its gradients, and of the two in the other order."""
     make, arrays, _ = TABLE[row]
+    if row.startswith("binomial"):
+        return  # not there
     for flip, shift in itertools.product((False, True), (0.0, 0.125)):
         results = []
         for library in (lucid, torch):
