@@ -58,6 +58,7 @@ ROWS: dict[str, Any] = {
     "softplus.beta": lambda m, F, x, n: F.softplus(x.matrix, n(2.0)),
     "softplus.threshold": lambda m, F, x, n: F.softplus(x.matrix, 1.0, n(0.5)),
     "polygamma.n": lambda m, F, x, n: m.polygamma(n(2), x.matrix),
+    "unravel_index.shape": lambda m, F, x, n: m.unravel_index(x.classes, (n(2), n(3))),
     "mvlgamma.p": lambda m, F, x, n: m.mvlgamma(x.matrix, n(2)),
     "add.alpha": lambda m, F, x, n: m.add(x.matrix, x.row, alpha=n(0.5)),
     "sub.alpha": lambda m, F, x, n: m.sub(x.matrix, x.row, alpha=n(0.5)),
