@@ -73,6 +73,7 @@ ROWS: dict[str, Any] = {
     "gumbel_softmax.eps": lambda m, F, x, n: F.gumbel_softmax(x.matrix, eps=n(0.5)),
     "gumbel_softmax.dim": lambda m, F, x, n: F.gumbel_softmax(x.matrix, dim=n(0)),
     "polygamma.n": lambda m, F, x, n: m.polygamma(n(2), x.matrix),
+    "unravel_index.shape": lambda m, F, x, n: m.unravel_index(x.classes, (n(2), n(3))),
     "mvlgamma.p": lambda m, F, x, n: m.mvlgamma(x.matrix, n(2)),
     "add.alpha": lambda m, F, x, n: m.add(x.matrix, x.row, alpha=n(0.5)),
     "sub.alpha": lambda m, F, x, n: m.sub(x.matrix, x.row, alpha=n(0.5)),

@@ -52,6 +52,9 @@ class InPlaceMethods(Attributes):
     normal_ = random_fill.normal_
     uniform_ = random_fill.uniform_
     exponential_ = random_fill.exponential_
+    log_normal_ = random_fill.log_normal_
+    cauchy_ = random_fill.cauchy_
+    geometric_ = random_fill.geometric_
     bernoulli_ = random_fill.bernoulli_
     random_ = random_fill.random_
     add_ = in_place(arithmetic.add)
