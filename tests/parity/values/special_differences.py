@@ -78,8 +78,8 @@ DIFFERENCES = (
     ),
     Difference(
         "polar", "all pairs|.* of no dimension", "gradient", "number|" + OVERFLOW,
-        "the slope by the magnitude is exp(1j * angle) everywhere; PyTorch takes the sign of the result, which is 0 at "
-        "0 and turned around below it",
+        "the slope by the magnitude is exp(1j * angle) everywhere; PyTorch takes the sign of the result, 0 at 0 "
+        "and turned around below it",
     ),
     Difference(
         "fmod|remainder", "all pairs|.* of no dimension", "value", "NaN of PyTorch",
