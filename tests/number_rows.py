@@ -25,6 +25,8 @@ class Inputs:
         self.row = normal(1, 4)
         self.cube = normal(2, 3, 4)
         self.images = normal(2, 4, 6, 6)
+        self.volumes = normal(2, 4, 4, 4, 4)
+        self.blocks = normal(4, 4, 3, 3, 3)
         self.filters = normal(4, 4, 3, 3)
         self.sequences = normal(2, 4, 6)
         self.short = normal(4, 4, 3)
@@ -70,6 +72,9 @@ ROWS: dict[str, Any] = {
     "gumbel_softmax.tau": lambda m, F, x, n: F.gumbel_softmax(x.matrix, n(0.5)),
     "gumbel_softmax.eps": lambda m, F, x, n: F.gumbel_softmax(x.matrix, eps=n(0.5)),
     "gumbel_softmax.dim": lambda m, F, x, n: F.gumbel_softmax(x.matrix, dim=n(0)),
+    "polygamma.n": lambda m, F, x, n: m.polygamma(n(2), x.matrix),
+    "unravel_index.shape": lambda m, F, x, n: m.unravel_index(x.classes, (n(2), n(3))),
+    "mvlgamma.p": lambda m, F, x, n: m.mvlgamma(x.matrix, n(2)),
     "add.alpha": lambda m, F, x, n: m.add(x.matrix, x.row, alpha=n(0.5)),
     "sub.alpha": lambda m, F, x, n: m.sub(x.matrix, x.row, alpha=n(0.5)),
     "rsub.alpha": lambda m, F, x, n: m.rsub(x.matrix, x.row, alpha=n(0.5)),
@@ -164,9 +169,13 @@ ROWS: dict[str, Any] = {
     "conv1d.dilation": lambda m, F, x, n: F.conv1d(x.sequences, x.short, dilation=n(2)),
     "conv1d.groups": lambda m, F, x, n: F.conv1d(x.sequences, x.short[:, :2], groups=n(2)),
     "conv2d.stride": lambda m, F, x, n: F.conv2d(x.images, x.filters, stride=n(2)),
+    "conv3d.stride": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks, stride=n(2)),
     "conv2d.padding": lambda m, F, x, n: F.conv2d(x.images, x.filters, padding=n(1)),
+    "conv3d.padding": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks, padding=n(1)),
     "conv2d.dilation": lambda m, F, x, n: F.conv2d(x.images, x.filters, dilation=n(2)),
+    "conv3d.dilation": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks, padding=1, dilation=n(2)),
     "conv2d.groups": lambda m, F, x, n: F.conv2d(x.images, x.filters[:, :2], groups=n(2)),
+    "conv3d.groups": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks[:, :2], groups=n(2)),
     "conv_transpose1d.stride": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, stride=n(2)),
     "conv_transpose1d.padding": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, padding=n(1)),
     "conv_transpose1d.output_padding": lambda m, F, x, n: F.conv_transpose1d(
@@ -175,12 +184,19 @@ ROWS: dict[str, Any] = {
     "conv_transpose1d.groups": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, groups=n(2)),
     "conv_transpose1d.dilation": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, dilation=n(2)),
     "conv_transpose2d.stride": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, stride=n(2)),
+    "conv_transpose3d.stride": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, stride=n(2)),
     "conv_transpose2d.padding": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, padding=n(1)),
+    "conv_transpose3d.padding": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, padding=n(1)),
     "conv_transpose2d.output_padding": lambda m, F, x, n: F.conv_transpose2d(
         x.images, x.filters, stride=2, output_padding=n(1)
     ),
+    "conv_transpose3d.output_padding": lambda m, F, x, n: F.conv_transpose3d(
+        x.volumes, x.blocks, stride=2, output_padding=n(1)
+    ),
     "conv_transpose2d.groups": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, groups=n(2)),
+    "conv_transpose3d.groups": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, groups=n(2)),
     "conv_transpose2d.dilation": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, dilation=n(2)),
+    "conv_transpose3d.dilation": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, dilation=n(2)),
     "cross_entropy.ignore_index": lambda m, F, x, n: F.cross_entropy(x.matrix, x.classes, ignore_index=n(2)),
     "cross_entropy.label_smoothing": lambda m, F, x, n: F.cross_entropy(x.matrix, x.classes, label_smoothing=n(0.5)),
     "nll_loss.ignore_index": lambda m, F, x, n: F.nll_loss(x.matrix, x.classes, ignore_index=n(2)),
@@ -280,7 +296,12 @@ ROWS: dict[str, Any] = {
     "unfold.step": lambda m, F, x, n: x.matrix.unfold(1, 2, n(1)),
     "adaptive_avg_pool1d.output_size": lambda m, F, x, n: F.adaptive_avg_pool1d(x.sequences, n(4)),
     "adaptive_avg_pool2d.output_size": lambda m, F, x, n: F.adaptive_avg_pool2d(x.images, (n(4), n(4))),
+    "adaptive_avg_pool3d.output_size": lambda m, F, x, n: F.adaptive_avg_pool3d(x.images, (n(4), n(4), 2)),
+    "adaptive_max_pool1d.output_size": lambda m, F, x, n: F.adaptive_max_pool1d(x.sequences, n(4)),
+    "adaptive_max_pool2d.output_size": lambda m, F, x, n: F.adaptive_max_pool2d(x.images, (n(4), n(4))),
+    "adaptive_max_pool3d.output_size": lambda m, F, x, n: F.adaptive_max_pool3d(x.images, (n(4), n(4), 2)),
     "avg_pool2d.divisor_override": lambda m, F, x, n: F.avg_pool2d(x.images, 2, divisor_override=n(3)),
+    "avg_pool3d.divisor_override": lambda m, F, x, n: F.avg_pool3d(x.images, 2, divisor_override=n(3)),
     "rand.size": lambda m, F, x, n: m.rand(n(2), n(3)).shape,
     "randn.size": lambda m, F, x, n: m.randn(n(2), n(3)).shape,
     "normal.size": lambda m, F, x, n: m.normal(0.0, 1.0, (n(2), n(3))).shape,
@@ -358,7 +379,7 @@ ROWS: dict[str, Any] = {
     "median.dim": lambda m, F, x, n: m.median(x.matrix, n(1)),
 }
 for _kind in ("avg", "max"):
-    for _d in (1, 2):
+    for _d in (1, 2, 3):
         for _key, _value in (("kernel_size", 2), ("stride", 1), ("padding", 1), ("dilation", 1)):
             if _kind == "max" or _key != "dilation":
                 ROWS[f"{_kind}_pool{_d}d.{_key}"] = (

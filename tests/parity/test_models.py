@@ -51,8 +51,13 @@ def translations(rng):
     return source, target[:, :-1], target[:, 1:]
 
 
+def language_model(module):
+    """Return a small language model of LSTM layers without dropout, whose two tables of words are one."""
+    return module.LSTMLanguageModel(module.LSTMConfig(vocabulary=50, width=16, dropout=0.0, tied=True))
+
+
 # The source's name, what makes a model of it, and a batch: inputs, and the class at each place of the output.
-TABLE = {"gpt": (gpt, tokens), "transformer": (translator, translations)}
+TABLE = {"gpt": (gpt, tokens), "lstm": (language_model, tokens), "transformer": (translator, translations)}
 
 
 def in_numpy(tensor):

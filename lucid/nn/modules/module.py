@@ -13,7 +13,11 @@ from lucid.autograd.hooks.table import register
 from lucid.nn.hooking.forms import is_full_backward_hook
 from lucid.nn.hooking.tables import global_tables
 from lucid.nn.module.module import Module
-from lucid.nn.module.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401  tools import it from here
+
+# tools import it from here
+from lucid.nn.module.state import (
+    IncompatibleKeys as _IncompatibleKeys,  # noqa: F401  # pyright: ignore[reportUnusedImport]
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,6 +27,7 @@ LENIENT = {
 # PyTorch takes no tensor here.
 STRICT = {
     "interpolate.scale_factor",
+    "unravel_index.shape",
     *(f"unfold.{name}" for name in ("kernel_size", "dilation", "padding", "stride")),
     *(f"fold.{name}" for name in ("output_size", "kernel_size", "dilation", "padding", "stride")),
 }
