@@ -66,7 +66,11 @@ def names_in(path: str) -> set[str]:
     module = importlib.import_module(path)
 
     kinds = (torch.dtype, torch.layout, torch.memory_format)
-    elsewhere = {id(value) for value in (*vars(torch).values(), *vars(torch.nn).values()) if inspect.isclass(value)}
+    elsewhere = {
+        id(value)
+        for value in (*vars(torch).values(), *vars(torch.nn).values(), torch.optim.Optimizer)
+        if inspect.isclass(value)
+    }
     found = set()
     for name, value in vars(module).items():
         borrowed = path not in {"torch", "torch.nn"} and id(value) in elsewhere
