@@ -25,6 +25,8 @@ class Inputs:
         self.row = normal(1, 4)
         self.cube = normal(2, 3, 4)
         self.images = normal(2, 4, 6, 6)
+        self.volumes = normal(2, 4, 4, 4, 4)
+        self.blocks = normal(4, 4, 3, 3, 3)
         self.filters = normal(4, 4, 3, 3)
         self.sequences = normal(2, 4, 6)
         self.short = normal(4, 4, 3)
@@ -44,19 +46,35 @@ def heads(m: Any, F: Any, x: Inputs, embed: Any, count: Any, dropout: Any) -> An
 # function.parameter: the call
 ROWS: dict[str, Any] = {
     "elu.alpha": lambda m, F, x, n: F.elu(x.matrix, n(0.5)),
+    "elu_.alpha": lambda m, F, x, n: F.elu_(x.matrix, n(0.5)),
     "celu.alpha": lambda m, F, x, n: F.celu(x.matrix, n(0.5)),
+    "celu_.alpha": lambda m, F, x, n: F.celu_(x.matrix, n(0.5)),
     "hardshrink.lambd": lambda m, F, x, n: F.hardshrink(x.matrix, n(0.25)),
     "softshrink.lambd": lambda m, F, x, n: F.softshrink(x.matrix, n(0.25)),
     "threshold.threshold": lambda m, F, x, n: F.threshold(x.matrix, n(0.5), 2.0),
+    "threshold_.threshold": lambda m, F, x, n: F.threshold_(x.matrix, n(0.5), 2.0),
     "threshold.value": lambda m, F, x, n: F.threshold(x.matrix, 0.5, n(2.0)),
+    "threshold_.value": lambda m, F, x, n: F.threshold_(x.matrix, 0.5, n(2.0)),
     "rrelu.lower": lambda m, F, x, n: F.rrelu(x.matrix, n(0.25), 0.5),
+    "rrelu_.lower": lambda m, F, x, n: F.rrelu_(x.matrix, n(0.25), 0.5),
     "rrelu.upper": lambda m, F, x, n: F.rrelu(x.matrix, 0.25, n(0.5)),
+    "rrelu_.upper": lambda m, F, x, n: F.rrelu_(x.matrix, 0.25, n(0.5)),
     "glu.dim": lambda m, F, x, n: F.glu(x.matrix, n(0)),
     "hardtanh.min_val": lambda m, F, x, n: F.hardtanh(x.matrix, n(-0.5), 1.0),
+    "hardtanh_.min_val": lambda m, F, x, n: F.hardtanh_(x.matrix, n(-0.5), 1.0),
     "hardtanh.max_val": lambda m, F, x, n: F.hardtanh(x.matrix, -0.5, n(1.0)),
+    "hardtanh_.max_val": lambda m, F, x, n: F.hardtanh_(x.matrix, -0.5, n(1.0)),
     "leaky_relu.negative_slope": lambda m, F, x, n: F.leaky_relu(x.matrix, n(0.5)),
+    "leaky_relu_.negative_slope": lambda m, F, x, n: F.leaky_relu_(x.matrix, n(0.5)),
     "softplus.beta": lambda m, F, x, n: F.softplus(x.matrix, n(2.0)),
     "softplus.threshold": lambda m, F, x, n: F.softplus(x.matrix, 1.0, n(0.5)),
+    "logit.eps": lambda m, F, x, n: m.logit(x.matrix, n(0.25)),
+    "gumbel_softmax.tau": lambda m, F, x, n: F.gumbel_softmax(x.matrix, n(0.5)),
+    "gumbel_softmax.eps": lambda m, F, x, n: F.gumbel_softmax(x.matrix, eps=n(0.5)),
+    "gumbel_softmax.dim": lambda m, F, x, n: F.gumbel_softmax(x.matrix, dim=n(0)),
+    "polygamma.n": lambda m, F, x, n: m.polygamma(n(2), x.matrix),
+    "unravel_index.shape": lambda m, F, x, n: m.unravel_index(x.classes, (n(2), n(3))),
+    "mvlgamma.p": lambda m, F, x, n: m.mvlgamma(x.matrix, n(2)),
     "add.alpha": lambda m, F, x, n: m.add(x.matrix, x.row, alpha=n(0.5)),
     "sub.alpha": lambda m, F, x, n: m.sub(x.matrix, x.row, alpha=n(0.5)),
     "rsub.alpha": lambda m, F, x, n: m.rsub(x.matrix, x.row, alpha=n(0.5)),
@@ -70,6 +88,17 @@ ROWS: dict[str, Any] = {
     "multi_head_attention_forward.dropout_p": lambda m, F, x, n: heads(m, F, x, 4, 2, n(0.0)),
     "baddbmm.beta": lambda m, F, x, n: m.baddbmm(x.short, x.short, x.short[:, :3, :3], beta=n(0.5)),
     "baddbmm.alpha": lambda m, F, x, n: m.baddbmm(x.short, x.short, x.short[:, :3, :3], alpha=n(0.5)),
+    "cross.dim": lambda m, F, x, n: m.cross(x.cube, x.cube * 2, n(1)),
+    "matrix_power.n": lambda m, F, x, n: m.matrix_power(x.matrix, n(2)),
+    "vander.N": lambda m, F, x, n: m.vander(x.vector, n(3)),
+    "cdist.p": lambda m, F, x, n: m.cdist(x.matrix, x.row, n(3.0)),
+    "dist.p": lambda m, F, x, n: m.dist(x.matrix, x.row, n(3.0)),
+    "pdist.p": lambda m, F, x, n: m.pdist(x.matrix, n(3.0)),
+    "pairwise_distance.p": lambda m, F, x, n: F.pairwise_distance(x.matrix, x.row, n(3.0)),
+    "pairwise_distance.eps": lambda m, F, x, n: F.pairwise_distance(x.matrix, x.row, eps=n(0.5)),
+    "renorm.p": lambda m, F, x, n: m.renorm(x.matrix, n(3.0), 0, 0.5),
+    "renorm.dim": lambda m, F, x, n: m.renorm(x.matrix, 2, n(1), 0.5),
+    "renorm.maxnorm": lambda m, F, x, n: m.renorm(x.matrix, 2, 0, n(0.5)),
     "scaled_dot_product_attention.dropout_p": lambda m, F, x, n: F.scaled_dot_product_attention(
         x.cube, x.cube, x.cube, dropout_p=n(0.0)
     ),
@@ -107,6 +136,15 @@ ROWS: dict[str, Any] = {
     "transpose.dim1": lambda m, F, x, n: m.transpose(x.cube, 0, n(1)),
     "as_strided.size": lambda m, F, x, n: m.as_strided(x.matrix, (n(2), n(3)), (4, 1)),
     "as_strided.stride": lambda m, F, x, n: m.as_strided(x.matrix, (2, 3), (n(4), n(1))),
+    "as_strided_scatter.size": lambda m, F, x, n: m.as_strided_scatter(x.matrix, x.row, (n(1), n(4)), (4, 1)),
+    "as_strided_scatter.stride": lambda m, F, x, n: m.as_strided_scatter(x.matrix, x.row, (1, 4), (n(4), n(1))),
+    "as_strided_scatter.storage_offset": lambda m, F, x, n: m.as_strided_scatter(x.matrix, x.row, (1, 4), (4, 1), n(4)),
+    "select_scatter.dim": lambda m, F, x, n: m.select_scatter(x.matrix, x.vector, n(1), 2),
+    "select_scatter.index": lambda m, F, x, n: m.select_scatter(x.matrix, x.vector, 1, n(2)),
+    "slice_scatter.dim": lambda m, F, x, n: m.slice_scatter(x.matrix, x.matrix[:, :2] * 2, n(1), 1, 3),
+    "slice_scatter.start": lambda m, F, x, n: m.slice_scatter(x.matrix, x.row, 0, n(1), 2),
+    "slice_scatter.end": lambda m, F, x, n: m.slice_scatter(x.matrix, x.row, 0, 0, n(1)),
+    "slice_scatter.step": lambda m, F, x, n: m.slice_scatter(x.matrix, x.matrix[:2] * 2, 0, 0, 4, n(2)),
     "movedim.source": lambda m, F, x, n: m.movedim(x.cube, n(0), 1),
     "movedim.destination": lambda m, F, x, n: m.movedim(x.cube, 0, n(1)),
     "moveaxis.source": lambda m, F, x, n: m.moveaxis(x.cube, n(0), 1),
@@ -116,6 +154,10 @@ ROWS: dict[str, Any] = {
     "batch_norm.eps": lambda m, F, x, n: F.batch_norm(x.cube, None, None, training=True, eps=n(0.5)),
     "instance_norm.momentum": lambda m, F, x, n: F.instance_norm(x.cube, momentum=n(0.5)),
     "instance_norm.eps": lambda m, F, x, n: F.instance_norm(x.cube, eps=n(0.5)),
+    "local_response_norm.size": lambda m, F, x, n: F.local_response_norm(x.sequences, n(3)),
+    "local_response_norm.alpha": lambda m, F, x, n: F.local_response_norm(x.sequences, 3, n(0.5)),
+    "local_response_norm.beta": lambda m, F, x, n: F.local_response_norm(x.sequences, 3, beta=n(0.5)),
+    "local_response_norm.k": lambda m, F, x, n: F.local_response_norm(x.sequences, 3, k=n(0.5)),
     "broadcast_to.size": lambda m, F, x, n: m.broadcast_to(x.row, (n(3), n(4))),
     "expand.sizes": lambda m, F, x, n: x.row.expand(n(3), n(4)),
     "allclose.rtol": lambda m, F, x, n: m.allclose(x.matrix, x.matrix, rtol=n(0.5)),
@@ -127,9 +169,13 @@ ROWS: dict[str, Any] = {
     "conv1d.dilation": lambda m, F, x, n: F.conv1d(x.sequences, x.short, dilation=n(2)),
     "conv1d.groups": lambda m, F, x, n: F.conv1d(x.sequences, x.short[:, :2], groups=n(2)),
     "conv2d.stride": lambda m, F, x, n: F.conv2d(x.images, x.filters, stride=n(2)),
+    "conv3d.stride": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks, stride=n(2)),
     "conv2d.padding": lambda m, F, x, n: F.conv2d(x.images, x.filters, padding=n(1)),
+    "conv3d.padding": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks, padding=n(1)),
     "conv2d.dilation": lambda m, F, x, n: F.conv2d(x.images, x.filters, dilation=n(2)),
+    "conv3d.dilation": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks, padding=1, dilation=n(2)),
     "conv2d.groups": lambda m, F, x, n: F.conv2d(x.images, x.filters[:, :2], groups=n(2)),
+    "conv3d.groups": lambda m, F, x, n: F.conv3d(x.volumes, x.blocks[:, :2], groups=n(2)),
     "conv_transpose1d.stride": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, stride=n(2)),
     "conv_transpose1d.padding": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, padding=n(1)),
     "conv_transpose1d.output_padding": lambda m, F, x, n: F.conv_transpose1d(
@@ -138,17 +184,34 @@ ROWS: dict[str, Any] = {
     "conv_transpose1d.groups": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, groups=n(2)),
     "conv_transpose1d.dilation": lambda m, F, x, n: F.conv_transpose1d(x.sequences, x.short, dilation=n(2)),
     "conv_transpose2d.stride": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, stride=n(2)),
+    "conv_transpose3d.stride": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, stride=n(2)),
     "conv_transpose2d.padding": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, padding=n(1)),
+    "conv_transpose3d.padding": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, padding=n(1)),
     "conv_transpose2d.output_padding": lambda m, F, x, n: F.conv_transpose2d(
         x.images, x.filters, stride=2, output_padding=n(1)
     ),
+    "conv_transpose3d.output_padding": lambda m, F, x, n: F.conv_transpose3d(
+        x.volumes, x.blocks, stride=2, output_padding=n(1)
+    ),
     "conv_transpose2d.groups": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, groups=n(2)),
+    "conv_transpose3d.groups": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, groups=n(2)),
     "conv_transpose2d.dilation": lambda m, F, x, n: F.conv_transpose2d(x.images, x.filters, dilation=n(2)),
+    "conv_transpose3d.dilation": lambda m, F, x, n: F.conv_transpose3d(x.volumes, x.blocks, dilation=n(2)),
     "cross_entropy.ignore_index": lambda m, F, x, n: F.cross_entropy(x.matrix, x.classes, ignore_index=n(2)),
     "cross_entropy.label_smoothing": lambda m, F, x, n: F.cross_entropy(x.matrix, x.classes, label_smoothing=n(0.5)),
     "nll_loss.ignore_index": lambda m, F, x, n: F.nll_loss(x.matrix, x.classes, ignore_index=n(2)),
     "huber_loss.delta": lambda m, F, x, n: F.huber_loss(x.matrix, x.matrix * 3, delta=n(0.5)),
     "smooth_l1_loss.beta": lambda m, F, x, n: F.smooth_l1_loss(x.matrix, x.matrix * 3, beta=n(0.5)),
+    "ctc_loss.blank": lambda m, F, x, n: F.ctc_loss(
+        m.log_softmax(x.cube, 2), x.classes[:3], (2, 2, 2), (1, 1, 1), n(3)
+    ),
+    "gaussian_nll_loss.eps": lambda m, F, x, n: F.gaussian_nll_loss(x.matrix, x.matrix * 2, x.row * 0, eps=n(0.5)),
+    "poisson_nll_loss.eps": lambda m, F, x, n: F.poisson_nll_loss(x.matrix**2, x.matrix, False, eps=n(0.5)),
+    "multi_margin_loss.p": lambda m, F, x, n: F.multi_margin_loss(x.matrix, x.classes, n(2)),
+    "multi_margin_loss.margin": lambda m, F, x, n: F.multi_margin_loss(x.matrix, x.classes, margin=n(0.5)),
+    "triplet_margin_loss.p": lambda m, F, x, n: F.triplet_margin_loss(x.matrix, x.row, x.row * 2, p=n(3.0)),
+    "triplet_margin_loss.eps": lambda m, F, x, n: F.triplet_margin_loss(x.matrix, x.row, x.row * 2, eps=n(0.5)),
+    "hinge_embedding_loss.margin": lambda m, F, x, n: F.hinge_embedding_loss(x.row, x.row * 0 - 1, n(0.5)),
     "cumprod.dim": lambda m, F, x, n: m.cumprod(x.matrix, n(1)),
     "cumsum.dim": lambda m, F, x, n: m.cumsum(x.matrix, n(1)),
     "prod.dim": lambda m, F, x, n: m.prod(x.matrix, n(1)),
@@ -159,6 +222,9 @@ ROWS: dict[str, Any] = {
     "diagonal.offset": lambda m, F, x, n: m.diagonal(x.matrix, n(1)),
     "diagonal.dim1": lambda m, F, x, n: m.diagonal(x.matrix, 0, n(1), 0),
     "diagonal.dim2": lambda m, F, x, n: m.diagonal(x.matrix, 0, 0, n(1)),
+    "diagonal_scatter.offset": lambda m, F, x, n: m.diagonal_scatter(x.matrix, x.vector[:3], n(1)),
+    "diagonal_scatter.dim1": lambda m, F, x, n: m.diagonal_scatter(x.matrix, x.vector[:3], 1, n(1), 0),
+    "diagonal_scatter.dim2": lambda m, F, x, n: m.diagonal_scatter(x.matrix, x.vector[:3], 1, 1, n(0)),
     "tril.diagonal": lambda m, F, x, n: m.tril(x.matrix, n(1)),
     "triu.diagonal": lambda m, F, x, n: m.triu(x.matrix, n(1)),
     "tril_indices.row": lambda m, F, x, n: m.tril_indices(n(2), 3),
@@ -177,6 +243,11 @@ ROWS: dict[str, Any] = {
     "embedding.padding_idx": lambda m, F, x, n: F.embedding(x.classes, x.matrix, padding_idx=n(1)),
     "embedding.max_norm": lambda m, F, x, n: F.embedding(x.classes, x.matrix.clone(), max_norm=n(0.5)),
     "embedding.norm_type": lambda m, F, x, n: F.embedding(x.classes, x.matrix.clone(), max_norm=0.5, norm_type=n(1.0)),
+    "embedding_bag.max_norm": lambda m, F, x, n: F.embedding_bag(x.places, x.matrix.clone(), max_norm=n(0.5)),
+    "embedding_bag.norm_type": lambda m, F, x, n: F.embedding_bag(
+        x.places, x.matrix.clone(), max_norm=0.5, norm_type=n(1.0)
+    ),
+    "embedding_bag.padding_idx": lambda m, F, x, n: F.embedding_bag(x.places, x.matrix, padding_idx=n(1)),
     "amax.dim": lambda m, F, x, n: m.amax(x.matrix, n(1)),
     "amin.dim": lambda m, F, x, n: m.amin(x.matrix, n(1)),
     "argmax.dim": lambda m, F, x, n: m.argmax(x.matrix, n(1)),
@@ -189,6 +260,8 @@ ROWS: dict[str, Any] = {
     "gather.dim": lambda m, F, x, n: m.gather(x.matrix, n(0), x.places),
     "scatter.dim": lambda m, F, x, n: m.scatter(x.matrix, n(0), x.places, x.row),
     "scatter_add.dim": lambda m, F, x, n: m.scatter_add(x.matrix, n(0), x.places, x.row),
+    "scatter_reduce.dim": lambda m, F, x, n: m.scatter_reduce(x.matrix, n(0), x.places, x.row, "amax"),
+    "index_reduce.dim": lambda m, F, x, n: m.index_reduce(x.matrix, n(0), x.classes, x.matrix, "amax"),
     "take_along_dim.dim": lambda m, F, x, n: m.take_along_dim(x.matrix, x.places, n(0)),
     "one_hot.num_classes": lambda m, F, x, n: F.one_hot(x.classes, n(5)),
     "manual_seed.seed": lambda m, F, x, n: m.manual_seed(n(5)).initial_seed(),
@@ -223,7 +296,12 @@ ROWS: dict[str, Any] = {
     "unfold.step": lambda m, F, x, n: x.matrix.unfold(1, 2, n(1)),
     "adaptive_avg_pool1d.output_size": lambda m, F, x, n: F.adaptive_avg_pool1d(x.sequences, n(4)),
     "adaptive_avg_pool2d.output_size": lambda m, F, x, n: F.adaptive_avg_pool2d(x.images, (n(4), n(4))),
+    "adaptive_avg_pool3d.output_size": lambda m, F, x, n: F.adaptive_avg_pool3d(x.images, (n(4), n(4), 2)),
+    "adaptive_max_pool1d.output_size": lambda m, F, x, n: F.adaptive_max_pool1d(x.sequences, n(4)),
+    "adaptive_max_pool2d.output_size": lambda m, F, x, n: F.adaptive_max_pool2d(x.images, (n(4), n(4))),
+    "adaptive_max_pool3d.output_size": lambda m, F, x, n: F.adaptive_max_pool3d(x.images, (n(4), n(4), 2)),
     "avg_pool2d.divisor_override": lambda m, F, x, n: F.avg_pool2d(x.images, 2, divisor_override=n(3)),
+    "avg_pool3d.divisor_override": lambda m, F, x, n: F.avg_pool3d(x.images, 2, divisor_override=n(3)),
     "rand.size": lambda m, F, x, n: m.rand(n(2), n(3)).shape,
     "randn.size": lambda m, F, x, n: m.randn(n(2), n(3)).shape,
     "normal.size": lambda m, F, x, n: m.normal(0.0, 1.0, (n(2), n(3))).shape,
@@ -247,9 +325,21 @@ ROWS: dict[str, Any] = {
     "logspace.end": lambda m, F, x, n: m.logspace(1.0, n(2.0), 3),
     "logspace.steps": lambda m, F, x, n: m.logspace(1.0, 2.0, n(3)),
     "logspace.base": lambda m, F, x, n: m.logspace(1.0, 2.0, 3, base=n(2.0)),
+    "hamming_window.alpha": lambda m, F, x, n: m.hamming_window(4, True, n(0.5)),
+    "hamming_window.beta": lambda m, F, x, n: m.hamming_window(4, True, 0.5, n(0.25)),
+    "kaiser_window.beta": lambda m, F, x, n: m.kaiser_window(4, True, n(2.0)),
     "all.dim": lambda m, F, x, n: m.all(x.matrix, n(1)),
     "any.dim": lambda m, F, x, n: m.any(x.matrix, n(1)),
     "count_nonzero.dim": lambda m, F, x, n: m.count_nonzero(x.matrix, n(1)),
+    "aminmax.dim": lambda m, F, x, n: m.aminmax(x.matrix, dim=n(0)),
+    "cov.correction": lambda m, F, x, n: m.cov(x.matrix, correction=n(2)),
+    "diff.n": lambda m, F, x, n: m.diff(x.matrix, n(2)),
+    "diff.dim": lambda m, F, x, n: m.diff(x.matrix, dim=n(0)),
+    "histc.bins": lambda m, F, x, n: m.histc(x.matrix, n(3)),
+    "histc.min": lambda m, F, x, n: m.histc(x.matrix, 3, n(-0.5), 0.5),
+    "histc.max": lambda m, F, x, n: m.histc(x.matrix, 3, -0.5, n(0.5)),
+    "kthvalue.k": lambda m, F, x, n: m.kthvalue(x.matrix, n(2)),
+    "kthvalue.dim": lambda m, F, x, n: m.kthvalue(x.matrix, 2, n(0)),
     "mean.dim": lambda m, F, x, n: m.mean(x.matrix, n(1)),
     "nansum.dim": lambda m, F, x, n: m.nansum(x.matrix, n(1)),
     "sum.dim": lambda m, F, x, n: m.sum(x.matrix, n(1)),
@@ -280,18 +370,16 @@ ROWS: dict[str, Any] = {
     "topk.k": lambda m, F, x, n: m.topk(x.matrix, n(2)),
     "topk.dim": lambda m, F, x, n: m.topk(x.matrix, 2, n(0)),
     "unique.dim": lambda m, F, x, n: m.unique(x.matrix, dim=n(0)),
+    "unique_consecutive.dim": lambda m, F, x, n: m.unique_consecutive(x.matrix, dim=n(0)),
     "bincount.minlength": lambda m, F, x, n: m.bincount(x.classes, minlength=n(7)),
-    "chunk.chunks": lambda m, F, x, n: m.chunk(x.matrix, n(2)),
-    "chunk.dim": lambda m, F, x, n: m.chunk(x.matrix, 2, n(1)),
-    "split.split_size_or_sections": lambda m, F, x, n: m.split(x.matrix, n(2)),
-    "split.dim": lambda m, F, x, n: m.split(x.matrix, 2, n(1)),
     "tensor_split.indices_or_sections": lambda m, F, x, n: m.tensor_split(x.matrix, n(2)),
     "tensor_split.dim": lambda m, F, x, n: m.tensor_split(x.matrix, 2, n(1)),
+    "combinations.r": lambda m, F, x, n: m.combinations(x.vector, n(3)),
     "unbind.dim": lambda m, F, x, n: m.unbind(x.matrix, n(1)),
     "median.dim": lambda m, F, x, n: m.median(x.matrix, n(1)),
 }
 for _kind in ("avg", "max"):
-    for _d in (1, 2):
+    for _d in (1, 2, 3):
         for _key, _value in (("kernel_size", 2), ("stride", 1), ("padding", 1), ("dilation", 1)):
             if _kind == "max" or _key != "dilation":
                 ROWS[f"{_kind}_pool{_d}d.{_key}"] = (
@@ -302,3 +390,37 @@ for _kind in ("avg", "max"):
 for _name in ("std", "std_mean", "var", "var_mean"):
     ROWS[f"{_name}.dim"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, n(1))
     ROWS[f"{_name}.correction"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, 0, correction=n(2.0))
+for _name in ("cummax", "cummin", "logcumsumexp", "mode", "nanmean", "nanmedian"):
+    ROWS[f"{_name}.dim"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, n(0))
+for _name in ("quantile", "nanquantile"):
+    ROWS[f"{_name}.dim"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, 0.5, n(0))
+for _name in ("trapezoid", "trapz", "cumulative_trapezoid"):
+    ROWS[f"{_name}.dim"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, dim=n(0))
+    ROWS[f"{_name}.dx"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, dx=n(0.5))
+for _name in ("bartlett", "blackman", "hamming", "hann", "kaiser"):
+    ROWS[f"{_name}_window.window_length"] = lambda m, F, x, n, name=f"{_name}_window": getattr(m, name)(n(4))
+for _name in ("cosine_embedding", "margin_ranking", "triplet_margin", "triplet_margin_with_distance"):
+    ROWS[f"{_name}_loss.margin"] = lambda m, F, x, n, name=f"{_name}_loss": getattr(F, name)(
+        x.matrix, x.matrix + 1, x.vector if name[0] == "c" else x.row, margin=n(0.5)
+    )
+for _name in ("hsplit", "vsplit", "dsplit"):
+    ROWS[f"{_name}.indices_or_sections"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.cube[:, :2], n(2))
+for _name in ("split", "unsafe_split"):
+    ROWS[f"{_name}.split_size_or_sections"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, n(2))
+    ROWS[f"{_name}.dim"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, 2, n(1))
+for _name in ("chunk", "unsafe_chunk"):
+    ROWS[f"{_name}.chunks"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, n(2))
+    ROWS[f"{_name}.dim"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, 2, n(1))
+for _name in ("split_with_sizes", "unsafe_split_with_sizes"):
+    ROWS[f"{_name}.split_sizes"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, (n(1), n(3)))
+    ROWS[f"{_name}.dim"] = lambda m, F, x, n, name=_name: getattr(m, name)(x.matrix, (1, 3), n(1))
+for _name in ("addbmm", "addmv", "addr"):
+    for _key in ("beta", "alpha"):
+        ROWS[f"{_name}.{_key}"] = lambda m, F, x, n, name=_name, key=_key: getattr(m, name)(
+            *{
+                "addbmm": (x.matrix, x.short, x.short.mT),
+                "addmv": (x.vector, x.matrix, x.row[0]),
+                "addr": (x.matrix, x.vector, x.row[0]),
+            }[name],
+            **{key: n(0.5)},
+        )

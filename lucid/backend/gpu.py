@@ -427,6 +427,11 @@ def is_pinned(array: Array) -> bool:
     return _module.cuda.runtime.pointerGetAttributes(array.__array_interface__["data"][0]).type != 0
 
 
+def pinned_empty(nbytes: int) -> Any:
+    """Return bytes of page-locked host memory, as a NumPy array."""
+    return part("cupyx").empty_pinned((nbytes,), np.uint8)
+
+
 def pinned_copy(array: Array) -> Any:
     """Copy of a CuPy array in page-locked host memory, complete when it is returned."""
     host: Any = part("cupyx").empty_pinned(array.shape, array.dtype)

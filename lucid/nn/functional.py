@@ -40,7 +40,14 @@ from lucid.ops.embedding.embedding_bag import embedding_bag
 from lucid.ops.index.gather import one_hot
 from lucid.ops.layers.attention import scaled_dot_product_attention
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
-from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.layers.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from lucid.ops.layers.dropout import (
     alpha_dropout,
     dropout,
@@ -70,14 +77,15 @@ from lucid.ops.loss.margin import (
 )
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
 from lucid.ops.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
-from lucid.ops.pooling.pooling import (
+from lucid.ops.pooling.adaptive import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
-    avg_pool1d,
-    avg_pool2d,
-    max_pool1d,
-    max_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
 )
+from lucid.ops.pooling.pooling import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 from lucid.ops.reduction.norms import cosine_similarity, normalize
 from lucid.ops.resampling.folding import fold, unfold
 from lucid.ops.resampling.grid import affine_grid, grid_sample
@@ -101,10 +109,15 @@ if TYPE_CHECKING:
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
     "affine_grid",
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
     "batch_norm",
     "bias_activation",
     "bilinear",
@@ -115,8 +128,10 @@ __all__ = [
     "channel_shuffle",
     "conv1d",
     "conv2d",
+    "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "conv_transpose3d",
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
@@ -158,6 +173,7 @@ __all__ = [
     "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
+    "max_pool3d",
     "mish",
     "mse_loss",
     "multi_head_attention_forward",

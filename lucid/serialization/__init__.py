@@ -1,7 +1,7 @@
 """Checkpoints: nested dictionaries, lists and tuples of tensors and plain values, in one safetensors file.
 
 The tensors lie in the file as any reader of safetensors sees them, named by their path; what holds them together is a
-JSON text in the file's metadata. Loading runs no code that the file could name.
+JSON text in the file's metadata. Loading runs no code that the file could name, of PyTorch's files neither.
 """
 
 from __future__ import annotations
@@ -9,22 +9,28 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from lucid.backend.device import as_device
 from lucid.errors import CheckpointError
 from lucid.serialization.files import open_regular, replace
 from lucid.serialization.format import encode, read_contents
+from lucid.serialization.pytorch import MAGIC, read_pytorch
+from lucid.serialization.source import Source
 from lucid.serialization.tree import Reader, UnsupportedObjectError, Writer
+from lucid.serialization.weights import read_index, read_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["load", "save"]
 
 FORMAT = "lucid"
 VERSION = 1
+PYTORCH = re.compile(re.escape(MAGIC) + rb"|PK\x03\x04.{26}.{1,400}?/data\.pkl", re.DOTALL)
 
 
 def save(obj: object, f: str | os.PathLike[str] | BinaryIO) -> None:
@@ -102,28 +108,41 @@ def expect_binary(function: str, file: object, *methods: str) -> None:
         )
 
 
-def load(f: str | os.PathLike[str] | BinaryIO, map_location: Any = None, *, weights_only: bool | None = None) -> Any:
-    """Return the object that `save` wrote to a file.
+def load(
+    f: str | os.PathLike[str] | BinaryIO,
+    map_location: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+) -> Any:
+    """Return the object that `save` or PyTorch's ``torch.save`` wrote to a file, or the tensors of a safetensors file.
 
     Parameters
     ----------
     f : str, path or binary file object
-        The file. A file object holds the checkpoint from where it stands to its end, and can seek.
+        The file; of weights in several safetensors files their index, ``model.safetensors.index.json``. A file object
+        holds the checkpoint from where it stands to its end, and can seek.
     map_location : str, device or dict of str to str, optional
         Where tensors go: one device for all, or a device for each that they were saved on. By default each goes back to
         its own.
     weights_only : bool, optional
         Changes nothing: in no case is anything unpickled or run. It is here for code that was written for PyTorch.
+    mmap : bool, optional
+        Whether tensors on the CPU are the pages of a safetensors file, which are read when they are first needed; no
+        checksum is compared then. Writing to them leaves the file as it is.
 
     Returns
     -------
     object
-        Dicts, lists and tuples as they were, subclasses of dict as dict; tensors as leaves.
+        Dicts, lists and tuples as they were, subclasses of dict as dict; tensors as leaves. Of a safetensors file that
+        others wrote, a dict of tensors by name. Of PyTorch's, an OrderedDict stays one, and tensors that shared memory
+        do on.
 
     Raises
     ------
     CheckpointError
-        If the file is truncated or corrupt, or was not written by `save`; if it is a fifo or a device.
+        If the file is truncated or corrupt, or none of these; if it holds objects of other classes, which is also a
+        TypeError and names them; if it is a fifo or a device.
     FileNotFoundError
         If there is no such file.
     DeviceError
@@ -132,7 +151,8 @@ def load(f: str | os.PathLike[str] | BinaryIO, map_location: Any = None, *, weig
     Notes
     -----
     A file from a stranger is safe to load: nothing in it is run or looked up by name, every length is compared with the
-    size of the file before memory is asked for, and all bytes of tensors have checksums.
+    size of the file before memory is asked for, and all bytes of tensors that `save` wrote have checksums.
+    To a CUDA device tensors go through page-locked memory, while the next ones are read.
 
     Examples
     --------
@@ -144,36 +164,57 @@ def load(f: str | os.PathLike[str] | BinaryIO, map_location: Any = None, *, weig
     """
     if weights_only is not None and type(weights_only) is not bool:
         raise UnsupportedObjectError(f"load: weights_only: expected a bool, got {type(weights_only).__qualname__}")
+    if mmap is not None and type(mmap) is not bool:
+        raise UnsupportedObjectError(f"load: mmap: expected a bool, got {type(mmap).__qualname__}")
     everywhere = None if map_location is None or isinstance(map_location, dict) else str(as_device(map_location))
     moved = cast("dict[str, Any]", map_location) if isinstance(map_location, dict) else {}
+
+    def place(saved: str) -> str:
+        return everywhere or str(moved.get(saved, saved))
+
     if isinstance(f, str | os.PathLike):
+        if os.fspath(f).endswith(".json"):
+            return read_index(Path(f), place, mapped=bool(mmap))
         with open_regular(f) as file:
-            return read(file, os.fspath(f), everywhere, moved)
+            return read(file, os.fspath(f), place, mapped=bool(mmap))
     expect_binary("load", f, "read", "seek", "tell")
     if hasattr(f, "seekable") and not f.seekable():
         raise UnsupportedObjectError(f"load: {f!r} cannot seek: read it into io.BytesIO and load that")
-    return read(f, repr(f), everywhere, moved)
+    return read(f, repr(f), place, mapped=bool(mmap))
 
 
-def read(file: BinaryIO, source: str, everywhere: str | None, moved: dict[str, Any]) -> Any:
+def read(file: BinaryIO, name: str, place: Callable[[str], str], *, mapped: bool) -> Any:
     """Return the object of the checkpoint that begins where `file` stands.
 
     Raises
     ------
     CheckpointError
-        If it is not a whole one of lucid's.
+        If it is not a whole one.
     """
-    contents = read_contents(file, source)
+    begin = file.tell()
+    start = file.read(512)
+    file.seek(begin)
+    if PYTORCH.match(start):
+        if mapped:
+            raise CheckpointError(f"load: mmap=True: expected a safetensors file, got a checkpoint of PyTorch, {name}")
+        return read_pytorch(file, name, place)
+    contents = read_contents(file, name)
     metadata = contents.metadata
-    if metadata.get("format") != FORMAT or "tree" not in metadata:
-        found = f"format {metadata['format']!r}" if "format" in metadata else "no format"
+    source = Source(file, name, mapped=mapped)
+    try:
+        if metadata.get("format") != FORMAT and "tree" not in metadata:
+            return read_weights(source, contents, place)
+        if metadata.get("format") != FORMAT or "tree" not in metadata:
+            raise CheckpointError(f"load: {name} is corrupt: a part of what lucid.save wrote is gone; save it again")
+        check_version(name, metadata.get("version"))
+        return Reader(source, contents, place).object()
+    finally:
+        source.finish()
+
+
+def check_version(source: str, version: str | None) -> None:
+    """Raise a CheckpointError unless this lucid reads that version of the format."""
+    if version != str(VERSION):
         raise CheckpointError(
-            f"load: {source} was not written by lucid.save: expected format {FORMAT!r} in its metadata, found {found}; "
-            "safetensors.numpy.load_file reads its arrays"
+            f"load: {source} has version {version} of the format: expected {VERSION}; a newer lucid may have written it"
         )
-    if metadata.get("version") != str(VERSION):
-        raise CheckpointError(
-            f"load: {source} has version {metadata.get('version')} of the format: expected {VERSION}; a newer lucid "
-            "may have written it"
-        )
-    return Reader(file, source, contents, everywhere, moved).object()

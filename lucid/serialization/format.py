@@ -37,10 +37,11 @@ DTYPES = {
 
 
 class Contents(NamedTuple):
-    """The header of a file: its metadata, and where each array's bytes begin and end in the file."""
+    """The header of a file: its metadata, where each array's bytes begin and end, and what the header says of each."""
 
     metadata: dict[str, str]
     offsets: dict[str, tuple[int, int]]
+    entries: dict[str, dict[str, Any]]
 
 
 def as_bytes(array: Array) -> Array:
@@ -140,19 +141,14 @@ def read_contents(file: BinaryIO, source: str) -> Contents:
             f"lucid.save, found {size:,} bytes that do not read as one ({error})"
         ) from error
     arrays = begin + 8 + length
-    return Contents(metadata, {name: (arrays + left, arrays + right) for name, (left, right) in offsets.items()})
+    places = {name: (arrays + left, arrays + right) for name, (left, right) in offsets.items()}
+    return Contents(metadata, places, header)
 
 
-TORCH = (
-    "in PyTorch, safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors') writes a state "
-    "dict for safetensors.numpy.load_file to read"
-)
 NUMPY = "numpy.load reads it, and lucid.tensor makes tensors of its arrays"
 # how other programs' files begin, what they are, and what to do; what is more particular stands first
 FOREIGN = (
-    (rb"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a checkpoint of PyTorch (.pt) in its old form", TORCH),
     (rb"\x80[\x02-\x05]", "a pickle of Python", "it is not run; where it was made, lucid.save can write its content"),
-    (rb"PK\x03\x04.{26}.{1,400}?/data\.pkl", "a checkpoint of PyTorch (.pt)", TORCH),
     (rb"PK\x03\x04.{26}.{1,400}?\.npy", "arrays of NumPy (.npz)", NUMPY),
     (rb"PK\x03\x04", "a zip archive", "unpack it first"),
     (rb"\x93NUMPY", "an array of NumPy (.npy)", NUMPY),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from lucid.backend.arrays import to_device
 from lucid.backend.device import device, device_of
 from lucid.backend.dtype import DTYPES, dtype
 from lucid.errors import CheckpointError, DeviceError, LucidError, OutOfMemoryError
-from lucid.serialization.format import as_bytes, fill
+from lucid.serialization.format import as_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.backend.arrays import Array
     from lucid.serialization.format import Contents
+    from lucid.serialization.source import Source
 
 __all__ = ["Reader", "UnsupportedObjectError", "Writer"]
 
@@ -132,14 +135,11 @@ def named(path: tuple[str, ...]) -> str:
 class Reader:
     """Turns a JSON tree back into the object, reading arrays as it meets them."""
 
-    def __init__(
-        self, file: BinaryIO, source: str, contents: Contents, everywhere: str | None, moved: dict[str, Any]
-    ) -> None:
-        self.file = file
-        self.source = source
+    def __init__(self, source: Source, contents: Contents, place: Callable[[str], str]) -> None:
+        self.file = source
+        self.source = source.name
         self.contents = contents
-        self.everywhere = everywhere
-        self.moved = moved
+        self.place = place
         # by the name of an array, the entry that named it first and what was read
         self.entries: dict[str, tuple[Any, Any]] = {}
 
@@ -217,9 +217,8 @@ class Reader:
             raise ValueError(f"expected true or false for requires_grad, found {requires_grad!r}")
         if entry["tensor"]["dtype"] not in DTYPES:
             raise ValueError(f"no tensor has the dtype {entry['tensor']['dtype']!r}")
-        where = self.everywhere or self.moved.get(entry["device"], entry["device"])
         try:
-            array = to_device(self.array(entry["tensor"]), where)
+            array = self.file.to(self.array(entry["tensor"]), self.place(entry["device"]))
         except DeviceError as error:
             name = entry["tensor"]["name"]
             error.add_note(f"{name!r} in {self.source} was saved on {entry['device']}: map_location='cpu' loads it")
@@ -242,10 +241,9 @@ class Reader:
         kind, count = ARRAYS[entry["dtype"]], math.prod(shape)
         if count * kind.itemsize != end - begin:
             raise ValueError(f"{entry['name']!r} has {end - begin} bytes for {count} elements of {kind}")
-        array: Array = np.empty(count, kind)
-        self.file.seek(begin)
-        fill(self.file, as_bytes(array))
-        found = zlib.crc32(as_bytes(array))
+        array = self.file.read(begin, count, kind)
+        # pages of a file are read when they are needed, and not for a checksum
+        found = entry["crc32"] if self.file.pages is not None else zlib.crc32(as_bytes(array))
         if found != entry["crc32"]:
             raise CheckpointError(
                 f"load: {self.source} is corrupt: expected {entry['name']!r} with checksum {entry['crc32']:#010x}, "

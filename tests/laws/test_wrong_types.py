@@ -207,6 +207,7 @@ INTEGERS = {"input": places, "other": places}
 LABELS = {"target": places, "weight": vector}
 LINE = {"input": lambda: lucid.ones(1, 2, 5), "weight": lambda: lucid.ones(2, 2, 3)}
 PLANE = {"input": lambda: lucid.ones(1, 2, 5, 5), "weight": lambda: lucid.ones(2, 2, 3, 3)}
+VOLUME = {"input": lambda: lucid.ones(1, 2, 5, 5, 5), "weight": lambda: lucid.ones(2, 2, 3, 3, 3)}
 NO_ARGUMENTS = {"args": constant(())}
 DOUBLES = {"inputs": lambda: nn.Parameter(lucid.ones(2, dtype=lucid.float64))}
 FUSED = {**each("conv_w linear_w conv_b linear_b bn_rm bn_rv bn_w bn_b", vector), "bn_eps": constant(0.1)}
@@ -231,8 +232,9 @@ VALUES = {
     "graphed_step": {"step": constant(nothing)},
     "make_graphed_callables": {"callables": constant(nothing), "sample_args": constant(())},
     **each("bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift", INTEGERS),
-    **each("conv1d conv_transpose1d adaptive_avg_pool1d avg_pool1d max_pool1d", LINE),
-    **each("conv2d conv_transpose2d adaptive_avg_pool2d avg_pool2d max_pool2d", PLANE),
+    **each("conv1d conv_transpose1d adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d", LINE),
+    **each("conv2d conv_transpose2d adaptive_avg_pool2d adaptive_max_pool2d avg_pool2d max_pool2d", PLANE),
+    **each("conv3d conv_transpose3d adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_pool3d", VOLUME),
     **each("cross_entropy nll_loss", LABELS),
     **each("block_diag cartesian_prod", {"tensors": lambda: (vector(), vector())}),
     **each("atleast_1d atleast_2d atleast_3d", {"tensors": lambda: (vector(), vector())}),
@@ -308,7 +310,13 @@ VALUES = {
     "grid_sample": {**PLANE, "grid": lambda: lucid.zeros(1, 2, 2, 2)},
     "affine_grid": {"theta": lambda: lucid.ones(1, 2, 3), "size": constant((1, 1, 2, 2))},
     "iinfo": {"type": lambda: lucid.int32},
-    "imag": {"input": lambda: matrix() + 1j},
+    **each("imag view_as_real", {"input": lambda: matrix() + 1j}),
+    "polygamma": {"n": constant(1)},
+    "mvlgamma": {"p": constant(2)},
+    "unravel_index": {"indices": places},
+    "geometric_": {"p": constant(0.5)},
+    "polar": {"abs": matrix, "angle": matrix},
+    "view_as_complex": {"input": lambda: lucid.ones(3, 2)},
     "multi_head_attention_forward": {
         **each("query key value", lambda: lucid.ones(2, 1, 4)),
         **each("in_proj_bias bias_k bias_v out_proj_bias", constant(None)),

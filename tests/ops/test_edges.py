@@ -101,6 +101,7 @@ def test_elementwise_functions_at_their_edges():
     assert math.copysign(1, sizes[1].item()) == 1
 
 
+@pytest.mark.usefixtures("indices_are_read")
 def test_levels_of_quantiles():
     """A vector of levels comes first in the shape; NaN makes all NaN unless it is skipped; 0 and 1 are ends."""
     x = lucid.tensor([[1.0, 2.0, 4.0], [NAN, 3.0, 5.0]])
@@ -112,4 +113,9 @@ def test_levels_of_quantiles():
         assert x[0].quantile(0.8, interpolation=name).item() == pytest.approx(value)
     with pytest.raises(ValueError, match=r"q must be in the range \[0, 1\] but got 2"):
         x.quantile(2.0)
+    for q in (-0.5, NAN):
+        with pytest.raises(ValueError, match=r"q must be in the range \[0, 1\] but got tensor"):
+            x.quantile(lucid.tensor([0.5, q]))
+    with pytest.raises(TypeError, match=r"quantile: q: expected a number .*, got list"):
+        x.quantile([0.5])
     np.testing.assert_array_equal(lucid.tensor([NAN, NAN]).nanmedian().item(), NAN)

@@ -1,44 +1,154 @@
-"""PyTorch's files: they are named, and what the error says about them works."""
+"""PyTorch's files are loaded, without running anything that they could name."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 
+import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load_file
-from safetensors.torch import save_file
 
 import lucid
 from lucid.errors import CheckpointError
+from tests.device import DEVICE
 
 
-@pytest.mark.parametrize("zipped", [True, False])
-@pytest.mark.parametrize("name", ["model.pt", "a" * 80 + ".pt"])
-@pytest.mark.parametrize(
-    "value", [{"weight": torch.ones(2, 3)}, 3, torch.zeros(0), {}], ids=["dict", "3", "empty", "{}"]
-)
-def test_checkpoints_of_pytorch_are_named(tmp_path, zipped, name, value):
-    """Whatever torch.save writes, in either of its forms, looks like a checkpoint of PyTorch."""
-    torch.save(value, tmp_path / name, _use_new_zipfile_serialization=zipped)
-    with pytest.raises(
-        CheckpointError, match=r"looks like a checkpoint of PyTorch \(\.pt\).*safetensors\.torch\.save_file"
-    ):
-        lucid.load(tmp_path / name)
+def values():
+    """Return what a training script saves, with all dtypes, views of one storage, and values of all plain kinds."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.randn(5, 3)).sum().backward()
+    optimizer.step()
+    whole = torch.randn(3, 4)
+    kinds = (
+        "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+        "complex128",
+    )  # fmt: skip
+    return {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "parameter": model[0].weight,
+        "dtypes": {kind: torch.tensor([[1.0, 0.0], [3.0, 4.0]]).to(getattr(torch, kind)) for kind in kinds},
+        "views": (whole.t(), whole[1:, ::2], whole),
+        "empty": torch.zeros(0, 3),
+        "number": torch.tensor(2.5),
+        "plain": [1, 2.5, -(2**70), True, None, "\u00e4", b"\x00\xff", 1 - 2j, {1, 2}, (), {}, {3: "x", None: []}],
+        "size": whole.shape,
+        "dtype": torch.float16,
+        "device": torch.device("cpu"),
+    }
 
 
-def test_the_way_from_pytorch_that_the_error_names(tmp_path, rng):
-    """A state dict goes through safetensors: lucid's module computes what PyTorch's did."""
+def same(ours, theirs):
+    """Tell whether an object is PyTorch's, tensors to the last bit."""
+    if isinstance(theirs, torch.Tensor):
+        kind = {torch.bfloat16: torch.float32}.get(theirs.dtype, theirs.dtype)
+        array = ours.detach().cpu()
+        array = array.float() if theirs.dtype == torch.bfloat16 else array
+        return (
+            str(ours.dtype).partition(".")[2] == str(theirs.dtype).partition(".")[2]
+            and ours.requires_grad == theirs.requires_grad
+            and type(ours).__name__ == type(theirs).__name__
+            and np.array_equal(array.numpy(), theirs.detach().to(kind).numpy())
+            and tuple(ours.shape) == tuple(theirs.shape)
+        )
+    if isinstance(theirs, dict):
+        return (
+            type(ours) is type(theirs) and list(ours) == list(theirs) and all(same(ours[k], theirs[k]) for k in theirs)
+        )
+    if isinstance(theirs, list | tuple):
+        return len(ours) == len(theirs) and all(map(same, ours, theirs))
+    if isinstance(theirs, torch.dtype | torch.device):
+        return str(ours).partition(".")[2] == str(theirs).partition(".")[2]
+    return ours == theirs and type(ours) is type(theirs)
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+def test_what_pytorch_saves_is_loaded(tmp_path, zipped):
+    """Each tensor and value of a checkpoint, in either form, from a path and from where a file stands."""
+    torch.manual_seed(0)
+    saved = values()
+    torch.save(saved, tmp_path / "model.pt", _use_new_zipfile_serialization=zipped)
+    found = lucid.load(tmp_path / "model.pt", map_location=DEVICE)
+    assert same(found, saved)
+    assert found["model"]._metadata == saved["model"]._metadata
+    assert isinstance(found["parameter"], lucid.nn.Parameter)
+    file = io.BytesIO(b"before" + (tmp_path / "model.pt").read_bytes())
+    file.seek(6)
+    assert same(lucid.load(file, map_location=DEVICE), saved)
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+def test_memory_is_shared_as_it_was(tmp_path, zipped):
+    """Tensors of one storage share memory, and what was one tensor is one."""
+    whole = torch.arange(12.0).reshape(3, 4)
+    saved = [whole, whole.t(), whole[1:, ::2], whole]
+    torch.save(saved, tmp_path / "views.pt", _use_new_zipfile_serialization=zipped)
+    first, turned, part, again = lucid.load(tmp_path / "views.pt", map_location=DEVICE)
+    assert again is first
+    first[1, 2] = 99.0
+    assert turned[2, 1].item() == part[0, 1].item() == 99.0
+    assert part.tolist() == [[4.0, 99.0], [8.0, 10.0]]
+
+
+def test_a_module_loads_what_pytorch_saved(tmp_path, rng):
+    """A state dict and an optimizer's go from PyTorch's file into lucid's objects: one more step is the same."""
     theirs = torch.nn.Linear(3, 2)
-    torch.save(theirs.state_dict(), tmp_path / "model.pt")
-    save_file(torch.load(tmp_path / "model.pt", weights_only=True), tmp_path / "model.safetensors")
-    module = lucid.nn.Linear(3, 2)
-    module.load_state_dict(
-        {name: lucid.tensor(array) for name, array in load_file(tmp_path / "model.safetensors").items()}
-    )
+    their_optimizer = torch.optim.Adam(theirs.parameters(), lr=0.1)
     x = rng.standard_normal((4, 3)).astype("float32")
-    expected = theirs(torch.from_numpy(x)).detach().numpy()
-    assert abs(module(lucid.tensor(x)).detach().cpu().numpy() - expected).max() < 1e-6
+
+    def step(library, module, optimizer, inputs):
+        optimizer.zero_grad()
+        (module(inputs) ** 2).sum().backward()
+        optimizer.step()
+
+    step(torch, theirs, their_optimizer, torch.from_numpy(x))
+    torch.save({"model": theirs.state_dict(), "optimizer": their_optimizer.state_dict()}, tmp_path / "step.pt")
+    module = lucid.nn.Linear(3, 2)
+    optimizer = lucid.optim.Adam(module.parameters(), lr=0.1)
+    state = lucid.load(tmp_path / "step.pt", map_location=DEVICE)
+    module.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    step(lucid, module, optimizer, lucid.tensor(x))
+    step(torch, theirs, their_optimizer, torch.from_numpy(x))
+    for ours, expected in zip(module.parameters(), theirs.parameters(), strict=True):
+        np.testing.assert_allclose(ours.detach().cpu().numpy(), expected.detach().numpy(), rtol=1e-5)
+
+
+class Named:
+    """A class that a script defines."""
+
+
+def test_what_is_not_loaded_is_named(tmp_path):
+    """Modules, and objects of a script's own classes, are refused by name; so are quantised and sparse tensors."""
+    for value, name in [
+        (torch.nn.Linear(1, 1), r"torch\.nn\.modules\.linear\.Linear"),
+        (Named(), r"test_serialization\.Named"),
+        (torch.eye(2).to_sparse(), r"torch\._utils\._rebuild_sparse_tensor"),
+        (torch.tensor([1], dtype=torch.uint16), r"torch\.uint16"),
+    ]:
+        torch.save({"value": value}, tmp_path / "other.pt")
+        with pytest.raises(CheckpointError, match=f"holds a .*{name}, which is not loaded: .*state_dict"):
+            lucid.load(tmp_path / "other.pt")
+
+
+def test_each_cut_and_each_changed_byte_loads_or_is_refused(rng):
+    """A file that is cut or changed anywhere gives a value or a CheckpointError: nothing else, and nothing runs."""
+    for zipped in (True, False):
+        file = io.BytesIO()
+        saved = {"a": torch.arange(6.0).reshape(2, 3), "b": [torch.ones(2, dtype=torch.bool), "x", 3]}
+        torch.save(saved, file, _use_new_zipfile_serialization=zipped)
+        data = file.getvalue()
+        changed = [data[:length] for length in range(0, len(data), 7)]
+        for _ in range(600):
+            mutant = bytearray(data)
+            for place in rng.integers(0, len(data), rng.integers(1, 4)):
+                mutant[place] = rng.integers(256)
+            changed.append(bytes(mutant))
+        for mutant in changed:
+            with contextlib.suppress(CheckpointError):
+                lucid.load(io.BytesIO(mutant), map_location="cpu")
 
 
 def test_file_objects_end_where_pytorchs_do():

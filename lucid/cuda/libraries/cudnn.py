@@ -31,7 +31,7 @@ _DTYPES = {"float": "FLOAT", "__half": "HALF", "__nv_bfloat16": "BFLOAT16"}
 
 
 class Layout(NamedTuple):
-    """How an array of four dimensions lies in memory: dtype in C, shape, and steps in elements."""
+    """How an array lies in memory: dtype in C, shape, and steps in elements."""
 
     dtype: str
     shape: tuple[int, ...]

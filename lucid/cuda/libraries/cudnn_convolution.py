@@ -14,13 +14,13 @@ __all__ = ["forward", "input_grad", "weight_grad"]
 
 
 def _two(values: Any, neutral: int) -> tuple[int, ...]:
-    """Return one number for each of two dimensions."""
-    return tuple(values) if len(values) == 2 else (neutral, *values)
+    """Return one number for each of two dimensions, or of three."""
+    return (neutral, *values) if len(values) == 1 else tuple(values)
 
 
 def _image(x: Array) -> Array:
-    """Return a view with four dimensions, a sequence as an image of height 1."""
-    return x if x.ndim == 4 else x[:, :, None]
+    """Return a view with four dimensions or five, a sequence as an image of height 1."""
+    return x[:, :, None] if x.ndim == 3 else x
 
 
 def _padding_after(size: Any, out: Any, kernel: Any, stride: Any, before: Any, dilation: Any) -> tuple[int, ...] | None:

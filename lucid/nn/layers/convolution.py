@@ -147,6 +147,16 @@ class Conv2d(Convolution):
         return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
+class Conv3d(Convolution):
+    """Returns the cross-correlation of volumes, shape (batch, in_channels, depth, height, width), with each kernel."""
+
+    axes = 3
+
+    def forward(self, input: Tensor) -> Tensor:
+        input, padding = self.padded(input)
+        return F.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
 class TransposedConvolution(Convolution):
     """What the transposed convolution layers share: the gradient of a convolution as a layer of its own.
 
@@ -225,5 +235,17 @@ class ConvTranspose2d(TransposedConvolution):
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         extra = self.output_padding_for(input, output_size)
         return F.conv_transpose2d(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
+
+
+class ConvTranspose3d(TransposedConvolution):
+    """Returns the transposed convolution of volumes, shape (batch, in_channels, depth, height, width)."""
+
+    axes = 3
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        extra = self.output_padding_for(input, output_size)
+        return F.conv_transpose3d(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )

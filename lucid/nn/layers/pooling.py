@@ -62,6 +62,13 @@ class MaxPool2d(MaxPool):
         return F.max_pool2d(input, *self.settings())
 
 
+class MaxPool3d(MaxPool):
+    """Returns the maximum of each window of volumes, shape (batch, channels, depth, height, width) or without batch."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.max_pool3d(input, *self.settings())
+
+
 class AvgPool(Layer):
     """What the layers share that return means of windows."""
 
@@ -91,8 +98,8 @@ class AvgPool1d(AvgPool):
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
-class AvgPool2d(AvgPool):
-    """Returns the mean of each window of images, shape (batch, channels, height, width) or without batch."""
+class AvgPoolWithDivisor(AvgPool):
+    """What those share that can divide the sums of windows by `divisor_override`."""
 
     @checked
     def __init__(
@@ -112,11 +119,25 @@ class AvgPool2d(AvgPool):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
-            self.divisor_override,
+    def settings(self) -> tuple[Any, ...]:
+        """Return the arguments of the pooling function after the input."""
+        return (
+            self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override,
         )  # fmt: skip
+
+
+class AvgPool2d(AvgPoolWithDivisor):
+    """Returns the mean of each window of images, shape (batch, channels, height, width) or without batch."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool2d(input, *self.settings())
+
+
+class AvgPool3d(AvgPoolWithDivisor):
+    """Returns the mean of each window of volumes, shape (batch, channels, depth, height, width) or without batch."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool3d(input, *self.settings())
 
 
 class AdaptiveAvgPool(Layer):
@@ -145,3 +166,43 @@ class AdaptiveAvgPool2d(AdaptiveAvgPool):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveAvgPool3d(AdaptiveAvgPool):
+    """Returns the means of parts of volumes, `output_size` along each dimension, shape (batch, channels, *sizes)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+class AdaptiveMaxPool(Layer):
+    """What the layers share that return the largest of each of `output_size` parts, with `return_indices` where too."""
+
+    _shown = ("output_size",)
+
+    @checked
+    def __init__(self, output_size: int | Sequence[Any] | None, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+
+class AdaptiveMaxPool1d(AdaptiveMaxPool):
+    """Returns the maxima of `output_size` parts of sequences, shape (batch, channels, length) or (channels, length)."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool2d(AdaptiveMaxPool):
+    """Returns the maxima of a grid of `output_size` parts of images, shape (batch, channels, height, width)."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(AdaptiveMaxPool):
+    """Returns the maxima of parts of volumes, `output_size` along each dimension, shape (batch, channels, *sizes)."""
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

@@ -59,7 +59,8 @@ LAYERS = {
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
         "AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d "
         "MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d "
-        "_MaxPoolNd=pooling.MaxPool _AvgPoolNd=pooling.AvgPool _AdaptiveAvgPoolNd=pooling.AdaptiveAvgPool"
+        "_MaxPoolNd=pooling.MaxPool _AvgPoolNd=pooling.AvgPool _AdaptiveAvgPoolNd=pooling.AdaptiveAvgPool "
+        "_AdaptiveMaxPoolNd=pooling.AdaptiveMaxPool"
     ),
     "rnn": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
     "sparse": "Embedding EmbeddingBag",

@@ -15,9 +15,11 @@ from lucid.errors import SettingError, ShapeError
 from lucid.nn.layers.convolution import (
     Conv1d,
     Conv2d,
+    Conv3d,
     Convolution,
     ConvTranspose1d,
     ConvTranspose2d,
+    ConvTranspose3d,
     TransposedConvolution,
 )
 from lucid.nn.layers.linear import Linear
@@ -185,6 +187,12 @@ class LazyConv2d(LazyConvolution, Conv2d):
     cls_to_become = Conv2d
 
 
+class LazyConv3d(LazyConvolution, Conv3d):
+    """A `Conv3d` whose `in_channels` are those of its first input."""
+
+    cls_to_become = Conv3d
+
+
 class LazyTransposedConvolution(LazyConvolution, TransposedConvolution):
     """What the lazy transposed convolution layers share."""
 
@@ -220,6 +228,12 @@ class LazyConvTranspose2d(LazyTransposedConvolution, ConvTranspose2d):
     """A `ConvTranspose2d` whose `in_channels` are those of its first input."""
 
     cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(LazyTransposedConvolution, ConvTranspose3d):
+    """A `ConvTranspose3d` whose `in_channels` are those of its first input."""
+
+    cls_to_become = ConvTranspose3d
 
 
 class LazyNorm(LazyModuleMixin, Tracked):

@@ -42,7 +42,7 @@ FAMILIES = tuple(
 ALSO_OUT = {"cat", "concat", "concatenate", "diag", "hstack", "roll", "stack", "tril", "triu", "vstack"}
 NEVER_OUT = {
     "allclose", "as_tensor", "asarray", "equal", "from_numpy", "get_rng_state", "imag", "initial_seed", "manual_seed",
-    "narrow", "real", "seed", "select", "set_rng_state", "tensor",
+    "narrow", "real", "seed", "select", "set_rng_state", "tensor", "view_as_complex", "view_as_real",
 }  # fmt: skip
 """Functions of these families that return a view, or no tensor, or one that is made of data."""
 MAKERS = "lucid.ops.creation"

@@ -9,7 +9,7 @@ import numpy as np
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import ALL, NUMBERS
-from lucid.errors import DtypeError
+from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base import core
 from lucid.ops.base.declaration import Fused, elementwise
 from lucid.ops.base.operands import of_one, refuse, tensor_operand
@@ -198,9 +198,89 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     >>> lucid.complex(lucid.tensor([1.0]), lucid.tensor([2.0]))
     tensor([1.+2.j])
     """
-    a, b = tensor_operand(real), tensor_operand(imag)
+    return _complex(*_of_one_real_dtype("complex", real, imag))
+
+
+def _of_one_real_dtype(name: str, first: Any, second: Any) -> tuple[Any, Any]:
+    """Return two tensors of which complex ones can be made."""
+    a, b = tensor_operand(first), tensor_operand(second)
     if a.array.dtype != b.array.dtype or a.array.dtype not in (np.float32, np.float64):
         raise DtypeError(
-            f"complex: expected two tensors of float32 or two of float64, got {tensor_dtype(a)} and {tensor_dtype(b)}"
+            f"{name}: expected two tensors of float32 or two of float64, got {tensor_dtype(a)} and {tensor_dtype(b)}"
         )
-    return _complex(a, b)
+    return a, b
+
+
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Return ``abs * exp(1j * angle)``, elementwise: the complex numbers of that magnitude and phase.
+
+    `abs` and `angle` are both float32 or both float64, or a DtypeError is raised.
+
+    >>> import lucid
+    >>> lucid.polar(lucid.tensor([2.0]), lucid.tensor([0.0]))
+    tensor([2.+0.j])
+    """
+    size, phase = _of_one_real_dtype("polar", abs, angle)
+    return _complex(GRAPH.mul(size, GRAPH.cos(phase)), GRAPH.mul(size, GRAPH.sin(phase)))
+
+
+@primitive(view=True, holomorphic=False)
+def _view_as_real(xp: ModuleType, x: Array) -> Array:
+    # the new dimension of one number is what is split: the others may lie anyhow
+    return x[..., None].view(x.real.dtype)
+
+
+@_view_as_real.vjp
+def _view_as_real_vjp(m: Namespace, grad: Array) -> Any:
+    return m.complex(m.getitem(grad, index=(Ellipsis, 0)), m.getitem(grad, index=(Ellipsis, 1)))
+
+
+@primitive(view=True, holomorphic=False)
+def _view_as_complex(xp: ModuleType, x: Array) -> Array:
+    return x.view(np.complex128 if x.dtype == np.float64 else np.complex64)[..., 0]
+
+
+@_view_as_complex.vjp
+def _view_as_complex_vjp(m: Namespace, grad: Array) -> Any:
+    return m.view_as_real(grad)
+
+
+def view_as_real(input: Tensor) -> Tensor:
+    """Return a view of complex numbers as real ones: their parts along a new last dimension of size 2.
+
+    A real tensor raises a DtypeError.
+
+    >>> import lucid
+    >>> lucid.view_as_real(lucid.tensor([1 + 2j, 3 - 1j]))
+    tensor([[ 1.,  2.],
+            [ 3., -1.]])
+    """
+    x = tensor_operand(input)
+    refuse("view_as_real", "biufV", x, instead="expected a complex tensor")
+    return _view_as_real(x)
+
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """Return a view of pairs of real numbers, the last dimension, as complex ones.
+
+    Dtypes other than float32 and float64 raise a DtypeError; a last dimension whose size is not 2, or memory that does
+    not hold each pair in order, at an even distance from the next, a ShapeError.
+
+    >>> import lucid
+    >>> lucid.view_as_complex(lucid.tensor([[1.0, 2.0], [3.0, -1.0]]))
+    tensor([1.+2.j, 3.-1.j])
+    """
+    x = tensor_operand(input)
+    array = x.array
+    if array.dtype not in (np.float32, np.float64):
+        raise DtypeError(f"view_as_complex: expected a tensor of float32 or float64, got {tensor_dtype(x)}")
+    if not array.ndim or array.shape[-1] != 2:
+        raise ShapeError(f"view_as_complex: expected a last dimension of size 2, got shape {list(array.shape)}")
+    *others, last = array.strides
+    pair = 2 * array.itemsize
+    if array.size and (last != array.itemsize or any(step % pair for step in others)):
+        raise ShapeError(
+            f"view_as_complex: expected pairs that lie in order, an even number of elements apart, got strides "
+            f"{[step // array.itemsize for step in array.strides]}: use .contiguous() first"
+        )
+    return _view_as_complex(x)

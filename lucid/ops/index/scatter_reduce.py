@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
 from lucid.backend.arrays import namespace
-from lucid.errors import DtypeError, SettingError, ShapeError
+from lucid.errors import DtypeError, SettingError
 from lucid.ops.base.one_device import on_one_device
-from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.elementwise.arithmetic import add, sub
 from lucid.ops.elementwise.comparison import eq
 from lucid.ops.elementwise.division import div
 from lucid.ops.elementwise.selection import clamp, where
 from lucid.ops.index.gather import flat_indices, gather, prepared, shaped
+from lucid.ops.index.index_select import fitting_source, line
 from lucid.ops.index.scatter import scatter, scatter_add, source_for
 from lucid.ops.reduction.sorting import comparable
 from lucid.ops.shape.broadcasting import expand
@@ -117,14 +117,8 @@ def index_reduce(
     >>> lucid.index_reduce(lucid.zeros(2), 0, lucid.tensor([1, 1]), lucid.tensor([2.0, 4.0]), "mean")
     tensor([0., 2.])
     """
-    shape, given = array_of(source).shape, array_of(index)
-    axis = dim % max(len(shape), 1) if isinstance(dim, int) else dim
-    if given.ndim > 1 or (shape and isinstance(axis, int) and given.size != shape[axis]):
-        raise ShapeError(
-            f"index_reduce: expected index to be a vector of as many elements as source has along dim, got shapes "
-            f"{list(given.shape)} and {list(shape)}"
-        )
-    if not shape or not isinstance(axis, int):
-        return _reduced("index_reduce", input, dim, index, source, reduce, include_self)
-    line = reshape(index, (*(1,) * axis, -1, *(1,) * (len(shape) - 1 - axis)))
-    return _reduced("index_reduce", input, dim, expand(line, shape), source, reduce, include_self)
+    axis, places = line(input, dim, index, "index_reduce")
+    slices = fitting_source(input, axis, places, source, "index_reduce")
+    shape = slices.array.shape
+    each = reshape(places, (*(1,) * axis, -1, *(1,) * (len(shape) - 1 - axis)))
+    return _reduced("index_reduce", input, axis, expand(each, shape), slices, reduce, include_self)

@@ -1,4 +1,4 @@
-"""Convolutions and transposed convolutions over one and two dimensions, and what holds for them all.
+"""Convolutions and transposed convolutions over one to three dimensions, and what holds for them all.
 
 - `input` has the shape (batch, channels, *sizes), or the same without batch, and so has the result. `weight` has the
   shape (out channels, channels / groups, *kernel), transposed (channels, out channels / groups, *kernel). `bias`, one
@@ -144,6 +144,24 @@ def conv2d(
     return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: str | Sizes = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Return the cross-correlation of volumes, (batch, channels, depth, height, width), with kernels; see `conv2d`.
+
+    >>> import lucid
+    >>> lucid.nn.functional.conv3d(lucid.ones(1, 3, 4, 5), lucid.ones(2, 1, 3, 3, 3), padding="same").shape
+    lucid.Size([2, 3, 4, 5])
+    """
+    return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
 def convolve_transposed(
     name: str,
     count: int,
@@ -223,4 +241,27 @@ def conv_transpose2d(
     """
     return convolve_transposed(
         "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    dilation: Sizes = 1,
+) -> Tensor:
+    """Return the transposed convolution of volumes, shape (batch, channels, depth, height, width).
+
+    See `conv_transpose2d`.
+
+    >>> import lucid
+    >>> lucid.nn.functional.conv_transpose3d(lucid.ones(1, 3, 4, 5), lucid.ones(1, 2, 3, 3, 3), stride=2).shape
+    lucid.Size([2, 7, 9, 11])
+    """
+    return convolve_transposed(
+        "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation
     )

@@ -72,6 +72,11 @@ class Problem(NamedTuple):
         return math.prod(axis[2] for axis in self.axes)
 
     @property
+    def of_volumes(self) -> bool:
+        """Whether there are three dimensions, which cuDNN alone knows."""
+        return len(self.axes) > 2
+
+    @property
     def depthwise(self) -> bool:
         """Whether each output channel sees one input channel."""
         return self.channels == self.groups > 1
@@ -97,7 +102,7 @@ def _problem(
     """
     name = C_TYPES.get(dtype)
     axes = tuple(zip(x[2:], out, weight[2:], stride, before, dilation, strict=True))
-    if name not in FLOATS or len(axes) > 2 or not math.prod((*x, *weight, *out)):
+    if name not in FLOATS or not math.prod((*x, *weight, *out)):
         return None
     if not addressable(axes) or max(x[0], x[1], weight[0]) > LARGEST_INT:
         return None
@@ -149,9 +154,11 @@ def _arrange(
     """Write into `out`, of shape (*lead, *windows), what lies in `x` at `steps`, plus the bias of the second index."""
     planes = math.prod(lead)
     grid, block = _over(planes, p.axes, 1)
-    rows, columns = (1, p.axes[0][1]) if len(p.axes) == 1 else (p.axes[0][1], p.axes[1][1])
+    columns = p.axes[-1][1]
     offset = 0 if bias is None else bias.data.ptr
-    _rearrange[p.name](grid, block, x.data.ptr, offset, out.data.ptr, planes, lead[1], rows, columns, *steps)
+    _rearrange[p.name](
+        grid, block, x.data.ptr, offset, out.data.ptr, planes, lead[1], p.area // columns, columns, *steps
+    )
 
 
 def _by_pixels(p: Problem, kernels: Array, x: Array) -> Array:
@@ -170,6 +177,8 @@ def forward(
     weight = gpu.cupy().ascontiguousarray(weight)
     bias = None if bias is None else gpu.cupy().ascontiguousarray(bias)
     y = cudnn_convolution.forward(x, weight, shape, stride=stride, before=before, dilation=dilation)
+    if y is NotImplemented and p.of_volumes:
+        return NotImplemented
     if y is NotImplemented and p.depthwise:
         return _depthwise_forward(p, x, weight, bias, shape)
     kernels = weight.reshape(groups, p.made // groups, -1)
@@ -196,7 +205,7 @@ def input_grad(g: Array, weight: Array, *, size: Any, stride: Any, before: Any, 
         return NotImplemented
     weight = gpu.cupy().ascontiguousarray(weight)
     dx = cudnn_convolution.input_grad(g, weight, shape, stride=stride, before=before, dilation=dilation)
-    if dx is not NotImplemented:
+    if dx is not NotImplemented or p.of_volumes:
         return dx
     if p.depthwise:
         return _depthwise_backward(p, g, weight, shape)
@@ -220,7 +229,7 @@ def weight_grad(g: Array, x: Array, *, kernel: Any, stride: Any, before: Any, di
     if p is None:
         return NotImplemented
     dw = cudnn_convolution.weight_grad(g, x, shape, stride=stride, before=before, dilation=dilation)
-    if dw is not NotImplemented:
+    if dw is not NotImplemented or p.of_volumes:
         return dw
     if p.depthwise and p.made <= _LARGEST_GRID_Y:
         return _depthwise_weights(p, g, x, shape)

@@ -32,12 +32,14 @@ def bounds(size: int, parts: int) -> tuple[Any, Any]:
 def part_sums(xp: ModuleType, x: Array, parts: Ints) -> Array:
     """Return the sums of parts of the last dimensions."""
     if xp is np:
-        rows = x.reshape(-1, x.shape[-1]) @ membership(x.shape[-1], parts[-1], x.dtype)
-        total = rows.reshape(*x.shape[:-1], parts[-1])
-        if len(parts) == 2:
+        total = x
+        if parts[-1] != x.shape[-1]:
+            rows = x.reshape(-1, x.shape[-1]) @ membership(x.shape[-1], parts[-1], x.dtype)
+            total = rows.reshape(*x.shape[:-1], parts[-1])
+        if len(parts) == 2 and parts[0] != x.shape[-2]:
             total = membership(parts[0], x.shape[-2], x.dtype) @ total
         # products with a matrix are fastest, but where an element is infinite or NaN, 0 times it reaches other parts
-        if np.isfinite(total).all():
+        if total is not x and np.isfinite(total).all():
             return total
     for k, count in enumerate(reversed(parts)):
         x = sums_along(xp, x, x.ndim - 1 - k, count)

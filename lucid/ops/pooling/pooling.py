@@ -1,4 +1,4 @@
-"""Pooling over one and two dimensions: the largest element or the mean of each window, and what holds for all of it.
+"""Pooling over one to three dimensions: the largest element or the mean of each window, and what holds for all of it.
 
 - `input` has the shape (batch, channels, *sizes), or the same without batch, and so has the result. Maxima are taken of
   real numbers, means of floating-point ones, or a DtypeError is raised.
@@ -17,18 +17,25 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
 from lucid.backend.arrays import namespace, on
+from lucid.backend.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.base.promotion import only_tensors
+from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors
 from lucid.ops.base.scalars import as_bool, as_int, is_single
 from lucid.ops.layers.windows import Axis, axes_of, check_dimensions, sizes_for
-from lucid.ops.pooling.adaptive_pooling import means_of_parts
 from lucid.ops.pooling.pooling_primitives import avg_pool, flat_positions, max_pool
+from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from lucid.ops.base.dims import Sizes
     from lucid.tensor import Tensor
+
+
+def check_ordered(name: str, input: Tensor) -> None:
+    """Refuse an input of which there is no largest element."""
+    if input.array.dtype.kind in "bc":
+        raise DtypeError(f"{name}: not defined for {input.array.dtype}; convert the input with .to(dtype)")
 
 
 def windows_over(
@@ -46,8 +53,7 @@ def windows_over(
     only_tensors(input)
     shape = input.array.shape
     check_dimensions(name, shape, count)
-    if input.array.dtype.kind in "bc":
-        raise DtypeError(f"{name}: not defined for {input.array.dtype}; convert the input with .to(dtype)")
+    check_ordered(name, input)
     kernel = sizes_for(name, "kernel_size", kernel_size, count, least=1)
     apart: Any = () if stride is None else stride
     strides = sizes_for(name, "stride", apart, count, least=1) if is_single(apart) or len(apart) else kernel
@@ -69,6 +75,56 @@ def windows_over(
     return axes_of(shape[-count:], tuple(out), kernel, strides, before, dilations)
 
 
+def over_volumes(input: Tensor, planes: Callable[[Tensor], Any], lines: Callable[[Tensor], Any]) -> Any:
+    """Return what two poolings make of volumes: `planes` of each plane, then `lines` along their first dimension."""
+    *lead, depth, height, width = input.array.shape
+    flat: Any = planes(reshape(input, (math.prod(lead), depth, height, width)))
+    rows, columns = flat.array.shape[-2:]
+    result: Any = lines(reshape(flat, (*lead, depth, rows * columns)))
+    return reshape(result, (*lead, result.array.shape[-2], rows, columns))
+
+
+def one_by_one(size: int) -> Axis:
+    """Return windows of one element each."""
+    return Axis(size, size, 1, 1, 0, 1)
+
+
+def largest(input: Tensor, axes: tuple[Axis, ...], *, positions: bool) -> tuple[Any, Any]:
+    """Return the largest element of each window, and if they are asked for the positions, counted over all dimensions.
+
+    Of volumes the largest of the largest of planes is taken: the first in each is the first of all.
+    """
+    if len(axes) < 3:
+        values, which = max_pool(input, axes=axes)
+        if not positions:
+            return values, None
+        with on(which.array):
+            return values, flat_positions(namespace(which.array), which.array, axes)
+    depth, *plane = axes
+    inside: list[Any] = []
+
+    def planes(x: Tensor) -> Any:
+        values, where = largest(x, tuple(plane), positions=positions)
+        inside.append(where)
+        return values
+
+    def lines(x: Tensor) -> Any:
+        values, where = largest(x, (depth, one_by_one(x.array.shape[-1])), positions=positions)
+        inside.append(where)
+        return values
+
+    values = over_volumes(input, planes, lines)
+    if not positions:
+        return values, None
+    in_plane, in_depth = inside
+    with on(in_plane):
+        xp = namespace(in_plane)
+        # a window without an element names one behind the last
+        layer = xp.minimum(in_depth // math.prod(axis.out for axis in plane), max(depth.size - 1, 0))
+        where = xp.take_along_axis(in_plane.reshape(*layer.shape[:-2], depth.size, layer.shape[-1]), layer, -2)
+        return values, (layer * math.prod(axis.size for axis in plane) + where).reshape(values.array.shape)
+
+
 def max_pooled(
     name: str,
     count: int,
@@ -84,11 +140,8 @@ def max_pooled(
     ceil_mode = as_bool(ceil_mode, "ceil_mode")
     return_indices = as_bool(return_indices, "return_indices")
     axes = windows_over(name, count, input, kernel_size, stride, padding, dilation, ceil_mode=ceil_mode)
-    values, which = max_pool(input, axes=axes)
-    if not return_indices:
-        return values
-    with on(which.array):
-        return values, wrap(flat_positions(namespace(which.array), which.array, axes))
+    values, where = largest(input, axes, positions=return_indices)
+    return (values, wrap(where)) if return_indices else values
 
 
 def check_floating(name: str, input: Tensor) -> None:
@@ -118,27 +171,22 @@ def averaged(
     divisor = None if divisor is None else as_int(divisor, "divisor_override")
     if divisor == 0:
         raise ShapeError(f"{name}: expected divisor_override to be other than 0")
-    return avg_pool(input, axes=axes, divisor=divisor, padded=count_include_pad)
+    return means(input, axes, divisor, padded=count_include_pad)
 
 
-def adapted(name: str, count: int, input: Tensor, output_size: int | Sequence[int | None] | None) -> Any:
-    """Return the means of parts of nearly the same size."""
-    only_tensors(input)
-    shape = input.array.shape
-    check_dimensions(name, shape, count)
-    check_floating(name, input)
-    size = shape[-count:]
-    asked: Any = (output_size,) * count if is_single(output_size) else output_size
-    if len(asked) == count:
-        asked = [n if a is None else a for n, a in zip(size, asked, strict=True)]
-    wanted = sizes_for(name, "output_size", asked, count, least=1)
-    if all(n % w == 0 and n for n, w in zip(size, wanted, strict=True)):
-        kernel = tuple([n // w for n, w in zip(size, wanted, strict=True)])
-        axes = axes_of(size, wanted, kernel, kernel, (0,) * count, (1,) * count)
-        return avg_pool(input, axes=axes, divisor=math.prod(kernel), padded=False)
-    if not all(size):
-        raise ShapeError(f"{name}: expected pooled dimensions that are not empty, got input of shape {shape}")
-    return means_of_parts(input, parts=wanted)
+def means(input: Tensor, axes: tuple[Axis, ...], divisor: int | None, *, padded: bool) -> Any:
+    """Return the means of windows; of volumes the means of means of planes, rounded once."""
+    if len(axes) < 3:
+        return avg_pool(input, axes=axes, divisor=divisor, padded=padded)
+    own = dtype_of(input.array)
+    # with a divisor the sums are divided once, at the end
+    first = None if divisor is None else 1
+    result = over_volumes(
+        cast_to(input, as_dtype(accumulation_dtype(input.array.dtype))),
+        lambda x: avg_pool(x, axes=axes[1:], divisor=first, padded=padded),
+        lambda x: avg_pool(x, axes=(axes[0], one_by_one(x.array.shape[-1])), divisor=divisor, padded=padded),
+    )
+    return cast_to(result, own)
 
 
 def max_pool1d(
@@ -180,6 +228,27 @@ def max_pool2d(
     (tensor([[[4.]]]), tensor([[[2]]]))
     """
     return max_pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Return the largest element of each window of volumes, shape (batch, channels, depth, height, width).
+
+    With `return_indices` their positions come too, ``(layer * height + row) * width + column``, int64.
+
+    >>> import lucid
+    >>> x = lucid.tensor([[[[1.0, 2.0]], [[4.0, 3.0]]]])
+    >>> lucid.nn.functional.max_pool3d(x, (2, 1, 2), return_indices=True)
+    (tensor([[[[4.]]]]), tensor([[[[2]]]]))
+    """
+    return max_pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def avg_pool1d(
@@ -224,25 +293,24 @@ def avg_pool2d(
     )
 
 
-def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
-    """Return the means of `output_size` parts of sequences, shape (batch, channels, length); see `adaptive_avg_pool2d`.
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """Return the mean of each window of volumes, shape (batch, channels, depth, height, width).
+
+    `count_include_pad` says whether the zeros of the padding count as elements; with `divisor_override`, not 0, the
+    sums are divided by that.
 
     >>> import lucid
-    >>> lucid.nn.functional.adaptive_avg_pool1d(lucid.tensor([[1.0, 3.0, 2.0]]), 2)
-    tensor([[2.0000, 2.5000]])
+    >>> lucid.nn.functional.avg_pool3d(lucid.tensor([[[[1.0, 2.0]], [[4.0, 3.0]]]]), (2, 1, 2))
+    tensor([[[[2.5000]]]])
     """
-    return adapted("adaptive_avg_pool1d", 1, input, output_size)
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
-    """Return the means of a grid of parts of images, shape (batch, channels, height, width), of nearly the same size.
-
-    `output_size` is how many parts there are, along each dimension or along both; None for as many as elements. Part
-    ``i`` of ``n`` holds the elements from ``floor(i * size / n)`` to ``ceil((i + 1) * size / n)``, the last not
-    included.
-
-    >>> import lucid
-    >>> lucid.nn.functional.adaptive_avg_pool2d(lucid.ones(1, 2, 5, 7), (3, None)).shape
-    lucid.Size([1, 2, 3, 7])
-    """
-    return adapted("adaptive_avg_pool2d", 2, input, output_size)
+    return averaged(
+        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )

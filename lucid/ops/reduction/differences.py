@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import along, dim_in
-from lucid.ops.base.operands import as_operand
 from lucid.ops.base.promotion import array_of
-from lucid.ops.base.scalars import as_int
+from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.elementwise.arithmetic import add, mul, sub
 from lucid.ops.elementwise.comparison import ne
 from lucid.ops.index.indexing import getitem
@@ -55,7 +54,7 @@ def _areas(name: str, y: Tensor, x: Tensor | None, dx: Number | None, dim: int) 
     axis = dim_in(dim, len(shape))
     heights = add(getitem(y, along(axis, slice(1, None))), getitem(y, along(axis, slice(None, -1))))
     if x is None:
-        return heights if dx is None else mul(heights, as_operand(dx)), axis
+        return heights if dx is None else mul(heights, as_number(dx, "dx")), axis
     if dx is not None:
         raise ShapeError(f"{name}: expected x or dx, got both")
     places = array_of(x)

@@ -11,10 +11,11 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
+from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.promotion import array_of
-from lucid.ops.base.scalars import as_bool, as_int
+from lucid.ops.base.scalars import as_bool, as_int, as_number
 from lucid.ops.creation.ranges import arange
 from lucid.ops.elementwise.arithmetic import mul, sub
 from lucid.ops.elementwise.combination import lerp
@@ -142,14 +143,19 @@ def _quantile(
     array, keepdim = array_of(input), as_bool(keepdim, "keepdim")
     if array.dtype.name not in {"float32", "float64"}:
         raise DtypeError(f"{name}: expected a tensor of float32 or float64, got {array.dtype.name}: convert it first")
-    level: Any = q if isinstance(q, TensorBase) else wrap(asarray(q, dtype_of(array), device_of(array)))
+    number = None if isinstance(q, TensorBase) else as_number(q, "q")
+    level: Any = q if number is None else wrap(asarray(number, dtype_of(array), device_of(array)))
     if level.array.dtype != array.dtype or level.array.ndim > 1:
         raise ShapeError(
             f"{name}: expected q to be a number, or a tensor of at most 1 dimension of {array.dtype.name}, got shape "
             f"{list(level.array.shape)} of {level.array.dtype.name}"
         )
-    if not isinstance(q, TensorBase) and not 0 <= float(q) <= 1:
-        raise SettingError(f"{name}: q must be in the range [0, 1] but got {q}")
+    if number is None:
+        inside = not looked_at(level.array) or bool(((level.array >= 0) & (level.array <= 1)).all())
+    else:
+        inside = 0 <= number <= 1
+    if not inside:
+        raise SettingError(f"{name}: q must be in the range [0, 1] but got {q if number is None else number}")
     axis = None if dim is None else dim_in(dim, array.ndim)
     # the elements of each in the last dimension
     x: Any = reshape(input, 1, -1) if axis is None or not array.ndim else movedim(input, axis, -1)

@@ -17,7 +17,7 @@ COMPOSED = {
 CLEARED = {"div:floor", "div:trunc", "floor_divide", "sign", "sgn", "floor", "ceil", "trunc", "round", "round:decimals",
            "round:tens"}  # fmt: skip
 # Complex numbers have no kernels, nor has the angle of real ones: see docs/kernels-long-tail.md.
-WITHOUT = {"complex", "angle", "mul:real and complex number"}
+WITHOUT = {"complex", "polar", "view_as_complex", "angle", "mul:real and complex number"}
 ROWS = [row for row in (*elementwise.ROWS, *activation.ROWS) if row.dtypes and row.name not in WITHOUT]
 
 

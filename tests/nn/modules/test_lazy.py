@@ -28,6 +28,8 @@ KINDS = {
         lambda: nn.ConvTranspose1d(4, 6, 3, stride=2, output_padding=1, groups=2, dilation=2),
         (2, 4, 5),
     ),
+    "Conv3d": (lambda: nn.LazyConv3d(2, 2, groups=2), lambda: nn.Conv3d(4, 2, 2, groups=2), (2, 4, 2, 3, 2)),
+    "ConvTranspose3d": (lambda: nn.LazyConvTranspose3d(2, 1), lambda: nn.ConvTranspose3d(4, 2, 1), (4, 2, 3, 2)),
     "ConvTranspose2d": (lambda: nn.LazyConvTranspose2d(3, 2), lambda: nn.ConvTranspose2d(4, 3, 2), (2, 4, 5, 6)),
     "BatchNorm1d": (lambda: nn.LazyBatchNorm1d(momentum=0.3), lambda: nn.BatchNorm1d(4, momentum=0.3), (2, 4)),
     "BatchNorm2d": (lambda: nn.LazyBatchNorm2d(bias=False), lambda: nn.BatchNorm2d(4, bias=False), (2, 4, 2, 3)),

@@ -41,6 +41,16 @@ MISTAKES = {
         DtypeError,
         "an integer",
     ),
+    "index_reduce": (
+        lambda x: lucid.index_reduce(x, 0, lucid.tensor([0]), lucid.ones(1, 2, dtype=x.dtype), "amax"),
+        ShapeError,
+        r"shape \[1, 3\], got \[1, 2\]",
+    ),
+    "index_reduce dim": (
+        lambda x: lucid.index_reduce(x, 2, lucid.tensor([0]), x[:1], "amax"),
+        IndexOutOfRangeError,
+        r"range of \[-2, 1\], but got 2",
+    ),
     "index_copy": (
         lambda x: index_select.index_copy(x, 0, lucid.tensor([0, 1]), lucid.ones(2, 3)),
         DtypeError,

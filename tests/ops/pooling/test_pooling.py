@@ -7,7 +7,8 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.pooling.pooling import adaptive_avg_pool2d, avg_pool2d, max_pool1d, max_pool2d
+from lucid.ops.pooling.adaptive import adaptive_avg_pool2d
+from lucid.ops.pooling.pooling import avg_pool2d, max_pool1d, max_pool2d
 
 
 def ones(*shape, dtype=None):

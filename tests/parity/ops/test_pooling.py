@@ -9,9 +9,17 @@ import pytest
 import torch
 
 import lucid
-from lucid.ops.pooling.pooling import adaptive_avg_pool1d, avg_pool1d, max_pool1d, max_pool2d
+from lucid.ops.pooling.adaptive import adaptive_avg_pool1d
+from lucid.ops.pooling.pooling import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
 
 functional = torch.nn.functional
+
+
+def assert_same_places(got, expected):
+    """Refuse values and positions that differ."""
+    for mine, theirs in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(mine.numpy(force=True), theirs.numpy())
+    assert got[1].dtype == lucid.int64
 
 
 @pytest.mark.parametrize("ceil_mode", [False, True])
@@ -55,8 +63,37 @@ def test_positions(settings, kind, rng):
     if kind == "nan":
         x[rng.random(x.shape) < 0.2] = np.nan
         x[rng.random(x.shape) < 0.4] = -np.inf
-    values, places = max_pool2d(lucid.tensor(x), *settings, return_indices=True)
-    expected, wanted = functional.max_pool2d(torch.tensor(x), *settings, return_indices=True)
-    np.testing.assert_array_equal(values.numpy(force=True), expected.numpy())
-    np.testing.assert_array_equal(places.numpy(force=True), wanted.numpy())
-    assert places.dtype == lucid.int64
+    assert_same_places(
+        max_pool2d(lucid.tensor(x), *settings, return_indices=True),
+        functional.max_pool2d(torch.tensor(x), *settings, return_indices=True),
+    )
+
+
+@pytest.mark.parametrize("settings", [(2,), ((3, 2, 2), (2, 1, 2), 1, 1, True), ((3, 2, 2), 1, (1, 1, 0), 2)])
+@pytest.mark.parametrize("kind", ["nan", "ties"])
+def test_positions_in_volumes(settings, kind, rng):
+    """Of volumes, whose planes are pooled first, values and positions are PyTorch's for NaN, infinities and ties."""
+    x = rng.integers(0, 3, (2, 3, 5, 6, 4)).astype(np.float32)
+    if kind == "nan":
+        x[rng.random(x.shape) < 0.05] = np.nan
+        x[rng.random(x.shape) < 0.6] = -np.inf
+    assert_same_places(
+        max_pool3d(lucid.tensor(x), *settings, return_indices=True),
+        functional.max_pool3d(torch.tensor(x), *settings, return_indices=True),
+    )
+
+
+@pytest.mark.parametrize("sizes", [(9, 4), (6, 9, 4, 6), (5, 6, 4, 2, 6, 3)])
+@pytest.mark.parametrize("kind", ["nan", "ties"])
+def test_positions_in_parts(sizes, kind, rng):
+    """Values and positions of adaptive pooling are PyTorch's for NaN, minus infinity and ties."""
+    count = len(sizes) // 2
+    x = rng.integers(0, 3, (2, 3, *sizes[:count])).astype(np.float32)
+    if kind == "nan":
+        x[rng.random(x.shape) < 0.1] = np.nan
+        x[rng.random(x.shape) < 0.5] = -np.inf
+    name, parts = f"adaptive_max_pool{count}d", sizes[count:]
+    assert_same_places(
+        getattr(lucid.nn.functional, name)(lucid.tensor(x), parts, return_indices=True),
+        getattr(functional, name)(torch.tensor(x), parts, return_indices=True),
+    )

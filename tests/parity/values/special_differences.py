@@ -69,6 +69,19 @@ DIFFERENCES = (
         "squares that overflow: PyTorch gives NaN, infinity or 0; lucid 0 for atan2, and else the slope",
     ),
     Difference(
+        "i0", "all pairs|-?inf .*", "value|gradient", "NaN of PyTorch",
+        "Bessel functions of infinity are infinite; PyTorch divides infinity by infinity",
+    ),
+    Difference(
+        "polygamma:2", "all pairs|-?inf .*", "value|gradient", OVERFLOW,
+        "0 at infinity, and NaN at -infinity, as digamma; PyTorch multiplies infinity by zero, and takes a pole",
+    ),
+    Difference(
+        "polar", "all pairs|.* of no dimension", "gradient", "number|" + OVERFLOW,
+        "the slope by the magnitude is exp(1j * angle) everywhere; PyTorch takes the sign of the result, 0 at 0 "
+        "and turned around below it",
+    ),
+    Difference(
         "fmod|remainder", "all pairs|.* of no dimension", "value", "NaN of PyTorch",
         "exact however large the quotient; PyTorch's vector code gives NaN",
     ),

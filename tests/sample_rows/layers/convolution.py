@@ -6,50 +6,69 @@ import functools
 
 import numpy as np
 
-from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from lucid.ops.layers.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from tests.sample_rows.linalg import normal
 from tests.samples import Sample
 
 
-def images(x, stride=1, padding=0, dilation=1):
-    """Return the batch of images of `x`, and the settings as one number for each of two dimensions."""
-    pair = [(value, value) if isinstance(value, int) else value for value in (stride, padding, dilation)]
-    return (x if x.ndim == 4 else x[None]), *pair
+def images(x, w, stride=1, padding=0, dilation=1):
+    """Return the batch of images of `x`, and the settings as one number for each dimension of a window."""
+    count = w.ndim - 2
+    settings = [(value,) * count if isinstance(value, int) else value for value in (stride, padding, dilation)]
+    return (x if x.ndim == w.ndim else x[None]), *settings
+
+
+def window(place, stride, dilation, kernel):
+    """Return the elements of one window."""
+    return tuple(
+        slice(i * s, i * s + d * (k - 1) + 1, d) for i, s, d, k in zip(place, stride, dilation, kernel, strict=True)
+    )
 
 
 def convolved(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     """Return the cross-correlation by its definition: one product of numbers at a time, window by window."""
-    batch, stride, padding, dilation = images(x, stride, padding, dilation)
-    padded = np.pad(batch, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2))
-    sizes = [(padded.shape[2 + d] - dilation[d] * (w.shape[2 + d] - 1) - 1) // stride[d] + 1 for d in range(2)]
+    batch, stride, padding, dilation = images(x, w, stride, padding, dilation)
+    padded = np.pad(batch, ((0, 0), (0, 0), *[(p, p) for p in padding]))
+    kernel = w.shape[2:]
+    sizes = [
+        (n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(padded.shape[2:], dilation, kernel, stride, strict=True)
+    ]
     out = np.zeros((len(batch), len(w), *sizes), np.result_type(x, w))
     per_group, made = w.shape[1], len(w) // groups
     for o in range(len(w)):
         channels = padded[:, o // made * per_group : (o // made + 1) * per_group]
-        for i, j in np.ndindex(*sizes):
-            rows = slice(i * stride[0], i * stride[0] + dilation[0] * (w.shape[2] - 1) + 1, dilation[0])
-            columns = slice(j * stride[1], j * stride[1] + dilation[1] * (w.shape[3] - 1) + 1, dilation[1])
-            out[:, o, i, j] = (channels[:, :, rows, columns] * w[o]).sum((1, 2, 3)) + (0 if b is None else b[o])
-    return out if x.ndim == 4 else out[0]
+        for place in np.ndindex(*sizes):
+            inside = channels[:, :, *window(place, stride, dilation, kernel)] * w[o]
+            out[:, o, *place] = inside.sum((*range(1, w.ndim),)) + (0 if b is None else b[o])
+    return out if x.ndim == w.ndim else out[0]
 
 
 def spread(x, w, b=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """Return the transposed convolution by its definition: each element adds a scaled kernel."""
-    batch, stride, padding, dilation = images(x, stride, padding, dilation)
-    more = (output_padding,) * 2 if isinstance(output_padding, int) else output_padding
-    spans = [dilation[d] * (w.shape[2 + d] - 1) + 1 for d in range(2)]
-    full = [(batch.shape[2 + d] - 1) * stride[d] + spans[d] + more[d] for d in range(2)]
+    batch, stride, padding, dilation = images(x, w, stride, padding, dilation)
+    size, kernel = batch.shape[2:], w.shape[2:]
+    more = (output_padding,) * len(size) if isinstance(output_padding, int) else output_padding
+    full = [
+        (n - 1) * s + d * (k - 1) + 1 + extra
+        for n, s, d, k, extra in zip(size, stride, dilation, kernel, more, strict=True)
+    ]
     per_group, made = len(w) // groups, w.shape[1]
     out = np.zeros((len(batch), made * groups, *full), np.result_type(x, w))
     for c in range(len(w)):
         target = out[:, c // per_group * made : (c // per_group + 1) * made]
-        for i, j in np.ndindex(*batch.shape[2:]):
-            rows = slice(i * stride[0], i * stride[0] + spans[0], dilation[0])
-            columns = slice(j * stride[1], j * stride[1] + spans[1], dilation[1])
-            target[:, :, rows, columns] += batch[:, c, i, j][:, None, None, None] * w[c]
-    out = out[:, :, padding[0] : full[0] - padding[0], padding[1] : full[1] - padding[1]]
-    out = out if b is None else out + b[:, None, None]
-    return out if x.ndim == 4 else out[0]
+        for place in np.ndindex(*size):
+            scale = batch[:, c, *place].reshape(-1, *[1] * (w.ndim - 1))
+            target[:, :, *window(place, stride, dilation, kernel)] += scale * w[c]
+    out = out[:, :, *[slice(p, n - p) for p, n in zip(padding, full, strict=True)]]
+    out = out if b is None else out + b.reshape(-1, *[1] * len(size))
+    return out if x.ndim == w.ndim else out[0]
 
 
 def flat(reference):
@@ -79,6 +98,7 @@ def row(name, op, reference, *shapes, kind=float, empty=None, expected=None, **s
 
 
 X, W, B = (2, 4, 6, 7), (6, 4, 3, 2), (6,)
+VOLUMES = (2, 2, 3, 4, 3), (3, 2, 2, 3, 2), (3,)
 ROWS = [
     row("plain", conv2d, convolved, X, W, B, empty=((0, 4, 6, 7), W, B)),
     row("without bias", conv2d, convolved, X, W),
@@ -101,6 +121,19 @@ ROWS = [
     row("plain", conv1d, flat(convolved), (3, 4, 9), (6, 4, 3), B),
     row("everything", conv1d, flat(convolved), (3, 4, 9), (6, 2, 3), B, stride=2, padding=1, dilation=2, groups=2),
     row("one sequence", conv1d, flat(convolved), (4, 9), (6, 4, 3), B),
+    row("plain", conv3d, convolved, *VOLUMES, empty=((0, 2, 3, 4, 3), *VOLUMES[1:])),
+    row(
+        "everything", conv3d, convolved, (2, 2, 4, 3, 5), (4, 1, 2, 3, 2), (4,),
+        stride=(2, 1, 3), padding=(1, 2, 0), dilation=(2, 1, 3), groups=2,
+    ),
+    row("depthwise", conv3d, convolved, (2, 3, 3, 4, 3), (3, 1, 2, 1, 3), padding=1, groups=3),
+    row("pointwise", conv3d, convolved, (2, 2, 2, 3, 4), (3, 2, 1, 1, 1), (3,)),
+    row("one volume", conv3d, convolved, (2, 3, 4, 3), (3, 2, 3, 3, 2), (3,), padding=1),
+    row(
+        "everything", conv_transpose3d, spread, (2, 4, 2, 3, 2), (4, 2, 2, 3, 2), (4,),
+        stride=(2, 1, 3), padding=(1, 0, 2), output_padding=(1, 0, 2), groups=2, dilation=(1, 2, 1),
+    ),
+    row("one volume", conv_transpose3d, spread, (2, 2, 3, 2), (2, 3, 2, 1, 3)),
     row("plain", conv_transpose2d, spread, (2, 4, 5, 4), (4, 3, 3, 2), (3,)),
     row("stride", conv_transpose2d, spread, (2, 4, 5, 4), (4, 3, 3, 2), (3,), stride=2, output_padding=1),
     row(

@@ -1,0 +1,79 @@
+"""Where arrays of a file come from: read, or mapped into memory; and their way to a device."""
+
+from __future__ import annotations
+
+import mmap
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.backend.arrays import to_device
+from lucid.backend.device import as_device
+from lucid.errors import CheckpointError
+from lucid.serialization.format import as_bytes, fill
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
+__all__ = ["Source"]
+
+PENDING = 256 << 20  # bytes of page-locked memory that may wait for the device
+SMALL = 1 << 16  # bytes that are not worth page-locked memory
+
+
+class Source:
+    """A file's arrays, by where their bytes begin.
+
+    Parameters
+    ----------
+    file : binary file object
+    name : str
+        What errors call it.
+    mapped : bool
+        Whether arrays on the CPU are the file's own pages, read when they are first looked at. What is written to them
+        is not written to the file.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, *, mapped: bool = False) -> None:
+        self.file = file
+        self.name = name
+        self.waiting: list[Any] = []
+        self.pages: Array | None = None
+        if mapped:
+            try:
+                pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            except (AttributeError, OSError, ValueError) as error:
+                raise CheckpointError(
+                    f"load: mmap=True: expected a file on the disk with something in it, got {name} ({error})"
+                ) from error
+            self.pages = np.frombuffer(pages, np.uint8)
+
+    def read(self, begin: int, count: int, kind: np.dtype[Any]) -> Array:
+        """Return `count` elements of a dtype on the CPU."""
+        if self.pages is not None:
+            array = self.pages[begin : begin + count * kind.itemsize].view(kind)
+            return array if array.flags.aligned else array.copy()
+        array = np.empty(count, kind)
+        self.file.seek(begin)
+        fill(self.file, as_bytes(array))
+        return array
+
+    def to(self, array: Array, where: str) -> Array:
+        """Return an array on a device; its way there may go on while the file is read further, until `finish`."""
+        target = as_device(where)
+        if target.type == "cpu" or array.nbytes < SMALL:
+            return to_device(array, target)
+        host = gpu.pinned_empty(array.nbytes)
+        host[:] = as_bytes(array)
+        moved = to_device(host.view(array.dtype), target, non_blocking=True)
+        self.waiting.append((host, target.index))
+        if sum(each.nbytes for each, _ in self.waiting) > PENDING:
+            self.finish()
+        return moved
+
+    def finish(self) -> None:
+        """Wait until everything is where it goes."""
+        for index in {index for _, index in self.waiting}:
+            gpu.current_stream(index).synchronize()
+        self.waiting.clear()

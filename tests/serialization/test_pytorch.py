@@ -1,0 +1,145 @@
+"""PyTorch's pickles made by hand, to do harm: each is refused, soon and without memory, and nothing runs."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+import time
+import tracemalloc
+import zipfile
+
+import pytest
+
+import lucid
+from lucid.errors import CheckpointError
+
+STORAGE = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0%bX\x03\0\0\0cpu"
+TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n(" + STORAGE + b"%btQ%b%b%b\x89Ntq\x00R"
+
+
+def number(value):
+    """Return the opcode of an int."""
+    data = pickle.encode_long(value)
+    return b"\x8a" + bytes([len(data)]) + data
+
+
+def numbers(*values):
+    """Return the opcodes of a tuple of ints."""
+    return b"(" + b"".join(map(number, values)) + b"t"
+
+
+def tensor(numel=4, offset=0, shape=(4,), strides=(1,), key=b"0"):
+    """Return the opcodes of a float32 tensor."""
+    return TENSOR % (key, number(numel), number(offset), numbers(*shape), numbers(*strides))
+
+
+def archive(opcodes, compression=zipfile.ZIP_STORED, **storages):
+    """Return a checkpoint with these opcodes and storages, of 16 bytes if none is given."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as out:
+        out.writestr("a/data.pkl", b"\x80\x02" + opcodes + b".")
+        for key, data in (storages or {"0": struct.pack("<4f", 1, 2, 3, 4)}).items():
+            out.writestr(f"a/data/{key}", data)
+    file.seek(0)
+    return file
+
+
+def test_what_is_made_by_hand_is_read():
+    """The opcodes of these tests are a checkpoint's where they are right."""
+    assert lucid.load(archive(tensor())).tolist() == [1, 2, 3, 4]
+    assert lucid.load(archive(tensor(offset=1, shape=(2, 2), strides=(1, 1)))).tolist() == [[2, 3], [3, 4]]
+    assert lucid.load(archive(tensor(shape=(0, 5), strides=(5, 1)))).shape == (0, 5)
+
+
+@pytest.mark.parametrize(
+    "opcodes",
+    [
+        pytest.param(tensor(offset=1), id="offset beyond the storage"),
+        pytest.param(tensor(offset=-1), id="negative offset"),
+        pytest.param(tensor(strides=(-1,)), id="negative stride"),
+        pytest.param(tensor(shape=(2, 2), strides=(1,)), id="fewer strides than sizes"),
+        pytest.param(tensor(shape=(2**62, 2**62), strides=(0, 0)), id="sizes beyond memory"),
+        pytest.param(tensor(shape=(2,) * 65, strides=(0,) * 65), id="more dimensions than arrays have"),
+        pytest.param(tensor(numel=5), id="longer than the storage"),
+        pytest.param(tensor(numel=-4), id="negative length"),
+        pytest.param(tensor(key=b"1"), id="a storage that is not there"),
+        pytest.param(b"cos\nsystem\n(X\x04\0\0\0truetR", id="a call of the system"),
+        pytest.param(b"cbuiltins\neval\n(X\x01\0\0\x001tR", id="eval"),
+        pytest.param(b"X\x02\0\0\0osX\x06\0\0\0system\x93(X\x04\0\0\0truetR", id="by names on the stack"),
+        pytest.param(b"(X\x04\0\0\0trueios\nsystem\n", id="an instance"),
+        pytest.param(b"ctorch._utils\n_rebuild_tensor_v2\n}X\x08\0\0\0__code__Nsb", id="attributes of a function"),
+        pytest.param(b"ccollections\nOrderedDict\n)R(Nt\x86b", id="slots of a dict"),
+        pytest.param(b"ccollections\nOrderedDict\n(](NNtatR", id="a dict of items"),
+        pytest.param(b"ctorch\nFloatStorage\n)R", id="a storage that is called"),
+        pytest.param(b"ctorch\nFloatStorage\n", id="the name of a class"),
+        pytest.param(b"(", id="a mark"),
+        pytest.param(b"(]a", id="a mark in a list"),
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"NN", id="two values"),
+        pytest.param(b"h\x07", id="a memo that was not set"),
+        pytest.param(b"]q\0h\0a", id="a list in itself"),
+        pytest.param(b"}]Ns", id="a list as a key"),
+        pytest.param(b"\x82\x01", id="an extension"),
+        pytest.param(b"S'\\S'\n", id="text of old pickles"),
+        pytest.param(b"r\xff\xff\xff\xff", id="a memo of four billion places, and nothing to put there"),
+    ],
+)
+def test_what_does_harm_is_refused(opcodes):
+    """Views beyond memory, names, calls, attributes and malformed stacks raise a CheckpointError."""
+    with pytest.raises(CheckpointError):
+        lucid.load(archive(opcodes), map_location="cpu")
+
+
+def bounded(file):
+    """Load what is refused or is not, and return the seconds it took and the most memory that it held."""
+    tracemalloc.start()
+    begin = time.perf_counter()
+    try:
+        lucid.load(file, map_location="cpu")
+    except CheckpointError:
+        pass
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return time.perf_counter() - begin, peak
+
+
+def doubled(kind, times=64):
+    """Return the opcodes of containers in containers, each holding the one before twice."""
+    end = {"list": b"]h\0ah\0a", "tuple": b"h\0h\0\x86"}[kind]
+    return b"N" + (b"q\0" + end) * times
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(lambda: archive(doubled("list")), id="lists that double"),
+        pytest.param(lambda: archive(doubled("tuple")), id="tuples that double"),
+        pytest.param(lambda: archive(doubled("tuple") + b"q\0}h\0Ns"), id="a key whose hash takes for ever"),
+        pytest.param(lambda: archive(b"\x8e" + struct.pack("<Q", 2**40) + b"x"), id="bytes that are not there"),
+        pytest.param(
+            lambda: archive(tensor(numel=2**28), zipfile.ZIP_DEFLATED, **{"0": bytes(2**24)}),
+            id="an archive that swells",
+        ),
+    ],
+)
+def test_what_is_small_takes_no_time_and_no_memory(file):
+    """A file of some kilobytes is done with in seconds and megabytes, whatever is in it."""
+    seconds, peak = bounded(file())
+    assert seconds < 20
+    assert peak < 16 << 20
+
+
+def test_storages_are_no_more_than_the_file():
+    """In the old form, which says lengths before the bytes come, many long storages together are refused."""
+    start = [pickle.dumps(each, 2) for each in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})]
+    storages = (STORAGE % str(n).encode() + number(2**18) + b"NtQa" for n in range(10))
+    pickled = b"\x80\x02]" + b"".join(storages) + b"."
+    file = io.BytesIO(b"".join([*start, pickled, pickle.dumps(list(map(str, range(10))), 2), bytes(2**20)]))
+    seconds, peak = bounded(file)
+    assert seconds < 20
+    assert peak < 3 << 20
+    file.seek(0)
+    with pytest.raises(CheckpointError, match="storages that are longer than the file"):
+        lucid.load(file)
