@@ -50,6 +50,12 @@ def test_gradients(mode, rng):
     function = (lambda x, *hx: cell(x, hx)) if mode == "LSTM" else cell
     assert gradcheck(lambda *each: function(*each[: len(operands)]), (*operands, *cell.parameters()))
     assert gradgradcheck(function, operands)
+    # what the second derivative is taken of is the first one, computed in another way where it is recorded
+    outs = function(*operands)
+    total = sum((k + 1) * (out**2).sum() for k, out in enumerate(outs if mode == "LSTM" else [outs]))
+    plain = lucid.autograd.grad(total, operands, retain_graph=True)
+    for a, b in zip(plain, lucid.autograd.grad(total, operands, create_graph=True), strict=True):
+        np.testing.assert_allclose(b.numpy(force=True), a.numpy(force=True), rtol=1e-10)
 
 
 def test_parameters():
