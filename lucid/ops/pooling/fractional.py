@@ -1,11 +1,12 @@
 """Fractional pooling: the largest elements of windows that lie at random, about as far apart as sizes are.
 
-What holds for all pooling says `lucid.ops.pooling.pooling`; windows are of `kernel_size`. Along a dimension of `n` elements the window of number `i`
-begins at ``floor((i + u) * step) - floor(u * step)``, ``step = (n - kernel_size) / (output_size - 1)``, with a `u` in
-[0, 1) for each image, channel and dimension; the last one ends at the last element. `output_size` is how many windows
-there are, or `output_ratio`, between 0 and 1, how many for each element; a number, or one for each dimension. With
-`return_indices` the positions of the largest come too, int64, counted over all pooled dimensions. `_random_samples`
-are the numbers `u`, shape (batch, channels, dimensions), instead of new ones: for images that of the width first.
+What holds for all pooling says `lucid.ops.pooling.pooling`; windows are of `kernel_size`. Along a dimension of `n`
+elements the window of number `i` begins at ``floor((i + u) * step) - floor(u * step)``, with
+``step = (n - kernel_size) / (output_size - 1)`` and a `u` in [0, 1) for each image, channel and dimension; the last one
+ends at the last element. `output_size` is how many windows there are, or `output_ratio`, between 0 and 1, how many for
+each element; a number, or one for each dimension. With `return_indices` the positions of the largest come too, int64,
+counted over all pooled dimensions. `_random_samples` are the numbers `u`, shape (batch, channels, dimensions), instead
+of new ones: for images that of the width first.
 """
 
 from __future__ import annotations
