@@ -18,7 +18,7 @@ check: ## style, format and types
 	$(PYTHON) -m pyright --pythonpath $(PYTHON)
 
 test: ## the tests on the CPU, and the examples in docstrings
-	$(PYTEST) --doctest-modules $(or $(T),--ignore tests/parity)
+	$(PYTEST) --doctest-modules $(or $(T),--ignore tests/parity --ignore tests/kernels --ignore tests/cuda)
 
 parity: ## comparisons with PyTorch, on the CPU
 	$(PYTEST) $(or $(T),tests/parity)
@@ -26,7 +26,7 @@ parity: ## comparisons with PyTorch, on the CPU
 kernels: ## the tests of kernels and of lucid.cuda, on simulated devices
 	$(SIMULATED) $(PYTEST) $(or $(T),tests/kernels tests/cuda --ignore tests/kernels/test_nvrtc.py)
 
-device: ## the other tests, their tensors on a simulated device
+device: ## the other tests that use one, their tensors on a simulated device
 	$(SIMULATED) LUCID_TEST_DEVICE=cuda $(PYTEST) $(or $(T),tests --ignore tests/kernels --ignore tests/cuda)
 
 nvrtc: ## each kernel in each dtype by NVIDIA's compiler

@@ -98,7 +98,7 @@ from lucid.ops.creation.random import rand, rand_like, randint, randint_like, ra
 from lucid.ops.creation.ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
 from lucid.ops.creation.sampling import bernoulli, multinomial, normal
 from lucid.ops.creation.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
-from lucid.ops.elementwise.arithmetic import add, copysign, mul, neg, nextafter, rsub, sub
+from lucid.ops.elementwise.arithmetic import add, copysign, mul, neg, nextafter, positive, rsub, sub
 from lucid.ops.elementwise.combination import addcdiv, addcmul, lerp
 from lucid.ops.elementwise.comparison import eq, fmax, fmin, ge, gt, heaviside, le, lt, maximum, minimum, ne
 from lucid.ops.elementwise.complex import (
@@ -144,7 +144,7 @@ from lucid.ops.elementwise.nonfinite import isfinite, isinf, isnan, isneginf, is
 from lucid.ops.elementwise.power import float_power, ldexp, pow, rsqrt, sqrt, square
 from lucid.ops.elementwise.rounding import ceil, floor, frac, round, trunc
 from lucid.ops.elementwise.selection import clamp, clamp_max, clamp_min, clip, where
-from lucid.ops.elementwise.special import erf, erfc, erfinv
+from lucid.ops.elementwise.special import digamma, erf, erfc, erfinv, i0, lgamma, mvlgamma, polygamma
 from lucid.ops.elementwise.trigonometry import (
     acos,
     acosh,
@@ -163,7 +163,7 @@ from lucid.ops.elementwise.trigonometry import (
     sinh,
     tan,
 )
-from lucid.ops.index.gather import gather, take, take_along_dim
+from lucid.ops.index.gather import gather, take, take_along_dim, unravel_index
 from lucid.ops.index.index_select import index_add, index_copy, index_fill, index_select
 from lucid.ops.index.indexing import index_put
 from lucid.ops.index.masked_select import argwhere, masked_fill, masked_scatter, masked_select, nonzero
@@ -181,6 +181,7 @@ from lucid.ops.layers.convolution import (
 )
 from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.linear import bilinear
+from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
 from lucid.ops.linalg.addmm import addmm, baddbmm
 from lucid.ops.linalg.composed import addbmm, addmv, addr, adjoint, cross, kron, matrix_power, trace, vander, vdot
 from lucid.ops.linalg.distances import cdist, dist, pairwise_distance, pdist
@@ -222,7 +223,17 @@ from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
 from lucid.tensor.inplace_methods import celu_, relu_, rrelu_, selu_, threshold_
 from lucid.tensor.interop import from_dlpack
-from lucid.tensor.layout import Size, broadcast_shapes, is_complex, is_floating_point, is_tensor, numel
+from lucid.tensor.layout import (
+    Size,
+    broadcast_shapes,
+    get_device,
+    is_complex,
+    is_floating_point,
+    is_same_size,
+    is_signed,
+    is_tensor,
+    numel,
+)
 from lucid.tensor.printing import set_printoptions
 
 if _typing.TYPE_CHECKING:
@@ -230,6 +241,7 @@ if _typing.TYPE_CHECKING:
         accelerator,
         amp,
         distributed,
+        distributions,
         func,
         futures,
         fx,
@@ -244,6 +256,7 @@ if _typing.TYPE_CHECKING:
         utils,
     )
     from lucid.backends.cpu import get_num_threads, set_num_threads
+    from lucid.futures import Future
     from lucid.jit import compile
     from lucid.serialization import load, save
 else:
@@ -255,6 +268,7 @@ else:
                 "accelerator",
                 "amp",
                 "distributed",
+                "distributions",
                 "func",
                 "futures",
                 "fx",
@@ -269,6 +283,7 @@ else:
                 "utils",
             )
         },
+        "Future": "lucid.futures",
         "compile": "lucid.jit",
         **dict.fromkeys(("get_num_threads", "set_num_threads"), "lucid.backends.cpu"),
         **dict.fromkeys(("load", "save"), "lucid.serialization"),
@@ -328,61 +343,59 @@ LongTensor = _TYPES["lucid.LongTensor"]
 ShortTensor = _TYPES["lucid.ShortTensor"]
 
 __all__ = [
-    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator",
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Future", "Generator",
     "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "Size", "Tensor", "__version__", "abs", "absolute",
-    "accelerator", "acos", "acosh", "adaptive_avg_pool1d", "add", "addbmm",
-    "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "all",
-    "allclose", "amax", "amin", "aminmax", "amp", "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh",
-    "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere",
-    "as_strided", "as_strided_scatter", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh", "atleast_1d",
-    "atleast_2d", "atleast_3d", "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "autograd",
-    "avg_pool1d", "backends", "baddbmm", "bartlett_window",
-    "bernoulli", "bfloat16", "bilinear", "bincount", "bitwise_and",
-    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window",
-    "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast",
-    "cartesian_prod", "cat", "cdist", "cdouble", "ceil", "celu", "celu_", "cfloat", "channel_shuffle", "channels_last",
-    "channels_last_3d", "chunk", "clamp", "clamp_max", "clamp_min", "clear_autocast_cache", "clip", "clone",
-    "column_stack", "combinations", "compile", "complex", "complex64", "complex128", "concat", "concatenate", "conj",
-    "contiguous_format", "conv1d", "conv2d", "conv3d",
-    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copysign", "corrcoef", "cos",
-    "cosh", "cosine_similarity", "count_nonzero", "cov", "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum",
-    "cumulative_trapezoid", "deg2rad", "device", "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff", "dist",
-    "distributed", "div", "divide", "dot", "double", "dropout", "dsplit", "dstack", "dtype", "e", "einsum", "empty",
-    "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye",
-    "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power",
-    "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_dlpack", "from_numpy", "full", "full_like", "func",
-    "futures", "fx", "gather", "gcd", "ge", "ger", "get_autocast_dtype", "get_default_device", "get_default_dtype",
-    "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "greater", "greater_equal", "gt", "half",
-    "hamming_window", "hann_window", "hardshrink", "heaviside", "histc", "hsplit", "hstack", "hypot", "iinfo", "imag",
-    "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "inf", "inference_mode",
-    "initial_seed", "inner", "int", "int8", "int16", "int32", "int64", "is_anomaly_enabled",
-    "is_autocast_cache_enabled", "is_autocast_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
-    "is_inference", "is_inference_mode_enabled", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan",
-    "isneginf", "isposinf", "isreal", "jit", "kaiser_window", "kron", "kthvalue", "layout", "lcm", "ldexp", "le",
-    "lerp", "less", "less_equal", "linspace", "load", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp",
-    "logaddexp2", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace",
-    "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul",
-    "matrix_power", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median",
-    "memory_format", "meshgrid", "min", "minimum", "mm", "mode",
-    "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "multiprocessing", "mv", "nan", "nan_to_num",
-    "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "ne", "neg", "negative", "nextafter", "nn", "no_grad",
-    "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "overrides",
-    "pairwise_distance", "pdist", "permute", "pi", "pixel_shuffle", "pixel_unshuffle", "polar", "pow", "prelu",
-    "preserve_format", "prod", "profiler", "promote_types", "put", "quantile", "rad2deg", "rand", "rand_like",
-    "randint", "randint_like", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu", "relu_",
-    "remainder", "renorm", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "row_stack",
-    "rrelu", "rrelu_", "rsqrt", "rsub", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce",
-    "searchsorted", "seed", "select", "select_scatter", "selu", "selu_", "set_autocast_cache_enabled",
-    "set_autocast_dtype", "set_autocast_enabled", "set_default_device", "set_default_dtype",
-    "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "sgn",
-    "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_scatter", "softmax", "sort", "split",
-    "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "strided", "sub", "subtract", "sum",
-    "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot",
-    "testing", "threshold", "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril",
-    "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types", "uint8", "unbind", "unflatten", "unique",
-    "unique_consecutive", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze",
-    "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "version", "view_as_complex",
-    "view_as_real", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
+    "accelerator", "acos", "acosh", "adaptive_avg_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv",
+    "addr", "adjoint", "all", "allclose", "amax", "amin", "aminmax", "amp", "angle", "any", "arange", "arccos",
+    "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "argmax",
+    "argmin", "argsort", "argwhere", "as_strided", "as_strided_scatter", "as_tensor", "asarray", "asin", "asinh",
+    "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autocast_decrement_nesting",
+    "autocast_increment_nesting", "autograd", "avg_pool1d", "backends", "baddbmm", "bartlett_window", "bernoulli",
+    "bfloat16", "bilinear", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes",
+    "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble", "ceil",
+    "celu", "celu_", "cfloat", "channel_shuffle", "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max",
+    "clamp_min", "clear_autocast_cache", "clip", "clone", "column_stack", "combinations", "compile", "complex",
+    "complex64", "complex128", "concat", "concatenate", "conj", "contiguous_format", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copysign", "corrcoef", "cos", "cosh",
+    "cosine_similarity", "count_nonzero", "cov", "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum",
+    "cumulative_trapezoid", "deg2rad", "device", "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff",
+    "digamma", "dist", "distributed", "distributions", "div", "divide", "dot", "double", "dropout", "dsplit", "dstack",
+    "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors",
+    "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32",
+    "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_dlpack", "from_numpy",
+    "full", "full_like", "func", "futures", "fx", "gather", "gcd", "ge", "ger", "get_autocast_dtype",
+    "get_default_device", "get_default_dtype", "get_device", "get_float32_matmul_precision", "get_num_threads",
+    "get_rng_state", "greater", "greater_equal", "group_norm", "gt", "half", "hamming_window", "hann_window",
+    "hardshrink", "heaviside", "histc", "hsplit", "hstack", "hypot", "i0", "iinfo", "imag", "index_add", "index_copy",
+    "index_fill", "index_put", "index_reduce", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int",
+    "int8", "int16", "int32", "int64", "is_anomaly_enabled", "is_autocast_cache_enabled", "is_autocast_enabled",
+    "is_complex", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_same_size",
+    "is_signed", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "jit",
+    "kaiser_window", "kron", "kthvalue", "layer_norm", "layout", "lcm", "ldexp", "le", "lerp", "less", "less_equal",
+    "lgamma", "linspace", "load", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2",
+    "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace", "logsumexp", "long",
+    "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_power", "max",
+    "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "memory_format", "meshgrid", "min",
+    "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "multiprocessing", "mv",
+    "mvlgamma", "nan", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "ne", "neg", "negative",
+    "nextafter", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim",
+    "outer", "overrides", "pairwise_distance", "pdist", "permute", "pi", "pixel_shuffle", "pixel_unshuffle", "polar",
+    "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "profiler", "promote_types", "put", "quantile",
+    "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "ravel", "real",
+    "reciprocal", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "result_type", "rms_norm",
+    "roll", "rot90", "round", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsub", "save", "scalar_tensor", "scatter",
+    "scatter_add", "scatter_reduce", "searchsorted", "seed", "select", "select_scatter", "selu", "selu_",
+    "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_default_device",
+    "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions",
+    "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_scatter", "softmax",
+    "sort", "split", "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "strided", "sub",
+    "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split",
+    "tensordot", "testing", "threshold", "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz",
+    "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types", "uint8", "unbind", "unflatten",
+    "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
+    "unsqueeze", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "version",
+    "view_as_complex", "view_as_real", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals())

@@ -1,4 +1,4 @@
-"""The class by which tools tell traced modules apart: lucid traces no Python, so that no module is one."""
+"""The classes by which tools tell traced modules apart: lucid traces no Python, so that nothing is one of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lucid.nn.module.module import Module
 if TYPE_CHECKING:
     from typing import NoReturn
 
-__all__ = ["GraphModule", "symbolic_trace"]
+__all__ = ["Graph", "GraphModule", "Node", "Tracer", "symbolic_trace"]
 
 _INSTEAD = (
     "lucid traces no Python: hooks of modules see what goes through them, lucid.autograd.graph the graph of a result, "
@@ -23,6 +23,25 @@ class GraphModule(Module):
 
     def __init__(self, *_args: object, **_kwargs: object) -> None:
         raise LucidError(f"GraphModule: {_INSTEAD}")
+
+
+class _Refused:
+    """What tracing would make or be done by; making one is refused by a LucidError."""
+
+    def __init__(self, *_args: object, **_kwargs: object) -> None:
+        raise LucidError(f"{type(self).__name__}: {_INSTEAD}")
+
+
+class Graph(_Refused):
+    """The operations of a traced module."""
+
+
+class Node(_Refused):
+    """One operation of a traced module."""
+
+
+class Tracer(_Refused):
+    """What traces modules."""
 
 
 def symbolic_trace(*_args: object, **_kwargs: object) -> NoReturn:

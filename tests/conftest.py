@@ -16,6 +16,9 @@ from lucid.backend import gpu
 from tests import contract
 from tests.device import DEVICE
 
+TESTS = Path(__file__).parent
+# Folders of tests of sources, processes and scripts: but for those marked `gpu`, they run on the CPU alone.
+HOST = {"benchmarks", "compat", "examples", "laws", "utils"}
 # In continuous integration every run is the same run; elsewhere each explores, and prints what repeats it.
 IN_CI = bool(os.environ.get("CI"))
 REQUIRES_GPU = os.environ.get("LUCID_REQUIRE_GPU") == "1"
@@ -91,6 +94,12 @@ def indices_are_read():
     lucid.cuda.set_debug(before)
 
 
+def says_the_same_anywhere(item):
+    """Tell whether the device of its tensors is nothing to a test."""
+    where = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+    return where in HOST and not item.get_closest_marker("gpu")
+
+
 def pytest_collection_modifyitems(config, items):
     """Note on each test which lines of the hooks contract it proves, where reports carry it to the table.
 
@@ -98,10 +107,13 @@ def pytest_collection_modifyitems(config, items):
     """
     for item in items:
         item.user_properties += [("contract", mark.args[0]) for mark in item.iter_markers("contract")]
-    if REQUIRES_GPU or lucid.cuda.is_available():
+    if DEVICE != "cpu":
+        left_out = list(filter(says_the_same_anywhere, items))
+    elif REQUIRES_GPU or lucid.cuda.is_available():
         return
-    first = {item.path: item for item in reversed(items) if item.get_closest_marker("gpu")}
-    left_out = [item for item in items if item.get_closest_marker("gpu") and first[item.path] is not item]
+    else:
+        first = {item.path: item for item in reversed(items) if item.get_closest_marker("gpu")}
+        left_out = [item for item in items if item.get_closest_marker("gpu") and first[item.path] is not item]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         left = set(left_out)

@@ -51,14 +51,14 @@ class ResNet(nn.Module):
         self.bn1 = nn.BatchNorm2d(config.width)
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
-        channels, stages = config.width, []
+        self.stages = len(config.blocks)
+        channels = config.width
         for stage, count in enumerate(config.blocks):
             made = config.width << stage
             first = Block(channels, made, stride=2 if stage else 1)
-            stages.append(nn.Sequential(first, *(Block(made, made, stride=1) for _ in range(count - 1))))
-            self.add_module(f"layer{stage + 1}", stages[-1])
+            more = [Block(made, made, stride=1) for _ in range(count - 1)]
+            self.add_module(f"layer{stage + 1}", nn.Sequential(first, *more))
             channels = made
-        self.stages = len(stages)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.fc = nn.Linear(channels, config.classes)
         for module in self.modules():

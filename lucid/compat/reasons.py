@@ -17,7 +17,7 @@ REFUSED = {
 _FACTORS = "no factorisations yet; cupy.linalg and numpy.linalg take what Tensor.numpy() and cupy.asarray() give"
 _REASONS = (
     (r"torch\.distributed\..*", "one process only; nccl4py and mpi4py take lucid's tensors"),
-    (r"torch\.distributions\..*", "a library of its own; scipy.stats and cupyx.scipy.stats for what needs no gradient"),
+    (r"torch\.distributions\..*", "not built yet; scipy.stats and cupyx.scipy.stats where no gradient is needed"),
     (r"torch\.fft\..*|torch\.Tensor\.i?stft|torch\.i?stft", "not differentiable here yet; numpy.fft and cupy.fft"),
     (r"torch\.linalg\..*", _FACTORS),
     (r"torch(\.Tensor)?\.(cholesky.*|(log|slog)?det|p?inverse|svd.*|pca_lowrank|lu.*|matrix_exp|solve)", _FACTORS),

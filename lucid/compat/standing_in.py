@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import importlib
 import sys
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lucid.errors import LucidError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import os
+    from collections.abc import Iterable, Sequence
     from types import ModuleType
 
 __all__ = ["stand_in"]
+
+PYTORCH = "2.13.0"
 
 
 class _Loader(Loader):
@@ -31,8 +36,24 @@ class _Loader(Loader):
             module.__spec__ = spec.loader_state
 
 
-class _Finder(MetaPathFinder):
+class _Distribution(Distribution):
+    """What is installed under the name `torch`, for whoever asks for its version: the one whose names lucid has."""
+
+    def read_text(self, filename: str) -> str | None:
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {PYTORCH}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: str | os.PathLike[str]) -> Path:
+        return Path(__file__).parents[2] / path
+
+
+class _Finder(DistributionFinder):
     """Find `torch` and what is below it in lucid."""
+
+    def find_distributions(
+        self,
+        context: DistributionFinder.Context = DistributionFinder.Context(),  # noqa: B008
+    ) -> Iterable[Distribution]:
+        return [_Distribution()] if context.name == "torch" else []
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -51,6 +51,18 @@ if TYPE_CHECKING:
         set_rng_state,
         set_rng_state_all,
     )
+    from lucid.ops.creation.cuda_types import (
+        BFloat16Tensor,
+        BoolTensor,
+        ByteTensor,
+        CharTensor,
+        DoubleTensor,
+        FloatTensor,
+        HalfTensor,
+        IntTensor,
+        LongTensor,
+        ShortTensor,
+    )
 else:
     # what builds on tensors, which build on this package, is imported when it is first asked for
     _LATER = {
@@ -75,6 +87,21 @@ else:
             ),
             "lucid.ops.creation.cuda_generators",
         ),
+        **dict.fromkeys(
+            (
+                "BFloat16Tensor",
+                "BoolTensor",
+                "ByteTensor",
+                "CharTensor",
+                "DoubleTensor",
+                "FloatTensor",
+                "HalfTensor",
+                "IntTensor",
+                "LongTensor",
+                "ShortTensor",
+            ),
+            "lucid.ops.creation.cuda_types",
+        ),
     }
 
     def __getattr__(name: str) -> object:
@@ -93,9 +120,19 @@ if os.environ.get("LUCID_CUDA_SIMULATOR", "0") not in {"", "0"}:
     start()
 
 __all__ = [
+    "BFloat16Tensor",
+    "BoolTensor",
+    "ByteTensor",
     "CUDAGraph",
+    "CharTensor",
+    "DoubleTensor",
     "Event",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
     "OutOfMemoryError",
+    "ShortTensor",
     "Stream",
     "amp",
     "compile",

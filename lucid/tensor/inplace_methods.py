@@ -29,7 +29,7 @@ from lucid.ops.index import index_select, indexing, masked_select, placing, scat
 from lucid.ops.linalg import addmm, composed
 from lucid.ops.reduction import covariance, cumulative
 from lucid.ops.shape import axes, diagonal, reshape
-from lucid.tensor import inplace, random_fill
+from lucid.tensor import inplace, operators, random_fill
 from lucid.tensor.attributes import Attributes
 from lucid.tensor.inplace import in_place, reshaped_in_place
 
@@ -52,6 +52,9 @@ class InPlaceMethods(Attributes):
     normal_ = random_fill.normal_
     uniform_ = random_fill.uniform_
     exponential_ = random_fill.exponential_
+    log_normal_ = random_fill.log_normal_
+    cauchy_ = random_fill.cauchy_
+    geometric_ = random_fill.geometric_
     bernoulli_ = random_fill.bernoulli_
     random_ = random_fill.random_
     add_ = in_place(arithmetic.add)
@@ -159,6 +162,11 @@ class InPlaceMethods(Attributes):
     erf_ = in_place(special.erf)
     erfc_ = in_place(special.erfc)
     erfinv_ = in_place(special.erfinv)
+    lgamma_ = in_place(special.lgamma)
+    digamma_ = in_place(special.digamma)
+    polygamma_ = in_place(operators.polygamma)
+    mvlgamma_ = in_place(special.mvlgamma)
+    i0_ = in_place(special.i0)
     squeeze_ = reshaped_in_place(reshape.squeeze)
     unsqueeze_ = reshaped_in_place(reshape.unsqueeze)
     transpose_ = swapaxes_ = swapdims_ = reshaped_in_place(axes.transpose)

@@ -305,7 +305,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
     >>> lucid.zeros(2, 3).is_same_size(lucid.ones(2, 3))
     True
     """
-    return self.array.shape == array_of(other).shape
+    return array_of(self).shape == array_of(other).shape
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
@@ -377,7 +377,7 @@ def is_signed(self: Tensor) -> bool:
     >>> lucid.zeros(2, dtype=lucid.uint8).is_signed()
     False
     """
-    return dtype_of(self.array).is_signed
+    return dtype_of(array_of(self)).is_signed
 
 
 def get_device(self: Tensor) -> int:
@@ -389,7 +389,7 @@ def get_device(self: Tensor) -> int:
     >>> lucid.zeros(2).get_device()
     -1
     """
-    index = device_of(self.array).index
+    index = device_of(array_of(self)).index
     return -1 if index is None else index
 
 

@@ -164,6 +164,11 @@ class Methods(Attributes):
     erf = special.erf
     erfc = special.erfc
     erfinv = special.erfinv
+    lgamma = special.lgamma
+    digamma = special.digamma
+    polygamma = operators.polygamma
+    mvlgamma = special.mvlgamma
+    i0 = special.i0
 
     # ---- reductions ----
 

@@ -328,6 +328,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "multiply": arithmetic.mul,
     "negative": arithmetic.neg,
     "not_equal": ne,
+    "positive": arithmetic.positive,
     "power": power.pow,
     "reciprocal": division.reciprocal,
     "remainder": division.remainder,

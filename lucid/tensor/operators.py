@@ -9,7 +9,7 @@ from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.short_path import binary
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import OperandTypeError
-from lucid.ops.elementwise import selection
+from lucid.ops.elementwise import selection, special
 from lucid.ops.shape import splitting
 from lucid.tensor.conversion import item
 
@@ -76,6 +76,18 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     tensor([1., 0.])
     """
     return selection.where(condition, self, other)
+
+
+def polygamma(self: Tensor, n: int) -> Tensor:
+    """Return derivative number `n` of `digamma` at this tensor, elementwise, as `lucid.polygamma` does.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.tensor([1.0, 0.5]).polygamma(1)
+    tensor([1.6449, 4.9348])
+    """
+    return special.polygamma(n, self)
 
 
 def truth(self: Tensor) -> bool:

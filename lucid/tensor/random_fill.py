@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,11 @@ def filled(self: Tensor, generator: Generator | None, draw: Callable[[Generator,
         return copy_(self, wrap(draw(chosen, np)))
     with gpu.use_device(gpu.device_index(array)):
         return copy_(self, wrap(draw(chosen, namespace(array))))
+
+
+def working(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype in which numbers are drawn that are then computed with: float32 for half types."""
+    return np.dtype(np.float32) if dtype.itemsize == 2 else dtype
 
 
 def check_float(self: Tensor, name: str) -> None:
@@ -138,6 +144,121 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     check_float(self, "exponential_")
     array = self.array
     return filled(self, generator, lambda chosen, xp: exponential(chosen, array.shape, array.dtype, lambd, xp))
+
+
+@checked
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Return this tensor after drawing its elements from the distribution whose logarithm is normal.
+
+    Parameters
+    ----------
+    mean, std : float
+        Mean and standard deviation, above zero, of the logarithm.
+    generator : Generator, optional
+        The device's default one if left out.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is not floating-point.
+    ValueError
+        If `std` is not above zero.
+    InplaceError
+        If the tensor may not be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> bool((lucid.zeros(100).log_normal_() > 0).all())
+    True
+    """
+    check_float(self, "log_normal_")
+    if not std > 0:
+        raise SettingError(f"log_normal_: expected std > 0, got {std}")
+    array = self.array
+    wide = working(array.dtype)
+    return filled(self, generator, lambda chosen, xp: xp.exp(normal(chosen, array.shape, wide, mean, std, xp)))
+
+
+@checked
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Return this tensor after drawing its elements from the Cauchy distribution.
+
+    Parameters
+    ----------
+    median, sigma : float
+        The middle, and half of the width at half of the height, above zero.
+    generator : Generator, optional
+        The device's default one if left out.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is not floating-point.
+    ValueError
+        If `sigma` is not above zero.
+    InplaceError
+        If the tensor may not be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.zeros(2, 3).cauchy_().shape
+    lucid.Size([2, 3])
+    """
+    check_float(self, "cauchy_")
+    if not sigma > 0:
+        raise SettingError(f"cauchy_: expected sigma > 0, got {sigma}")
+    array = self.array
+    wide = working(array.dtype)
+
+    def draw(chosen: Generator, xp: Any) -> Array:
+        # a tangent of an angle between -pi / 2 and pi / 2
+        return median + sigma * xp.tan(uniform(chosen, array.shape, wide, -math.pi / 2, math.pi / 2, xp))
+
+    return filled(self, generator, draw)
+
+
+@checked
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Return this tensor after drawing for each element how many trials it takes up to the first success.
+
+    Parameters
+    ----------
+    p : float
+        The probability of success, above 0 and below 1.
+    generator : Generator, optional
+        The device's default one if left out.
+
+    Raises
+    ------
+    DtypeError
+        If the dtype is bool or complex.
+    ValueError
+        If `p` is not between 0 and 1.
+    InplaceError
+        If the tensor may not be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> bool((lucid.zeros(100).geometric_(0.25) >= 1).all())
+    True
+    """
+    array = self.array
+    dtype = dtype_of(array)
+    if dtype.is_complex or dtype.name == "bool":
+        raise DtypeError(f"geometric_: expected a tensor of real numbers, got {dtype}")
+    if not 0 < p < 1:
+        raise SettingError(f"geometric_: expected 0 < p < 1, got {p}")
+    wide = working(array.dtype) if dtype.is_floating_point else np.dtype(np.float64)
+    rate = -math.log1p(-p)
+
+    def draw(chosen: Generator, xp: Any) -> Array:
+        trials = xp.maximum(xp.ceil(exponential(chosen, array.shape, wide, rate, xp)), 1)
+        return trials if dtype.is_floating_point else xp.minimum(trials, np.iinfo(array.dtype).max).astype(array.dtype)
+
+    return filled(self, generator, draw)
 
 
 @checked

@@ -66,10 +66,14 @@ def names_in(path: str) -> set[str]:
     module = importlib.import_module(path)
 
     kinds = (torch.dtype, torch.layout, torch.memory_format)
-    elsewhere = {id(value) for value in (*vars(torch).values(), *vars(torch.nn).values()) if inspect.isclass(value)}
+    elsewhere = {
+        id(value)
+        for value in (*vars(torch).values(), *vars(torch.nn).values(), torch.optim.Optimizer)
+        if inspect.isclass(value)
+    }
     found = set()
     for name, value in vars(module).items():
-        borrowed = path not in {"torch", "torch.nn"} and id(value) in elsewhere
+        borrowed = path not in {"torch", "torch.nn", "torch.optim"} and id(value) in elsewhere
         left_out = path == "torch" and name.endswith("_")  # of its functions only the methods are documented
         own = str(getattr(value, "__module__", "torch") or "torch").startswith("torch")
         if path == "torch" and inspect.isclass(value) and name[0].isupper() and name not in TOP_CLASSES:

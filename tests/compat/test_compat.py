@@ -113,3 +113,14 @@ def test_pytorch_that_is_there_is_not_replaced(monkeypatch):
     with pytest.raises(LucidError, match="expected a process without PyTorch"):
         stand_in()
     assert not any(type(finder).__module__.startswith("lucid") for finder in sys.meta_path)
+
+
+MODULES = ("torch.nn", "torch.nn.functional", "torch.optim", "torch.optim.lr_scheduler")
+GOALS = {**dict.fromkeys(MODULES, 89), "torch.Tensor": 75}
+
+
+@pytest.mark.parametrize("namespace", GOALS)
+def test_most_names_are_there(namespace):
+    """At least this share of the names that scripts look for first, in percent, is there and stays there."""
+    names = coverage()[namespace]
+    assert 100 * sum(each.present for each in names) / len(names) >= GOALS[namespace]

@@ -23,7 +23,7 @@ LAYERS = (
     {"tensor"},
     {"nn", "data"},
     {"optim"},
-    {"hooks", "amp", "graphs", "serialization", "utils", "compat", "_C"},
+    {"hooks", "amp", "func", "graphs", "serialization", "utils", "compat", "distributions", "_C"},
     {
         "accelerator",
         "distributed",
@@ -36,7 +36,6 @@ LAYERS = (
         "testing",
         "types",
     },
-    {"hooks", "amp", "func", "graphs", "serialization", "distributed", "utils", "compat", "_C"},
     {"lucid"},
 )
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}

@@ -172,6 +172,9 @@ NO_METHODS = {
     *("bucketize", "combinations", "view_as_complex", "view_as_real"),
     *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     *("dropout", "rsub", "std_mean", "var_mean"),
+    *("adaptive_avg_pool1d", "avg_pool1d", "group_norm", "layer_norm", "max_pool1d", "max_pool2d", "rms_norm"),
+    *("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "dropout", "rsub", "std_mean", "var_mean"),
+    *("group_norm", "layer_norm", "rms_norm"),
     *("celu", "celu_", "pdist", "rrelu", "rrelu_", "selu", "selu_", "threshold", "threshold_"),
     *("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like"),
 }

@@ -324,6 +324,10 @@ VALUES = {
     "affine_grid": {"theta": lambda: lucid.ones(1, 2, 3), "size": constant((1, 1, 2, 2))},
     "iinfo": {"type": lambda: lucid.int32},
     **each("imag view_as_real", {"input": lambda: matrix() + 1j}),
+    "polygamma": {"n": constant(1)},
+    "mvlgamma": {"p": constant(2)},
+    "unravel_index": {"indices": places},
+    "geometric_": {"p": constant(0.5)},
     "polar": {"abs": matrix, "angle": matrix},
     "view_as_complex": {"input": lambda: lucid.ones(3, 2)},
     "multi_head_attention_forward": {

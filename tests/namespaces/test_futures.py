@@ -78,7 +78,14 @@ def test_all_are_waited_for():
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [(fx.GraphModule, "traces no Python"), (jit.ScriptModule, "compiles no modules")]
+    ("kind", "words"),
+    [
+        *(
+            (kind, f"{kind.__name__}: lucid traces no Python")
+            for kind in (fx.GraphModule, fx.Graph, fx.Node, fx.Tracer)
+        ),
+        (jit.ScriptModule, "compiles no modules"),
+    ],
 )
 def test_no_module_is_traced_or_compiled(kind, words):
     """Tools ask whether a module is one of these; none is, and none can be made."""

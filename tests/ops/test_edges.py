@@ -119,3 +119,91 @@ def test_levels_of_quantiles():
     with pytest.raises(TypeError, match=r"quantile: q: expected a number .*, got list"):
         x.quantile([0.5])
     np.testing.assert_array_equal(lucid.tensor([NAN, NAN]).nanmedian().item(), NAN)
+
+
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.float32, lucid.float64])
+def test_sinc_near_zero_and_of_large_numbers(dtype):
+    """Near zero the slope is that of the series, at zero and of subnormal numbers, too; halves do not overflow."""
+    tiny = {lucid.float16: 2.0**-24, lucid.float32: 2.0**-120, lucid.float64: 1e-300}[dtype]
+    values = [0.0, tiny, -tiny, 0.0099, 0.0101, -0.5, 445.5, 49120.0]
+    x = lucid.tensor(values, dtype=dtype, requires_grad=True)
+    exact = np.array(x.tolist())
+    out = lucid.sinc(x)
+    (slope,) = lucid.autograd.grad(out.sum(), x, create_graph=True)
+    t = np.pi * exact
+    with np.errstate(all="ignore"):
+        formula = np.where(np.abs(t) < 0.01, -t / 3 * np.pi, np.pi * (t * np.cos(t) - np.sin(t)) / t**2)
+    rough = {lucid.float16: 1e-3, lucid.float32: 1e-5, lucid.float64: 1e-9}[dtype]
+    far = 1e-3 if dtype != lucid.float64 else 1e-9
+    np.testing.assert_allclose(out.tolist(), np.sinc(exact), rtol=rough, atol=far * 1e-3)
+    np.testing.assert_allclose(slope.tolist()[:6], formula[:6], rtol=30 * rough, atol=2 * tiny)
+    (bend,) = lucid.autograd.grad(slope[0], x)
+    np.testing.assert_allclose(bend.tolist()[0], -(np.pi**2) / 3, rtol=rough)
+
+
+def test_xlogy_of_zero_is_zero_without_a_sign():
+    """0 times any logarithm is 0, not -0; a product that is not one of zero keeps its sign; dtypes stay."""
+    x = lucid.tensor([0.0, 0.0, -0.0, 0.0, -1e-40], dtype=lucid.float64)
+    out = lucid.xlogy(x, lucid.tensor([0.5, 0.0, 2.0, math.inf, 2.0], dtype=lucid.float64))
+    assert not np.signbit(out.tolist()[:4]).any()
+    assert out.tolist()[:4] == [0, 0, 0, 0]
+    assert out.tolist()[4] < 0
+    assert lucid.xlogy(x.half(), x.half()).dtype == lucid.float16
+    slope = lucid.zeros(1, requires_grad=True)
+    lucid.xlogy(slope, lucid.tensor([2.0])).sum().backward()
+    np.testing.assert_allclose(slope.grad.tolist(), [math.log(2)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_an_extreme_is_the_same_with_and_without_a_gradient(reduce):
+    """-0 keeps its sign, huge equal ones do not overflow, infinities stay; the gradient goes to the NaNs alone."""
+    x = lucid.tensor([-0.0, 3e38, INF, 1.0], requires_grad=True)
+    src = lucid.tensor([-0.0, 3e38, INF, NAN], requires_grad=True)
+    place = lucid.arange(4)
+    out = lucid.scatter_reduce(x, 0, place, src, reduce)
+    wanted = np.array([-0.0, 3e38, INF, NAN], np.float32)
+    np.testing.assert_array_equal(out.tolist(), wanted)
+    assert np.signbit(out.tolist()[0])
+    out.backward(lucid.tensor([2.0, 2.0, 2.0, 2.0]))
+    assert x.grad.tolist() == [1.0, 1.0, 1.0, 0.0]
+    assert src.grad.tolist() == [1.0, 1.0, 1.0, 2.0]
+
+
+def test_the_median_of_all_but_nan_shares_its_gradient():
+    """Equal elements share it evenly, as those of median; a NaN has none; the value is the same as without."""
+    x = lucid.tensor([0.1, NAN, 0.1, 5.0, 0.1, -1.0], requires_grad=True)
+    out = lucid.nanmedian(x)
+    assert out.item() == x.detach()[0].item()
+    out.backward()
+    np.testing.assert_allclose(x.grad.tolist(), [1 / 3, 0, 1 / 3, 0, 1 / 3, 0], rtol=1e-6)
+    for value in (INF, -INF, NAN, -0.0, 3e38):
+        same = lucid.tensor([value] * 3, requires_grad=True)
+        found = lucid.nanmedian(same).item()
+        np.testing.assert_array_equal(found, np.float32(value))
+        assert np.signbit(found) == np.signbit(value)
+
+
+def test_the_covariance_of_one_variable_has_no_dimension():
+    """Whether it is a vector or a matrix of one row; that of no variable is a matrix without elements."""
+    x = lucid.tensor([[1.0, 2.0, 4.0]])
+    assert lucid.cov(x).shape == lucid.cov(x[0]).shape == ()
+    np.testing.assert_allclose(lucid.cov(x).item(), np.cov([1.0, 2.0, 4.0]), rtol=1e-6)
+    assert lucid.corrcoef(x).tolist() == 1.0
+    assert lucid.cov(x[:0]).shape == (0, 0)
+
+
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.float32])
+def test_slices_that_renorm_leaves_have_the_gradient_of_the_identity(dtype):
+    """Those of zeros, and in a neighbour of NaN, too; that of a shortened one stands in its own slice."""
+    x = lucid.tensor([[0.0, 0.0], [NAN, 1.0], [3.0, 4.0]], dtype=dtype, requires_grad=True)
+    lucid.renorm(x, 2, 0, 1.0).backward(lucid.ones(3, 2, dtype=dtype))
+    np.testing.assert_array_equal(x.grad.tolist()[:2], [[1, 1], [1, 1]])
+    np.testing.assert_allclose(x.grad.tolist()[2], [1 / 5 - 3 * 7 / 125, 1 / 5 - 4 * 7 / 125], atol=2e-3)
+
+
+def test_running_integrals_of_large_samples_do_not_overflow():
+    """Areas are halved before they are summed; integers are divided, too."""
+    y = lucid.tensor([1.5e38, 1.5e38, 1.5e38, -1.5e38])
+    np.testing.assert_allclose(lucid.cumulative_trapezoid(y).tolist(), [1.5e38, 3e38, 3e38], rtol=1e-6)
+    assert lucid.trapezoid(lucid.tensor([1, 2, 4])).item() == 4.5
+    assert lucid.cumulative_trapezoid(lucid.tensor([1, 2, 4]), dx=2).tolist() == [3.0, 9.0]

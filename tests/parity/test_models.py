@@ -66,9 +66,15 @@ def pictures(size):
     return lambda rng: (rng.standard_normal((4, 3, size, size)).astype(np.float32), rng.integers(0, 5, 4))
 
 
+def language_model(module):
+    """Return a small language model of LSTM layers without dropout, whose two tables of words are one."""
+    return module.LSTMLanguageModel(module.LSTMConfig(vocabulary=50, width=16, dropout=0.0, tied=True))
+
+
 # The source's name, what makes a model of it, and a batch: inputs, and the class at each place of the output.
 TABLE = {
     "gpt": (gpt, tokens),
+    "lstm": (language_model, tokens),
     "transformer": (translator, translations),
     "resnet": (resnet, pictures(24)),
     "vit": (vit, pictures(12)),

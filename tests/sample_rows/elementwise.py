@@ -1,4 +1,4 @@
-"""Elementwise arithmetic, powers, exponentials, trigonometry, comparison, choice, rounding, logic, complex numbers."""
+"""Elementwise arithmetic, powers, exponentials, gammas, trigonometry, comparison, choice, rounding, logic, complex."""
 
 from __future__ import annotations
 
@@ -207,6 +207,46 @@ POWERS = [
     Sample("erfinv", lucid.erfinv, between((-0.8, 0.8)), None, lambda torch, x: torch.erfinv(x)),
 ]
 
+lgamma = np.vectorize(math.lgamma, otypes=[float])
+
+
+def digamma(x):
+    """Return the slope of the logarithm of the gamma function: a sum, and what an integral has of the rest."""
+    k = np.arange(20000.0).reshape(-1, *(1,) * x.ndim)
+    rest = np.log((20000 - 0.5 + x) / (20000 + 0.5))
+    return (1 / (k + 1) - 1 / (k + x)).sum(0) + rest - np.euler_gamma
+
+
+def polygamma(n, **more):
+    """Return a row of `polygamma`, with a model of the same kind."""
+
+    def reference(x):
+        k = np.arange(20000.0).reshape(-1, *(1,) * x.ndim)
+        rest = (x + 20000 - 0.5) ** -n / n
+        return (-1) ** (n + 1) * math.factorial(n) * (((x + k) ** -(n + 1.0)).sum(0) + rest)
+
+    return Sample(
+        f"polygamma:{n}", lambda x: lucid.polygamma(n, x), between((1.2, 3)), reference, empty=no_rows(1), **more
+    )
+
+
+SPECIAL = [
+    one("lgamma", between((0.2, 6)), lgamma),
+    Sample("lgamma:negative", lucid.lgamma, between((-2.8, -2.2)), lgamma, lambda torch, x: torch.lgamma(x)),
+    # PyTorch's function of order 1, and so the slope of this one, has ten digits
+    Sample("digamma", lucid.digamma, between((2, 6)), digamma, empty=no_rows(1)),
+    polygamma(1),
+    polygamma(2, torch=lambda torch, x: torch.polygamma(2, x)),
+    Sample(
+        "mvlgamma",
+        lambda x: lucid.mvlgamma(x, 3),
+        between((1.3, 5)),
+        lambda x: lgamma(x) + lgamma(x - 0.5) + lgamma(x - 1) + 1.5 * math.log(math.pi),
+        lambda torch, x: torch.mvlgamma(x, 3),
+    ),
+    one("i0", between((0.5, 4)), np.i0),
+]
+
 TRIGONOMETRY = [
     one("sin", REAL, np.sin),
     one("cos", REAL, np.cos),
@@ -328,4 +368,4 @@ COMPLEX = [
     ),
 ]  # fmt: skip
 
-ROWS = [*ARITHMETIC, *POWERS, *TRIGONOMETRY, *COMPARISON, *ROUNDING, *LOGIC, *COMPLEX]
+ROWS = [*ARITHMETIC, *POWERS, *SPECIAL, *TRIGONOMETRY, *COMPARISON, *ROUNDING, *LOGIC, *COMPLEX]

@@ -1,7 +1,7 @@
 """What `autocast` makes of the operands of an op: in which dtypes it computes, on each type of device.
 
 The lists are PyTorch's. Most ops are primitives, which stand here by name and whose callers ask; those that are told a
-dtype, or share a primitive with others, ask themselves, by `wide_in_autocast`.
+dtype, or share a primitive with others, ask themselves, by `wide_in_autocast` and `lower_in_autocast`.
 """
 
 from __future__ import annotations
@@ -92,6 +92,14 @@ def wide_in_autocast(tensor: Any, *, cpu: bool = False, cuda: bool = True) -> An
         return tensor
     wide = cpu if type(tensor.array) is np.ndarray else cuda
     return _cast(tensor, float32) if wide else tensor
+
+
+def lower_in_autocast(tensor: Any, *, cpu: bool = False, cuda: bool = True) -> Any:
+    """Return tensors of float32 and half types in the dtype of `autocast` where it is on; all else as it is."""
+    if not unusual or not isinstance(tensor, TensorBase) or not casts(tensor):
+        return tensor
+    lower = lower_dtype(tensor) if (cpu if type(tensor.array) is np.ndarray else cuda) else None
+    return tensor if lower is None else _cast(tensor, lower)
 
 
 def dtype_within(tensor: TensorBase) -> Any:

@@ -14,6 +14,11 @@ from lucid.nn.hooking.forms import is_full_backward_hook
 from lucid.nn.hooking.tables import global_tables
 from lucid.nn.module.module import Module
 
+# tools import it from here
+from lucid.nn.module.state import (
+    IncompatibleKeys as _IncompatibleKeys,  # noqa: F401  # pyright: ignore[reportUnusedImport]
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

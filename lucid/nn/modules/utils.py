@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any
 
 from lucid.arguments import checked
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
+
+
+def _ntuple(n: int) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that gives a tuple: of what it is given if that has elements, otherwise `n` times that."""
+
+    def parse(x: Any) -> tuple[Any, ...]:
+        return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+    return parse
+
+
+# by which tools make sizes of kernels and strides
+_single, _pair, _triple, _quadruple = map(_ntuple, range(1, 5))
 
 
 @checked

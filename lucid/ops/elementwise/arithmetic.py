@@ -17,7 +17,7 @@ from lucid.errors import DtypeError
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.core import ADD
 from lucid.ops.base.declaration import REAL, elementwise
-from lucid.ops.base.operands import as_factor, is_bool, of_two, summed
+from lucid.ops.base.operands import as_factor, is_bool, of_two, refuse, summed, tensor_operand
 from lucid.ops.base.promotion import as_operand, number_in, promote
 
 if TYPE_CHECKING:
@@ -242,3 +242,15 @@ def nextafter(input: Tensor, other: Tensor | Number) -> Tensor:
     tensor([1.1921e-07])
     """
     return GRAPH.nextafter(input, other)
+
+
+def positive(input: Tensor) -> Tensor:
+    """Return `input` itself; bools, which have no sign, raise a DtypeError.
+
+    >>> import lucid
+    >>> lucid.positive(lucid.tensor([-1.0]))
+    tensor([-1.])
+    """
+    x = tensor_operand(input)
+    refuse("positive", "b", x, instead="convert to integers first")
+    return x

@@ -12,7 +12,7 @@ from lucid.ops.base.declaration import REAL, Fused, elementwise
 from lucid.ops.base.operands import refuse
 from lucid.ops.base.promotion import float_operand, promote
 from lucid.ops.base.scalars import as_number
-from lucid.ops.elementwise.arithmetic import mul, neg, sub
+from lucid.ops.elementwise.arithmetic import add, mul, neg, sub
 from lucid.ops.elementwise.comparison import eq, le
 from lucid.ops.elementwise.division import div
 from lucid.ops.elementwise.logic import logical_and, logical_or
@@ -139,8 +139,11 @@ def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """
     refuse("xlogy", "c", input, other, instead=REAL[1])
     a, b = promote(input, other, at_least_float=True)
-    nothing = logical_and(eq(a, 0), logical_or(le(b, 0), eq(b, math.inf)))
-    return mul(a, log(where(nothing, 1, b)))
+    zero = eq(a, 0)
+    nothing = logical_and(zero, logical_or(le(b, 0), eq(b, math.inf)))
+    # a product with zero may be -0
+    product = mul(a, log(where(nothing, 1, b)))
+    return add(product, where(zero, 0.0, -0.0).to(product.dtype))
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:

@@ -14,8 +14,9 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.ops.base.declaration import REAL, Fused, elementwise
 from lucid.ops.base.operands import refuse
 from lucid.ops.base.promotion import float_operand
-from lucid.ops.elementwise.arithmetic import mul
-from lucid.ops.elementwise.comparison import eq
+from lucid.ops.elementwise.arithmetic import add, mul
+from lucid.ops.elementwise.comparison import lt
+from lucid.ops.elementwise.complex import abs
 from lucid.ops.elementwise.division import div
 from lucid.ops.elementwise.selection import where
 
@@ -229,10 +230,15 @@ def sinc(input: Tensor) -> Tensor:
     >>> lucid.sinc(lucid.tensor([0.0, 0.5]))
     tensor([1.0000, 0.6366])
     """
-    x = float_operand(input)
-    origin = eq(x, 0)
-    turns = mul(where(origin, 1, x), math.pi)
-    return where(origin, 1, div(sin(turns), turns))
+    given = float_operand(input)
+    # of halves pi times the operand would be rounded, and of large ones overflow
+    x = given.float() if given.array.dtype.itemsize == 2 else given
+    # near zero the terms of the slope cancel and overflow: there it is that of the series
+    near = lt(abs(x), 0.01)
+    square = mul(mul(where(near, x, 0), math.pi), mul(where(near, x, 0), math.pi))
+    series = add(mul(add(mul(add(mul(square, -1 / 5040), 1 / 120), square), -1 / 6), square), 1)
+    turns = mul(where(near, 1, x), math.pi)
+    return where(near, series, div(sin(turns), turns)).to(given.dtype)
 
 
 @elementwise(

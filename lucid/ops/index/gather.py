@@ -10,12 +10,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
+from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import namespace
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.base.core import expand
-from lucid.ops.base.dims import common_shape, dim_in
+from lucid.ops.base.dims import common_shape, dim_in, sizes_in
 from lucid.ops.base.one_device import on_one_device
+from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int
 from lucid.ops.index import select_cuda as kernels
@@ -24,6 +26,7 @@ from lucid.ops.index.select import check_bounds, outside, select_at
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -194,3 +197,28 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     check_bounds(array, array.ndim, num_classes, name="one_hot")
     xp = namespace(array)
     return wrap((array[..., None] == xp.arange(num_classes, dtype=array.dtype)).astype(xp.int64))
+
+
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Return for places `indices` in the order of memory the indices along each dimension of `shape`, a tensor each.
+
+    `indices` are integers, or a DtypeError is raised; a size below zero raises a ShapeError. Places beyond the shape
+    count from its beginning again.
+
+    >>> import lucid
+    >>> lucid.unravel_index(lucid.tensor([0, 4, 5]), (2, 3))
+    (tensor([0, 1, 1]), tensor([0, 1, 2]))
+    """
+    places = tensor_operand(indices)
+    refuse("unravel_index", "bfcV", places, instead="expected integers")
+    sizes = sizes_in((shape,))
+    if min(sizes, default=0) < 0:
+        raise ShapeError(f"unravel_index: expected no negative size, got shape {list(sizes)}")
+    steps = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
+    if 0 in sizes:
+        if places.array.size:
+            raise ShapeError(f"unravel_index: there are no places in shape {list(sizes)}")
+        return tuple([GRAPH.clone(places) for _ in sizes])
+    return tuple([
+        GRAPH.remainder(GRAPH.floor_divide(places, step), size) for step, size in zip(steps, sizes, strict=True)
+    ])  # fmt: skip

@@ -14,9 +14,11 @@ from lucid.backend.arrays import namespace
 from lucid.errors import DtypeError, SettingError
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.scalars import as_bool
-from lucid.ops.elementwise.arithmetic import add, sub
+from lucid.ops.elementwise.arithmetic import sub
 from lucid.ops.elementwise.comparison import eq
 from lucid.ops.elementwise.division import div
+from lucid.ops.elementwise.logic import logical_and, logical_or
+from lucid.ops.elementwise.nonfinite import isinf, isnan
 from lucid.ops.elementwise.selection import clamp, where
 from lucid.ops.index.gather import flat_indices, gather, prepared, shaped
 from lucid.ops.index.index_select import fitting_source, line
@@ -93,16 +95,20 @@ def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, red
     )
     if not (x.requires_grad or source.requires_grad):
         return shaped(found, input.array.shape)
-    own: Any = eq(x.detach(), found)
+    own = _alike(x, found)
     if not include_self:
         own = scatter(own, axis, indices, False)
-    come = eq(source.detach(), gather(found, axis, indices))
-    total = scatter_add(where(own, x, 0), axis, indices, where(come, source, 0))
-    count = scatter_add(own.to(x.dtype), axis, indices, come.to(x.dtype))
-    shared = div(total, clamp(count, min=1))
-    # the sum of three equal ones over three may be another number
-    kept = shared.detach()
-    return shaped(where(eq(kept, found), shared, add(found, sub(shared, kept))), input.array.shape)
+    come = _alike(source, gather(found, axis, indices))
+    count = clamp(scatter_add(own.to(x.dtype), axis, indices, come.to(x.dtype)), min=1)
+    shares = div(where(come, source, 0), gather(count, axis, indices))
+    shared = scatter_add(div(where(own, x, 0), count), axis, indices, shares)
+    # three thirds of a number may be another one, and a sum has lost the sign of zero
+    return shaped(where(isinf(found), shared, sub(found, sub(shared.detach(), shared))), input.array.shape)
+
+
+def _alike(values: Any, extreme: Any) -> Any:
+    """Return which values are the extreme of their place, which is NaN where one is."""
+    return logical_or(eq(values.detach(), extreme), logical_and(isnan(values), isnan(extreme)))
 
 
 def index_reduce(

@@ -31,8 +31,8 @@ def cov(
 ) -> Tensor:
     """Return the covariances of variables, the rows of `input`, of which the columns are observations.
 
-    A vector is one variable. Each observation counts `fweights` times, which are integers, and weighs `aweights`;
-    `correction` is taken from the sum of the weights that divides.
+    A vector is one variable; of one variable the result has no dimension. Each observation counts `fweights` times,
+    which are integers, and weighs `aweights`; `correction` is taken from the sum of the weights that divides.
 
     >>> import lucid
     >>> lucid.cov(lucid.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -68,8 +68,7 @@ def cov(
     rest = max(rest, 0) if isinstance(rest, int) else clamp(rest, min=0)
     left = centred if weights is None else mul(centred, weights)
     right = conj(movedim(centred, 0, 1))
-    product = div(matmul(left.to(right.dtype), right), rest)
-    return squeeze(product) if x.array.ndim < 2 else product
+    return squeeze(div(matmul(left.to(right.dtype), right), rest))
 
 
 def corrcoef(input: Tensor) -> Tensor:
@@ -108,6 +107,9 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise ShapeError(f"renorm: expected an order p above 0, got {order}")
     if most < 0:
         raise ShapeError(f"renorm: expected maxnorm to be >= 0 but got {most}")
-    lengths = norm(input, order, [d for d in range(len(shape)) if d != axis], True)
+    others = [d for d in range(len(shape)) if d != axis]
+    long = norm(input.detach(), order, others, True) > most
+    # the length of a slice that stays has no gradient, which may be NaN
+    lengths = norm(where(long, input, 0), order, others, True)
     # as in PyTorch a little more than the length divides
-    return mul(input, where(lengths > most, most / (lengths + 1e-7), 1.0))
+    return mul(input, where(long, most / where(long, lengths + 1e-7, 1), 1.0))

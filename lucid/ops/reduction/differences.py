@@ -47,14 +47,14 @@ def diff(
 
 
 def _areas(name: str, y: Tensor, x: Tensor | None, dx: Number | None, dim: int) -> tuple[Any, int]:
-    """Return twice the areas under the line between neighbours, and the dimension."""
+    """Return the areas under the line between neighbours, halved before they are summed, and the dimension."""
     shape = array_of(y).shape
     if not shape:
         raise ShapeError(f"{name}: expected at least 1 dimension, got a 0-dim tensor")
     axis = dim_in(dim, len(shape))
     heights = add(getitem(y, along(axis, slice(1, None))), getitem(y, along(axis, slice(None, -1))))
     if x is None:
-        return heights if dx is None else mul(heights, as_number(dx, "dx")), axis
+        return mul(heights, 0.5 if dx is None else as_number(dx, "dx") / 2), axis
     if dx is not None:
         raise ShapeError(f"{name}: expected x or dx, got both")
     places = array_of(x)
@@ -62,8 +62,8 @@ def _areas(name: str, y: Tensor, x: Tensor | None, dx: Number | None, dim: int) 
         if places.shape[0] != shape[axis]:
             raise ShapeError(f"{name}: expected x of {shape[axis]} elements, as y has along dim, got {places.shape[0]}")
         x = reshape(x, (*(1,) * axis, -1, *(1,) * (len(shape) - 1 - axis)))
-        return mul(diff(x, dim=axis), heights), axis
-    return mul(diff(x, dim=axis - len(shape)), heights), axis
+        return mul(diff(x, dim=axis), heights) / 2, axis
+    return mul(diff(x, dim=axis - len(shape)), heights) / 2, axis
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, dim: int = -1) -> Tensor:
@@ -76,7 +76,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, d
     tensor(10.5000)
     """
     areas, axis = _areas("trapezoid", y, x, dx, dim)
-    return sum(areas, axis) / 2
+    return sum(areas, axis)
 
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | None = None, dim: int = -1) -> Tensor:
@@ -89,4 +89,4 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | Non
     tensor([ 3.0000, 10.5000])
     """
     areas, axis = _areas("cumulative_trapezoid", y, x, dx, dim)
-    return cumsum(areas, axis) / 2
+    return cumsum(areas, axis)

@@ -19,8 +19,8 @@ from lucid.ops.base.scalars import as_bool, as_int, as_number
 from lucid.ops.creation.ranges import arange
 from lucid.ops.elementwise.arithmetic import mul, sub
 from lucid.ops.elementwise.combination import lerp
-from lucid.ops.elementwise.comparison import ne
-from lucid.ops.elementwise.nonfinite import isnan
+from lucid.ops.elementwise.comparison import eq, ne
+from lucid.ops.elementwise.nonfinite import isinf, isnan
 from lucid.ops.elementwise.rounding import ceil, floor, round
 from lucid.ops.elementwise.selection import clamp, where
 from lucid.ops.index.gather import gather
@@ -103,13 +103,23 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
         flat = reshape(input, -1)
         if not flat.array.size and flat.array.dtype.kind in "fV":
             return sum(flat) / 0
-        return nanmedian(flat, 0).values
+        found = nanmedian(flat, 0).values
+        # equal elements share the gradient, as in median
+        return found if not flat.requires_grad else _shared(flat, found.detach())
     x, axis = _lined_up("nanmedian", input, dim)
     values, indices = sort(x, axis)
     # NaN stands behind all others
     count = sum(isnan(x) == 0, axis, True)
     middle = clamp((count - 1) // 2, min=0)
     return _reduced(input, gather(values, axis, middle), gather(indices, axis, middle), axis, keepdim)
+
+
+def _shared(flat: Any, found: Any) -> Any:
+    """Return a found element with a gradient that all elements equal to it share."""
+    alike = eq(flat.detach(), found)
+    shared = sum(where(alike, flat, 0) / clamp(sum(alike), min=1))
+    # shares of an element may add up to another one, and a sum has lost the sign of zero
+    return where(isinf(found), shared, sub(found, sub(shared.detach(), shared)))
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:

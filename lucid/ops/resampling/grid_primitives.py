@@ -262,7 +262,8 @@ def sum_of_taps(
     for index, weight in elements:
         part = image.take(index, axis=int(across))
         part = weighed(xp, part, weight if across else weight[:, None], masked=masked)
-        total = part if total is None else xp.add(total, part, out=total)
+        # the first is added to 0, so that nothing times a negative element is not -0
+        total = xp.add(part, 0 if total is None else total, out=part)
     return total
 
 

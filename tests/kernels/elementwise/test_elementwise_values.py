@@ -27,7 +27,7 @@ LEFT, RIGHT = (np.ascontiguousarray(x.ravel()) for x in np.meshgrid(SPECIAL, SPE
 UNARY_NAMES = """
     exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square
     reciprocal abs neg sign floor ceil trunc round frac erf erfc erfinv sigmoid relu isnan isinf isfinite nan_to_num
-    logical_not signbit
+    logical_not signbit lgamma digamma i0
 """
 ACTIVATIONS = """
     silu gelu leaky_relu elu selu celu hardtanh relu6 hardsigmoid hardswish hardshrink softshrink softplus logsigmoid
@@ -102,6 +102,8 @@ WITH_SETTINGS = {
     "glu": lambda x: functional.glu(x),
     "softplus below a threshold": lambda x: functional.softplus(x, 2.0, 1.0),
     "gelu by tanh": lambda x: functional.gelu(x, "tanh"),
+    "trigamma": lambda x: lucid.polygamma(1, x),
+    "the fourth derivative of digamma": lambda x: lucid.polygamma(4, x),
     "where": lambda x: lucid.where(x > 0, x, 2.0),
     "masked_fill": lambda x: x.masked_fill(x > 0, 2.0),
     "lerp": lambda x: lucid.lerp(x, x * 2 + 1, 0.75),

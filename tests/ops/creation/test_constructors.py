@@ -130,3 +130,23 @@ def test_types_of_a_device():
     assert not z.is_cuda
     z.sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+ON_CUDA = {name.rpartition(".")[2]: kind for name, kind in TYPES.items() if kind.is_cuda and "Complex" not in name}
+
+
+def test_types_on_cuda_devices_have_names():
+    """`lucid.cuda` has every type of a tensor there that PyTorch has, and no tensor on the CPU is of one."""
+    named = {name: getattr(lucid.cuda, name) for name in lucid.cuda.__all__ if name.endswith("Tensor")}
+    assert named == ON_CUDA
+    assert not isinstance(lucid.ones(2, device="cpu"), lucid.cuda.FloatTensor)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ON_CUDA)
+def test_types_on_cuda_devices_make_tensors(name):
+    """Sizes and data make tensors of the type, on the current device."""
+    made = getattr(lucid.cuda, name)([1, 0])
+    assert (made.type(), made.tolist()) == (f"lucid.cuda.{name}", [1, 0])
+    assert isinstance(made, ON_CUDA[name])
+    assert getattr(lucid.cuda, name)(2, 3).shape == (2, 3)

@@ -125,3 +125,12 @@ def test_many_points(channels, rng):
         )
         total = total + numbers(y.grad)
     np.testing.assert_allclose(numbers(x.grad), total, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_outside_is_zero_without_a_sign(mode):
+    """What is outside of images of negative elements, in zeros, is 0 and not -0."""
+    grid = lucid.tensor([[[[4.0, 0.0], [0.0, -5.0]]]])
+    out = numbers(grid_sample(-lucid.ones(1, 2, 3, 4), grid, mode))
+    assert (out == 0).all()
+    assert not np.signbit(out).any()

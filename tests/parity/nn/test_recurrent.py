@@ -79,3 +79,92 @@ def test_cells(name, rng):
 
     check(CELLS[name], rng.standard_normal((2, 3)), call)
     check(CELLS[name], rng.standard_normal(3), call)
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN", "RNN relu"])
+def test_odd_inputs(name, rng):
+    """NaN and infinities come out where PyTorch's do, forward and backward; strided inputs are taken."""
+
+    def call(lib, layer, x):
+        return flat(*layer(x[::2, :, :3].transpose(0, 1)))
+
+    values = rng.standard_normal((8, 5, 4))
+    check(LAYERS[name], values, call)
+    for odd in (np.nan, np.inf, -np.inf):
+        values[2, 2, 0] = odd
+        check(LAYERS[name], values, call)
+
+
+@pytest.mark.cpu("PyTorch is there for the CPU only")
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
+@pytest.mark.parametrize("half", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["LSTM", "LSTM all", "GRU", "RNN", *CELLS])
+def test_half_types(name, half, rng):
+    """Half types, and float32 under autocast, give PyTorch's dtypes, and its numbers to their precision.
+
+    Under autocast to float16 PyTorch's LSTM of padded sequences does not run on the CPU.
+    """
+    make, values = {**LAYERS, **CELLS}[name], rng.standard_normal((3, 3)).astype(np.float32)
+    theirs, ours = (layer.float() for layer in pair(make))
+    packs = [False, True] if name in LAYERS else [False]
+    for cast, packed in [(cast, packed) for cast in (True, False) for packed in packs]:
+        if name == "LSTM" and cast and not packed and half == "float16":
+            continue
+        outs = []
+        for lib, layer in ((torch, theirs), (lucid, ours)):
+            dtype, x = getattr(lib, half), lib.tensor(values, requires_grad=True)
+            if not cast:
+                layer, x = layer.to(dtype), x.detach().to(dtype).requires_grad_()
+            with lib.autocast("cpu", dtype=dtype, enabled=cast):
+                result = layer(lib.nn.utils.rnn.pack_sequence([x, x[:2]]) if packed else x)
+                parts = flat(*result) if name in LAYERS else result if isinstance(result, tuple) else [result]
+                parts = [getattr(part, "data", part) if packed else part for part in parts[:1]] + list(parts[1:])
+            layer.zero_grad()
+            sum(part.float().sum() for part in parts).backward()
+            outs.append([*parts, x.grad, *(parameter.grad for parameter in layer.parameters())])
+        for a, b in zip(*outs, strict=True):
+            assert str(b.dtype).split(".")[1] == str(a.dtype).split(".")[1]
+            a, b = a.detach().float().numpy(), b.detach().float().numpy()
+            np.testing.assert_allclose(b, a, rtol=0.03, atol=0.03 * max(1, abs(a).max()))
+
+
+def test_hooks_in_a_model():
+    """Hooks of a recurrent layer and a cell inside of a model fire as often as PyTorch's, with the same shapes."""
+
+    def record(lib):
+        log = []
+
+        def shapes(value):
+            return (
+                [shapes(part) for part in value] if isinstance(value, tuple) else value is not None and [*value.shape]
+            )
+
+        embedding, rnn, cell = lib.nn.Embedding(5, 3), lib.nn.LSTM(3, 4, 2), lib.nn.GRUCell(4, 4)
+        for parameter in (*embedding.parameters(), *rnn.parameters(), *cell.parameters()):
+            parameter.data.fill_(0.1)
+        for layer in (rnn, cell):
+            layer.register_forward_pre_hook(lambda _, args: log.append(shapes(args)))
+            layer.register_forward_hook(lambda _, args, out: log.append(shapes(out)))
+            layer.register_full_backward_hook(lambda _, *grads: log.append(shapes(grads)))
+        rnn.register_forward_hook(lambda _, args, out: (out[0] * 3, out[1]))
+        rnn.weight_hh_l0.register_hook(lambda grad: grad * 2)
+        out, (h, _) = rnn(embedding(lib.tensor([[1, 2], [3, 4], [0, 1]])))
+        cell(out[-1], h[-1]).sum().backward()
+        return log, rnn.weight_hh_l0.grad
+
+    (theirs, expected), (ours, grad) = record(torch), record(lucid)
+    assert ours == theirs
+    assert len(ours) == 6
+    np.testing.assert_allclose(grad.numpy(force=True), expected.numpy(), rtol=1e-5)
+
+
+@pytest.mark.cpu("PyTorch is there for the CPU only")
+def test_padding_dtypes():
+    """Padded sequences have PyTorch's dtype and values."""
+    for dtype in ("bool", "int64", "float16", "bfloat16"):
+        ours, theirs = (
+            lib.nn.utils.rnn.pad_sequence([lib.ones(n, dtype=getattr(lib, dtype)) for n in (1, 2)], True)
+            for lib in (lucid, torch)
+        )
+        assert str(ours.dtype).split(".")[1] == str(theirs.dtype).split(".")[1]
+        assert ours.tolist() == theirs.tolist()

@@ -67,7 +67,7 @@ UNARY = [
     "abs", "sign", "neg", "reciprocal", "square", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10",
     "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf",
     "erfc", "erfinv", "sigmoid", "relu", "floor", "ceil", "trunc", "round", "frac", "angle", "nan_to_num", "isnan",
-    "isinf", "isfinite", "logical_not",
+    "isinf", "isfinite", "logical_not", "lgamma", "digamma",
 ]  # fmt: skip
 
 

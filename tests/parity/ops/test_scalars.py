@@ -31,6 +31,7 @@ STRICT = {
     "interpolate.scale_factor",
     *("fractional_max_pool3d.kernel_size", "fractional_max_pool3d.output_size"),
     *(f"max_unpool{d}d.{name}" for d in (1, 2, 3) for name in ("kernel_size", "stride", "padding", "output_size")),
+    "unravel_index.shape",
     *(f"unfold.{name}" for name in ("kernel_size", "dilation", "padding", "stride")),
     *(f"fold.{name}" for name in ("output_size", "kernel_size", "dilation", "padding", "stride")),
 }

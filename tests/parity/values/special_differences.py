@@ -69,8 +69,16 @@ DIFFERENCES = (
         "squares that overflow: PyTorch gives NaN, infinity or 0; lucid 0 for atan2, and else the slope",
     ),
     Difference(
+        "i0", "all pairs|-?inf .*", "value|gradient", "NaN of PyTorch",
+        "Bessel functions of infinity are infinite; PyTorch divides infinity by infinity",
+    ),
+    Difference(
+        "polygamma:2", "all pairs|-?inf .*", "value|gradient", OVERFLOW,
+        "0 at infinity, and NaN at -infinity, as digamma; PyTorch multiplies infinity by zero, and takes a pole",
+    ),
+    Difference(
         "polar", "all pairs|.* of no dimension", "gradient", "number|" + OVERFLOW,
-        "the slope by the magnitude is exp(1j * angle) everywhere; PyTorch takes the sign of the result, which is 0 at 0 "
+        "the slope by the magnitude is exp(1j * angle) everywhere; PyTorch takes the sign of the result, 0 at 0 "
         "and turned around below it",
     ),
     Difference(
@@ -103,7 +111,7 @@ DIFFERENCES = (
         "operands that do not broadcast are refused when they are empty, too",
     ),
     Difference(
-        "(b?addb?mm|einsum|linear|conv).*", UNBOUNDED, "value|gradient", OVERFLOW,
+        "(b?addb?mm|addr|matrix_power|einsum|linear|conv).*", UNBOUNDED, "value|gradient", OVERFLOW,
         "factors and sums near the largest number overflow in one order and not in the other",
     ),
     Difference(
@@ -228,12 +236,118 @@ DIFFERENCES = (
         "products that overflow before or after they meet a zero",
     ),
     Difference(
-        "cumsum:.*|adaptive_avg_pool.*", "several .*|(only )?-0 .*", "value", "sign of zero",
+        "cumsum:.*|cumulative_trapezoid|adaptive_avg_pool.*", "several .*|(only )?-0 .*", "value", "sign of zero",
         "sums begin with the first element, PyTorch's with 0",
     ),
     Difference(
-        "topk.*", "(several|only|-?0) .*", "value|gradient", "whole number|sign of zero|number",
+        "topk.*|kthvalue", "(several|only|-?0) .*", "value|gradient", "whole number|sign of zero|number",
         "of equal elements the first ones are taken; PyTorch does not say which",
+    ),
+    Difference(
+        "sinc", "all pairs|-?(large|subnormal) of .*", "gradient", "number",
+        "PyTorch squares the operand, which overflows or vanishes",
+    ),
+    Difference(
+        "hypot", "all pairs|.* of no dimension", "gradient", "(NaN|infinity) of PyTorch|number",
+        "the gradient is multiplied by a share of the length; PyTorch multiplies it by the operand first",
+    ),
+    Difference(
+        "xlogy", "all pairs|-?0 of .*", "gradient", "(NaN|infinity) of PyTorch",
+        "where 0 times an infinite logarithm is 0, so are the gradients",
+    ),
+    Difference(
+        "logit", "all pairs|.* of no dimension", "gradient", "NaN of PyTorch|sign of infinity",
+        "outside of [0, 1] the gradient is that of the formula, as of log; at -0 that of log, too",
+    ),
+    Difference(
+        "logit:eps", "all pairs|nan of .*", "gradient", "NaN of PyTorch",
+        "at NaN no gradient passes the limits, as in clamp",
+    ),
+    Difference(
+        "signbit", "all pairs|nan of .*", "value", "whole number",
+        "a NaN of bfloat16 keeps its sign, where PyTorch's conversion sets it",
+    ),
+    Difference(
+        "ldexp", "all pairs|.* of no dimension", "gradient", OVERFLOW + "|number",
+        "the gradient is that of a product and a power, of which PyTorch multiplies the factors in another order",
+    ),
+    Difference(
+        "(scatter|index)_reduce.*", "(nan|several) .*", "gradient", "NaN of PyTorch",
+        "the gradient goes to the NaNs, as in amax",
+    ),
+    Difference(
+        "(scatter|index)_reduce.*", "(several|-0) .*", "value", "sign of zero",
+        "of 0 and -0 either is the larger",
+    ),
+    Difference(
+        "adjoint", "no dimension", "call", "refused",
+        "a matrix has two dimensions",
+    ),
+    Difference(
+        "trapezoid", "(several|(only )?-?inf) .*", "value", "NaN of PyTorch",
+        "areas are summed, where PyTorch takes half of both ends from the sum of all samples",
+    ),
+    Difference(
+        "trapezoid:places", "-?huge .*", "value", "infinity of PyTorch",
+        "areas are halved before they are summed",
+    ),
+    Difference(
+        "trapezoid.*", "(first|last) size 0", "call", "refused",
+        "the integral over no samples requires grad as others do",
+    ),
+    Difference(
+        "logcumsumexp", "(several|(only )?-?0) .*", "value", "sign of zero",
+        "the first element stays as it is",
+    ),
+    Difference(
+        "logcumsumexp", "(several|-?(inf|large|huge)) .*", "gradient", "NaN of PyTorch|number",
+        "the gradient is that of each sum of two; PyTorch divides exponentials of sums, which lose the digits of small "
+        "elements beside large ones",
+    ),
+    Difference(
+        "renorm", "-?huge in 0", "gradient", "NaN of lucid",
+        "the gradient of a huge length overflows, and meets its share, which vanishes",
+    ),
+    Difference(
+        "mode", "(nan|several) .*", "value|gradient", "NaN of PyTorch|whole number|number",
+        "NaN is greater than all numbers, as in sort; in PyTorch's mode it is smaller",
+    ),
+    Difference(
+        "nanmedian:.*", "several .*", "value", "sign of zero",
+        "which of 0 and -0 is in the middle is not said",
+    ),
+    Difference(
+        "multi_head_attention_forward.*", UNBOUNDED, "value|gradient", OVERFLOW + "|sign of infinity|number",
+        "products and sums near the largest number overflow, and lose the digits of others, in one order and not in "
+        "the other",
+    ),
+    Difference(
+        "interpolate:.*", "(nan|several|(only )?-?inf) .*", "value", "NaN of PyTorch",
+        "elements of weight zero are not looked at",
+    ),
+    Difference(
+        "interpolate:.*", "(several|(only )?-0) .*", "value", "sign of zero",
+        "they count as 0, so that a sum of -0 is 0",
+    ),
+    Difference(
+        "ctc_loss.*", "(several|(only )?-inf) .*", "gradient", "NaN of PyTorch",
+        "what is on no path has no share",
+    ),
+    Difference(
+        "ctc_loss.*", "-?(large|huge) .*", "gradient", "number",
+        "beside a huge number sums keep no digits of the others",
+    ),
+    Difference(
+        "grid_sample.*", "(nan|several|(only )?-?inf) in 0", "value|gradient", "NaN of PyTorch",
+        "elements of weight zero are not looked at, as in interpolate",
+    ),
+    Difference(
+        "grid_sample.*", "only (-0|subnormal) .*", "value", "sign of zero",
+        "sums of zeros of both signs, in one order and in the other",
+    ),
+    Difference(
+        "grid_sample.*", "-?(large|huge) in 0", "gradient", OVERFLOW + "|number",
+        "differences of large elements are weighed last, or weights first",
     ),
 )  # fmt: skip
 

@@ -265,7 +265,7 @@ ROWS = [
     row("matrix_power", normal((2, 3, 3)), lambda x: x @ x @ x @ x @ x, 5, tolerance=COARSE),
     row("matrix_power:none", normal((2, 2)), lambda x: np.eye(2), 0, **FLAT),
     Sample(
-        "vander", lucid.vander, clear_of_zero((4,)), np.vander, lambda t, x: x[:, None] ** t.arange(3, -1, -1),
+        "vander", lucid.vander, clear_of_zero((4,)), np.vander, lambda t, x: x[:, None] ** t.arange(len(x) - 1, -1, -1),
         tolerance=COARSE,
     ),
     Sample(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import checked, unfit
+from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import init
 from lucid.nn.layers.recurrent.steps import GATES, STEPS, sequence
@@ -130,7 +132,11 @@ class RNNBase(Module):
         first = self._first_state(data, hx, batch_sizes[0], batched=batched)
         if sorted_indices is not None and hx is not None:
             first = tuple(index_select(part, 1, sorted_indices) for part in first)
-        data, last = self._run(data, batch_sizes, first)
+        # on CUDA all kinds are in PyTorch's lists, on the CPU what oneDNN computes there
+        on_cpu = self.mode == "LSTM" and not self.proj_size and not isinstance(input, PackedSequence)
+        lower = partial(lower_in_autocast, cpu=on_cpu)
+        weights = [[lower(weight) for weight in weights] for weights in self.all_weights]
+        data, last = self._run(lower(data), batch_sizes, tuple([lower(part) for part in first]), weights)
         if unsorted_indices is not None:
             last = tuple(index_select(part, 1, unsorted_indices) for part in last)
         if isinstance(input, PackedSequence):
@@ -142,7 +148,9 @@ class RNNBase(Module):
             out, last = data, tuple(part.squeeze(1) for part in last)
         return out, last if self.mode == "LSTM" else last[0]
 
-    def _run(self, data: Tensor, batch_sizes: Sequence[int], first: State) -> tuple[Tensor, State]:
+    def _run(
+        self, data: Tensor, batch_sizes: Sequence[int], first: State, all_weights: Sequence[Sequence[Tensor]]
+    ) -> tuple[Tensor, State]:
         """Return the outputs of the last layer, and the states at the ends of all layers and directions."""
         ends: list[State] = []
         directions = 1 + self.bidirectional
@@ -150,7 +158,7 @@ class RNNBase(Module):
             outputs: list[Tensor] = []
             for direction in range(directions):
                 index = layer * directions + direction
-                weights = self.all_weights[index]
+                weights = all_weights[index]
                 output, end = sequence(
                     STEPS[self.mode],
                     data,

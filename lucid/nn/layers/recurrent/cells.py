@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import checked, unfit
+from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import init
 from lucid.nn.layers.layer import Layer
@@ -89,7 +90,9 @@ class RNNCellBase(Layer):
                 if tuple(part.shape) != expected:
                     raise ShapeError(f"{title}: expected hx of shape {list(expected)}, got {list(part.shape)}")
             state = given if batched else tuple(part.unsqueeze(0) for part in given)
-        state = STEPS[mode](linear(data, self.weight_ih, self.bias_ih), state, self.weight_hh, self.bias_hh)
+        w_ih, w_hh, b_ih, b_hh = map(lower_in_autocast, (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
+        state = tuple([lower_in_autocast(part) for part in state])
+        state = STEPS[mode](linear(lower_in_autocast(data), w_ih, b_ih), state, w_hh, b_hh)
         return state if batched else tuple(part.squeeze(0) for part in state)
 
     def extra_repr(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from lucid.ops.activation.lstm_gates import lstm_gates
 from lucid.ops.activation.relu import relu
 from lucid.ops.activation.sigmoid import sigmoid, tanh
 from lucid.ops.layers.linear import linear
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 def lstm(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None = None) -> State:
     """Return output and cell, ``c = f * c + i * g`` and ``h = o * tanh(c)``; projected, ``h @ w_hr.T``."""
     output, cell = state
-    i, f, g, o = chunk(gates + linear(output, w_hh, b_hh), 4, 1)
-    cell = sigmoid(f) * cell + sigmoid(i) * tanh(g)
-    output = sigmoid(o) * tanh(cell)
+    output, cell = lstm_gates(gates, linear(output, w_hh, b_hh), cell)
     return (output if w_hr is None else linear(output, w_hr)), cell
 
 

@@ -12,21 +12,21 @@ from lucid.errors import SettingError, ShapeError
 from tests.nn.layers.recurrent.formulas import step
 
 CELLS = {
-    "LSTM": lambda **settings: nn.LSTMCell(3, 4, **settings),
-    "GRU": lambda **settings: nn.GRUCell(3, 4, **settings),
-    "RNN_TANH": lambda **settings: nn.RNNCell(3, 4, **settings),
-    "RNN_RELU": lambda **settings: nn.RNNCell(3, 4, nonlinearity="relu", **settings),
+    "LSTM": lambda **settings: nn.LSTMCell(3, 2, **settings),
+    "GRU": lambda **settings: nn.GRUCell(3, 2, **settings),
+    "RNN_TANH": lambda **settings: nn.RNNCell(3, 2, **settings),
+    "RNN_RELU": lambda **settings: nn.RNNCell(3, 2, nonlinearity="relu", **settings),
 }
 
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("mode", CELLS)
 def test_values(mode, bias, rng):
-    """A step gives the state of the formula, with first states or zeros, batched and not, and has derivatives."""
+    """A step gives the state of the formula, with first states or zeros, batched and not."""
     cell = CELLS[mode](bias=bias).double()
     assert (cell.bias_ih is None) is not bias
     w = {name: value.numpy(force=True) for name, value in cell.named_parameters()}
-    x, states = rng.standard_normal((2, 3)), rng.standard_normal((2 if mode == "LSTM" else 1, 2, 4))
+    x, states = rng.standard_normal((2, 3)), rng.standard_normal((2 if mode == "LSTM" else 1, 2, 2))
     given = tuple(lucid.tensor(state) for state in states)
     for first, hx in ((states, given), (states * 0, None)):
         expected = [step(mode, x[k], first[:, k], w) for k in (0, 1)]
@@ -39,9 +39,16 @@ def test_values(mode, bias, rng):
         ):
             np.testing.assert_allclose(got.numpy(force=True), [e[part] for e in expected], rtol=1e-10, atol=1e-12)
             np.testing.assert_allclose(single.numpy(force=True), expected[0][part], rtol=1e-10, atol=1e-12)
-    operands = tuple(lucid.tensor(array, requires_grad=True) for array in (x, *states))
+
+
+@pytest.mark.parametrize("mode", CELLS)
+def test_gradients(mode, rng):
+    """First and second derivatives are those of the values, of input, states and weights."""
+    cell = CELLS[mode]().double()
+    arrays = [rng.standard_normal((1, 3)), *rng.standard_normal((2 if mode == "LSTM" else 1, 1, 2))]
+    operands = tuple(lucid.tensor(array, requires_grad=True) for array in arrays)
     function = (lambda x, *hx: cell(x, hx)) if mode == "LSTM" else cell
-    assert gradcheck(function, operands)
+    assert gradcheck(lambda *each: function(*each[: len(operands)]), (*operands, *cell.parameters()))
     assert gradgradcheck(function, operands)
 
 

@@ -1,0 +1,89 @@
+"""The binomial distribution."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.modes.state import no_grad
+from lucid.backend.limits import finfo
+from lucid.distributions.distribution import Distribution, broadcast_all
+from lucid.errors import SettingError
+from lucid.ops.activation.sigmoid import sigmoid, softplus
+from lucid.ops.creation.filling import zeros
+from lucid.ops.creation.random import rand
+from lucid.ops.elementwise.nonfinite import isnan
+from lucid.ops.elementwise.special import lgamma
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.tensor import Tensor
+
+__all__ = ["Binomial"]
+
+
+class Binomial(Distribution):
+    """How often 1 is drawn in `total_count` draws with probability `probs`, or ``sigmoid(logits)``; one is given.
+
+    >>> import lucid
+    >>> lucid.distributions.Binomial(2, probs=lucid.tensor(0.5)).log_prob(lucid.tensor(1.0)).exp()
+    tensor(0.5000)
+    """
+
+    def __init__(
+        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        if (probs is None) == (logits is None):
+            raise SettingError("Binomial: expected either probs or logits, got both or neither")
+        if logits is None:
+            self.total_count, self.probs = broadcast_all("Binomial", total_count=total_count, probs=probs)
+            super().__init__(self.probs.shape, validate_args)
+            self._check("probs", self.probs, (self.probs >= 0) & (self.probs <= 1), "between 0 and 1")
+        else:
+            self.total_count, self.logits = broadcast_all("Binomial", total_count=total_count, logits=logits)
+            super().__init__(self.logits.shape, validate_args)
+            self._check("logits", self.logits, ~isnan(self.logits), "that are numbers")
+        whole = (self.total_count >= 0) & (self.total_count == self.total_count.floor())
+        self._check("total_count", self.total_count, whole, "of whole numbers from 0 on")
+
+    @functools.cached_property
+    def probs(self) -> Tensor:
+        """The probability of 1 in one draw."""
+        return sigmoid(self.logits)
+
+    @functools.cached_property
+    def logits(self) -> Tensor:
+        """The logarithm of the odds of 1 in one draw, finite."""
+        eps = finfo(self.probs.dtype).eps
+        bounded = self.probs.clamp(eps, 1 - eps)
+        return bounded.log() - (-bounded).log1p()
+
+    @property
+    def mean(self) -> Tensor:
+        """``total_count * probs``."""
+        return self.total_count * self.probs
+
+    @property
+    def variance(self) -> Tensor:
+        """``total_count * probs * (1 - probs)``."""
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Return draws of shape ``sample_shape + batch_shape``; it takes as many steps as the largest count."""
+        shape = self._shape(sample_shape)
+        with no_grad():
+            drawn = zeros(shape, dtype=self.probs.dtype, device=self.probs.device)
+            most = int(self.total_count.max().item()) if self.total_count.numel() else 0
+            for count in range(most):
+                one = rand(*shape, dtype=self.probs.dtype, device=self.probs.device) < self.probs
+                drawn += (one & (self.total_count > count)).to(drawn.dtype)
+            return drawn
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the logarithm of the probability of counts."""
+        met = (value >= 0) & (value <= self.total_count) & (value == value.floor())
+        self._check_value(value, met, "of whole numbers from 0 to total_count")
+        n = self.total_count
+        ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
+        return ways + value * self.logits - n * softplus(self.logits)

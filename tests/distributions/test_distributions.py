@@ -1,0 +1,129 @@
+"""Draws have the moments of their distribution, repeat with the seed, and let gradients through where they say so."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.distributions import Bernoulli, Binomial, Categorical, Distribution, Normal, Uniform, kl_divergence
+from lucid.errors import ArgumentError, SettingError
+
+MANY = 20_000
+DISTRIBUTIONS = {
+    "normal": lambda: Normal(lucid.tensor([0.0, 3.0]), lucid.tensor([1.0, 0.5])),
+    "uniform": lambda: Uniform(lucid.tensor([-1.0, 2.0]), lucid.tensor([1.0, 5.0])),
+    "binomial": lambda: Binomial(lucid.tensor([3.0, 8.0]), lucid.tensor([0.2, 0.9])),
+    "bernoulli": lambda: Bernoulli(lucid.tensor([0.2, 0.9])),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_draws_have_the_moments(name):
+    """Mean and variance of many draws are the distribution's, within five deviations of theirs."""
+    distribution = DISTRIBUTIONS[name]()
+    lucid.manual_seed(0)
+    draws = distribution.sample((MANY,))
+    assert draws.shape == (MANY, 2)
+    assert not draws.requires_grad
+    values, mean, variance = (each.cpu().numpy() for each in (draws, distribution.mean, distribution.variance))
+    assert (abs(values.mean(0) - mean) < 5 * np.sqrt(variance / MANY)).all()
+    np.testing.assert_allclose(values.var(0), variance, rtol=0.08)
+    lucid.manual_seed(0)
+    assert (distribution.sample((MANY,)) == draws).all()
+
+
+def test_indices_are_drawn_by_their_weights():
+    """Each index of each row comes as often as its probability says; what has none never."""
+    weights = np.array([[0.0, 1.0, 3.0], [2.0, 2.0, 4.0]])
+    draws = Categorical(lucid.tensor(weights)).sample((MANY,)).cpu().numpy()
+    assert draws.shape == (MANY, 2)
+    for row, wanted in enumerate(weights / weights.sum(1, keepdims=True)):
+        found = np.bincount(draws[:, row], minlength=3) / MANY
+        assert (abs(found - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / MANY)).all()
+
+
+def test_gradients_flow_through_draws_where_they_can():
+    """A normal draw is ``loc + scale * n``: its gradients are 1 and n; others have none, and say so."""
+    loc, scale = lucid.tensor(1.0, requires_grad=True), lucid.tensor(2.0, requires_grad=True)
+    draw = Normal(loc, scale).rsample()
+    draw.backward()
+    assert loc.grad.item() == 1.0
+    np.testing.assert_allclose(scale.grad.item(), (draw.item() - 1.0) / 2.0, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="Bernoulli has no rsample"):
+        Bernoulli(0.5).rsample()
+
+
+def test_the_density_is_that_of_the_distribution():
+    """Densities sum to 1 over a fine grid, and their entropy is that of the formula."""
+    x = lucid.linspace(-12.0, 12.0, 40_001, dtype=lucid.float64)
+    step = 24.0 / 40_000
+    for distribution in (Normal(0.5, lucid.tensor(1.5).double()), Uniform(lucid.tensor(-2.0).double(), 3.5, False)):
+        logs = distribution.log_prob(x)
+        density = logs.exp()
+        assert abs(density.sum().item() * step - 1) < 1e-3
+        entropy = -(density * logs.nan_to_num(0.0, 0.0, 0.0)).sum().item() * step
+        assert abs(entropy - distribution.entropy().item()) < 1e-3
+        quantile = distribution.icdf(distribution.cdf(lucid.tensor(1.25).double()))
+        assert abs(quantile.item() - 1.25) < 1e-9
+
+
+def test_a_policy_gradient():
+    """The gradient of the mean log probability of draws is that of the softmax: counts less probabilities."""
+    logits = lucid.tensor([0.5, -0.5, 1.0], requires_grad=True)
+    choice = Categorical(logits=logits)
+    draws = choice.sample((50,))
+    choice.log_prob(draws).sum().backward()
+    counts = np.bincount(draws.cpu().numpy(), minlength=3)
+    expected = counts - 50 * choice.probs.detach().cpu().numpy()
+    np.testing.assert_allclose(logits.grad.cpu().numpy(), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: Normal(0.0, 0.0), SettingError, "Normal: expected scale above 0, got"),
+        (lambda: Normal(math.nan, 1.0), SettingError, "Normal: expected loc that is a number"),
+        (lambda: Normal("a", 1.0), ArgumentError, "Normal: loc: expected a tensor or a number, got str"),
+        (lambda: Normal(0.0, 1.0, 3), ArgumentError, "Normal: validate_args: expected a bool, got 3"),
+        (lambda: Uniform(1.0, 1.0), SettingError, "Uniform: expected high above low"),
+        (lambda: Bernoulli(1.5), SettingError, "Bernoulli: expected probs between 0 and 1"),
+        (lambda: Bernoulli(), SettingError, "either probs or logits, got both or neither"),
+        (lambda: Bernoulli(0.5, 0.5), SettingError, "either probs or logits, got both or neither"),
+        (lambda: Binomial(2, 1.5), SettingError, "Binomial: expected probs between 0 and 1"),
+        (lambda: Binomial(0.5, 0.5), SettingError, "expected total_count of whole numbers from 0 on"),
+        (lambda: Binomial(2), SettingError, "Binomial: expected either probs or logits"),
+        (lambda: Binomial(2, 0.5).log_prob(lucid.tensor(3.0)), SettingError, "whole numbers from 0 to total_count"),
+        (lambda: Categorical(lucid.tensor([0.0, 0.0])), SettingError, "not all 0 in a row"),
+        (lambda: Categorical(lucid.tensor([-1.0, 2.0])), SettingError, "of 0 and more"),
+        (lambda: Categorical(lucid.tensor(0.5)), SettingError, r"at least one dimension, got shape \(\)"),
+        (lambda: Categorical(logits=lucid.ones(3)).log_prob(lucid.tensor(3)), SettingError, "values from 0 to 2"),
+        (lambda: Bernoulli(0.5).log_prob(lucid.tensor(0.5)), SettingError, "values of 0 and 1"),
+        (lambda: Uniform(0.0, 1.0).log_prob(lucid.tensor(2.0)), SettingError, "values from low to high"),
+        (lambda: Normal(0.0, 1.0).log_prob(1.0), ArgumentError, "value: expected a Tensor, got float"),
+        (lambda: kl_divergence(Normal(0.0, 1.0), Bernoulli(0.5)), NotImplementedError, "got Normal and Bernoulli"),
+        (lambda: Distribution().entropy(), NotImplementedError, "Distribution has no entropy"),
+    ],
+)
+@pytest.mark.cpu("values are looked at on the CPU")
+def test_what_is_wrong_is_refused(make, error, words):
+    """Parameters and values out of their range, and what a distribution does not have, are named."""
+    with pytest.raises(error, match=words):
+        make()
+
+
+def test_values_are_looked_at_where_that_is_asked():
+    """With `validate_args=False` nothing is looked at, with True everything, on any device."""
+    assert Normal(0.0, lucid.tensor(-1.0), validate_args=False).scale.item() == -1.0
+    with pytest.raises(SettingError, match="expected scale above 0"):
+        Normal(0.0, lucid.tensor(-1.0), validate_args=True)
+    outside = Uniform(0.0, lucid.tensor(1.0), validate_args=False).log_prob(lucid.tensor(2.0))
+    assert outside.item() == -math.inf
+
+
+def test_repr():
+    """A distribution shows its parameters, or their shapes."""
+    assert repr(Normal(0.0, lucid.tensor(2.0, device="cpu"))) == "Normal(loc: 0.0, scale: 2.0)"
+    assert repr(Categorical(lucid.ones(2, 3))) == "Categorical(probs: lucid.Size([2, 3]))"
