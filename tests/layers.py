@@ -32,6 +32,14 @@ LAYERS = {
     "AdaptiveMaxPool1d": lambda nn: nn.AdaptiveMaxPool1d(4),
     "AdaptiveMaxPool2d": lambda nn: nn.AdaptiveMaxPool2d((3, None)),
     "AdaptiveMaxPool3d": lambda nn: nn.AdaptiveMaxPool3d(2),
+    "MaxUnpool1d": lambda nn: nn.MaxUnpool1d(3, stride=2, padding=1),
+    "MaxUnpool2d": lambda nn: nn.MaxUnpool2d((2, 3), stride=(1, 2)),
+    "MaxUnpool3d": lambda nn: nn.MaxUnpool3d(2),
+    "LPPool1d": lambda nn: nn.LPPool1d(2, 3, stride=2),
+    "LPPool2d": lambda nn: nn.LPPool2d(4.0, (2, 3), ceil_mode=True),
+    "LPPool3d": lambda nn: nn.LPPool3d(2, 2, stride=(1, 2, 1)),
+    "FractionalMaxPool2d": lambda nn: nn.FractionalMaxPool2d(3, (3, 4)),
+    "FractionalMaxPool3d": lambda nn: nn.FractionalMaxPool3d(2, output_ratio=0.4),
     "BatchNorm1d": lambda nn: nn.BatchNorm1d(4),
     "BatchNorm1d cumulative": lambda nn: nn.BatchNorm1d(4, momentum=None),
     "BatchNorm2d": lambda nn: nn.BatchNorm2d(4, eps=1e-3, momentum=0.3),
@@ -134,8 +142,6 @@ LAYERS = {
     "Sequential": lambda nn: nn.Sequential(nn.Conv2d(4, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten()),
     "nested": lambda nn: nn.ModuleDict({"a": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Linear(1, 1)]), "b": nn.Tanh()}),
 }
-# Layers of two inputs, which get as the second one what `beside` makes of the first.
-OF_TWO = {"CosineSimilarity", "PairwiseDistance"}
 LOSSES = {
     "MSELoss": ("real", {}),
     "L1Loss": ("real", {"reduction": "sum"}),
@@ -177,6 +183,21 @@ TARGETS = {
 def beside(x):
     """Return the second input of a layer that takes two."""
     return x * x - 0.5
+
+
+def places(x):
+    """Return distinct positions of the elements of each plane."""
+    return x.detach().flatten(2).argsort(-1).reshape(x.shape)
+
+
+# Layers of two inputs, and what makes the second of the first.
+OF_TWO = {
+    "CosineSimilarity": beside,
+    "PairwiseDistance": beside,
+    "MaxUnpool1d": places,
+    "MaxUnpool2d": places,
+    "MaxUnpool3d": places,
+}
 
 
 def input_of(name, rng):

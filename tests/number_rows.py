@@ -27,6 +27,7 @@ class Inputs:
         self.images = normal(2, 4, 6, 6)
         self.volumes = normal(2, 4, 4, 4, 4)
         self.blocks = normal(4, 4, 3, 3, 3)
+        self.pooled = [(m.ones(1, 1, *[2] * d), m.arange(2**d).reshape(1, 1, *[2] * d)) for d in range(4)]
         self.filters = normal(4, 4, 3, 3)
         self.sequences = normal(2, 4, 6)
         self.short = normal(4, 4, 3)
@@ -300,6 +301,32 @@ ROWS: dict[str, Any] = {
     "adaptive_max_pool1d.output_size": lambda m, F, x, n: F.adaptive_max_pool1d(x.sequences, n(4)),
     "adaptive_max_pool2d.output_size": lambda m, F, x, n: F.adaptive_max_pool2d(x.images, (n(4), n(4))),
     "adaptive_max_pool3d.output_size": lambda m, F, x, n: F.adaptive_max_pool3d(x.images, (n(4), n(4), 2)),
+    "lp_pool1d.norm_type": lambda m, F, x, n: F.lp_pool1d(x.sequences, n(2.0), 2),
+    "lp_pool1d.kernel_size": lambda m, F, x, n: F.lp_pool1d(x.sequences, 2, n(2)),
+    "lp_pool1d.stride": lambda m, F, x, n: F.lp_pool1d(x.sequences, 2, 2, n(1)),
+    "lp_pool2d.norm_type": lambda m, F, x, n: F.lp_pool2d(x.images, n(2.0), 2),
+    "lp_pool2d.kernel_size": lambda m, F, x, n: F.lp_pool2d(x.images, 2, (n(2), n(3))),
+    "lp_pool2d.stride": lambda m, F, x, n: F.lp_pool2d(x.images, 2, 2, n(1)),
+    "lp_pool3d.norm_type": lambda m, F, x, n: F.lp_pool3d(x.images, n(2.0), 2),
+    "lp_pool3d.kernel_size": lambda m, F, x, n: F.lp_pool3d(x.images, 2, (n(2), n(3), 1)),
+    "lp_pool3d.stride": lambda m, F, x, n: F.lp_pool3d(x.images, 2, 2, n(1)),
+    "fractional_max_pool2d.kernel_size": lambda m, F, x, n: F.fractional_max_pool2d(x.images, n(3), 4),
+    "fractional_max_pool2d.output_size": lambda m, F, x, n: F.fractional_max_pool2d(x.images, 3, n(4)),
+    "fractional_max_pool2d.output_ratio": lambda m, F, x, n: F.fractional_max_pool2d(
+        x.images, 4, output_ratio=(n(0.5), n(0.5))
+    ),
+    "fractional_max_pool3d.kernel_size": lambda m, F, x, n: F.fractional_max_pool3d(x.volumes, n(2), 3),
+    "fractional_max_pool3d.output_size": lambda m, F, x, n: F.fractional_max_pool3d(x.volumes, 2, n(3)),
+    "fractional_max_pool3d.output_ratio": lambda m, F, x, n: F.fractional_max_pool3d(
+        x.volumes, 2, output_ratio=(n(0.5), n(0.5), n(0.5))
+    ),
+    **{
+        f"max_unpool{d}d.{key}": lambda m, F, x, n, d=d, key=key, v=v: getattr(F, f"max_unpool{d}d")(
+            *x.pooled[d], **{"kernel_size": 2, key: n(v) if key != "output_size" else (n(v),) * d}
+        )
+        for d in (1, 2, 3)
+        for key, v in (("kernel_size", 3), ("stride", 3), ("padding", 1), ("output_size", 5))
+    },
     "avg_pool2d.divisor_override": lambda m, F, x, n: F.avg_pool2d(x.images, 2, divisor_override=n(3)),
     "avg_pool3d.divisor_override": lambda m, F, x, n: F.avg_pool3d(x.images, 2, divisor_override=n(3)),
     "rand.size": lambda m, F, x, n: m.rand(n(2), n(3)).shape,

@@ -4,6 +4,7 @@ A docstring says what is particular to its function. What holds for every one of
 
 - `lucid.ops.base.declaration`: activation functions; `lucid.ops.activation.softmax`: functions along a dimension
 - `lucid.ops.layers.convolution`, `lucid.ops.pooling.pooling`: `stride`, `padding` and `dilation` of windows
+- `lucid.ops.pooling.unpooling`, `lucid.ops.pooling.lp_pooling`, `lucid.ops.pooling.fractional`: rarer pools
 - `lucid.ops.resampling`: other sizes and places of images; `lucid.ops.resampling.folding`: windows as columns;
   `lucid.ops.resampling.grid`: points of a grid
 - `lucid.ops.layers.normalisation`, `lucid.ops.layers.multi_head_attention`, and `lucid.ops.layers`: other layers
@@ -85,7 +86,10 @@ from lucid.ops.pooling.adaptive import (
     adaptive_max_pool2d,
     adaptive_max_pool3d,
 )
+from lucid.ops.pooling.fractional import fractional_max_pool2d, fractional_max_pool3d
+from lucid.ops.pooling.lp_pooling import lp_pool1d, lp_pool2d, lp_pool3d
 from lucid.ops.pooling.pooling import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
+from lucid.ops.pooling.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from lucid.ops.reduction.norms import cosine_similarity, normalize
 from lucid.ops.resampling.folding import fold, unfold
 from lucid.ops.resampling.grid import affine_grid, grid_sample
@@ -146,6 +150,8 @@ __all__ = [
     "embedding_bag",
     "feature_alpha_dropout",
     "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
     "gaussian_nll_loss",
     "gelu",
     "glu",
@@ -170,10 +176,16 @@ __all__ = [
     "local_response_norm",
     "log_softmax",
     "logsigmoid",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
     "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "mish",
     "mse_loss",
     "multi_head_attention_forward",

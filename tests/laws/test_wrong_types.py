@@ -235,6 +235,19 @@ VALUES = {
     **each("conv1d conv_transpose1d adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d", LINE),
     **each("conv2d conv_transpose2d adaptive_avg_pool2d adaptive_max_pool2d avg_pool2d max_pool2d", PLANE),
     **each("conv3d conv_transpose3d adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_pool3d", VOLUME),
+    "lp_pool1d": {**LINE, "norm_type": constant(2.0)},
+    **each("lp_pool2d fractional_max_pool2d", {**PLANE, "norm_type": constant(2.0), "output_size": constant(1)}),
+    **each("lp_pool3d fractional_max_pool3d", {**VOLUME, "norm_type": constant(2.0), "output_size": constant(1)}),
+    **{
+        f"max_unpool{d}d": {
+            "input": lambda d=d: lucid.ones(*[1] * (d + 2)),
+            "indices": lambda d=d: lucid.zeros(*[1] * (d + 2), dtype=lucid.int64),
+            "padding": constant(0),
+        }
+        for d in (1, 2, 3)
+    },
+    **each("FractionalMaxPool2d FractionalMaxPool3d", {"output_size": constant(1)}),
+    **each("LPPool1d LPPool2d LPPool3d", {"norm_type": constant(2.0)}),
     **each("cross_entropy nll_loss", LABELS),
     **each("block_diag cartesian_prod", {"tensors": lambda: (vector(), vector())}),
     **each("atleast_1d atleast_2d atleast_3d", {"tensors": lambda: (vector(), vector())}),

@@ -439,6 +439,11 @@ PAGES = {
     "lucid.ops.resampling.folding": {"input", "kernel_size", "dilation", "padding", "stride"},
     "lucid.ops.resampling.grid": {"input", "align_corners"},
     "lucid.ops.resampling": {"input", "align_corners"},
+    "lucid.ops.pooling.unpooling": {"input", "indices", "output_size", "kernel_size", "stride", "padding"},
+    "lucid.ops.pooling.lp_pooling": {"input", "norm_type", "kernel_size", "stride", "ceil_mode"},
+    "lucid.ops.pooling.fractional": {
+        *("input", "kernel_size", "output_size", "output_ratio", "return_indices", "_random_samples"),
+    },
     "lucid.ops.pooling.pooling": {"input", "kernel_size", "stride", "padding", "dilation", "ceil_mode"},
     "lucid.ops.layers.normalisation": {"input", "weight", "bias", "eps", "normalized_shape"},
 }

@@ -51,13 +51,34 @@ def translations(rng):
     return source, target[:, :-1], target[:, 1:]
 
 
+def resnet(module):
+    """Return a narrow ResNet of two stages."""
+    return module.ResNet(module.ResNetConfig(classes=5, width=8, blocks=(2, 1)))
+
+
+def vit(module):
+    """Return a small ViT."""
+    return module.ViT(module.ViTConfig(classes=5, size=12, patch=4, layers=2, heads=2, width=16))
+
+
+def pictures(size):
+    """Return what makes four pictures and their classes."""
+    return lambda rng: (rng.standard_normal((4, 3, size, size)).astype(np.float32), rng.integers(0, 5, 4))
+
+
 def language_model(module):
     """Return a small language model of LSTM layers without dropout, whose two tables of words are one."""
     return module.LSTMLanguageModel(module.LSTMConfig(vocabulary=50, width=16, dropout=0.0, tied=True))
 
 
 # The source's name, what makes a model of it, and a batch: inputs, and the class at each place of the output.
-TABLE = {"gpt": (gpt, tokens), "lstm": (language_model, tokens), "transformer": (translator, translations)}
+TABLE = {
+    "gpt": (gpt, tokens),
+    "lstm": (language_model, tokens),
+    "transformer": (translator, translations),
+    "resnet": (resnet, pictures(24)),
+    "vit": (vit, pictures(12)),
+}
 
 
 def in_numpy(tensor):

@@ -60,7 +60,8 @@ LAYERS = {
         "AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d "
         "MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d "
         "_MaxPoolNd=pooling.MaxPool _AvgPoolNd=pooling.AvgPool _AdaptiveAvgPoolNd=pooling.AdaptiveAvgPool "
-        "_AdaptiveMaxPoolNd=pooling.AdaptiveMaxPool"
+        "_AdaptiveMaxPoolNd=pooling.AdaptiveMaxPool "
+        "_MaxUnpoolNd=pooling.MaxUnpool _LPPoolNd=pooling.LPPool"
     ),
     "rnn": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
     "sparse": "Embedding EmbeddingBag",

@@ -9,7 +9,7 @@ import lucid
 from lucid import nn
 from lucid.nn import functional as F
 from tests.gradients import numbers
-from tests.layers import LAYERS, LOSSES, OF_TWO, TARGETS, beside, input_of
+from tests.layers import LAYERS, LOSSES, OF_TWO, TARGETS, beside, input_of, places
 
 
 def running(m):
@@ -70,6 +70,14 @@ FUNCTIONS = {
     "AdaptiveMaxPool1d": lambda m, x: F.adaptive_max_pool1d(x, 4),
     "AdaptiveMaxPool2d": lambda m, x: F.adaptive_max_pool2d(x, (3, 6)),
     "AdaptiveMaxPool3d": lambda m, x: F.adaptive_max_pool3d(x, 2),
+    "MaxUnpool1d": lambda m, x: F.max_unpool1d(x, places(x), 3, stride=2, padding=1),
+    "MaxUnpool2d": lambda m, x: F.max_unpool2d(x, places(x), (2, 3), stride=(1, 2)),
+    "MaxUnpool3d": lambda m, x: F.max_unpool3d(x, places(x), 2),
+    "LPPool1d": lambda m, x: F.lp_pool1d(x, 2, 3, stride=2),
+    "LPPool2d": lambda m, x: F.lp_pool2d(x, 4, (2, 3), ceil_mode=True),
+    "LPPool3d": lambda m, x: F.lp_pool3d(x, 2, 2, stride=(1, 2, 1)),
+    "FractionalMaxPool2d": lambda m, x: F.max_pool2d(x, 3, 1),
+    "FractionalMaxPool3d": lambda m, x: F.max_pool3d(x[..., -2:, -2:, :], 2, (1, 1, 3)),
     "BatchNorm1d": batch_norm,
     "BatchNorm1d cumulative": batch_norm,
     "BatchNorm2d": lambda m, x: batch_norm(m, x, eps=1e-3),
@@ -182,7 +190,7 @@ def test_layers(name, rng):
         x = lucid.tensor(input_of(name, rng))
         x.requires_grad_(x.is_floating_point())
         found, upstream = [], None
-        called = (lambda x: m(x, beside(x))) if name in OF_TWO else m
+        called = (lambda x: m(x, OF_TWO[name](x))) if name in OF_TWO else m
         for function in (called, lambda x: FUNCTIONS[name](m, x)):
             out = function(x)
             upstream = lucid.tensor(rng.standard_normal(out.shape)) if upstream is None else upstream

@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, ShapeError
+from lucid.nn import functional as F
 from lucid.ops.pooling.adaptive import adaptive_avg_pool2d
 from lucid.ops.pooling.pooling import avg_pool2d, max_pool1d, max_pool2d
 
@@ -25,6 +26,20 @@ WRONG = {
     "kernel": (lambda: max_pool1d(ones(4, 4), 0), "kernel_size to be .* at least 1, got 0"),
     "divisor": (lambda: avg_pool2d(ones(1, 1, 5, 5), 2, divisor_override=0), "divisor_override"),
     "parts": (lambda: adaptive_avg_pool2d(ones(1, 1, 5, 5), (1, 2, 3)), "output_size to be .* tuple of 2"),
+    "unpooled size": (
+        lambda: F.max_unpool1d(ones(1, 1, 2), lucid.zeros(1, 1, 2, dtype=lucid.int64), 2, output_size=(6,)),
+        r"less than the stride \(2,\) from \(4,\)",
+    ),
+    "indices": (
+        lambda: F.max_unpool1d(ones(1, 1, 2), lucid.zeros(1, 1, 3, dtype=lucid.int64), 2),
+        "indices of the shape of input",
+    ),
+    "too many windows": (lambda: F.fractional_max_pool2d(ones(1, 1, 5, 5), 3, 4), "begin at .* different elements"),
+    "ratio": (lambda: F.fractional_max_pool2d(ones(1, 1, 5, 5), 3, output_ratio=1.0), "between 0 and 1"),
+    "samples": (
+        lambda: F.fractional_max_pool2d(ones(1, 1, 5, 5), 3, 2, _random_samples=ones(1, 1, 3)),
+        "_random_samples of shape",
+    ),
     "empty": (lambda: adaptive_avg_pool2d(ones(1, 1, 0, 5), 2), "not empty"),
 }
 
@@ -54,6 +69,41 @@ def test_ties_go_to_the_first(rng):
     expected = np.zeros((1, 1, 2, 4), np.float32)
     expected[..., 0, ::2] = upstream
     np.testing.assert_array_equal(x.grad.numpy(force=True), expected)
+
+
+POSITIONS = {
+    "volumes": lambda x: F.max_pool3d(x, (2, 3, 2), (1, 2, 3), (1, 1, 0), return_indices=True),
+    "parts": lambda x: F.adaptive_max_pool3d(x, (3, 4, 2), return_indices=True),
+    "at random": lambda x: F.fractional_max_pool3d(x, 2, output_ratio=0.6, return_indices=True),
+    "parts of images": lambda x: F.adaptive_max_pool2d(x[0], (4, 5), return_indices=True),
+    "images at random": lambda x: F.fractional_max_pool2d(x[0], (3, 2), (4, 5), return_indices=True),
+}
+
+
+@pytest.mark.parametrize("case", POSITIONS)
+def test_positions_name_the_largest(case, rng):
+    """The element at each position is the largest that is given, and unpooling puts it there."""
+    x = lucid.tensor(rng.permutation(2 * 3 * 5 * 6 * 7).reshape(2, 3, 5, 6, 7).astype(np.float32))
+    values, where = POSITIONS[case](x)
+    source = x[0] if "images" in case else x
+    lead = source.ndim - (2 if "images" in case else 3)
+    found = source.flatten(lead).gather(-1, where.flatten(lead)).reshape(values.shape)
+    np.testing.assert_array_equal(found.numpy(force=True), values.numpy(force=True))
+
+
+def test_windows_at_random_differ(rng):
+    """Each plane has windows of its own, which are drawn anew by each call."""
+    x = lucid.tensor(rng.standard_normal((1, 1, 40, 40)).astype(np.float32)).expand(1, 8, 40, 40)
+    first, second = (F.fractional_max_pool2d(x, 2, output_ratio=0.7).numpy(force=True) for _ in range(2))
+    assert (first != second).any()
+    assert (first[0, 0] != first[0, 1]).any()
+
+
+def test_norms_of_nothing_have_no_gradient():
+    """Where the norm of a window is 0, so is the gradient, not NaN."""
+    x = lucid.tensor(np.array([[0.0, 0.0, 3.0, 4.0]], np.float32)).requires_grad_()
+    F.lp_pool1d(x, 2, 2).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(force=True), [[0, 0, 0.6, 0.8]], rtol=1e-6)
 
 
 def test_infinite_gradients_stay_where_they_belong():

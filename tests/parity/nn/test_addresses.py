@@ -13,8 +13,7 @@ from lucid.nn.modules.addresses import LAYERS
 
 # Bases that are not here: of lazy layers, and of layers that have none in common here.
 NO_BASES = {
-    "_ASMoutput", "_ConvTransposeMixin", "_LPPoolNd", "_LazyConvXdMixin", "_LazyNormBase",
-    "_MaxUnpoolNd",
+    "_ASMoutput", "_ConvTransposeMixin", "_LazyConvXdMixin", "_LazyNormBase",
 }  # fmt: skip
 # Layers that have a base on one side alone.
 APART = {

@@ -21,12 +21,16 @@ LENIENT = {
         HEADS + "embed_dim_to_check", HEADS + "dropout_p",
         "linspace.start", "linspace.end", "logspace.start", "logspace.end",
         "gumbel_softmax.tau", "gumbel_softmax.eps", "gaussian_nll_loss.eps", "triplet_margin_with_distance_loss.margin",
+        *("lp_pool1d.norm_type", "lp_pool2d.norm_type", "lp_pool3d.norm_type"),
+        *("fractional_max_pool2d.output_ratio", "fractional_max_pool3d.output_ratio"),
         *(f"local_response_norm.{name}" for name in ("alpha", "beta", "k")),
     },
 }  # fmt: skip
 # PyTorch takes no tensor here.
 STRICT = {
     "interpolate.scale_factor",
+    *("fractional_max_pool3d.kernel_size", "fractional_max_pool3d.output_size"),
+    *(f"max_unpool{d}d.{name}" for d in (1, 2, 3) for name in ("kernel_size", "stride", "padding", "output_size")),
     "unravel_index.shape",
     *(f"unfold.{name}" for name in ("kernel_size", "dilation", "padding", "stride")),
     *(f"fold.{name}" for name in ("output_size", "kernel_size", "dilation", "padding", "stride")),

@@ -15,7 +15,10 @@ from lucid.ops.pooling.adaptive import (
     adaptive_max_pool2d,
     adaptive_max_pool3d,
 )
+from lucid.ops.pooling.fractional import fractional_max_pool2d, fractional_max_pool3d
+from lucid.ops.pooling.lp_pooling import lp_pool1d, lp_pool2d, lp_pool3d
 from lucid.ops.pooling.pooling import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
+from lucid.ops.pooling.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from tests.sample_rows.linalg import normal
 from tests.samples import Sample
 
@@ -23,6 +26,11 @@ from tests.samples import Sample
 def apart(*shape):
     """Return inputs no two of which are near each other, so that the largest stays the largest."""
     return lambda rng: (rng.permutation(math.prod(shape)).reshape(shape) / 8 - 1.0,)
+
+
+def positive(*shape):
+    """Return inputs above zero, no two of which are near each other."""
+    return lambda rng: ((1 + rng.permutation(math.prod(shape)).reshape(shape)) / 16,)
 
 
 def windows(x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False):
@@ -84,6 +92,76 @@ def parts(x, output_size, of=np.mean):
         return inside.reshape(*x.shape[:2], math.prod(inside.shape[2:]))
 
     return collected(((..., *place), of(elements(place), -1)) for place in np.ndindex(*wanted))
+
+
+def greatest(x, norm_type, **settings):
+    """Return the largest magnitude of each window."""
+    assert norm_type == math.inf
+    return largest(np.abs(x), **settings)
+
+
+def norm(x, norm_type, kernel_size, **settings):
+    """Return the norm of each window by its definition, scaled up where the window hangs over the end."""
+    count = x.ndim - 2
+    whole = math.prod((kernel_size,) * count if isinstance(kernel_size, int) else kernel_size)
+    return collected(
+        (place, ((inside**norm_type).sum(-1) * whole / area) ** (1 / norm_type))
+        for place, inside, area in windows(x, kernel_size, **settings)
+    )
+
+
+def placed(x, indices, kernel_size, output_size):
+    """Return zeros with the elements at their places, one by one."""
+    out = np.zeros((*x.shape[:2], math.prod(output_size)))
+    for at in np.ndindex(x.shape):
+        out[(*at[:2], indices[at])] = x[at]
+    return out.reshape(*x.shape[:2], *output_size)
+
+
+def unpooling(op, *shape, output_size):
+    """Return the row of an unpooling, of elements at distinct places."""
+
+    def inputs(rng):
+        planes = [rng.permutation(math.prod(output_size))[: math.prod(shape)] for _ in range(6)]
+        return rng.standard_normal((2, 3, *shape)), np.stack(planes).reshape(2, 3, *shape)
+
+    return Sample(
+        f"{op.__name__}:places",
+        functools.partial(op, kernel_size=2, output_size=output_size),
+        inputs,
+        functools.partial(placed, kernel_size=2, output_size=output_size),
+        lambda torch, x, i: getattr(torch.nn.functional, op.__name__)(x, i, 2, output_size=output_size),
+        empty=lambda _: (np.zeros((0, 3, *shape)), np.zeros((0, 3, *shape), int)),
+    )
+
+
+def scattered(x, u, kernel, output_size):
+    """Return the largest elements of fractional windows by their definition."""
+    count = x.ndim - 2
+
+    def begin(plane, k, i):
+        n, out = x.shape[k + 2], output_size[k]
+        step, sample = (n - kernel) / (out - 1), u[(*plane, 1 - k if count == 2 else k)]
+        return n - kernel if i == out - 1 else math.floor((i + sample) * step) - math.floor(sample * step)
+
+    result = np.empty((*x.shape[:2], *output_size))
+    for at in np.ndindex(result.shape):
+        begins = [begin(at[:2], k, i) for k, i in enumerate(at[2:])]
+        result[at] = x[at[:2]][tuple(slice(b, b + kernel) for b in begins)].max()
+    return result
+
+
+def fractional(op, *shape, output_size):
+    """Return the row of a fractional pooling, with random numbers that half types hold."""
+    settings = {"output_size": output_size}
+    return Sample(
+        f"{op.__name__}:samples",
+        lambda x, u: op(x, 2, _random_samples=u, **settings),
+        lambda rng: (*apart(2, 3, *shape)(rng), rng.integers(0, 8, (2, 3, len(shape))) / 8),
+        lambda x, u: scattered(x, u, 2, output_size),
+        lambda torch, x, u: getattr(torch.nn.functional, op.__name__)(x, 2, _random_samples=u, **settings),
+        constants=(1,),
+    )
 
 
 def row(op, reference, inputs, name, *, empty=None, **settings):
@@ -152,6 +230,18 @@ ROWS += [
         adaptive_max_pool3d, functools.partial(parts, of=np.max), apart(1, 2, 4, 3, 6), "overlapping",
         output_size=(3, 2, None), empty=normal((0, 2, 4, 3, 6)),
     ),
+    row(lp_pool1d, norm, positive(2, 3, 9), "cubes", norm_type=3.0, kernel_size=2, ceil_mode=True),
+    row(lp_pool2d, norm, positive(2, 3, 7, 8), "squares", norm_type=2, kernel_size=(3, 2), stride=2),
+    row(
+        lp_pool3d, norm, positive(1, 2, 3, 4, 5), "halves",
+        norm_type=0.5, kernel_size=2, ceil_mode=True, empty=normal((0, 2, 3, 4, 5)),
+    ),
+    row(lp_pool2d, greatest, positive(1, 2, 6, 4), "infinity", norm_type=math.inf, kernel_size=2),
+    unpooling(max_unpool1d, 4, output_size=(9,)),
+    unpooling(max_unpool2d, 2, 3, output_size=(5, 6)),
+    unpooling(max_unpool3d, 2, 3, 1, output_size=(4, 5, 3)),
+    fractional(fractional_max_pool2d, 9, 6, output_size=(3, 5)),
+    fractional(fractional_max_pool3d, 5, 4, 9, output_size=(3, 2, 3)),
     Sample(
         "max_pool2d:positions",
         functools.partial(max_pool2d, kernel_size=3, stride=2, padding=1, return_indices=True),
