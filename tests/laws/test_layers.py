@@ -31,6 +31,7 @@ LAYERS = (
         "fx",
         "jit",
         "multiprocessing",
+        "onnx",
         "overrides",
         "profiler",
         "testing",

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from lucid import fx, jit, nn
+from lucid import fx, jit, nn, onnx
 from lucid.errors import LucidError
 from lucid.futures import Future, collect_all, wait_all
 
@@ -94,3 +94,5 @@ def test_no_module_is_traced_or_compiled(kind, words):
         kind(nn.Linear(1, 1), None)
     with pytest.raises(LucidError, match=r"symbolic_trace: .*hooks"):
         fx.symbolic_trace(nn.Linear(1, 1))
+    with pytest.raises(LucidError, match=r"onnx\.export: .*state_dict"):
+        onnx.export(nn.Linear(1, 1), None, "model.onnx")
