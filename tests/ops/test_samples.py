@@ -500,6 +500,8 @@ WITHOUT_ROW = {
     "lucid.ops.creation.windows": "makes tensors from numbers",
     "lucid.ops.creation.generators": "sets the state of generators",
     "gumbel_softmax": "draws: see tests/ops/activation/test_gumbel.py",
+    "positive": "gives its input: see tests/ops/index/test_unravel_index.py",
+    "unravel_index": "gives places: see tests/ops/index/test_unravel_index.py",
     "allclose": "gives a bool",
     "equal": "gives a bool",
 }
