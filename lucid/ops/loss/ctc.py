@@ -155,7 +155,7 @@ def _ctc_loss_grad(
         chances = x[t][at, labels].astype(work)
         shares = xp.exp(alpha[:, t] + beta + xp.where(lost, 0, nll)[:, None])
         slope = xp.exp(x[t].astype(work))
-        xp.subtract.at(slope, (xp.broadcast_to(at, labels.shape), labels), shares)
+        xp.add.at(slope, (xp.broadcast_to(at, labels.shape), labels), -shares)
         slope = xp.where(lost[:, None] & (not zero_infinity), work.type(np.nan), slope)
         slope = xp.where(lost[:, None] & zero_infinity, work.type(0), slope * factor[:, None])
         out[t] = xp.where((t < time)[:, None], slope, work.type(0))

@@ -50,7 +50,7 @@ def test_the_same_nearest_elements(rng):
     for size, out in rng.integers(1, 3000, (200, 2)).tolist():
         x = np.arange(size, dtype=np.float32)[None, None]
         got = interpolate(lucid.tensor(x), out)
-        np.testing.assert_array_equal(got.numpy(), functional.interpolate(torch.tensor(x), out).numpy())
+        np.testing.assert_array_equal(got.cpu().numpy(), functional.interpolate(torch.tensor(x), out).numpy())
 
 
 @pytest.mark.parametrize("settings", [{}, {"size": 3, "scale_factor": 2.0}, {"size": (2, 2)}, {"scale_factor": (1, 2)}])
