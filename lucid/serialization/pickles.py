@@ -214,7 +214,16 @@ def _opcodes(file: BinaryIO) -> Iterator[tuple[str, Any]]:
         name = known[code].name
         if name not in OPCODES:
             raise NotLoadedError(f"holds an object that takes the opcode {name}")
-        yield name, known[code].arg and known[code].arg.reader(file)
+        # a name is two lines as they stand, which pickletools would unescape
+        argument = tuple(_line(file) for _ in range(2)) if name == "GLOBAL" else None
+        yield name, argument or (known[code].arg and known[code].arg.reader(file))
+
+
+def _line(file: BinaryIO) -> str:
+    line = file.readline()
+    if not line.endswith(b"\n"):
+        raise EOFError("it ends in a name")
+    return line[:-1].decode()
 
 
 def unpickle(file: BinaryIO, stored: Callable[[Any], Storage]) -> Any:
@@ -286,8 +295,7 @@ def unpickle(file: BinaryIO, stored: Callable[[Any], Storage]) -> Any:
             _expect(_plain(items[::2]), "plain values as keys")
             stack[-1].update(zip(items[::2], items[1::2], strict=True))
         elif name == "GLOBAL":
-            module, _, attribute = argument.partition(" ")
-            stack.append(_named(module, attribute))
+            stack.append(_named(*argument))
         elif name == "STACK_GLOBAL":
             attribute, module = stack.pop(), stack.pop()
             _expect(isinstance(module, str) and isinstance(attribute, str), "two words")

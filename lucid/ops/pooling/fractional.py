@@ -6,7 +6,7 @@ elements the window of number `i` begins at ``floor((i + u) * step) - floor(u * 
 ends at the last element. `output_size` is how many windows there are, or `output_ratio`, between 0 and 1, how many for
 each element; a number, or one for each dimension. With `return_indices` the positions of the largest come too, int64,
 counted over all pooled dimensions. `_random_samples` are the numbers `u`, shape (batch, channels, dimensions), instead
-of new ones: for images that of the width first.
+of new ones, and may be of more images: for images that of the width first.
 """
 
 from __future__ import annotations
@@ -73,9 +73,10 @@ def samples_for(name: str, count: int, input: Tensor, given: Tensor | None) -> T
     only_tensors(given)
     if given.array.dtype != input.array.dtype:
         raise DtypeError(f"{name}: expected _random_samples of {input.array.dtype}, got {given.array.dtype}")
-    if given.array.shape != wanted:
-        raise ShapeError(f"{name}: expected _random_samples of shape {wanted}, got {given.array.shape}")
-    return given
+    found = given.array.shape
+    if len(found) != 3 or found[0] < wanted[0] or found[1:] != wanted[1:]:
+        raise ShapeError(f"{name}: expected _random_samples of shape {wanted}, or for more images, got {found}")
+    return wrap(given.array[: wanted[0]])
 
 
 def elements_along(xp: ModuleType, samples: Array, size: int, kernel: int, out: int) -> Array:
@@ -120,16 +121,16 @@ def fractionally_pooled(
             # PyTorch's order of random numbers is from the last dimension on for images alone
             along = elements_along(xp, u[..., 1 - k if count == 2 else k], n, width, windows)
             step = math.prod(size[k + 1 :])
-            places = places + (along * step).reshape(*lead, *[1] * k, -1, *[1] * (count - k - 1))
+            places = places + (along * step).reshape(*lead, *[1] * k, width * windows, *[1] * (count - k - 1))
         side_by_side = places.shape[-count:]
-        places = places.reshape(*lead, -1)
+        places = places.reshape(*lead, math.prod(side_by_side))
         elements = gather(reshape(input, (*lead, math.prod(size))), -1, wrap(places))
         values, at = largest(
             reshape(elements, (*lead, *side_by_side)), tiles(side_by_side, kernel), positions=return_indices
         )
         if not return_indices:
             return values
-        where = xp.take_along_axis(places, at.reshape(*lead, -1), -1)
+        where = xp.take_along_axis(places, at.reshape(*lead, math.prod(out)), -1)
         return values, wrap(where.reshape(at.shape))
 
 
