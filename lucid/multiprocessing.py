@@ -83,7 +83,9 @@ class ProcessContext:
         # one that has failed already may be what the others wait for
         if running and not any(process.exitcode for process in self.processes):
             wait([process.sentinel for process in running], timeout)
-        failed = [(number, p.exitcode) for number, p in enumerate(self.processes) if p.exitcode]
+        # looked at once: one that fails meanwhile is found by the next call, and none is taken for ended well
+        codes = [process.exitcode for process in self.processes]
+        failed = [(number, code) for number, code in enumerate(codes) if code]
         if failed:
             for process in running:
                 process.terminate()
@@ -94,7 +96,7 @@ class ProcessContext:
             number, code = failed[0]
             how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
             raise ProcessExitedError(f"spawn: process {number} ended {how}: what it printed says why")
-        return all(process.exitcode is not None for process in self.processes)
+        return None not in codes
 
 
 @checked

@@ -71,6 +71,28 @@ def test_a_process_that_fails(monkeypatch):
         multiprocessing.start_processes(kill, (), 1, start_method="fork")
 
 
+class EndsWhenLookedAt:
+    """A process that runs when its exit code is read first, and has failed when it is read again."""
+
+    sentinel = None
+
+    def __init__(self):
+        self.codes = iter([None, None, None])
+
+    @property
+    def exitcode(self):
+        return next(self.codes, 3)
+
+
+def test_one_that_fails_while_it_is_looked_at_has_not_ended_well(monkeypatch):
+    """Exit codes are read once, so that a failure between two looks is raised by the next call."""
+    monkeypatch.setattr(multiprocessing, "wait", lambda *_: None)
+    context = multiprocessing.ProcessContext([EndsWhenLookedAt()])
+    assert context.join() is False
+    with pytest.raises(multiprocessing.ProcessExitedError, match="exit code 3"):
+        context.join()
+
+
 def test_names():
     """What Python has is Python's own; there is one way of sharing."""
     for name in ("Process", "Queue", "Pool", "Lock", "get_context", "cpu_count", "set_start_method"):
