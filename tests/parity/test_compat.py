@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import lucid
-from tests.compat.pytorch_names import NAMESPACES, names_in
+from tests.parity.pytorch_names import NAMESPACES, names_in
 
 
 def test_names_are_pytorchs():

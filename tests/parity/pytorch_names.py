@@ -1,6 +1,6 @@
 """PyTorch's public names and how often public code uses them, for `python -m lucid.compat`.
 
-`python -m tests.compat.pytorch_names FOLDER... > lucid/compat/names.json`, each folder a checkout of public code, says
+`python -m tests.parity.pytorch_names FOLDER... > lucid/compat/names.json`, each folder a checkout of public code, says
 for each name in how many of 10,000 files that import PyTorch it stands, the mean of the folders.
 """
 
