@@ -351,6 +351,8 @@ UNREACHED = {
     "drawn_dropout": "draws on a CUDA device, tested in tests/kernels/random/test_random.py",
     "gelu_and_slope": "of more elements than a block, tested in tests/ops/activation/test_gelu.py",
     "transfer": "copies between devices",
+    "lstm_gates": "of LSTM layers: tests/nn/layers/recurrent, tests/kernels/activation/test_lstm_gates.py",
+    "lstm_gates_grad": "as lstm_gates",
 }
 
 # Runs in a process of its own, in which every primitive counts its uses from its declaration on.
