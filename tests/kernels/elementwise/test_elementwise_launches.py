@@ -12,6 +12,13 @@ from tests.sample_rows import activation, elementwise
 # Launches of the op, and of all its derivatives together, for ops that are made of others.
 COMPOSED = {
     "integers": (3, 0),
+    # a derivative of a higher order, times the gradient
+    **dict.fromkeys(("lgamma", "lgamma:negative", "digamma", "polygamma:1", "polygamma:2", "i0"), (1, 2)),
+    "mvlgamma": (8, 12),
+    # a half of the gradient each
+    **dict.fromkeys(("glu:0", "glu:-1"), (1, 2)),
+    # the slope of the weight is summed
+    **dict.fromkeys(("prelu:one", "prelu:number", "prelu:channels", "prelu:images"), (1, 3)),
 }
 # Derivatives that are zero everywhere: memory is cleared, by CuPy.
 CLEARED = {"div:floor", "div:trunc", "floor_divide", "sign", "sgn", "floor", "ceil", "trunc", "round", "round:decimals",

@@ -145,7 +145,8 @@ CONSTANT |= {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "l
 )
 def test_gradients_of_one_special_number(op, dtype, rng):
     """Slopes at zeros, kinks, infinities and NaN are those of the CPU."""
-    here, there = gradients(op, [SPECIAL], rng.standard_normal(SPECIAL.shape), dtype)
+    upstream = rng.standard_normal(op(lucid.tensor(SPECIAL)).shape)  # glu's output has half of the elements
+    here, there = gradients(op, [SPECIAL], upstream, dtype)
     np.testing.assert_allclose(there[0], here[0], rtol=20 * RELATIVE[dtype], atol=1e-30)
 
 
@@ -335,8 +336,6 @@ def test_bools():
         assert got.dtype == np.bool_
         np.testing.assert_array_equal(got, op(a, b))
     np.testing.assert_array_equal(numbers(~x), ~a)
-    for op in DIVISORS:
-        np.testing.assert_array_equal(numbers(getattr(lucid, op)(x, y)), getattr(np, op)(a, b))
     np.testing.assert_array_equal(numbers(lucid.signbit(x)), a < 0)
     np.testing.assert_array_equal(numbers(lucid.where(x, y, True)), np.where(a, b, True))
 
