@@ -156,7 +156,12 @@ SHAPES_ONLY = {"view_as", "reshape_as", "expand_as", "broadcast_tensors", "meshg
 COMPOSED = {
     "conv_transpose1d", "conv_transpose2d", "setitem", "index_add", "einsum", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "nll_loss", "cross_entropy", "cosine_similarity",
-    "mul:real and complex", "getitem:mask of rows", "getitem:mask and index",
+    "mul:real and complex", "getitem:mask of rows", "getitem:mask and index", "addbmm", "bilinear", "block_diag",
+    "cartesian_prod", "cdist", "conv_transpose3d", "cosine_embedding_loss", "cross", "embedding_bag",
+    "gaussian_nll_loss", "heaviside", "hinge_embedding_loss", "ldexp", "logaddexp2", "margin_ranking_loss",
+    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss", "polar",
+    "scatter_reduce", "soft_margin_loss", "trapezoid", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+    "xlogy",
 }  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.errors import ShapeError
+from lucid.backend.device import device_of
+from lucid.errors import DeviceError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.operands import tensor_operand
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 def _placed(name: str, input: Tensor, src: Tensor, part_of: Callable[[Any], Any]) -> Any:
     """Return a copy of `input` whose part is `src`."""
     given = tensor_operand(src)
+    where, there = device_of(array_of(input)), device_of(given.array)
+    if where is not there:
+        raise DeviceError(
+            f"{name}: expected src on the device of input, {where}, got it on {there}; src.to({str(where)!r})"
+        )
     copy: Any = clone(input)
     part = part_of(copy)
     if part.array.shape != given.array.shape:

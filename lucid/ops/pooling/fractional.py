@@ -19,7 +19,7 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.backend.arrays import namespace, on
 from lucid.backend.dtype import dtype_of
-from lucid.errors import DtypeError, SettingError, ShapeError
+from lucid.errors import DeviceError, DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, only_tensors
 from lucid.ops.base.scalars import as_bool, as_number, is_single
 from lucid.ops.creation.random import rand
@@ -73,6 +73,8 @@ def samples_for(name: str, count: int, input: Tensor, given: Tensor | None) -> T
     only_tensors(given)
     if given.array.dtype != input.array.dtype:
         raise DtypeError(f"{name}: expected _random_samples of {input.array.dtype}, got {given.array.dtype}")
+    if given.device != input.device:
+        raise DeviceError(f"{name}: expected _random_samples on {input.device}, got them on {given.device}; move them")
     found = given.array.shape
     if len(found) != 3 or found[0] < wanted[0] or found[1:] != wanted[1:]:
         raise ShapeError(f"{name}: expected _random_samples of shape {wanted}, or for more images, got {found}")
