@@ -49,7 +49,7 @@ struct Lgamma {
 };
 
 // Bernoulli's numbers of even index, from 2 on.
-__device__ const double BERNOULLI[10] = {1.0 / 6,        -1.0 / 30, 1.0 / 42,       -1.0 / 30,     5.0 / 66,
+__device__ const double BERNOULLI[10] = {1.0 / 6,       -1.0 / 30, 1.0 / 42,      -1.0 / 30,     5.0 / 66,
                                          -691.0 / 2730, 7.0 / 6,   -3617.0 / 510, 43867.0 / 798, -174611.0 / 330};
 
 // In double: sums of ten terms, of which some cancel.
