@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
-from lucid.backend.limits import finfo
-from lucid.distributions.distribution import Distribution, broadcast_all
-from lucid.errors import SettingError
-from lucid.ops.activation.sigmoid import sigmoid
+from lucid.distributions.odds import Odds
 from lucid.ops.creation.data import tensor
 from lucid.ops.creation.sampling import bernoulli
-from lucid.ops.elementwise.nonfinite import isnan
 from lucid.ops.loss.probability_loss import binary_cross_entropy_with_logits
 from lucid.ops.shape.broadcasting import broadcast_tensors
 
@@ -24,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(Distribution):
+class Bernoulli(Odds):
     """1 with probability `probs`, otherwise 0; or with ``sigmoid(logits)``, one of both is given.
 
     >>> import lucid
@@ -35,28 +30,7 @@ class Bernoulli(Distribution):
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        if (probs is None) == (logits is None):
-            raise SettingError("Bernoulli: expected either probs or logits, got both or neither")
-        if logits is None:
-            (self.probs,) = broadcast_all("Bernoulli", probs=probs)
-            super().__init__(self.probs.shape, validate_args)
-            self._check("probs", self.probs, (self.probs >= 0) & (self.probs <= 1), "between 0 and 1")
-        else:
-            (self.logits,) = broadcast_all("Bernoulli", logits=logits)
-            super().__init__(self.logits.shape, validate_args)
-            self._check("logits", self.logits, ~isnan(self.logits), "that are numbers")
-
-    @functools.cached_property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return sigmoid(self.logits)
-
-    @functools.cached_property
-    def logits(self) -> Tensor:
-        """The logarithm of the odds of 1, finite."""
-        eps = finfo(self.probs.dtype).eps
-        bounded = self.probs.clamp(eps, 1 - eps)
-        return bounded.log() - (-bounded).log1p()
+        super().__init__(validate_args, probs=probs, logits=logits)
 
     @property
     def mean(self) -> Tensor:

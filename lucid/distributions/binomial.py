@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
-from lucid.backend.limits import finfo
-from lucid.distributions.distribution import Distribution, broadcast_all
-from lucid.errors import SettingError
-from lucid.ops.activation.sigmoid import sigmoid, softplus
+from lucid.distributions.odds import Odds
+from lucid.ops.activation.sigmoid import softplus
 from lucid.ops.creation.filling import zeros
 from lucid.ops.creation.random import rand
-from lucid.ops.elementwise.nonfinite import isnan
 from lucid.ops.elementwise.special import lgamma
 
 if TYPE_CHECKING:
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Binomial"]
 
 
-class Binomial(Distribution):
+class Binomial(Odds):
     """How often 1 is drawn in `total_count` draws with probability `probs`, or ``sigmoid(logits)``; one is given.
 
     >>> import lucid
@@ -31,33 +27,14 @@ class Binomial(Distribution):
     tensor(0.5000)
     """
 
+    total_count: Tensor
+
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise SettingError("Binomial: expected either probs or logits, got both or neither")
-        if logits is None:
-            self.total_count, self.probs = broadcast_all("Binomial", total_count=total_count, probs=probs)
-            super().__init__(self.probs.shape, validate_args)
-            self._check("probs", self.probs, (self.probs >= 0) & (self.probs <= 1), "between 0 and 1")
-        else:
-            self.total_count, self.logits = broadcast_all("Binomial", total_count=total_count, logits=logits)
-            super().__init__(self.logits.shape, validate_args)
-            self._check("logits", self.logits, ~isnan(self.logits), "that are numbers")
+        super().__init__(validate_args, total_count=total_count, probs=probs, logits=logits)
         whole = (self.total_count >= 0) & (self.total_count == self.total_count.floor())
         self._check("total_count", self.total_count, whole, "of whole numbers from 0 on")
-
-    @functools.cached_property
-    def probs(self) -> Tensor:
-        """The probability of 1 in one draw."""
-        return sigmoid(self.logits)
-
-    @functools.cached_property
-    def logits(self) -> Tensor:
-        """The logarithm of the odds of 1 in one draw, finite."""
-        eps = finfo(self.probs.dtype).eps
-        bounded = self.probs.clamp(eps, 1 - eps)
-        return bounded.log() - (-bounded).log1p()
 
     @property
     def mean(self) -> Tensor:

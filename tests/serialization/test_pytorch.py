@@ -64,6 +64,7 @@ def test_what_is_made_by_hand_is_read():
         pytest.param(tensor(numel=5), id="longer than the storage"),
         pytest.param(tensor(numel=-4), id="negative length"),
         pytest.param(tensor(key=b"1"), id="a storage that is not there"),
+        pytest.param(tensor(numel=16).replace(b"FloatStorage", b"BoolStorage"), id="bytes that are no bool"),
         pytest.param(b"cos\nsystem\n(X\x04\0\0\0truetR", id="a call of the system"),
         pytest.param(b"cbuiltins\neval\n(X\x01\0\0\x001tR", id="eval"),
         pytest.param(b"X\x02\0\0\0osX\x06\0\0\0system\x93(X\x04\0\0\0truetR", id="by names on the stack"),
