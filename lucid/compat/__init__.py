@@ -28,7 +28,12 @@ class Name(NamedTuple):
 
 
 def is_present(path: str) -> bool:
-    """Tell whether lucid has PyTorch's name `path`, such as ``torch.nn.Linear``, and does what it stands for."""
+    """Tell whether lucid has PyTorch's name `path` and does what it stands for; a ValueError if it is none of these.
+
+    >>> from lucid.compat import is_present
+    >>> is_present("torch.nn.Linear"), is_present("torch.nn.DataParallel")
+    (True, False)
+    """
     if not path.startswith("torch"):
         raise ValueError(f"is_present: expected one of PyTorch's names, such as torch.nn.Linear, got {path!r}")
     try:
@@ -39,7 +44,12 @@ def is_present(path: str) -> bool:
 
 
 def coverage() -> dict[str, list[Name]]:
-    """Return for each of PyTorch's namespaces its names, the most used first."""
+    """Return for each of PyTorch's namespaces its names, the most used first.
+
+    >>> from lucid.compat import coverage
+    >>> coverage()["torch.nn"][0].name
+    'Module'
+    """
     rows: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
     return {
         namespace: [
