@@ -70,6 +70,7 @@ def test_what_is_made_by_hand_is_read():
         pytest.param(b"X\x02\0\0\0osX\x06\0\0\0system\x93(X\x04\0\0\0truetR", id="by names on the stack"),
         pytest.param(b"(X\x04\0\0\0trueios\nsystem\n", id="an instance"),
         pytest.param(b"ctorch._utils\n_rebuild_tensor_v2\n}X\x08\0\0\0__code__Nsb", id="attributes of a function"),
+        pytest.param(b"}}b", id="attributes of a dict"),
         pytest.param(b"ccollections\nOrderedDict\n)R(Nt\x86b", id="slots of a dict"),
         pytest.param(b"ccollections\nOrderedDict\n(](NNtatR", id="a dict of items"),
         pytest.param(b"ctorch\nFloatStorage\n)R", id="a storage that is called"),
