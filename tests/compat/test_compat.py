@@ -59,12 +59,12 @@ def test_prints_shares_of_names_and_of_uses(capsys):
 
 SCRIPT = """
 import sys
+from importlib.metadata import version
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils import clip_grad_norm_
 
-sys.path.append(".")
 from helper import double
 
 model = nn.Linear(2, 1)
@@ -73,6 +73,7 @@ clip_grad_norm_(model.parameters(), 1.0)
 assert __name__ == "__main__"
 assert torch is sys.modules["lucid"] and nn.__name__ == "lucid.nn" and nn.__spec__.name == "lucid.nn"
 assert isinstance(model.weight, torch.Tensor)
+assert version("torch") == "2.13.0"
 try:
     import torch.no_such_module
 except ModuleNotFoundError as error:
@@ -90,11 +91,12 @@ def run(folder, *arguments):
 
 def test_a_script_for_pytorch_runs_on_lucid(tmp_path):
     """`--run` gives a script lucid's modules under PyTorch's names, its own arguments and its own folder."""
-    (tmp_path / "helper.py").write_text(
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "helper.py").write_text(
         "import torch\n\ndef double(x):\n    return torch.mul(x, 2)\n", encoding="utf-8"
     )
-    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
-    ran = run(tmp_path, "--run", "script.py", "--lr", "3")
+    (tmp_path / "sub" / "script.py").write_text(SCRIPT, encoding="utf-8")
+    ran = run(tmp_path, "--run", "sub/script.py", "--lr", "3")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["No module named 'torch.no_such_module'", "['--lr', '3'] True"]
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import lucid
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = ["--files", "12", "--context", "16", "--layers", "1", "--heads", "2", "--width", "32"]
 
@@ -36,6 +38,17 @@ def test_learns_and_repeats(program, capsys):
     assert first[0] < 3.6
     assert first[1].startswith("def ")
     assert len(first[1].replace("\n", "")) > 100
+
+
+def test_no_position_sees_what_follows(program, rng):
+    """Another token later on changes the scores from its place on, and none before."""
+    model = program.GPT(program.GPTConfig(50, 16, 2, 2, 32)).eval()
+    tokens = rng.integers(0, 49, (2, 9))
+    before = model(lucid.tensor(tokens)).detach()
+    tokens[:, 5] += 1
+    after = model(lucid.tensor(tokens)).detach()
+    assert (before[:, :5] == after[:, :5]).all()
+    assert (before[:, 5:] != after[:, 5:]).any(-1).all()
 
 
 @pytest.mark.parametrize(
