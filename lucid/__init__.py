@@ -171,24 +171,11 @@ from lucid.ops.index.placing import as_strided_scatter, diagonal_scatter, put, s
 from lucid.ops.index.scatter import scatter, scatter_add
 from lucid.ops.index.scatter_reduce import index_reduce, scatter_reduce
 from lucid.ops.index.select import narrow, select
-from lucid.ops.layers.convolution import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)
-from lucid.ops.layers.dropout import dropout
-from lucid.ops.layers.linear import bilinear
-from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
 from lucid.ops.linalg.addmm import addmm, baddbmm
 from lucid.ops.linalg.composed import addbmm, addmv, addr, adjoint, cross, kron, matrix_power, trace, vander, vdot
 from lucid.ops.linalg.distances import cdist, dist, pairwise_distance, pdist
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
-from lucid.ops.pooling.adaptive import adaptive_avg_pool1d
-from lucid.ops.pooling.pooling import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
 from lucid.ops.reduction.closeness import allclose, equal, isclose
 from lucid.ops.reduction.covariance import corrcoef, cov, renorm
 from lucid.ops.reduction.cumulative import cumprod, cumsum, prod
@@ -259,6 +246,19 @@ if _typing.TYPE_CHECKING:
     from lucid.backends.cpu import get_num_threads, set_num_threads
     from lucid.futures import Future
     from lucid.jit import compile
+    from lucid.ops.layers.convolution import (
+        conv1d,
+        conv2d,
+        conv3d,
+        conv_transpose1d,
+        conv_transpose2d,
+        conv_transpose3d,
+    )
+    from lucid.ops.layers.dropout import dropout
+    from lucid.ops.layers.linear import bilinear
+    from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
+    from lucid.ops.pooling.adaptive import adaptive_avg_pool1d
+    from lucid.ops.pooling.pooling import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
     from lucid.serialization import load, save
 else:
     # What tensors alone do not need is imported when it is first asked for: a sixth of the time of `import lucid`.
@@ -289,13 +289,24 @@ else:
         "compile": "lucid.jit",
         **dict.fromkeys(("get_num_threads", "set_num_threads"), "lucid.backends.cpu"),
         **dict.fromkeys(("load", "save"), "lucid.serialization"),
+        **dict.fromkeys(
+            ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
+            "lucid.ops.layers.convolution",
+        ),
+        "dropout": "lucid.ops.layers.dropout",
+        "bilinear": "lucid.ops.layers.linear",
+        **dict.fromkeys(("group_norm", "layer_norm", "rms_norm"), "lucid.ops.layers.normalisation"),
+        "adaptive_avg_pool1d": "lucid.ops.pooling.adaptive",
+        **dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "lucid.ops.pooling.pooling"),
     }
 
     def __getattr__(name: str) -> object:
         if name not in _LATER:
             raise AttributeError(f"module 'lucid' has no attribute {name!r}")
         module = _importlib.import_module(_LATER[name])
-        return getattr(module, name, module)
+        globals()[name] = getattr(module, name, module)
+        _keywords.add_to_functions((name,), globals())
+        return globals()[name]
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

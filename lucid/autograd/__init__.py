@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from lucid.autograd import function, functional, grad_mode, graph, profiler
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from lucid.autograd import function, grad_mode, graph
 from lucid.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from lucid.autograd.engine.running import is_multithreading_enabled, set_multithreading_enabled
 from lucid.autograd.function import Function, FunctionCtx
@@ -18,7 +21,28 @@ from lucid.autograd.modes.state import (
     set_grad_enabled,
 )
 from lucid.autograd.recording.saved_attributes import SavedTensor
-from lucid.autograd.variable import Variable
+
+if TYPE_CHECKING:
+    from lucid.autograd import functional, profiler
+    from lucid.autograd.variable import Variable
+else:
+    # what training does without is imported when it is first asked for
+    _LATER = {
+        "functional": "lucid.autograd.functional",
+        "profiler": "lucid.autograd.profiler",
+        "Variable": "lucid.autograd.variable",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module 'lucid.autograd' has no attribute {name!r}")
+        module = import_module(_LATER[name])
+        globals()[name] = getattr(module, name, module)
+        return globals()[name]
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Function",

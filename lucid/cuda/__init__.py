@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from lucid.backend.gpu import device_count, is_available
-from lucid.cuda.compiler import compile
 from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
 from lucid.cuda.memory import (
     empty_cache,
@@ -20,22 +19,23 @@ from lucid.cuda.memory import (
     memory_reserved,
     reset_peak_memory_stats,
 )
-from lucid.cuda.properties import (
-    get_device_capability,
-    get_device_properties,
-    init,
-    ipc_collect,
-    is_bf16_supported,
-    is_initialized,
-    mem_get_info,
-    memory_summary,
-)
 from lucid.cuda.streams import Event, Stream, current_stream, default_stream, stream
 from lucid.cuda.switches import is_debug, set_debug
 from lucid.errors import OutOfMemoryError
 
 if TYPE_CHECKING:
     from lucid.cuda import amp
+    from lucid.cuda.compiler import compile
+    from lucid.cuda.properties import (
+        get_device_capability,
+        get_device_properties,
+        init,
+        ipc_collect,
+        is_bf16_supported,
+        is_initialized,
+        mem_get_info,
+        memory_summary,
+    )
     from lucid.graphs.callables import make_graphed_callables
     from lucid.graphs.graph import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
     from lucid.graphs.step import graphed_step
@@ -64,9 +64,23 @@ if TYPE_CHECKING:
         ShortTensor,
     )
 else:
-    # what builds on tensors, which build on this package, is imported when it is first asked for
+    # what builds on tensors, which build on this package, and what few ask for, is imported when it is first asked for
     _LATER = {
         "amp": "lucid.cuda.amp",
+        "compile": "lucid.cuda.compiler",
+        **dict.fromkeys(
+            (
+                "get_device_capability",
+                "get_device_properties",
+                "init",
+                "ipc_collect",
+                "is_bf16_supported",
+                "is_initialized",
+                "mem_get_info",
+                "memory_summary",
+            ),
+            "lucid.cuda.properties",
+        ),
         "make_graphed_callables": "lucid.graphs.callables",
         "graphed_step": "lucid.graphs.step",
         "warmup": "lucid.graphs.warmup",

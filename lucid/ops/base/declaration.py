@@ -19,8 +19,7 @@ rules below, parameters beyond its operands, its errors, and an example. This ho
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -63,8 +62,7 @@ def flat(m: Namespace, grad: Array) -> Any:
     return m.zeros_like(grad)
 
 
-@dataclass(frozen=True)
-class Fused:
+class Fused(NamedTuple):
     """A derivative rule that one kernel does on CUDA arrays.
 
     Attributes
@@ -96,8 +94,7 @@ class Fused:
         op.vjp(operand, cuda=run)(self.rule)
 
 
-@dataclass(frozen=True)
-class Slope:
+class Slope(NamedTuple):
     """A derivative that is a primitive of its own, ``<op>_grad(g, x)``: one pass over memory on both devices.
 
     It is linear in the gradient `g`, so that its derivative in `g` is itself.
