@@ -57,7 +57,7 @@ REFUSED = {
     ),
     "reshape": (lambda: ones(6).reshape(4, 2), ShapeError, r"shape '\[4, 2\]' is invalid for input of size 6"),
     "dim": (lambda: ones(2).sum(dim=3), IndexOutOfRangeError, r"expected to be in range of \[-1, 0\], but got 3"),
-    "negative size": (lambda: nn.Linear(2, -2), ShapeError, r"negative dimension: \[-2, 2\]; expected sizes >= 0"),
+    "negative size": (lambda: lucid.empty(-2, 2), ShapeError, r"negative dimension: \[-2, 2\]; expected sizes >= 0"),
     "size no integer": (
         lambda: lucid.randn(2.5),
         ArgumentError,

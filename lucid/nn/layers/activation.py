@@ -6,12 +6,12 @@ With `inplace` the input is changed and returned.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from lucid.arguments import checked
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.ranges import NOT_ZERO, number, ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.activation.prelu import check_bounds
@@ -28,7 +28,7 @@ class MaybeInPlace(Layer):
 
     inplace: bool
 
-    @checked
+    @ranged
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -55,7 +55,7 @@ class LeakyReLU(MaybeInPlace):
 
     _shown = ("negative_slope",)
 
-    @checked
+    @ranged
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.negative_slope = negative_slope
@@ -69,7 +69,7 @@ class ELU(MaybeInPlace):
 
     _shown = ("alpha",)
 
-    @checked
+    @ranged
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.alpha = alpha
@@ -89,12 +89,11 @@ class CELU(MaybeInPlace):
     """Returns ``x`` where it is positive and ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
 
     _shown = ("alpha",)
+    _ranges: ClassVar = {"alpha": NOT_ZERO}
 
-    @checked
+    @ranged
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
-        if not alpha:
-            raise SettingError(f"expected an alpha that is not 0, by which the input is divided, got {alpha}")
         self.alpha = alpha
 
     def forward(self, input: Tensor) -> Tensor:
@@ -109,7 +108,7 @@ class RReLU(MaybeInPlace):
 
     _shown = ("lower", "upper")
 
-    @checked
+    @ranged
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
         super().__init__(inplace)
         check_bounds(lower, upper)
@@ -125,7 +124,7 @@ class Threshold(MaybeInPlace):
 
     _shown = ("threshold", "value")
 
-    @checked
+    @ranged
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.threshold = threshold
@@ -138,7 +137,7 @@ class Threshold(MaybeInPlace):
 class Hardsigmoid(Module):
     """Returns ``min(max(x + 3, 0), 6) / 6``."""
 
-    @checked
+    @ranged
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -150,7 +149,7 @@ class Hardsigmoid(Module):
 class Hardswish(Module):
     """Returns ``x * min(max(x + 3, 0), 6) / 6``."""
 
-    @checked
+    @ranged
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -162,7 +161,7 @@ class Hardswish(Module):
 class Shrink(Module):
     """The base of layers that make what is within `lambd` of zero zero."""
 
-    @checked
+    @ranged
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
@@ -181,11 +180,7 @@ class Hardshrink(Shrink):
 class Softshrink(Shrink):
     """Returns ``x`` moved towards zero by `lambd`, and 0 where it is nearer."""
 
-    @checked
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__(lambd)
-        if not lambd >= 0:
-            raise SettingError(f"expected lambd >= 0, got {lambd}")
+    _ranges: ClassVar = {"lambd": number("a number of at least 0", lambda value: value >= 0)}
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
@@ -217,11 +212,11 @@ class Hardtanh(MaybeInPlace):
 
     _shown = ("min_val", "max_val")
 
-    @checked
+    @ranged
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         if not min_val < max_val:
-            raise SettingError(f"expected min_val < max_val, got {min_val} and {max_val}")
+            raise SettingError(f"Hardtanh: expected min_val < max_val, got {min_val} and {max_val}")
         self.min_val = min_val
         self.max_val = max_val
 
@@ -234,7 +229,7 @@ class GELU(Layer):
 
     _shown = ("approximate",)
 
-    @checked
+    @ranged
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
@@ -247,8 +242,9 @@ class Softplus(Layer):
     """Returns ``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x > threshold``."""
 
     _shown = ("beta", "threshold")
+    _ranges: ClassVar = {"beta": NOT_ZERO}
 
-    @checked
+    @ranged
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta = beta
@@ -291,7 +287,7 @@ class GLU(Layer):
 
     _shown = ("dim",)
 
-    @checked
+    @ranged
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
@@ -317,7 +313,7 @@ class PReLU(Layer):
 
     weight: Parameter
 
-    @checked
+    @ranged
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Device = None, dtype: Dtype | None = None
     ) -> None:
@@ -337,7 +333,7 @@ class AlongDim(Layer):
 
     dim: int | None
 
-    @checked
+    @ranged
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import checked
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import draw_uniform, per_axis
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 
@@ -45,7 +45,7 @@ class Convolution(Module):
     weight: Parameter
     bias: Parameter | None
 
-    @checked
+    @ranged
     def __init__(
         self,
         in_channels: int,
@@ -61,13 +61,13 @@ class Convolution(Module):
         dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        if groups <= 0:
-            raise SettingError(f"groups must be a positive integer, got {groups}")
         for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
             if channels % groups:
                 raise SettingError(f"{name} must be divisible by groups: got {channels} and {groups}")
         if padding_mode not in PADDING_MODES:
-            raise SettingError(f"padding_mode must be one of {PADDING_MODES}, but got padding_mode={padding_mode!r}")
+            raise SettingError(
+                f"{type(self).__name__}: padding_mode: expected one of {PADDING_MODES}, got {padding_mode!r}"
+            )
         axes = self.axes
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -75,7 +75,9 @@ class Convolution(Module):
         self.stride = per_axis(stride, axes)
         if isinstance(padding, str):
             if padding not in {"same", "valid"}:
-                raise SettingError(f"invalid padding string {padding!r}, should be one of 'valid', 'same'")
+                raise SettingError(
+                    f"{type(self).__name__}: padding: expected 'valid', 'same' or whole numbers, got {padding!r}"
+                )
             if padding == "same" and any(step != 1 for step in self.stride):
                 raise SettingError("padding='same' is not supported for strided convolutions: use padding=int")
         self.padding: Any = padding if isinstance(padding, str) else per_axis(padding, axes)
@@ -166,7 +168,7 @@ class TransposedConvolution(Convolution):
 
     transposed = True
 
-    @checked
+    @ranged
     def __init__(
         self,
         in_channels: int,
@@ -184,7 +186,7 @@ class TransposedConvolution(Convolution):
     ) -> None:
         if padding_mode != "zeros":
             raise SettingError(
-                f"only 'zeros' padding mode is supported for {type(self).__name__}, got {padding_mode!r}"
+                f"{type(self).__name__}: padding_mode: expected 'zeros', the only one that it has, got {padding_mode!r}"
             )
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.arguments import checked
 from lucid.nn import functional as F
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class CosineSimilarity(Module):
     """Returns the cosine of the angle between vectors along `dim`; their lengths count as `eps` at least."""
 
-    @checked
+    @ranged
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
         self.dim = dim
@@ -28,7 +28,7 @@ class CosineSimilarity(Module):
 class PairwiseDistance(Module):
     """Returns the norm of order `p` of ``x1 - x2 + eps`` along the last dimension, which stays with `keepdim`."""
 
-    @checked
+    @ranged
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()
         self.norm = p

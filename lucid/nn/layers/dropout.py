@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from lucid.arguments import checked
-from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.ranges import SHARE, ranged
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -17,12 +16,11 @@ class RandomDrop(Layer):
     """What dropout layers share: the probability, in [0, 1] or a SettingError is raised."""
 
     _shown = ("p", "inplace")
+    _ranges: ClassVar = {"p": SHARE}
 
-    @checked
+    @ranged
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        if not 0 <= p <= 1:
-            raise SettingError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
         self.inplace = inplace
 

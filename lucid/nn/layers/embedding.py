@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.arguments import checked
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import IndexOutOfRangeError, SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.nn.parameter import Parameter
@@ -86,7 +86,7 @@ class Embedding(Table):
     lucid.Size([2, 2, 3])
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         num_embeddings: int,
@@ -156,7 +156,7 @@ class EmbeddingBag(Table):
     lucid.Size([2, 3])
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         num_embeddings: int,

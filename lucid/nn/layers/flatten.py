@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.arguments import checked
 from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.ranges import ranged
 from lucid.ops.shape.reshape import flatten, unflatten
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Flatten(Layer):
 
     _shown = ("start_dim", "end_dim")
 
-    @checked
+    @ranged
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = start_dim
@@ -40,7 +40,7 @@ class Unflatten(Layer):
 
     _shown = ("dim", "unflattened_size")
 
-    @checked
+    @ranged
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
         self.dim = dim

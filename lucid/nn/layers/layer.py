@@ -28,8 +28,9 @@ class Layer(Module):
 
 
 def per_axis(size: int | Sequence[int], axes: int = 1) -> tuple[int, ...]:
-    """Return one number for each axis."""
-    return tuple(size) if isinstance(size, Iterable) else (size,) * axes
+    """Return one number for each axis, of which one alone is that of all."""
+    sizes = tuple(size) if isinstance(size, Iterable) else (size,)
+    return sizes * axes if len(sizes) == 1 else sizes
 
 
 def draw_uniform(weight: Parameter, bias: Parameter | None) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import checked
-from lucid.errors import SettingError
 from lucid.nn import init
 from lucid.nn.layers.layer import Layer, draw_uniform
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.layers.linear import bilinear, linear
@@ -49,7 +48,7 @@ class Linear(Layer):
     weight: Parameter
     bias: Parameter | None
 
-    @checked
+    @ranged
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Device = None, dtype: Dtype | None = None
     ) -> None:
@@ -89,7 +88,7 @@ class Bilinear(Layer):
     weight: Parameter
     bias: Parameter | None
 
-    @checked
+    @ranged
     def __init__(
         self,
         in1_features: int,
@@ -100,8 +99,6 @@ class Bilinear(Layer):
         dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        if in1_features < 1:
-            raise SettingError(f"Bilinear: in1_features must be > 0, got {in1_features}")
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features

@@ -6,12 +6,13 @@ zero cut elements off.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, ClassVar
 
-from lucid.arguments import checked
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer, per_axis
+from lucid.nn.layers.ranges import ranged, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,13 +25,16 @@ class Padding(Layer):
 
     axes: int
     mode: str = "constant"
+    _ranges: ClassVar = {"padding": whole(-sys.maxsize)}
 
-    @checked
+    @ranged
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__()
         self.padding = per_axis(padding, 2 * self.axes)
         if len(self.padding) != 2 * self.axes:
-            raise SettingError(f"padding must be an int or {2 * self.axes} of them, got {len(self.padding)}")
+            raise SettingError(
+                f"{type(self).__name__}: padding: expected an int or {2 * self.axes} of them, got {len(self.padding)}"
+            )
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self.mode)
@@ -42,7 +46,7 @@ class Padding(Layer):
 class ConstantPad(Padding):
     """What the layers share that fill edges with `value`."""
 
-    @checked
+    @ranged
     def __init__(self, padding: int | Sequence[int], value: float) -> None:
         super().__init__(padding)
         self.value = value

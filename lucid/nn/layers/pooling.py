@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lucid.arguments import checked
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer, per_axis
+from lucid.nn.layers.ranges import number, ranged
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class MaxPool(Layer):
 
     _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
-    @checked
+    @ranged
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -47,6 +47,8 @@ class MaxPool(Layer):
 class MaxPool1d(MaxPool):
     """Returns the maximum of each window of sequences, shape (batch, channels, length) or (channels, length)."""
 
+    axes = 1
+
     def forward(self, input: Tensor) -> Any:
         return F.max_pool1d(input, *self.settings())
 
@@ -60,12 +62,16 @@ class MaxPool2d(MaxPool):
     lucid.Size([1, 3, 2, 2])
     """
 
+    axes = 2
+
     def forward(self, input: Tensor) -> Any:
         return F.max_pool2d(input, *self.settings())
 
 
 class MaxPool3d(MaxPool):
     """Returns the maximum of each window of volumes, shape (batch, channels, depth, height, width) or without batch."""
+
+    axes = 3
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool3d(input, *self.settings())
@@ -80,7 +86,9 @@ class AvgPool(Layer):
 class AvgPool1d(AvgPool):
     """Returns the mean of each window of sequences, shape (batch, channels, length) or (channels, length)."""
 
-    @checked
+    axes = 1
+
+    @ranged
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -103,7 +111,7 @@ class AvgPool1d(AvgPool):
 class AvgPoolWithDivisor(AvgPool):
     """What those share that can divide the sums of windows by `divisor_override`."""
 
-    @checked
+    @ranged
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -131,12 +139,16 @@ class AvgPoolWithDivisor(AvgPool):
 class AvgPool2d(AvgPoolWithDivisor):
     """Returns the mean of each window of images, shape (batch, channels, height, width) or without batch."""
 
+    axes = 2
+
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(input, *self.settings())
 
 
 class AvgPool3d(AvgPoolWithDivisor):
     """Returns the mean of each window of volumes, shape (batch, channels, depth, height, width) or without batch."""
+
+    axes = 3
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(input, *self.settings())
@@ -147,7 +159,7 @@ class AdaptiveAvgPool(Layer):
 
     _shown = ("output_size",)
 
-    @checked
+    @ranged
     def __init__(self, output_size: int | Sequence[Any] | None) -> None:
         super().__init__()
         self.output_size = output_size
@@ -155,6 +167,8 @@ class AdaptiveAvgPool(Layer):
 
 class AdaptiveAvgPool1d(AdaptiveAvgPool):
     """Returns the means of `output_size` parts of sequences, shape (batch, channels, length) or (channels, length)."""
+
+    axes = 1
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
@@ -166,12 +180,16 @@ class AdaptiveAvgPool2d(AdaptiveAvgPool):
     None stands for as many parts as there are elements.
     """
 
+    axes = 2
+
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(AdaptiveAvgPool):
     """Returns the means of parts of volumes, `output_size` along each dimension, shape (batch, channels, *sizes)."""
+
+    axes = 3
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
@@ -182,7 +200,7 @@ class AdaptiveMaxPool(Layer):
 
     _shown = ("output_size",)
 
-    @checked
+    @ranged
     def __init__(self, output_size: int | Sequence[Any] | None, return_indices: bool = False) -> None:
         super().__init__()
         self.output_size = output_size
@@ -192,6 +210,8 @@ class AdaptiveMaxPool(Layer):
 class AdaptiveMaxPool1d(AdaptiveMaxPool):
     """Returns the maxima of `output_size` parts of sequences, shape (batch, channels, length) or (channels, length)."""
 
+    axes = 1
+
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
@@ -199,12 +219,16 @@ class AdaptiveMaxPool1d(AdaptiveMaxPool):
 class AdaptiveMaxPool2d(AdaptiveMaxPool):
     """Returns the maxima of a grid of `output_size` parts of images, shape (batch, channels, height, width)."""
 
+    axes = 2
+
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(AdaptiveMaxPool):
     """Returns the maxima of parts of volumes, `output_size` along each dimension, shape (batch, channels, *sizes)."""
+
+    axes = 3
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
@@ -219,7 +243,7 @@ class MaxUnpool(Layer):
     _shown = ("kernel_size", "stride", "padding")
     axes = 0
 
-    @checked
+    @ranged
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -263,8 +287,9 @@ class LPPool(Layer):
     """What the layers share that return the norm of each window."""
 
     _shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
+    _ranges: ClassVar = {"norm_type": number("a number other than 0", lambda value: abs(value) > 0)}
 
-    @checked
+    @ranged
     def __init__(
         self,
         norm_type: float,
@@ -286,6 +311,8 @@ class LPPool(Layer):
 class LPPool1d(LPPool):
     """Returns the norm of each window of sequences, shape (batch, channels, length) or without batch."""
 
+    axes = 1
+
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(input, *self.settings())
 
@@ -293,12 +320,16 @@ class LPPool1d(LPPool):
 class LPPool2d(LPPool):
     """Returns the norm of each window of images, shape (batch, channels, height, width) or without batch."""
 
+    axes = 2
+
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(input, *self.settings())
 
 
 class LPPool3d(LPPool):
     """Returns the norm of each window of volumes, shape (batch, channels, depth, height, width) or without batch."""
+
+    axes = 3
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(input, *self.settings())
@@ -312,7 +343,7 @@ class FractionalMaxPool(Module):
 
     axes = 0
 
-    @checked
+    @ranged
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -326,8 +357,6 @@ class FractionalMaxPool(Module):
         if (output_size is None) == (output_ratio is None):
             raise SettingError(f"{name}: expected one of output_size and output_ratio, and only one")
         self.kernel_size = per_axis(kernel_size, self.axes)
-        if min(self.kernel_size) < 1:
-            raise SettingError(f"{name}: kernel_size must be at least 1, got {kernel_size}")
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else per_axis(output_size, self.axes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import checked
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.ranges import ranged
 from lucid.ops.resampling.interpolation import MODES
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class PixelShuffle(Layer):
 
     _shown = ("upscale_factor",)
 
-    @checked
+    @ranged
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
         self.upscale_factor = upscale_factor
@@ -42,7 +42,7 @@ class PixelUnshuffle(Layer):
 
     _shown = ("downscale_factor",)
 
-    @checked
+    @ranged
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
         self.downscale_factor = downscale_factor
@@ -56,7 +56,7 @@ class ChannelShuffle(Layer):
 
     _shown = ("groups",)
 
-    @checked
+    @ranged
     def __init__(self, groups: int) -> None:
         super().__init__()
         self.groups = groups
@@ -74,7 +74,7 @@ class Upsample(Layer):
     lucid.Size([1, 3, 8, 8])
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         size: int | Sequence[int] | None = None,
@@ -109,7 +109,7 @@ class Upsample(Layer):
 class UpsamplingNearest2d(Upsample):
     """Returns images of another size, each pixel the nearest one."""
 
-    @checked
+    @ranged
     def __init__(
         self, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
     ) -> None:
@@ -119,7 +119,7 @@ class UpsamplingNearest2d(Upsample):
 class UpsamplingBilinear2d(Upsample):
     """Returns images of another size by bilinear interpolation, with the pixels at the corners where they were."""
 
-    @checked
+    @ranged
     def __init__(
         self, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None
     ) -> None:
@@ -136,8 +136,9 @@ class Unfold(Layer):
     """
 
     _shown = ("kernel_size", "dilation", "padding", "stride")
+    axes = 2
 
-    @checked
+    @ranged
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -159,8 +160,9 @@ class Fold(Layer):
     """Returns images of the size `output_size`, of which each element is the sum of what the columns have there."""
 
     _shown = ("output_size", "kernel_size", "dilation", "padding", "stride")
+    axes = 2
 
-    @checked
+    @ranged
     def __init__(
         self,
         output_size: int | Sequence[int],

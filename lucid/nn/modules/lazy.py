@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import checked
 from lucid.autograd.base import describe
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError, ShapeError
@@ -26,6 +25,7 @@ from lucid.nn.layers.linear import Linear
 from lucid.nn.layers.normalisation.batch import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from lucid.nn.layers.normalisation.instance import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from lucid.nn.layers.normalisation.tracked import Tracked
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
@@ -90,7 +90,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     cls_to_become = Linear
 
-    @checked
+    @ranged
     def __init__(self, out_features: int, bias: bool = True, device: Device = None, dtype: Dtype | None = None) -> None:
         super().__init__(0, 0, bias, device, dtype)
         self.out_features = out_features
@@ -121,7 +121,7 @@ def _materialize(tensor: Any, shape: tuple[int, ...]) -> None:
 class LazyConvolution(LazyModuleMixin, Convolution):
     """What the lazy convolution layers share: `in_channels` are those of the first input."""
 
-    @checked
+    @ranged
     def __init__(
         self,
         out_channels: int,
@@ -196,7 +196,7 @@ class LazyConv3d(LazyConvolution, Conv3d):
 class LazyTransposedConvolution(LazyConvolution, TransposedConvolution):
     """What the lazy transposed convolution layers share."""
 
-    @checked
+    @ranged
     def __init__(
         self,
         out_channels: int,
@@ -239,7 +239,7 @@ class LazyConvTranspose3d(LazyTransposedConvolution, ConvTranspose3d):
 class LazyNorm(LazyModuleMixin, Tracked):
     """What the lazy normalisation layers share: `num_features` are the channels of the first input."""
 
-    @checked
+    @ranged
     def __init__(
         self,
         eps: float = 1e-05,

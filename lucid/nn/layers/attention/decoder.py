@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import checked
 from lucid.nn import functional as F
 from lucid.nn.layers.attention.encoder import activation_of, copies
 from lucid.nn.layers.attention.multihead import MultiheadAttention
 from lucid.nn.layers.dropout import Dropout
 from lucid.nn.layers.linear import Linear
 from lucid.nn.layers.normalisation.features import LayerNorm
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class TransformerDecoderLayer(Module):
 
     activation: Callable[[Tensor], Tensor]
 
-    @checked
+    @ranged
     def __init__(
         self,
         d_model: int,
@@ -113,7 +113,7 @@ class TransformerDecoder(Module):
 
     norm: Module | None
 
-    @checked
+    @ranged
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
         self.layers = copies(decoder_layer, num_layers)

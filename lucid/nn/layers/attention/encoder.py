@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import unfit
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.attention.multihead import MultiheadAttention
@@ -13,6 +13,7 @@ from lucid.nn.layers.container import ModuleList
 from lucid.nn.layers.dropout import Dropout
 from lucid.nn.layers.linear import Linear
 from lucid.nn.layers.normalisation.features import LayerNorm
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ def activation_of(activation: str | Callable[[Tensor], Tensor]) -> Callable[[Ten
 
 
 def copies(layer: Module, count: int) -> ModuleList:
-    """Return `count` copies of a layer, which begin with its parameters; a SettingError if there are none."""
-    if count < 1:
-        raise SettingError(f"num_layers: expected at least 1, got {count}")
+    """Return `count` copies of a layer, which begin with its parameters."""
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
@@ -59,7 +58,7 @@ class TransformerEncoderLayer(Module):
 
     activation: Callable[[Tensor], Tensor]
 
-    @checked
+    @ranged
     def __init__(
         self,
         d_model: int,
@@ -120,7 +119,7 @@ class TransformerEncoder(Module):
 
     norm: Module | None
 
-    @checked
+    @ranged
     def __init__(
         self,
         encoder_layer: Module,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.arguments import checked
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn import init
 from lucid.nn.layers.linear import Linear
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.layers.multi_head_attention import each_once
@@ -44,7 +44,7 @@ class MultiheadAttention(Module):
     bias_k: Parameter | None
     bias_v: Parameter | None
 
-    @checked
+    @ranged
     def __init__(
         self,
         embed_dim: int,
@@ -60,9 +60,9 @@ class MultiheadAttention(Module):
         dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
+        if embed_dim % num_heads:
             raise SettingError(
-                "MultiheadAttention: expected embed_dim > 0 that is a multiple of num_heads > 0, "
+                "MultiheadAttention: expected embed_dim that is a multiple of num_heads, "
                 f"got embed_dim={embed_dim} and num_heads={num_heads}"
             )
         if not 0 <= dropout < 1:
@@ -70,8 +70,6 @@ class MultiheadAttention(Module):
         self.embed_dim = embed_dim
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
-        if min(self.kdim, self.vdim) < 1:
-            raise SettingError(f"MultiheadAttention: expected kdim > 0 and vdim > 0, got {kdim} and {vdim}")
         self.num_heads = num_heads
         self.dropout = dropout
         self.batch_first = batch_first

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import checked
 from lucid.errors import ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
 from lucid.nn.layers.attention.decoder import TransformerDecoder, TransformerDecoderLayer
 from lucid.nn.layers.attention.encoder import TransformerEncoder, TransformerEncoderLayer
 from lucid.nn.layers.normalisation.features import LayerNorm
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.ops.creation.filling import full
 from lucid.ops.shape.diagonal import triu
@@ -39,7 +39,7 @@ class Transformer(Module):
     lucid.Size([3, 2, 8])
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         d_model: int = 512,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.arguments import checked
 from lucid.errors import IndexOutOfRangeError, SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn.layers.container import ModuleList, Sequential
 from lucid.nn.layers.linear import Linear
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.ops.creation.filling import zeros_like
 from lucid.ops.shape.joining import cat
@@ -39,7 +39,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     head: Linear
     tail: ModuleList
 
-    @checked
+    @ranged
     def __init__(
         self,
         in_features: int,

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from lucid.arguments import checked
 from lucid.nn import functional as F
+from lucid.nn.layers.ranges import NOT_NEGATIVE, ranged, words
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Loss(Module):
 
     reduction: str
 
-    @checked
+    @ranged
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = reduction_of(size_average, reduce, reduction)
@@ -42,7 +42,7 @@ class WeightedLoss(Loss):
 
     weight: Tensor | None
 
-    @checked
+    @ranged
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -71,7 +71,9 @@ class L1Loss(Loss):
 class SmoothL1Loss(Loss):
     """Returns ``d**2 / (2 * beta)`` where ``d = abs(input - target)`` is below beta and ``d - beta / 2`` elsewhere."""
 
-    @checked
+    _ranges: ClassVar = {"beta": NOT_NEGATIVE}
+
+    @ranged
     def __init__(
         self,
         size_average: bool | None = None,
@@ -89,7 +91,7 @@ class SmoothL1Loss(Loss):
 class HuberLoss(Loss):
     """Returns ``d**2 / 2`` where ``d = abs(input - target)`` is below delta, else ``delta * (d - delta / 2)``."""
 
-    @checked
+    @ranged
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
         self.delta = delta
@@ -101,7 +103,7 @@ class HuberLoss(Loss):
 class NLLLoss(WeightedLoss):
     """Returns ``-weight[target] * input[target]`` of log-probabilities, reduced."""
 
-    @checked
+    @ranged
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -126,7 +128,7 @@ class CrossEntropyLoss(WeightedLoss):
     tensor(1.3863)
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -166,7 +168,7 @@ class BCEWithLogitsLoss(WeightedLoss):
 
     pos_weight: Tensor | None
 
-    @checked
+    @ranged
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -187,7 +189,9 @@ class BCEWithLogitsLoss(WeightedLoss):
 class KLDivLoss(Loss):
     """Returns ``target * (log(target) - input)`` of log-probabilities, reduced; with `log_target` of both."""
 
-    @checked
+    _ranges: ClassVar = {"reduction": words("none", "batchmean", "mean", "sum")}
+
+    @ranged
     def __init__(
         self,
         size_average: bool | None = None,
@@ -208,7 +212,7 @@ class PoissonNLLLoss(Loss):
     With `full` the part without the input is added, by Stirling's formula.
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         log_input: bool = True,
@@ -232,7 +236,7 @@ class PoissonNLLLoss(Loss):
 class GaussianNLLLoss(Loss):
     """Returns ``(log(var) + (input - target)**2 / var) / 2``, reduced; with `full` ``log(2 * pi) / 2`` more."""
 
-    @checked
+    @ranged
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
         self.full = full
@@ -248,7 +252,7 @@ class CTCLoss(Loss):
     `blank` is the class of nothing; with `zero_infinity` labels that are too long cost nothing.
     """
 
-    @checked
+    @ranged
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction=reduction)
         self.blank = blank

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from lucid.arguments import checked
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.distance import PairwiseDistance
 from lucid.nn.layers.losses.loss import Loss, WeightedLoss
+from lucid.nn.layers.ranges import POSITIVE, number, ranged
 from lucid.ops.loss.margin import as_distance
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class HingeEmbeddingLoss(Loss):
     """Returns ``input`` where the target is 1 and ``max(margin - input, 0)`` where it is -1, reduced."""
 
-    @checked
+    @ranged
     def __init__(
         self,
         margin: float = 1.0,
@@ -38,7 +38,9 @@ class HingeEmbeddingLoss(Loss):
 class CosineEmbeddingLoss(Loss):
     """Returns ``1 - cos`` where the target is 1 and ``max(cos - margin, 0)`` where it is -1, reduced."""
 
-    @checked
+    _ranges: ClassVar = {"margin": number("a number in [-1, 1]", lambda value: -1 <= value <= 1)}
+
+    @ranged
     def __init__(
         self,
         margin: float = 0.0,
@@ -56,7 +58,7 @@ class CosineEmbeddingLoss(Loss):
 class MarginRankingLoss(Loss):
     """Returns ``max(-target * (input1 - input2) + margin, 0)``, reduced."""
 
-    @checked
+    @ranged
     def __init__(
         self,
         margin: float = 0.0,
@@ -95,7 +97,7 @@ class MultiLabelSoftMarginLoss(WeightedLoss):
 class MultiMarginLoss(WeightedLoss):
     """Returns ``max(margin - input[target] + input[c], 0)**p`` summed over other classes c, by the classes, reduced."""
 
-    @checked
+    @ranged
     def __init__(
         self,
         p: int = 1,
@@ -107,7 +109,7 @@ class MultiMarginLoss(WeightedLoss):
     ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         if p not in {1, 2}:
-            raise SettingError(f"only p == 1 and p == 2 supported, got p = {p}")
+            raise SettingError(f"MultiMarginLoss: p: expected 1 or 2, got {p}")
         if weight is not None and weight.ndim != 1:
             raise SettingError(f"expected weight to be None or of one dimension, got shape {list(weight.shape)}")
         self.p = p
@@ -122,7 +124,9 @@ class MultiMarginLoss(WeightedLoss):
 class TripletMarginLoss(Loss):
     """Returns ``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``, d a distance of order `p`, reduced."""
 
-    @checked
+    _ranges: ClassVar = {"margin": POSITIVE}
+
+    @ranged
     def __init__(
         self,
         margin: float = 1.0,
@@ -134,7 +138,6 @@ class TripletMarginLoss(Loss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(size_average, reduce, reduction)
-        check_margin(margin)
         self.margin = margin
         self.p = p
         self.eps = eps
@@ -149,7 +152,9 @@ class TripletMarginLoss(Loss):
 class TripletMarginWithDistanceLoss(Loss):
     """Returns the loss of `TripletMarginLoss` under `distance_function`, None for `F.pairwise_distance`, reduced."""
 
-    @checked
+    _ranges: ClassVar = {"margin": POSITIVE}
+
+    @ranged
     def __init__(
         self,
         *,
@@ -159,7 +164,6 @@ class TripletMarginWithDistanceLoss(Loss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(reduction=reduction)
-        check_margin(margin)
         self.distance_function = PairwiseDistance() if distance_function is None else as_distance(distance_function)
         self.margin = margin
         self.swap = swap
@@ -174,9 +178,3 @@ class TripletMarginWithDistanceLoss(Loss):
             swap=self.swap,
             reduction=self.reduction,
         )
-
-
-def check_margin(margin: float) -> None:
-    """Refuse a margin within which everything lies."""
-    if not margin > 0:
-        raise SettingError(f"expected margin to be greater than 0, got {margin}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.arguments import checked
 from lucid.autograd.modes.state import no_grad
 from lucid.nn import functional as F
 from lucid.nn.layers.normalisation.tracked import Tracked
+from lucid.nn.layers.ranges import ranged
 from lucid.ops.layers.batch_normalisation import MeanOfBatches
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class BatchNorm(Tracked):
     may be None, which makes them the mean over all batches.
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         num_features: int,

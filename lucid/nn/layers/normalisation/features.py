@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.arguments import checked
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn import init
 from lucid.nn.layers.layer import per_axis
 from lucid.nn.layers.normalisation.affine import Affine
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class LayerNorm(Affine):
     """Normalises the last dimensions, of sizes `normalized_shape` (Ba, Kiros and Hinton, 2016)."""
 
-    @checked
+    @ranged
     def __init__(
         self,
         normalized_shape: int | Sequence[int],
@@ -59,7 +59,7 @@ class RMSNorm(Module):
 
     weight: Parameter | None
 
-    @checked
+    @ranged
     def __init__(
         self,
         normalized_shape: int | Sequence[int],
@@ -93,7 +93,7 @@ class GroupNorm(Affine):
     A number of channels that is no multiple of that of groups raises a SettingError.
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         num_groups: int,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from lucid.arguments import checked
 from lucid.errors import ShapeError
 from lucid.nn import functional as F
 from lucid.nn.layers.normalisation.tracked import Tracked
+from lucid.nn.layers.ranges import ranged
 
 if TYPE_CHECKING:
     from lucid.backend.device import Device
@@ -24,7 +24,7 @@ class InstanceNorm(Tracked):
     another number of channels than `num_features` is a warning. An input without a batch is one sample.
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         num_features: int,

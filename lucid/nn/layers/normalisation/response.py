@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.arguments import checked
 from lucid.autograd.base import describe
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
@@ -25,11 +25,9 @@ class LocalResponseNorm(Module):
     lucid.Size([2, 8, 3])
     """
 
-    @checked
+    @ranged
     def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
-        if size < 1:
-            raise SettingError(f"{type(self).__name__}: expected a size of at least 1 channel, got {size}")
         self.size = size
         self.alpha = alpha
         self.beta = beta
@@ -45,7 +43,7 @@ class LocalResponseNorm(Module):
 class CrossMapLRN2d(LocalResponseNorm):
     """`LocalResponseNorm` of images, shape (batch, channels, height, width), under an older name; `size` is odd."""
 
-    @checked
+    @ranged
     def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)
         if size % 2 == 0:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import init
+from lucid.nn.layers.ranges import ranged, whole
 from lucid.nn.layers.recurrent.steps import GATES, STEPS, sequence
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
@@ -42,7 +43,9 @@ class RNNBase(Module):
     and a `proj_size` that is not below `hidden_size` raise a SettingError.
     """
 
-    @checked
+    _ranges: ClassVar = {"input_size": whole(1)}
+
+    @ranged
     def __init__(
         self,
         mode: str,
@@ -61,11 +64,6 @@ class RNNBase(Module):
         if mode not in STEPS:
             raise SettingError(f"RNNBase: mode: expected one of {', '.join(STEPS)}, got {mode!r}")
         title = mode.partition("_")[0]
-        for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
-            if value < 1:
-                raise SettingError(f"{title}: {name} must be > 0, got {value}")
-        if not 0 <= dropout <= 1:
-            raise SettingError(f"{title}: dropout should be a number in [0, 1], a probability, got {dropout}")
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
             raise SettingError(f"{title}: proj_size must be 0, or of an LSTM in [1, {hidden_size}), got {proj_size}")
         if dropout and num_layers == 1:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import init
 from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.layers.recurrent.steps import STEPS
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.base.promotion import only_tensors
@@ -37,7 +38,7 @@ class RNNCellBase(Layer):
     bias_ih: Parameter | None
     bias_hh: Parameter | None
 
-    @checked
+    @ranged
     def __init__(
         self,
         input_size: int,
@@ -48,11 +49,6 @@ class RNNCellBase(Layer):
         dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        if input_size < 0 or hidden_size < 1 or num_chunks < 1:
-            raise SettingError(
-                f"{type(self).__name__}: expected input_size >= 0, hidden_size > 0 and num_chunks > 0, "
-                f"got {input_size}, {hidden_size} and {num_chunks}"
-            )
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
@@ -111,7 +107,7 @@ class LSTMCell(RNNCellBase):
     lucid.Size([4, 3])
     """
 
-    @checked
+    @ranged
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Device = None, dtype: Dtype | None = None
     ) -> None:
@@ -132,7 +128,7 @@ class GRUCell(RNNCellBase):
     lucid.Size([4, 3])
     """
 
-    @checked
+    @ranged
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Device = None, dtype: Dtype | None = None
     ) -> None:
@@ -153,7 +149,7 @@ class RNNCell(RNNCellBase):
     lucid.Size([3])
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         input_size: int,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.arguments import checked
 from lucid.errors import SettingError
+from lucid.nn.layers.ranges import ranged
 from lucid.nn.layers.recurrent.base import RNNBase
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class LSTM(RNNBase):
     (lucid.Size([5, 4, 3]), lucid.Size([2, 4, 3]))
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         input_size: int,
@@ -62,7 +62,7 @@ class GRU(RNNBase):
     (lucid.Size([5, 4, 6]), lucid.Size([2, 4, 3]))
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         input_size: int,
@@ -92,7 +92,7 @@ class RNN(RNNBase):
     (lucid.Size([4, 5, 3]), lucid.Size([1, 4, 3]))
     """
 
-    @checked
+    @ranged
     def __init__(
         self,
         input_size: int,

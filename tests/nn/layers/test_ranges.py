@@ -1,0 +1,136 @@
+"""Layers refuse settings out of their ranges where they are made, and say what may be."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+from lucid import nn
+from lucid.errors import SettingError
+from lucid.nn.layers.ranges import RANGES
+from tests.layers import LAYERS, LOSSES
+
+NONSENSE = (-1, 0, 1.5, -0.5, float("nan"), float("inf"), "nonsense", (1, 2, 3, 4, 5, 6, 7))
+# Settings that may be anything of their type, or are looked at where they meet an input.
+FREE = {
+    "cutoffs", "dim", "end_dim", "ignore_index", "modules", "padding_idx", "parameters", "start_dim",
+    "unflattened_size", "value", "values",
+}  # fmt: skip
+# Settings of which a layer itself says what they may be.
+OWN = {
+    "activation", "embed_dim", "lower", "max_val", "min_val", "mode", "n_classes", "nonlinearity", "num_heads",
+    "output_ratio", "output_size", "padding_mode", "proj_size", "upper",
+}  # fmt: skip
+
+
+class Recorder:
+    """A namespace like `nn` that makes its layers, and notes each class with the arguments that it was called with."""
+
+    def __init__(self):
+        self.seen = {}
+
+    def __getattr__(self, name):
+        kind = getattr(nn, name)
+        if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
+            return kind
+
+        def make(*args, **kwargs):
+            self.seen.setdefault(kind, inspect.signature(kind).bind(*args, **kwargs).arguments)
+            return kind(*args, **kwargs)
+
+        return make
+
+
+def rows():
+    """Return each layer of the tables with the settings of its first row there."""
+    recorder = Recorder()
+    for make in LAYERS.values():
+        make(recorder)
+    losses = {getattr(nn, name): {} for name in LOSSES}
+    return sorted([*recorder.seen.items(), *losses.items()], key=lambda row: row[0].__name__)
+
+
+def refusal(kind, settings):
+    """Return how a layer is refused; nothing if it is made."""
+    try:
+        kind(**settings)
+    except (SettingError, TypeError) as error:
+        return str(error)
+    return ""
+
+
+def cases():
+    """Yield each setting of each layer that is a number or a word."""
+    for kind, given in rows():
+        for name, parameter in inspect.signature(kind).parameters.items():
+            if re.search(r"\b(int|float|str)\b", str(parameter.annotation)) and parameter.kind not in {
+                inspect.Parameter.VAR_POSITIONAL,
+                inspect.Parameter.VAR_KEYWORD,
+            }:
+                yield pytest.param(kind, given, name, id=f"{kind.__name__}-{name}")
+
+
+@pytest.mark.filterwarnings("ignore:initializing zero-element tensors")
+@pytest.mark.parametrize(("kind", "given", "name"), [*cases()])
+def test_nonsense_is_refused_where_the_layer_is_made(kind, given, name):
+    """What is no value of a setting raises there, names layer and setting, and says what may be; some value is none."""
+    if name in FREE:
+        return
+    said = [text for value in NONSENSE if (text := refusal(kind, {**given, name: value}))]
+    assert said
+    for text in said:
+        pattern = name if name in OWN else rf"\b{kind.__name__}\b.*\b{name}\b.*expected .*, got "
+        assert re.search(pattern, text, re.DOTALL), text
+
+
+@pytest.mark.parametrize(("kind", "given", "name"), [case for case in cases() if case.values[2] in RANGES])
+def test_nan_is_no_setting(kind, given, name):
+    """NaN is in no range."""
+    with pytest.raises((SettingError, TypeError), match=name):
+        kind(**{**given, name: float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: nn.Conv2d(3, 4, 3, stride=-1), "Conv2d: stride: expected at least 1, got int -1"),
+        (lambda: nn.Conv2d(3, 4, (3, 0)), r"Conv2d: kernel_size: expected at least 1, got 0 in \(3, 0\)"),
+        (lambda: nn.MaxPool2d((2, 2, 2)), "MaxPool2d: kernel_size: expected one number, or one for each of 2 dimen"),
+        (lambda: nn.BatchNorm1d(3, eps=-1e-5), "BatchNorm1d: eps: expected a finite number of at least 0, got float"),
+        (lambda: nn.BatchNorm1d(3, momentum=1.5), r"BatchNorm1d: momentum: expected a number in \[0, 1\], got float"),
+        (lambda: nn.LazyConv2d(4, 3, dilation=0), "LazyConv2d: dilation: expected at least 1"),
+        (lambda: nn.MSELoss(reduction="none of it"), "MSELoss: reduction: expected one of 'none', 'mean', 'sum', got"),
+        (lambda: nn.L1Loss(reduction="batchmean"), "L1Loss: reduction: expected one of"),
+        (lambda: nn.CrossEntropyLoss(label_smoothing=2), r"CrossEntropyLoss: label_smoothing: .* in \[0, 1\]"),
+        (lambda: nn.Upsample(scale_factor=(2, -1)), r"Upsample: scale_factor: .* above 0, got -1 in \(2, -1\)"),
+        (lambda: nn.Softshrink(-1.0), "Softshrink: lambd: expected a number of at least 0"),
+        (lambda: nn.TransformerEncoderLayer(8, 2, dim_feedforward=-1), "dim_feedforward: expected at least 0"),
+    ],
+)
+def test_the_message_says_what_may_be(make, message):
+    """The layer, the setting, its range and what was given are in the message."""
+    with pytest.raises(SettingError, match=message):
+        make()
+
+
+@pytest.mark.filterwarnings("ignore:initializing zero-element tensors")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.ConstantPad2d(-1, float("nan")), lambda: nn.KLDivLoss(reduction="batchmean"),
+        lambda: nn.AdaptiveAvgPool2d((None, 0)), lambda: nn.BatchNorm1d(3, momentum=None), lambda: nn.Linear(0, 3),
+        lambda: nn.Hardshrink(-1.0), lambda: nn.PairwiseDistance(float("inf")), lambda: nn.Hardtanh(0, float("inf")),
+        lambda: nn.Conv2d(3, 4, 3, padding="same"), lambda: nn.MaxPool3d((2,), stride=[1]), lambda: nn.Dropout(1),
+        lambda: nn.SmoothL1Loss(beta=0), lambda: nn.AvgPool2d(2, divisor_override=-3), lambda: nn.RNNCell(0, 3),
+    ],
+)  # fmt: skip
+def test_the_ends_of_ranges_are_in_them(make):
+    """What PyTorch takes and means something is taken."""
+    assert isinstance(make(), nn.Module)
+
+
+def test_one_entry_is_that_of_all_axes():
+    """A sequence of one entry stands for as many as there are dimensions."""
+    assert nn.Conv2d(3, 4, (3,), stride=[2]).kernel_size == (3, 3)
