@@ -76,6 +76,22 @@ def test_half_types_add_up_in_float32(dtype):
     assert mean.dtype is weight.dtype
 
 
+def test_means_of_half_types_are_rounded_once(rng):
+    """The mean of three rows, whose shares no half type holds, is the exact one's nearest number."""
+    rows = rng.uniform(0.5, 2, (60, 50)).astype(np.float16)
+    out = numbers(embedding_bag(lucid.arange(60).reshape(20, 3), lucid.tensor(rows)))
+    exact = rows.astype(np.float64).reshape(20, 3, 50).mean(1)
+    assert (abs(out - exact) <= 0.501 * np.spacing(exact.astype(np.float16))).all()
+
+
+def test_rows_of_integers_have_no_last_offset():
+    """With an input of two dimensions each row is a bag, the last one too, whatever include_last_offset says."""
+    table = lucid.tensor([[1.0], [2.0], [4.0]])
+    for last in (False, True):
+        out = embedding_bag(lucid.tensor([[0, 1], [2, 2]]), table, mode="sum", include_last_offset=last)
+        assert out.tolist() == [[3.0], [8.0]]
+
+
 def test_no_bags_and_no_rows():
     """No bags give no rows, bags without places zeros, integers of 32 bits what others do."""
     table, none = lucid.ones(3, 2), lucid.zeros(0, dtype=lucid.int64)

@@ -31,6 +31,19 @@ def test_order_zero_counts(rng):
     np.testing.assert_array_equal(numbers(lucid.autograd.grad(out.sum(), x)[0]), 0)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_the_largest_difference_of_half_types_gets_the_gradient(dtype, rng):
+    """Of infinite order the gradient is the largest difference's, also where that is rounded to the dtype."""
+    largest = np.arange(6) % 4
+    a = rng.uniform(0, 1, (6, 4)) + 5 * (np.arange(4) == largest[:, None])
+    x = lucid.tensor(a, dtype=getattr(lucid, dtype), requires_grad=True)
+    y = lucid.tensor(rng.uniform(0, 1, (3, 4)), dtype=x.dtype)
+    upstream = rng.integers(1, 9, (6, 3))
+    lucid.cdist(x, y, math.inf).backward(lucid.tensor(upstream, dtype=x.dtype))
+    expected = upstream.sum(1)[:, None] * (np.arange(4) == largest[:, None])
+    np.testing.assert_array_equal(numbers(x.grad.float()), expected)
+
+
 @pytest.mark.parametrize("mode", ["use_mm_for_euclid_dist_if_necessary", "donot_use_mm_for_euclid_dist"])
 @pytest.mark.parametrize("p", [1, 2])
 def test_many_rows(p, mode, rng):

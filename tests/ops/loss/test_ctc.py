@@ -73,6 +73,9 @@ def test_targets_of_both_forms_and_single_sequences(rng):
         np.testing.assert_allclose(loss, padded[0][n], rtol=1e-12)
         np.testing.assert_allclose(grad, padded[1][:, n], rtol=1e-9, atol=1e-15)
     assert not padded[1][31:, 1].any()
+    total, grad = both(x, lucid.tensor(targets), time, length, reduction="sum", zero_infinity=True)
+    np.testing.assert_allclose(total, padded[0].sum(), rtol=1e-12)
+    np.testing.assert_array_equal(grad, padded[1])
 
 
 def test_labels_that_do_not_fit_in(rng):
@@ -86,6 +89,16 @@ def test_labels_that_do_not_fit_in(rng):
     loss, grad = both(x, lucid.tensor(targets), time, length, reduction="none", zero_infinity=True)
     assert loss[4] == 0
     assert not grad[:, 4].any()
+
+
+def test_many_labels_of_few_classes(rng):
+    """The gradient of more labels than there are threads for classes is that of float64 differences."""
+    x, labels = rng.standard_normal((100, 1, 3)), rng.integers(1, 3, (1, 40))
+    given = lucid.tensor(labels), (100,), (40,)
+    _, grad = both(x, *given, reduction="sum")
+    way = rng.standard_normal(x.shape) * 1e-5
+    ahead, behind = (both(x + sign * way, *given, reduction="sum")[0] for sign in (1, -1))
+    np.testing.assert_allclose((grad / 0.3 * way).sum() * 2, ahead - behind, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

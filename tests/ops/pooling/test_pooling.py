@@ -10,6 +10,7 @@ from lucid.errors import DtypeError, ShapeError
 from lucid.nn import functional as F
 from lucid.ops.pooling.adaptive import adaptive_avg_pool2d
 from lucid.ops.pooling.pooling import avg_pool2d, max_pool1d, max_pool2d
+from tests.gradients import numbers
 
 
 def ones(*shape, dtype=None):
@@ -111,3 +112,24 @@ def test_infinite_gradients_stay_where_they_belong():
     x = lucid.tensor(np.array([[1.0, 3.0, 2.0, 0.0]], np.float32)).requires_grad_()
     max_pool1d(x, 2).backward(lucid.tensor(np.array([[np.inf, -np.inf]], np.float32)))
     np.testing.assert_array_equal(x.grad.numpy(force=True), [[0, np.inf, -np.inf, 0]])
+
+
+HALVES = {
+    "avg_pool3d": (lambda x: F.avg_pool3d(x, 3, 2), lambda x: parts(x).mean((-3, -2, -1))),
+    "adaptive_avg_pool3d": (lambda x: F.adaptive_avg_pool3d(x, (1, 1, 1)), lambda x: x.mean((2, 3, 4), keepdims=True)),
+    "lp_pool3d": (lambda x: F.lp_pool3d(x, 2, 3, 2), lambda x: (parts(x) ** 2).sum((-3, -2, -1)) ** 0.5),
+}
+
+
+def parts(x):
+    """Return windows of three elements along the last three dimensions, two apart."""
+    return np.lib.stride_tricks.sliding_window_view(x, (3, 3, 3), (2, 3, 4))[:, :, ::2, ::2, ::2]
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_volumes_of_halves_are_rounded_once(name, rng):
+    """What planes give is not rounded on the way: of half types the result is the exact one's nearest."""
+    function, reference = HALVES[name]
+    x = rng.uniform(0.5, 2, (4, 5, 7, 5, 9)).astype(np.float16)
+    out, exact = numbers(function(lucid.tensor(x))), reference(x.astype(np.float64))
+    assert (abs(out - exact) <= 0.501 * np.spacing(exact.astype(np.float16))).all()

@@ -102,7 +102,7 @@ def test_third_derivatives(rng):
     np.testing.assert_allclose(numbers(derivative).item(), thirds @ x[1:5] * 2.5**3, rtol=1e-9)
 
 
-@pytest.mark.parametrize("channels", [3, 20])
+@pytest.mark.parametrize("channels", [16, 20])
 def test_many_points(channels, rng):
     """Points beyond one block, of images in several channels, are sampled as few are, with the same gradients."""
     x = lucid.tensor(rng.standard_normal((2, channels, 9, 8)), requires_grad=True)
@@ -125,6 +125,14 @@ def test_many_points(channels, rng):
         )
         total = total + numbers(y.grad)
     np.testing.assert_allclose(numbers(x.grad), total, rtol=1e-9, atol=1e-12)
+
+
+def test_a_size_of_one_has_its_corners_in_the_middle(rng):
+    """Along a dimension of one element aligned points are at 0, so that there the last column of theta is all."""
+    theta = rng.standard_normal((2, 2, 3))
+    points = numbers(affine_grid(lucid.tensor(theta), (2, 1, 1, 3), align_corners=True))
+    expected = [[theta[n] @ (along, 0, 1) for along in (-1, 0, 1)] for n in range(2)]
+    np.testing.assert_allclose(points[:, 0], expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])

@@ -44,3 +44,11 @@ def test_replicate_of_nothing():
     """No edge can be repeated where a dimension has no elements."""
     with pytest.raises(ShapeError, match="can add at most 0"):
         pad(lucid.ones(2, 0), (1, 1), "replicate")
+
+
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.bfloat16])
+def test_replicate_adds_up_in_float32(dtype):
+    """The gradient of many replicas of a half type is summed in float32: one by one it would stop growing."""
+    x = lucid.ones(1, 2, 3, dtype=dtype, requires_grad=True)
+    pad(x, (0, 0, 0, 4095), "replicate").sum(0).backward(lucid.ones(4097, 3, dtype=dtype))
+    assert x.grad.tolist() == [[[1.0] * 3, [4096.0] * 3]]

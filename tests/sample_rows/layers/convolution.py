@@ -131,7 +131,7 @@ ROWS = [
     row("one volume", conv3d, convolved, (2, 3, 4, 3), (3, 2, 3, 3, 2), (3,), padding=1),
     row(
         "everything", conv_transpose3d, spread, (2, 4, 2, 3, 2), (4, 2, 2, 3, 2), (4,),
-        stride=(2, 1, 3), padding=(1, 0, 2), output_padding=(1, 0, 2), groups=2, dilation=(1, 2, 1),
+        stride=(2, 1, 3), padding=(1, 0, 2), output_padding=(1, 1, 2), groups=2, dilation=(1, 2, 1),
     ),
     row("one volume", conv_transpose3d, spread, (2, 2, 3, 2), (2, 3, 2, 1, 3)),
     row("plain", conv_transpose2d, spread, (2, 4, 5, 4), (4, 3, 3, 2), (3,)),

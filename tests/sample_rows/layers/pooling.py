@@ -33,6 +33,11 @@ def positive(*shape):
     return lambda rng: ((1 + rng.permutation(math.prod(shape)).reshape(shape)) / 16,)
 
 
+def signed(*shape):
+    """Return inputs of both signs, no two magnitudes of which are near each other, or 0."""
+    return lambda rng: (positive(*shape)(rng)[0] * rng.choice([-1, 1], shape),)
+
+
 def windows(x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False):
     """Yield each window's place in the result, its elements, and its size with the padding, one by one."""
     size = x.shape[2:]
@@ -95,9 +100,9 @@ def parts(x, output_size, of=np.mean):
 
 
 def greatest(x, norm_type, **settings):
-    """Return the largest magnitude of each window."""
-    assert norm_type == math.inf
-    return largest(np.abs(x), **settings)
+    """Return the largest magnitude of each window, or the smallest for a norm of minus infinity."""
+    sign = math.copysign(1, norm_type)
+    return sign * largest(sign * np.abs(x), **settings)
 
 
 def norm(x, norm_type, kernel_size, **settings):
@@ -236,7 +241,10 @@ ROWS += [
         lp_pool3d, norm, positive(1, 2, 3, 4, 5), "halves",
         norm_type=0.5, kernel_size=2, ceil_mode=True, empty=normal((0, 2, 3, 4, 5)),
     ),
-    row(lp_pool2d, greatest, positive(1, 2, 6, 4), "infinity", norm_type=math.inf, kernel_size=2),
+    row(
+        lp_pool2d, greatest, signed(1, 2, 6, 5), "infinity", norm_type=math.inf, kernel_size=2, stride=3, ceil_mode=True
+    ),
+    row(lp_pool1d, greatest, signed(2, 3, 8), "minus infinity", norm_type=-math.inf, kernel_size=3, stride=2),
     unpooling(max_unpool1d, 4, output_size=(9,)),
     unpooling(max_unpool2d, 2, 3, output_size=(5, 6)),
     unpooling(max_unpool3d, 2, 3, 1, output_size=(4, 5, 3)),
