@@ -22,13 +22,11 @@ _LIBRARIES = {
     "cusparse": "cuSPARSE, which cupyx.scipy.sparse needs: use scipy.sparse on the host",
     "cusparselt": "cuSPARSELt",
     "cusparseLt": "cuSPARSELt",
-    "cufft": f"cuFFT, which cupy.fft needs: {_ON_THE_HOST}",
     "cutensor": "cuTENSOR: use cupy.einsum, which does without",
     "nccl": "NCCL: copy from device to device",
 }
 _MODULES = {
     **{f"cupy_backends.cuda.libs.{name}": what for name, what in _LIBRARIES.items()},
-    "cupy.cuda.cufft": _LIBRARIES["cufft"],
     "cupy.cuda.jitify": "Jitify: leave out jitify=True, g++ finds headers without it",
 }
 _FINDER = "cuda.pathfinder"
