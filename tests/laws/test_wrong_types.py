@@ -195,6 +195,8 @@ BY_NAME = {
     "state_dict": OrderedDict,
     "func": lambda: lambda x: (x * x).sum(),
     "outputs": lambda: leaf().sum(),
+    **each("primals tangents", lambda: (vector(),)),
+    "models": lambda: [nn.Linear(3, 1)],
     **each("model module from_module to_module", lambda: nn.Linear(3, 1)),
     "tensor_name": constant("weight"),
     "optimizer": lambda: schedule().optimizer,
