@@ -9,9 +9,10 @@ from lucid.func.batching import vmap
 from lucid.func.derivatives import grad, grad_and_value, jvp, linearize, vjp
 from lucid.func.ensembling import stack_module_state
 from lucid.func.matrices import hessian, jacfwd, jacrev
+from lucid.func.normalisation import replace_all_batch_norm_modules_
 from lucid.nn.utils.stateless import functional_call
 
 __all__ = [
     "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "stack_module_state", "vjp", "vmap",
+    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip

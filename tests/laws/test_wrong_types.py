@@ -197,7 +197,7 @@ BY_NAME = {
     "outputs": lambda: leaf().sum(),
     **each("primals tangents", lambda: (vector(),)),
     "models": lambda: [nn.Linear(3, 1)],
-    **each("model module from_module to_module", lambda: nn.Linear(3, 1)),
+    **each("model module from_module to_module root", lambda: nn.Linear(3, 1)),
     "tensor_name": constant("weight"),
     "optimizer": lambda: schedule().optimizer,
     "lr_lambda": constant(float),
