@@ -244,6 +244,7 @@ if _typing.TYPE_CHECKING:
         utils,
     )
     from lucid.backends.cpu import get_num_threads, set_num_threads
+    from lucid.func import vmap
     from lucid.futures import Future
     from lucid.jit import compile
     from lucid.ops.layers.convolution import (
@@ -287,6 +288,7 @@ else:
         },
         "Future": "lucid.futures",
         "compile": "lucid.jit",
+        "vmap": "lucid.func",
         **dict.fromkeys(("get_num_threads", "set_num_threads"), "lucid.backends.cpu"),
         **dict.fromkeys(("load", "save"), "lucid.serialization"),
         **dict.fromkeys(
@@ -408,7 +410,7 @@ __all__ = [
     "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types", "uint8", "unbind", "unflatten",
     "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
     "unsqueeze", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "version",
-    "view_as_complex", "view_as_real", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
+    "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals())

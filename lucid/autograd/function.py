@@ -69,6 +69,9 @@ class Function(metaclass=_FunctionMeta):
       None for those that are no tensors or need none. It runs with grad mode off, and on under ``create_graph=True``,
       where it is itself differentiated. ``vjp`` is another name of it; a Function has one of the two.
 
+    That is all that `lucid.func` asks for: `vmap` calls `apply` for each element, and `jvp` differentiates `backward`.
+    So a static ``vmap`` or ``jvp``, and ``generate_vmap_rule``, that a Function for PyTorch has are not looked at.
+
     Examples
     --------
     >>> import lucid

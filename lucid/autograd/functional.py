@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, describe, is_tuple, wrap
 from lucid.autograd.engine.node import accumulator_of
-from lucid.autograd.functions import grad
 from lucid.autograd.modes.state import enable_grad, thread
 from lucid.autograd.modes.state import set_grad_enabled as grad_mode
+from lucid.autograd.products import by_elements, pulled, zeros_of
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import detached, live_edge
-from lucid.backend.arrays import ones_beside, zeros_beside
+from lucid.backend.arrays import ones_beside
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, SettingError, ShapeError
 
 if TYPE_CHECKING:
@@ -53,25 +53,6 @@ def _joined(inputs: Tensors, *, create_graph: bool) -> Tensors:
     return tuple(joined)
 
 
-def _zeros(like: Any) -> Any:
-    return wrap(zeros_beside(like.array))
-
-
-def _grad(outputs: Tensors, inputs: Tensors, vectors: Tensors, *, create_graph: bool, keep: bool = False) -> Tensors:
-    """Return the gradient of each input, None for all if no output requires grad."""
-    pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and live_edge(o) is not None]
-    if not pairs:
-        return (None,) * len(inputs)
-    return grad(
-        [o for o, _ in pairs],
-        inputs,
-        [v for _, v in pairs],
-        retain_graph=keep or create_graph,
-        create_graph=create_graph,
-        allow_unused=True,
-    )
-
-
 def _filled(grads: Tensors, like: Tensors, what: str, *, strict: bool, create_graph: bool) -> Tensors:
     """Return `grads` with zeros for None; under `strict` what does not depend on the inputs raises."""
     filled: list[Any] = []
@@ -79,7 +60,7 @@ def _filled(grads: Tensors, like: Tensors, what: str, *, strict: bool, create_gr
         if strict and (entry is None or (create_graph and live_edge(entry) is None)):
             order = "the function" if entry is None else "its derivative"
             raise GraphError(f"{what}: {order} is independent of number {index}, which strict=True does not allow")
-        filled.append(_zeros(tensor) if entry is None else entry)
+        filled.append(zeros_of(tensor) if entry is None else entry)
     return tuple(filled)
 
 
@@ -182,7 +163,7 @@ def vjp(
         several, outputs = _outputs(func, at, "vjp", strict=strict)
         vectors = _vector(v, outputs, several, "vjp")
     with _recorded(create_graph):
-        grads = _grad(outputs, at, vectors, create_graph=create_graph)
+        grads = pulled(outputs, at, vectors, create_graph=create_graph)
         grads = _filled(grads, at, "vjp", strict=strict, create_graph=create_graph)
     return _given(outputs, several, create_graph=create_graph), _given(grads, several_inputs, create_graph=create_graph)
 
@@ -221,12 +202,12 @@ def jvp(
         vectors = _vector(v, given, several_inputs, "jvp")
         at = _joined(given, create_graph=create_graph)
         several, outputs = _outputs(func, at, "jvp", strict=strict)
-        left = _joined(tuple(_zeros(o) for o in outputs), create_graph=False)
-        grads = _grad(outputs, at, left, create_graph=True)
+        left = _joined(tuple(zeros_of(o) for o in outputs), create_graph=False)
+        grads = pulled(outputs, at, left, create_graph=True)
         if strict:
             _filled(grads, at, "jvp", strict=True, create_graph=False)
     with _recorded(create_graph):
-        products = _grad(grads, left, vectors, create_graph=create_graph)
+        products = pulled(grads, left, vectors, create_graph=create_graph)
         products = _filled(products, outputs, "jvp", strict=strict, create_graph=create_graph)
     return _given(outputs, several, create_graph=create_graph), _given(products, several, create_graph=create_graph)
 
@@ -286,19 +267,12 @@ def jacobian(
 
 def _rows(output: Any, inputs: Tensors, *, strict: bool, create_graph: bool) -> Tensors:
     """Return the Jacobian of one output by each input."""
-    shape, count = output.array.shape, output.array.size
-    rows: list[Tensors] = []
-    for index in range(count):
-        unit = _zeros(output)
-        unit.array.reshape(-1)[index] = 1
-        grads = _grad((output,), inputs, (unit,), create_graph=create_graph, keep=True)
-        rows.append(_filled(grads, inputs, "jacobian", strict=strict, create_graph=create_graph))
-    if not count:
-        return tuple(wrap(zeros_beside(x.array, shape + x.array.shape)) for x in inputs)
-    return tuple(
-        GRAPH.reshape(GRAPH.stack(*column, dim=0), shape=shape + x.array.shape)
-        for x, column in zip(inputs, zip(*rows, strict=True), strict=True)
-    )
+
+    def row(unit: Any) -> Tensors:
+        grads = pulled((output,), inputs, (unit,), create_graph=create_graph, keep=True)
+        return _filled(grads, inputs, "jacobian", strict=strict, create_graph=create_graph)
+
+    return tuple(by_elements(output, row, inputs))
 
 
 def _check_strategy(what: str, name: str, strategy: str) -> None:
@@ -355,7 +329,7 @@ def hessian(
         (output,) = _scalar(func, at, "hessian", strict=strict)
         one = wrap(ones_beside(output.array))
         grads = _filled(
-            _grad((output,), at, (one,), create_graph=True), at, "hessian", strict=strict, create_graph=strict
+            pulled((output,), at, (one,), create_graph=True), at, "hessian", strict=strict, create_graph=strict
         )
         return grads if several else grads[0]
 
@@ -392,7 +366,7 @@ def vhp(
         at = _joined(given, create_graph=create_graph)
         outputs, slopes = _slopes(func, at, "vhp", strict=strict)
     with _recorded(create_graph):
-        products = _grad(slopes, at, vectors, create_graph=create_graph)
+        products = pulled(slopes, at, vectors, create_graph=create_graph)
         products = _filled(products, at, "vhp", strict=strict, create_graph=create_graph)
     return _given(outputs, False, create_graph=create_graph), _given(products, several, create_graph=create_graph)
 
@@ -420,12 +394,12 @@ def hvp(
         vectors = _vector(v, given, several, "hvp")
         at = _joined(given, create_graph=create_graph)
         outputs, slopes = _slopes(func, at, "hvp", strict=strict)
-        left = _joined(tuple(_zeros(x) for x in at), create_graph=False)
-        grads = _grad(slopes, at, left, create_graph=True)
+        left = _joined(tuple(zeros_of(x) for x in at), create_graph=False)
+        grads = pulled(slopes, at, left, create_graph=True)
         if strict:
             _filled(grads, at, "hvp", strict=True, create_graph=False)
     with _recorded(create_graph):
-        products = _grad(grads, left, vectors, create_graph=create_graph)
+        products = pulled(grads, left, vectors, create_graph=create_graph)
         products = _filled(products, at, "hvp", strict=strict, create_graph=create_graph)
     return _given(outputs, False, create_graph=create_graph), _given(products, several, create_graph=create_graph)
 
@@ -434,7 +408,7 @@ def _slopes(func: Callable[..., Any], at: Tensors, what: str, *, strict: bool) -
     """Return the one output of `func`, and its gradient by each input, on the graph."""
     outputs = _scalar(func, at, what, strict=strict)
     one = wrap(ones_beside(outputs[0].array))
-    slopes = _grad(outputs, at, (one,), create_graph=True)
+    slopes = pulled(outputs, at, (one,), create_graph=True)
     if strict:
         _filled(slopes, at, what, strict=True, create_graph=True)
     return outputs, slopes

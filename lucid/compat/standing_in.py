@@ -20,13 +20,27 @@ if TYPE_CHECKING:
 __all__ = ["stand_in"]
 
 PYTORCH = "2.13.0"
+# Packages of PyTorch's with an underscore that libraries import from all the same, and where their modules are here.
+SECOND = {
+    "torch.distributed._composable": "torch.distributed",
+    "torch.distributed._tensor": "torch.distributed.tensor",
+    "torch.utils.data._utils": "torch.utils.data",
+}
+
+
+def lucids(name: str) -> str:
+    """Return the name of lucid's module that stands for PyTorch's."""
+    for second, first in SECOND.items():
+        if name == second or name.startswith(f"{second}."):
+            name = first + name.removeprefix(second)
+    return f"lucid{name.removeprefix('torch')}"
 
 
 class _Loader(Loader):
     """Give a module of lucid its place under PyTorch's name, and leave it as it is."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(f"lucid{spec.name.removeprefix('torch')}")
+        module = importlib.import_module(lucids(spec.name))
         spec.loader_state = module.__spec__
         return module
 
@@ -61,7 +75,7 @@ class _Finder(DistributionFinder):
         if fullname.partition(".")[0] != "torch":
             return None
         try:
-            importlib.import_module(f"lucid{fullname.removeprefix('torch')}")
+            importlib.import_module(lucids(fullname))
         except ModuleNotFoundError:
             return None
         return ModuleSpec(fullname, _Loader(), is_package=True)

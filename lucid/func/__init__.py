@@ -1,7 +1,18 @@
-"""Functions of functions, under PyTorch's address."""
+"""Functions of functions, under PyTorch's address: derivatives, and functions of single elements over batches.
+
+`lucid.func.derivatives` says what holds for all derivatives, `docs/func.md` what differs from PyTorch.
+"""
 
 from __future__ import annotations
 
+from lucid.func.batching import vmap
+from lucid.func.derivatives import grad, grad_and_value, jvp, linearize, vjp
+from lucid.func.ensembling import stack_module_state
+from lucid.func.matrices import hessian, jacfwd, jacrev
+from lucid.func.normalisation import replace_all_batch_norm_modules_
 from lucid.nn.utils.stateless import functional_call
 
-__all__ = ["functional_call"]
+__all__ = [
+    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+]  # fmt: skip

@@ -8,7 +8,8 @@ import pytest
 
 import lucid
 from lucid.autograd import Function
-from lucid.autograd.function import once_differentiable
+from lucid.autograd.function import FunctionCtx, once_differentiable
+from lucid.errors import HookTypeError
 
 contract = pytest.mark.contract
 
@@ -117,6 +118,33 @@ def test_setup_context_style_with_keywords() -> None:
     assert Cube.apply(x=x).grad_fn is not None
     with pytest.raises(TypeError, match="unexpected keyword"):
         Cube.apply(x, power=3)
+
+
+def test_what_pytorchs_forward_mode_asks_for() -> None:
+    """A Function with a `jvp` and `save_for_forward` is recorded as any other; `func.jvp` differentiates backward."""
+
+    class Square(Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs, None)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * ctx.saved_tensors[0] * grad
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            raise NotImplementedError
+
+    value, pushed = lucid.func.jvp(Square.apply, (constant(3.0),), (constant(5.0),))
+    assert (value.item(), pushed.item()) == (9.0, 30.0)
+    with pytest.raises(HookTypeError, match="save_for_forward: expected tensors or None, got int as number 0"):
+        FunctionCtx().save_for_forward(3)
 
 
 @contract("3.3")

@@ -64,6 +64,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils import clip_grad_norm_
+from torch.distributed._composable.fsdp import FSDPModule
+from torch.utils.data._utils.collate import default_collate
 
 from helper import double
 
@@ -73,6 +75,8 @@ clip_grad_norm_(model.parameters(), 1.0)
 assert __name__ == "__main__"
 assert torch is sys.modules["lucid"] and nn.__name__ == "lucid.nn" and nn.__spec__.name == "lucid.nn"
 assert isinstance(model.weight, torch.Tensor)
+assert FSDPModule is torch.distributed.fsdp.FSDPModule
+assert default_collate is torch.utils.data.default_collate
 assert version("torch") == "2.13.0"
 try:
     import torch.no_such_module

@@ -126,6 +126,71 @@ def backpack():
         assert torch.allclose(parameter.grad_batch.square().sum(0), parameter.sum_grad_squared, atol=1e-6)
 
 
+def opacus():
+    """Gradients of each sample are those of separate passes, and a private step without noise means them, clipped."""
+    import torch
+    from opacus import GradSampleModule, PrivacyEngine
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Words(nn.Module):
+        """Convolutions over embedded words."""
+
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.norm = nn.Embedding(7, 8), nn.LayerNorm(8)
+            self.conv, self.groups = nn.Conv2d(1, 4, 3, padding=1), nn.GroupNorm(2, 4)
+            self.linear = nn.Linear(8, 3)
+
+        def forward(self, words):
+            image = self.groups(self.conv(self.norm(self.embedding(words))[:, None]))
+            return self.linear(image.relu().mean((1, 2)))
+
+    torch.manual_seed(0)
+    model, loss = Words(), nn.CrossEntropyLoss()
+    x, y = torch.randint(0, 7, (6, 5)), torch.tensor([0, 1, 2, 0, 1, 2])
+    singles = []
+    for k in range(6):
+        model.zero_grad()
+        loss(model(x[k : k + 1]), y[k : k + 1]).backward()
+        singles.append([p.grad.numpy().copy() for p in model.parameters()])
+    model.zero_grad()
+    wrapped = GradSampleModule(model, loss_reduction="mean")
+    loss(wrapped(x), y).backward()
+    for index, p in enumerate(model.parameters()):
+        np.testing.assert_allclose(p.grad_sample.numpy(), [one[index] for one in singles], rtol=1e-4, atol=1e-6)
+    model = wrapped.to_standard_module()
+    for mode in ("hooks", "ghost"):
+        for p in model.parameters():
+            p.grad = p.grad_sample = None
+        before = [p.detach().numpy().copy() for p in model.parameters()]
+        found = PrivacyEngine().make_private(
+            module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.5), criterion=loss,
+            data_loader=DataLoader(TensorDataset(x, y), batch_size=6), noise_multiplier=0.0, max_grad_norm=0.1,
+            poisson_sampling=False, grad_sample_mode=mode,
+        )  # fmt: skip
+        private, optimizer, criterion = found[0], found[1], found[2] if mode == "ghost" else loss
+        optimizer.zero_grad()
+        criterion(private(x), y).backward()
+        optimizer.step()
+        sizes = [np.sqrt(sum((g.astype(float) ** 2).sum() for g in one)) for one in singles]
+        for index, p in enumerate(model.parameters()):
+            mean = sum(one[index] * min(1, 0.1 / size) for one, size in zip(singles, sizes, strict=True)) / 6
+            np.testing.assert_allclose(p.detach().numpy(), before[index] - 0.5 * mean, rtol=1e-3, atol=1e-5)
+            p.data = torch.tensor(before[index])
+        model = private.to_standard_module()
+    noisy = PrivacyEngine()
+    private, optimizer, loader = noisy.make_private(
+        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=DataLoader(TensorDataset(x, y), batch_size=3), noise_multiplier=1.0, max_grad_norm=1.0,
+    )  # fmt: skip
+    for words, labels in loader:
+        optimizer.zero_grad()
+        loss(private(words), labels).backward()
+        optimizer.step()
+    assert 0 < noisy.get_epsilon(delta=1e-5) < np.inf
+
+
 # The function, and the package that it needs by its name at PyPI.
 TOOLS = {
     "einops": (einops, "einops"),
@@ -135,6 +200,7 @@ TOOLS = {
     "thop": (thop, "thop"),
     "captum": (captum, "captum"),
     "backpack": (backpack, "backpack-for-pytorch"),
+    "opacus": (opacus, "opacus"),
 }
 
 

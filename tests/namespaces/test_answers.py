@@ -122,6 +122,18 @@ def test_a_single_process():
         distributed.init_process_group("nccl", rank=0, world_size=2)
 
 
+def test_nothing_is_spread_over_processes():
+    """The classes can be asked for, nothing is an instance, and making one says what there is instead."""
+    fsdp, spread = lucid.distributed.fsdp, lucid.distributed.tensor
+    kinds = (fsdp.FSDPModule, fsdp.FullyShardedDataParallel, fsdp.MixedPrecisionPolicy, spread.DTensor)
+    layer = lucid.nn.Linear(1, 1)
+    assert not any(isinstance(value, kinds) for value in (layer, layer.weight))
+    experimental = importlib.import_module("lucid.distributed.tensor.experimental")
+    for call in (*kinds, fsdp.fully_shard, experimental.implicit_replication):
+        with pytest.raises(NotImplementedError, match=f"{call.__name__}: lucid trains in one process"):
+            call()
+
+
 def test_modules_on_several_devices():
     """No module is one of them, and who makes one is told what to use."""
     assert not isinstance(nn.Linear(1, 1), nn.DataParallel | nn.parallel.DistributedDataParallel)

@@ -181,13 +181,23 @@ class FunctionCtx:
         TypeError
             If one is neither a tensor nor None; then nothing changes.
         """
-        for index, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, TensorBase):
-                raise HookTypeError(
-                    f"save_for_backward: expected tensors or None, got {type(tensor).__name__} as number {index}: keep "
-                    "other values as attributes of ctx"
-                )
+        _check_saved("save_for_backward", tensors)
         self.__lucid__.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Take tensors for a `jvp` of the Function, and keep none: there is no forward mode that would ask for them.
+
+        Parameters
+        ----------
+        *tensors : Tensor or None
+            Inputs, outputs or others.
+
+        Raises
+        ------
+        TypeError
+            If one is neither a tensor nor None.
+        """
+        _check_saved("save_for_forward", tensors)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -281,6 +291,16 @@ class FunctionCtx:
             if dtype is not None and dtype.category < 2:
                 raise DtypeError(f"set_output_grad_dtype: expected floating-point or complex dtypes, got {dtype}")
         self.__lucid__.grad_dtypes = wanted
+
+
+def _check_saved(name: str, tensors: tuple[Any, ...]) -> None:
+    """Raise `HookTypeError` if one is neither a tensor nor None."""
+    for index, tensor in enumerate(tensors):
+        if tensor is not None and not isinstance(tensor, TensorBase):
+            raise HookTypeError(
+                f"{name}: expected tensors or None, got {type(tensor).__name__} as number {index}: keep other values "
+                "as attributes of ctx"
+            )
 
 
 def _check_tensors(name: str, values: tuple[Any, ...]) -> None:

@@ -34,6 +34,7 @@ __all__ = [
     "set_rng_state",
     "set_rng_states",
     "use_generator",
+    "watch_draws",
 ]
 
 _STATE_TAG = b"philox10"
@@ -142,6 +143,8 @@ class Generator:
         """
         if count < 0:
             raise SettingError(f"reserve: expected a count of blocks >= 0, got {count}")
+        if _chosen.watcher is not None:
+            _chosen.watcher(self)
         if captures and self.device != "cpu" and (capture := capture_of_this_thread()) is not None:
             return capture.reserve(self, count)
         with self._lock:
@@ -220,6 +223,7 @@ _process_seed = default_generator.initial_seed()
 
 class _Chosen(threading.local):
     generator: Callable[[], Generator] | None = None
+    watcher: Callable[[Generator], None] | None = None
 
 
 _chosen = _Chosen()
@@ -233,6 +237,23 @@ def use_generator(generator: Callable[[], Generator]) -> Yielding[None]:
         yield
     finally:
         _chosen.generator = before
+
+
+@contextmanager
+def watch_draws(watcher: Callable[[Generator], None]) -> Yielding[None]:
+    """Let ``watcher(generator)`` be called before each draw of this thread, after the watchers of blocks around."""
+    before = _chosen.watcher
+
+    def both(generator: Generator) -> None:
+        if before is not None:
+            before(generator)
+        watcher(generator)
+
+    _chosen.watcher = both
+    try:
+        yield
+    finally:
+        _chosen.watcher = before
 
 
 def _of_cpu() -> Generator:

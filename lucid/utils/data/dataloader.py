@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from lucid.arguments import checked
 from lucid.autograd.hooks.firing import fire
@@ -33,7 +34,7 @@ from lucid.utils.data.workers.threads import ThreadWorkers
 from lucid.utils.data.workers.worker_process import Setup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+    from collections.abc import Iterable, Iterator, Mapping, Sized
     from multiprocessing.context import BaseContext
 
     from lucid.autograd.hooks.table import RemovableHandle
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["DataLoader"]
 
 T_co = TypeVar("T_co", covariant=True)
+# libraries annotate by PyTorch's name
+_collate_fn_t: TypeAlias = Callable[[Any], Any]  # noqa: PYI042
 
 # What decides the order: to change it, make another loader.
 _FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers", "worker"}
@@ -128,7 +131,7 @@ class DataLoader(Generic[T_co]):
         sampler: Sampler[Any] | Iterable[Any] | None = None,
         batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
         num_workers: int = 0,
-        collate_fn: Callable[[Any], Any] | None = None,
+        collate_fn: _collate_fn_t | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
         timeout: float = 0,

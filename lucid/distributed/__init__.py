@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from lucid.distributed import fsdp, tensor
+from lucid.distributed.one_process import refuse
+
 __all__ = [
-    "get_rank", "get_world_size", "init_process_group", "is_available", "is_gloo_available", "is_initialized",
-    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
+    "fsdp", "get_rank", "get_world_size", "init_process_group", "is_available", "is_gloo_available", "is_initialized",
+    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "tensor",
 ]  # fmt: skip
 
 
@@ -54,7 +57,4 @@ def get_world_size(group: None = None) -> int:  # noqa: ARG001  there is one
 
 def init_process_group(*_args: Any, **_kwargs: Any) -> NoReturn:
     """Raise a NotImplementedError that says what there is instead."""
-    raise NotImplementedError(
-        "init_process_group: lucid trains in one process, on one device: start the script without torchrun, and let "
-        "lucid.distributed.is_available(), which is False, decide what it calls"
-    )
+    refuse("init_process_group")

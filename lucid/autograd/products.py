@@ -1,0 +1,135 @@
+"""Products of vectors with the Jacobian of what was recorded, from which the derivatives of functions are made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import INFERENCE, version_of, wrap, wrap_on_graph
+from lucid.autograd.engine.node import AccumulateGrad, Node, sequences
+from lucid.autograd.functions import grad
+from lucid.autograd.recording.attach import attach
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.views import View, live_edge
+from lucid.backend.arrays import zeros_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lucid.autograd.base import TensorBase
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array
+
+__all__ = ["Level", "by_elements", "pulled", "zeros_of"]
+
+
+def zeros_of(like: TensorBase) -> Any:
+    """Return zeros of the shape, dtype and device of a tensor."""
+    return wrap(zeros_beside(like.array))
+
+
+def pulled(
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    vectors: Sequence[Any],
+    *,
+    create_graph: bool,
+    keep: bool = False,
+) -> tuple[Any, ...]:
+    """Return the gradient of each input from `vectors`, None for all if no output requires grad."""
+    pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and live_edge(o) is not None]
+    if not pairs:
+        return (None,) * len(inputs)
+    return grad(
+        [o for o, _ in pairs],
+        inputs,
+        [v for _, v in pairs],
+        retain_graph=keep or create_graph,
+        create_graph=create_graph,
+        allow_unused=True,
+    )
+
+
+def by_elements(form: TensorBase, product: Callable[[Any], Sequence[Any]], results: Sequence[Any]) -> list[Any]:
+    """Return for each of `results`, of whose forms `product` gives tensors, these stacked over all elements of `form`.
+
+    It is called with ones at one element and zeros elsewhere; the result has the shape of `form` followed by its own.
+    """
+    shape, count = form.array.shape, form.array.size
+    rows: list[Sequence[Any]] = []
+    for index in range(count):
+        unit = zeros_of(form)
+        unit.array.reshape(-1)[index] = 1
+        rows.append(product(unit))
+    if not count:
+        return [wrap(zeros_beside(like.array, shape + like.array.shape)) for like in results]
+    return [
+        GRAPH.reshape(GRAPH.stack(*column, dim=0), shape=shape + like.array.shape)
+        for like, column in zip(results, zip(*rows, strict=True), strict=True)
+    ]
+
+
+class _Entry(Node):
+    """Where a tensor enters a level: its gradient by the function is taken here, and goes on to what it was before."""
+
+    __slots__ = ("level",)
+
+    def __init__(self, level: Level, tensor: TensorBase) -> None:
+        self.level = level
+        attach(self, (live_edge(tensor) if level.recording else None,), tensor.array)
+
+    def backward(self, m: Namespace, grad: Array, quiet: Callable[..., Any]) -> tuple[Any, ...]:
+        """Return the gradient as it came."""
+        return (grad,)
+
+
+class Level:
+    """One call of a function that is differentiated by what enters here, inside of others and of what is recorded.
+
+    Parameters
+    ----------
+    recording : bool
+        Whether what comes out is on the graph outside, as far as it depends on what requires grad there.
+
+    Attributes
+    ----------
+    open : bool
+        Whether the function is still running: then what enters requires grad for what it calls.
+    """
+
+    __slots__ = ("_start", "open", "recording")
+
+    def __init__(self, *, recording: bool) -> None:
+        self.recording = recording
+        self.open = True
+        self._start = next(sequences)
+
+    def enter(self, tensor: TensorBase) -> Any:
+        """Return another tensor on the same memory that requires grad, and may not be changed in place."""
+        if version_of(tensor) is INFERENCE:
+            # the function may save it
+            tensor = GRAPH.clone(tensor)
+        entered = wrap_on_graph(tensor.array, (_Entry(self, tensor), 0), version_of(tensor))
+        entered.origin = View.fixed(tensor, "it is the argument of a function that is differentiated by it")
+        return entered
+
+    def reaches_outside(self, tensors: Iterable[Any]) -> bool:
+        """Return whether one of `tensors` depends on what requires grad outside: leaves, older nodes, open levels."""
+        nodes = [edge[0] for tensor in tensors if tensor is not None and (edge := live_edge(tensor)) is not None]
+        seen = set(nodes)
+        # the list grows while it is walked
+        for node in nodes:
+            if node.sequence < self._start or type(node) is AccumulateGrad:
+                return True
+            if type(node) is _Entry and node.level is not self and node.level.open:
+                return True
+            for edge in node.edges:
+                if edge is not None and edge[0] not in seen:
+                    seen.add(edge[0])
+                    nodes.append(edge[0])
+        return False
+
+    def leave(self, tensor: Any) -> Any:
+        """Return `tensor` as it is outside: on the graph if it depends on what requires grad there."""
+        if live_edge(tensor) is None or (self.recording and self.reaches_outside((tensor,))):
+            return tensor
+        return wrap_on_graph(tensor.array, None, version_of(tensor))

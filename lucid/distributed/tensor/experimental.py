@@ -1,0 +1,14 @@
+"""PyTorch's address of a mode for tensors with parts on several processes."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from lucid.distributed.one_process import refuse
+
+__all__ = ["implicit_replication"]
+
+
+def implicit_replication() -> NoReturn:
+    """Raise a NotImplementedError that says what there is instead."""
+    refuse("implicit_replication")

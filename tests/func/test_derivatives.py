@@ -1,0 +1,318 @@
+"""Derivatives of functions as functions: values, structures, nesting, what is on the graph, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import ArgumentError, DtypeError, GraphError, InplaceError, SettingError, ShapeError
+from lucid.func import grad, grad_and_value, jvp, linearize, vjp
+from tests.gradients import numbers
+
+
+def draw(rng, *shape):
+    """Return a tensor of random float64 numbers."""
+    return lucid.tensor(rng.standard_normal(shape))
+
+
+def cube(x):
+    """Return the sum of the third powers."""
+    return (x**3).sum()
+
+
+# ---- grad ----
+
+
+def test_grad_of_structures(rng):
+    """Gradients have the structure of the argument, or a tuple for a tuple of them; the value may come beside them."""
+    a, b, c = (draw(rng, 3) for _ in range(3))
+
+    def func(tree, x, *, factor):
+        return (tree["a"] * tree["b"][0] * x).sum() * factor
+
+    tree = {"a": a, "b": [b]}
+    found = grad(func)(tree, c, factor=2)
+    np.testing.assert_allclose(numbers(found["a"]), 2 * numbers(b) * numbers(c), rtol=1e-12)
+    np.testing.assert_allclose(numbers(found["b"][0]), 2 * numbers(a) * numbers(c), rtol=1e-12)
+    (by_c, by_tree), value = grad_and_value(func, argnums=(-1, 0))(tree, c, factor=3)
+    np.testing.assert_allclose(numbers(by_c), 3 * numbers(a) * numbers(b), rtol=1e-12)
+    np.testing.assert_allclose(numbers(by_tree["a"]), 3 * numbers(b) * numbers(c), rtol=1e-12)
+    np.testing.assert_allclose(float(value), 3 * (numbers(a) * numbers(b) * numbers(c)).sum(), rtol=1e-12)
+
+
+def test_what_has_no_part_in_it_gets_zeros(rng):
+    """An argument that the result does not depend on has a gradient of zeros, of its dtype and shape."""
+    unused = draw(rng, 2, 3).float()
+    found = grad(lambda x, y: x.sum(), argnums=1)(draw(rng, 2), unused)
+    assert (found.dtype, found.shape) == (lucid.float32, (2, 3))
+    np.testing.assert_array_equal(numbers(found), 0)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_aux(both, rng):
+    """What comes beside the output is returned as it is, whatever it is."""
+    x = draw(rng, 3)
+
+    def func(x):
+        return cube(x), {"twice": x * 2, "word": "aside"}
+
+    if both:
+        slope, (value, aux) = grad_and_value(func, has_aux=True)(x)
+        np.testing.assert_allclose(float(value), (numbers(x) ** 3).sum(), rtol=1e-12)
+    else:
+        slope, aux = grad(func, has_aux=True)(x)
+    np.testing.assert_allclose(numbers(slope), 3 * numbers(x) ** 2, rtol=1e-12)
+    np.testing.assert_allclose(numbers(aux["twice"]), 2 * numbers(x), rtol=1e-12)
+    assert aux["word"] == "aside"
+    assert not aux["twice"].requires_grad
+
+
+def test_the_function_keeps_its_name():
+    """What comes back has name and docstring of the function."""
+    assert (grad(cube).__name__, grad_and_value(cube).__doc__) == ("cube", cube.__doc__)
+
+
+# ---- products from both sides ----
+
+
+def test_vjp(rng):
+    """The product with a random vector, for outputs and arguments in structures, as often as is asked for."""
+    x, y, u, v = (draw(rng, 4) for _ in range(4))
+    output, vjp_fn = vjp(lambda x, y: {"product": x * y, "square": (y**2,)}, x, y)
+    np.testing.assert_allclose(numbers(output["square"][0]), numbers(y) ** 2, rtol=1e-12)
+    for _ in range(2):
+        by_x, by_y = vjp_fn({"product": u, "square": (v,)})
+        np.testing.assert_allclose(numbers(by_x), numbers(u) * numbers(y), rtol=1e-12)
+        expected = numbers(u) * numbers(x) + 2 * numbers(v) * numbers(y)
+        np.testing.assert_allclose(numbers(by_y), expected, rtol=1e-12)
+    vjp_fn({"product": u, "square": (v,)}, retain_graph=False)
+    with pytest.raises(GraphError, match="second time"):
+        vjp_fn({"product": u, "square": (v,)})
+
+
+def test_products_from_both_sides_agree(rng):
+    """For random u and v the product of u with (J v) is that of (J^T u) with v, and J v is a difference quotient."""
+    x, v, u = draw(rng, 3, 2), draw(rng, 3, 2), draw(rng, 3)
+
+    def func(x):
+        return (x.exp() @ lucid.ones(2, dtype=lucid.float64)).sin() * x.sum()
+
+    value, pushed = jvp(func, (x,), (v,))
+    np.testing.assert_allclose(numbers(value), numbers(func(x)), rtol=1e-12)
+    pulled = vjp(func, x)[1](u)[0]
+    np.testing.assert_allclose((numbers(u) * numbers(pushed)).sum(), (numbers(pulled) * numbers(v)).sum(), rtol=1e-10)
+    step = 1e-6
+    quotient = (numbers(func(x + step * v)) - numbers(func(x - step * v))) / (2 * step)
+    np.testing.assert_allclose(numbers(pushed), quotient, rtol=1e-6, atol=1e-6)
+    again, jvp_fn = linearize(func, x)
+    np.testing.assert_array_equal(numbers(again), numbers(value))
+    for _ in range(2):
+        np.testing.assert_allclose(numbers(jvp_fn(v)), numbers(pushed), rtol=1e-12)
+
+
+def test_jvp_of_complex_numbers(rng):
+    """The derivative in a complex direction: of z * conj(z) it is 2 Re(z * conj(v))."""
+    z = lucid.tensor(rng.standard_normal(3) + 1j * rng.standard_normal(3))
+    v = lucid.tensor(rng.standard_normal(3) + 1j * rng.standard_normal(3))
+    _, pushed = jvp(lambda z: z * z.conj(), (z,), (v,))
+    np.testing.assert_allclose(numbers(pushed), 2 * (numbers(z) * numbers(v).conj()).real, rtol=1e-12)
+    _, pushed = jvp(lambda z: z**2, (z,), (v,))
+    np.testing.assert_allclose(numbers(pushed), 2 * numbers(z) * numbers(v), rtol=1e-12)
+
+
+def test_strict_jvp(rng):
+    """An output that does not depend on the arguments has zeros, or raises where that is asked for."""
+    x, aside = draw(rng, 2), draw(rng, 3).requires_grad_()
+    value, pushed, aux = jvp(lambda x: (aside * 1, x), (x,), (x,), has_aux=True)
+    np.testing.assert_array_equal(numbers(pushed), 0)
+    np.testing.assert_array_equal(numbers(aux), numbers(x))
+    assert (value.requires_grad, pushed.requires_grad) == (True, False)
+    with pytest.raises(GraphError, match=r"output 0 .* is independent"):
+        jvp(lambda x: aside * 1, (x,), (x,), strict=True)
+
+
+# ---- nesting ----
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_grad_of_grad(order, rng):
+    """The n-th derivative of x ** 4."""
+    func = lambda x: x**4
+    for _ in range(order):
+        func = grad(func)
+    x = draw(rng)
+    expected = np.polyval(np.polyder([1, 0, 0, 0, 0], order), float(x))
+    np.testing.assert_allclose(float(func(x)), expected, rtol=1e-10)
+
+
+def test_derivatives_inside_of_each_other_are_told_apart(rng):
+    """d/dx of x * d/dy (x + y) is 1 by either product, and of x * d/dy (x y^2) at y = x it is 4 x^2 + 2 x^2."""
+    x, one = draw(rng), lucid.tensor(1.0, dtype=lucid.float64)
+    assert float(grad(lambda x: x * grad(lambda y: x + y)(one))(x)) == 1
+    found = jvp(lambda x: x * jvp(lambda y: x + y, (one,), (one,))[1], (x,), (one,))
+    assert float(found[1]) == 1
+    # as x is both where the inner one is taken and a number inside of it
+    found = grad(lambda x: x * grad(lambda y: x * y * y)(x))(x)
+    np.testing.assert_allclose(float(found), 6 * float(x) ** 2, rtol=1e-12)
+
+
+def test_the_product_is_differentiable_by_its_vector(rng):
+    """Gradients go through tangents and cotangents too, of functions that were made before."""
+    x, c = draw(rng, 3), draw(rng, 3)
+    expected = 8 * numbers(c) * numbers(x) ** 2
+    _, vjp_fn = vjp(lambda x: x**2, x)
+    np.testing.assert_allclose(numbers(grad(lambda c: (vjp_fn(c)[0] ** 2).sum())(c)), expected, rtol=1e-12)
+    _, jvp_fn = linearize(lambda x: x**2, x)
+    np.testing.assert_allclose(numbers(grad(lambda c: (jvp_fn(c) ** 2).sum())(c)), expected, rtol=1e-12)
+    found = grad(lambda c: (jvp(lambda x: x**2, (x,), (c,))[1] ** 2).sum())(c)
+    np.testing.assert_allclose(numbers(found), expected, rtol=1e-12)
+
+
+# ---- the graph outside ----
+
+
+def test_closures_and_arguments_are_differentiated_outside(rng):
+    """A gradient that depends on tensors that require grad is itself on the graph: by them, and by its argument."""
+    weight, x = draw(rng, 3).requires_grad_(), draw(rng, 3).requires_grad_()
+    u = draw(rng, 3)
+    slope, value = grad_and_value(lambda x: (weight**2 * x**3).sum())(x)
+    by_weight, by_x = lucid.autograd.grad(slope, (weight, x), u, retain_graph=True)
+    w, at, up = numbers(weight), numbers(x), numbers(u)
+    np.testing.assert_allclose(numbers(by_weight), 6 * w * at**2 * up, rtol=1e-12)
+    np.testing.assert_allclose(numbers(by_x), 6 * w**2 * at * up, rtol=1e-12)
+    (by_weight,) = lucid.autograd.grad(value, weight, retain_graph=True)
+    np.testing.assert_allclose(numbers(by_weight), 2 * w * at**3, rtol=1e-12)
+    slope.sum().backward()
+    np.testing.assert_allclose(numbers(x.grad), 6 * w**2 * at, rtol=1e-12)
+
+
+def test_only_what_depends_on_the_outside_requires_grad(rng):
+    """Not a gradient on which a closed-over tensor has no influence, nor one inside of another derivative."""
+    x, weight = draw(rng, 3), draw(rng, 3).requires_grad_()
+    assert not grad(cube)(x).requires_grad
+    slope, value = grad_and_value(lambda x: cube(x) + weight.sum())(x)
+    assert (slope.requires_grad, value.requires_grad) == (False, True)
+    by_factor = grad(lambda factor: grad(lambda y: (factor * y**2).sum())(x).sum())(draw(rng))
+    assert not by_factor.requires_grad
+    np.testing.assert_allclose(float(by_factor), 2 * numbers(x).sum(), rtol=1e-12)
+
+
+def test_what_comes_beside_keeps_its_own_way_to_the_outside(rng):
+    """An aux that shares nodes with an output can be differentiated after the output's pass."""
+    x, weight = draw(rng, 3), draw(rng, 3).requires_grad_()
+
+    def func(x):
+        power = x**2
+        return power.sum(), power * weight
+
+    _, aux = grad(func, has_aux=True)(x)
+    (by_weight,) = lucid.autograd.grad(aux.sum(), weight)
+    np.testing.assert_allclose(numbers(by_weight), numbers(x) ** 2, rtol=1e-12)
+
+
+def test_no_grad_outside_and_inside(rng):
+    """Outside it keeps the result off the graph and changes no value; inside it hides what is computed in it."""
+    x, weight = draw(rng, 3), draw(rng, 3).requires_grad_()
+    with lucid.no_grad():
+        slope, value = grad_and_value(lambda x: (weight * x**2).sum())(x)
+    assert not slope.requires_grad
+    assert not value.requires_grad
+    np.testing.assert_allclose(numbers(slope), 2 * numbers(weight) * numbers(x), rtol=1e-12)
+
+    def func(x):
+        with lucid.no_grad():
+            factor = x * 2
+        return (factor * x).sum()
+
+    np.testing.assert_allclose(numbers(grad(func)(x)), 2 * numbers(x), rtol=1e-12)
+
+    def outer(x):
+        with lucid.no_grad():
+            factor = grad(cube)(x)
+        return (factor * x).sum()
+
+    np.testing.assert_allclose(numbers(grad(outer)(x)), 3 * numbers(x) ** 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_inference_mode_changes_no_value(own, rng):
+    """Derivatives are taken there as anywhere, of tensors that were made in it too."""
+    given = rng.standard_normal(3)
+    x = lucid.tensor(given)
+    with lucid.inference_mode():
+        if own:
+            x = lucid.tensor(given)
+        slope = grad(cube)(x)
+        pushed = jvp(lambda x: x**2, (x,), (x,))[1]
+    np.testing.assert_allclose(numbers(slope), 3 * given**2, rtol=1e-12)
+    np.testing.assert_allclose(numbers(pushed), 2 * given**2, rtol=1e-12)
+
+
+def test_gradients_of_leaves_stay_as_they_are(rng):
+    """No `.grad` is touched, of the argument or of what the function sees, and the argument stays the leaf it was."""
+    x, weight = draw(rng, 3).requires_grad_(), draw(rng, 3).requires_grad_()
+    grad(lambda x: (x * weight).sum())(x)
+    jvp(lambda x: x * weight, (x,), (x,))
+    assert (x.grad, weight.grad, x.is_leaf) == (None, None, True)
+
+
+def test_hooks_inside_see_the_pass(rng):
+    """A tensor hook that the function registers changes the gradient."""
+    x = draw(rng, 3)
+
+    def func(x):
+        square = x**2
+        square.register_hook(lambda g: g * 10)
+        return square.sum()
+
+    np.testing.assert_allclose(numbers(grad(func)(x)), 20 * numbers(x), rtol=1e-12)
+
+
+# ---- what is refused ----
+
+X = (1.0, 2.0)
+WRONG = {
+    "no tensor": (lambda x: grad(cube)(2.0), ArgumentError, "only tensors, got float"),
+    "an integer": (lambda x: grad(cube)(x.long()), DtypeError, "floating point"),
+    "several elements": (lambda x: grad(lambda x: x)(x), GraphError, "scalar tensor"),
+    "one element": (lambda x: grad(lambda x: x.sum(0, keepdim=True))(x), GraphError, "shape \\(1,\\)"),
+    "a number": (lambda x: grad(lambda x: 1.0)(x), ArgumentError, "only tensors"),
+    "a complex one": (lambda x: grad(lambda x: (x * 1j).sum())(x), GraphError, "real"),
+    "out of range": (lambda x: grad(cube, argnums=1)(x), SettingError, "argnums=1, but only 1"),
+    "twice": (lambda x: grad(lambda x, y: cube(x), argnums=(0, -2))(x, x), SettingError, "unique"),
+    "none": (lambda x: grad(cube, argnums=())(x), SettingError, "non-empty"),
+    "no pair": (lambda x: grad(cube, has_aux=True)(x), SettingError, "tuple: \\(output, aux\\)"),
+    "changed": (lambda x: grad(lambda x: x.mul_(2).sum())(x), InplaceError, "argument of a function"),
+    "cotangents": (lambda x: vjp(lambda x: x * 2, x)[1](x[:1]), ShapeError, "shape \\(1,\\), expected \\(2,\\)"),
+    "structure": (lambda x: vjp(lambda x: [x, x], x)[1]((x, x)), ShapeError, "\\[\\*, \\*\\], got \\(\\*, \\*\\)"),
+    "integers out": (lambda x: vjp(lambda x: x > 1, x), DtypeError, "floating point"),
+    "primals": (lambda x: jvp(cube, x, x), ArgumentError, "primals: expected a tuple"),
+    "no primals": (lambda x: jvp(lambda: x, (), ()), ArgumentError, "at least one Tensor"),
+    "tangents": (lambda x: jvp(cube, (x,), (x[:1],)), ShapeError, "tangents"),
+    "number of tangents": (lambda x: jvp(cube, (x,), (x, x)), ShapeError, "\\(\\*,\\), got \\(\\*, \\*\\)"),
+    "jvp_fn": (lambda x: linearize(cube, x)[1](x, x), ShapeError, "expected 1 tangents"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_refused(what):
+    """The error says what was expected, and the argument is as it was."""
+    call, kind, match = WRONG[what]
+    x = lucid.tensor(X)
+    with pytest.raises(kind, match=match):
+        call(x)
+    np.testing.assert_array_equal(numbers(x), X)
+
+
+def test_a_function_that_raises_leaves_nothing_behind(rng):
+    """Its error comes out as it is, and grad mode is as before."""
+
+    def func(x):
+        raise KeyError("mine")
+
+    with lucid.no_grad(), pytest.raises(KeyError, match="mine"):
+        try:
+            grad(func)(draw(rng, 2))
+        finally:
+            assert not lucid.is_grad_enabled()
