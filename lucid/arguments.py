@@ -153,7 +153,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             given = {}  # the call itself says which argument is missing or too much
         for name, value in given.items():
             if name in kinds and not any(fits(value) for _, fits in kinds[name]):
-                title = function.__qualname__.removesuffix(".__init__")
+                of_class = function.__qualname__.endswith(".__init__")  # perhaps that of a base
+                title = type(args[0]).__name__ if of_class else function.__qualname__
                 wanted = " or ".join(text for text, _ in kinds[name])
                 raise ArgumentError(f"{title}: {name}: expected {wanted}, got {shown(value)}")
         return function(*args, **kwargs)
