@@ -28,6 +28,8 @@ ones = lucid.ones
         (lambda: nn.Sequential(nn.ReLU(), nn.Tanh())(None), "Sequential.forward: input: expected"),
         (lambda: lucid.zeros(2, dtype="f"), "zeros: dtype: expected"),
         (lambda: nn.LayerNorm(2, eps="a"), "LayerNorm: eps: expected"),
+        (lambda: nn.Dropout(p="a"), "Dropout: p: expected"),
+        (lambda: nn.Conv2d(2, 2, 3, bias=0), "Conv2d: bias: expected"),
     ],
 )
 def test_the_function_that_was_called_and_its_parameter_are_named(call, message):

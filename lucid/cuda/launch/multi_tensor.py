@@ -340,8 +340,8 @@ def _table_of(
 # ---- gradients ----
 
 
-def total_norm(arrays: list[Array], order: float) -> Array:
-    """Return the norm of all arrays as one vector, of no dimension and the dtype of the first.
+def total_norm(arrays: list[Array], order: float, wanted: np.dtype[Any]) -> Array:
+    """Return the norm of all arrays as one vector, of no dimension and the dtype `wanted`.
 
     Returns NotImplemented if there is no kernel for it: another order than 1, 2 and infinity, another dtype, or arrays
     on several devices.
@@ -371,7 +371,7 @@ def total_norm(arrays: list[Array], order: float) -> Array:
             for grid, block, values in launches:
                 _norm_partial[name, number](grid, block, *values, address)
                 address += partial.itemsize * grid
-        out = module.empty((), arrays[0].dtype)
+        out = module.empty((), wanted)
         threads = min(max(-(-count // 32), 1) * 32, 1024)
         _norm_total[C_TYPES[out.dtype], number](1, threads, partial.data.ptr, out.data.ptr, count)
     return out

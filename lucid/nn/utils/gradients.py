@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.arguments import checked
+from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, grad_of, version_of, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
+from lucid.backend.dtype import promote_types
 from lucid.cuda.launch import multi_tensor
 from lucid.errors import CaptureError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
@@ -38,6 +40,14 @@ def _tensors(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
 def _check_bound(bound: float, name: str) -> None:
     if not bound >= 0:
         raise SettingError(f"{name}: expected a number of at least 0, which gradients are limited to, got {bound}")
+
+
+def _order(norm_type: float | str) -> float:
+    if norm_type == "inf":
+        return math.inf
+    if isinstance(norm_type, str):
+        raise unfit(norm_type, "a number or 'inf'", "norm_type")
+    return norm_type
 
 
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
@@ -69,17 +79,17 @@ def changed_on_device(grads: list[Any], kernel: Callable[[list[Any]], list[Any]]
 @checked
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
-    norm_type: float = 2.0,
+    norm_type: float | str = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
 ) -> Tensor:
-    """Return the norm of all tensors seen as one vector: the norm of their norms.
+    """Return the norm of all tensors seen as one vector, of the dtype to which theirs promote: the norm of their norms.
 
     Parameters
     ----------
     tensors : Tensor or iterable of Tensor
         On one device.
-    norm_type : float
+    norm_type : float or "inf"
         The p of the norm; ``inf`` gives the largest magnitude.
     error_if_nonfinite : bool
         Whether a norm that is infinite or NaN is an error.
@@ -96,17 +106,19 @@ def get_total_norm(
             "error_if_nonfinite=True in a capture of a CUDA graph: the host would wait for the norm: pass "
             "error_if_nonfinite=False, and look at the norm that is returned after a replay"
         )
+    order = _order(norm_type)
     with no_grad():
         given = _tensors(tensors)
         total: Any = NotImplemented
         if not given:
             total = wrap(np.zeros((), np.float32))
         elif all(tensor.is_cuda for tensor in given):
-            total = multi_tensor.total_norm([tensor.array for tensor in given], norm_type)
+            dtype = functools.reduce(promote_types, {tensor.dtype for tensor in given})
+            total = multi_tensor.total_norm([tensor.array for tensor in given], order, dtype.numpy)
             total = total if total is NotImplemented else wrap(total)
         if total is NotImplemented:
-            norms = [norm(tensor, norm_type) for tensor in given]
-            total = norm(stack([each.to(norms[0].dtype) for each in norms]), norm_type)
+            norms = [norm(tensor, order) for tensor in given]
+            total = norm(stack(norms), order)
         if error_if_nonfinite and not math.isfinite(float(total)):
             raise RuntimeError(
                 f"the total norm of order {norm_type} for gradients from `parameters` is non-finite ({float(total)}), "
@@ -149,7 +161,7 @@ def _scale_down(grads: list[Any], max_norm: float, total_norm: Tensor) -> None:
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
-    norm_type: float = 2.0,
+    norm_type: float | str = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
 ) -> Tensor:
@@ -161,7 +173,7 @@ def clip_grad_norm_(
         Those without a gradient count nothing.
     max_norm : float
         The largest norm that is left.
-    norm_type : float
+    norm_type : float or "inf"
         The p of the norm; ``inf`` takes the largest magnitude.
     error_if_nonfinite : bool
         Whether a norm that is infinite or NaN is an error.

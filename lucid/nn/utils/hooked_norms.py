@@ -123,6 +123,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     ------
     SettingError
         If the module has no parameter of this name, or this hook on it.
+    IndexOutOfRangeError
+        If the weight has no dimension `dim`.
 
     Warns
     -----

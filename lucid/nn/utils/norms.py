@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lucid.errors import SettingError
 from lucid.nn.layers.convolution import TransposedConvolution
+from lucid.ops.base.dims import dim_in
 from lucid.ops.creation.random import randn
 from lucid.ops.reduction.norms import norm, normalize
 
@@ -18,7 +19,8 @@ def lengths(weight: Tensor, dim: int | None) -> Tensor:
     """Return the length of the weight for each index along `dim`, over all others, which are kept; of None, of all."""
     if dim is None:
         return norm(weight)
-    others = [axis for axis in range(weight.ndim) if axis != dim % weight.ndim]
+    dim = dim_in(dim, weight.ndim)
+    others = [axis for axis in range(weight.ndim) if axis != dim]
     return norm(weight, 2, others, True) if others else weight.abs()
 
 

@@ -58,6 +58,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     ------
     SettingError
         If the module has no tensor of this name.
+    IndexOutOfRangeError
+        If the weight has no dimension `dim`.
 
     Examples
     --------

@@ -151,7 +151,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     return scatter(zeros_like(permutation), 0, permutation, places)
 
 
-def _lengths_of(name: str, lengths: Tensor | Sequence[int]) -> Integers:
+def _lengths_of(name: str, lengths: Tensor | Sequence[int] | Integers) -> Integers:
     """Return lengths as an array; those on a device are refused, as their values would have to be waited for."""
     if isinstance(lengths, Tensor):
         if lengths.is_cuda:
@@ -171,7 +171,7 @@ def _how_many_above(numbers: Integers) -> Integers:
 
 @checked
 def pack_padded_sequence(
-    input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False, enforce_sorted: bool = True
+    input: Tensor, lengths: Tensor | Sequence[int] | Integers, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
     """Return padded sequences without their padding, as a `PackedSequence`.
 

@@ -16,11 +16,12 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
+from lucid.backend.dtype import float32, float64
 from lucid.backend.random.draws import bernoulli, default_generator_for
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.one_device import on_one_device
-from lucid.ops.base.promotion import accumulation_dtype, array_of
+from lucid.ops.base.promotion import accumulation_dtype, array_of, cast_to
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.layers import attention_cuda as on_cuda
 from lucid.ops.linalg.matrices import broadcast_to_shape, product, same_dtype
@@ -280,9 +281,10 @@ def scaled_dot_product_attention(
 
     `query`, `key` and `value` have the shapes (..., queries, features), (..., keys, features) and (..., keys, out), one
     floating-point dtype, and broadcast in front. `attn_mask`, broadcastable to (..., queries, keys), is True where a
-    query may look, or is added to the scores; `is_causal` masks keys behind the query. Who may look at nothing has
-    weights of zero. `dropout_p`, below 1, drops weights, always. `scale` is ``1 / sqrt(features)`` if None.
-    `enable_gqa` lets key and value have fewer heads (dimension -3), each for several neighbours.
+    query may look, or is added to the scores, of their dtype or float32; `is_causal` masks keys behind the query. Who
+    may look at nothing has weights of zero. `dropout_p`, below 1, drops weights, always. `scale` is ``1 /
+    sqrt(features)`` if None. `enable_gqa` lets key and value have fewer heads (dimension -3), each for several
+    neighbours.
 
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -312,8 +314,9 @@ def scaled_dot_product_attention(
         if attn_mask.array.dtype.kind == "b":
             wide = accumulation_dtype(query.array.dtype)
             bias = wrap(xp.where(attn_mask.array, wide.type(0), wide.type(-math.inf)))
-        elif dtype_within(attn_mask) != dtype_within(query):
-            raise DtypeError(f"{name}: expected attn_mask of bool or {query.array.dtype}, got {attn_mask.array.dtype}")
+        else:
+            check_added(name, "attn_mask", attn_mask, query)
+            bias = cast_to(attn_mask, query.dtype) if query.dtype is float64 else attn_mask
     keep = None
     if dropout_p:
         generator = default_generator_for(str(device_of(query.array)))
@@ -321,6 +324,13 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(max(1, q[-1])) if scale is None else float(as_number(scale, "scale"))
     settings = {"scale": factor, "drop": float(dropout_p), "causal": bool(is_causal)}
     return attention(query, key, value, bias, keep, **settings)[0]
+
+
+def check_added(name: str, argument: str, mask: Tensor, query: Tensor) -> None:
+    """Raise a DtypeError unless a mask of numbers has the dtype of scores: of `query`, or float32."""
+    if dtype_within(mask) not in {dtype_within(query), float32.numpy}:
+        wanted = " or ".join(dict.fromkeys(("bool", str(float32), str(query.dtype))))
+        raise DtypeError(f"{name}: expected {argument} of {wanted}, got {mask.dtype}")
 
 
 def fitted(name: str, *tensors: Tensor) -> tuple[Any, ...]:

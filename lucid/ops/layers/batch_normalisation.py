@@ -1,8 +1,8 @@
 """Normalisation of each channel over a batch or over one instance, with running statistics.
 
 What holds for all normalisation says `lucid.ops.layers.normalisation`. Running statistics, one number for each channel,
-move in place by ``running = (1 - momentum) * running + momentum * batch``, the variance divided by ``n - 1``. Means of
-single values raise a ShapeError.
+move in place by ``running = (1 - momentum) * running + momentum * batch``, the variance divided by ``n - 1``; of no
+values they stay as they are. Means of single values raise a ShapeError.
 """
 
 from __future__ import annotations
@@ -119,6 +119,8 @@ def _track(
     momentum: float | MeanOfBatches,
 ) -> None:
     """Update running statistics with those of a batch, averaged over instances; the variance is made unbiased."""
+    if not count * math.prod(mean.array.shape):
+        return
     correction = count / max(count - 1, 1)
     if type(mean.array) is not np.ndarray and _follow_by_kernel(
         running_mean, running_var, mean, variance, momentum, correction

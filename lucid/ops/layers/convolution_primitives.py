@@ -59,13 +59,21 @@ def columns_of(
         source = x[images].swapaxes(0, 1)
         for tap in all_taps:
             buffer[(slice(None), *tap.position, slice(None), *tap.windows)] = source[(..., *tap.elements)]
-        yield images, buffer.reshape(groups, x.shape[1] // groups * window_size(axes), -1)
+        windows = count * math.prod(window_count(axes))
+        yield images, buffer.reshape(groups, x.shape[1] // groups * window_size(axes), windows)
 
 
 def rows_of(x: Array, groups: int, dtype: np.dtype[Any]) -> Array:
     """Return images of shape (count, channels, ...) as (groups, channels, count * pixels)."""
-    rows = x.swapaxes(0, 1).reshape(groups, x.shape[1] // groups, -1)
+    count, channels, *size = x.shape
+    rows = x.swapaxes(0, 1).reshape(groups, channels // groups, count * math.prod(size))
     return rows.astype(dtype, copy=False)
+
+
+def kernels_of(weight: Array, groups: int, dtype: np.dtype[Any]) -> Array:
+    """Return kernels as one matrix for each group, (groups, output channels, input channels * positions)."""
+    made, *each = weight.shape
+    return weight.reshape(groups, made // groups, math.prod(each)).astype(dtype, copy=False)
 
 
 @primitive(saved_as={"x": "input", "before": "padding"})
@@ -85,7 +93,7 @@ def convolution(
     axes = axes_of(x.shape[2:], out, weight.shape[2:], stride, before, dilation)
     count, channels = x.shape[0], weight.shape[0]
     dtype = accumulation_dtype(x.dtype)
-    kernels = weight.reshape(groups, channels // groups, -1).astype(dtype, copy=False)
+    kernels = kernels_of(weight, groups, dtype)
     offset = None if bias is None else bias.reshape(groups, channels // groups, 1)
     result_shape = (count, channels, *out)
     if is_pointwise(axes):
@@ -99,7 +107,7 @@ def convolution(
         y = product(xp, kernels, columns)
         if offset is not None:
             y += offset
-        result[images] = y.reshape(channels, -1, *out).swapaxes(0, 1)
+        result[images] = y.reshape(channels, images.stop - images.start, *out).swapaxes(0, 1)
     return result
 
 
@@ -139,7 +147,7 @@ def convolution_input_grad(
     axes = axes_of(size, g.shape[2:], weight.shape[2:], stride, before, dilation)
     count, channels = g.shape[0], weight.shape[1] * groups
     dtype = accumulation_dtype(g.dtype)
-    kernels = weight.reshape(groups, weight.shape[0] // groups, -1).astype(dtype, copy=False).swapaxes(-1, -2)
+    kernels = kernels_of(weight, groups, dtype).swapaxes(-1, -2)
     if is_pointwise(axes):
         pixels = g.reshape(count, groups, g.shape[1] // groups, math.prod(size)).astype(dtype, copy=False)
         return product(xp, kernels, pixels).reshape(count, channels, *size).astype(g.dtype, copy=False)
@@ -147,7 +155,7 @@ def convolution_input_grad(
     all_taps = tuple(taps(axes))
     for images in blocks(xp, count, channels, axes, dtype.itemsize):
         columns = product(xp, kernels, rows_of(g[images], groups, dtype))
-        columns = columns.reshape(channels, *weight.shape[2:], -1, *g.shape[2:])
+        columns = columns.reshape(channels, *weight.shape[2:], images.stop - images.start, *g.shape[2:])
         target = result[images].swapaxes(0, 1)
         for tap in all_taps:
             target[(..., *tap.elements)] += columns[(slice(None), *tap.position, slice(None), *tap.windows)]
@@ -183,7 +191,7 @@ def convolution_weight_grad(
     axes = axes_of(x.shape[2:], g.shape[2:], kernel, stride, before, dilation)
     dtype = accumulation_dtype(g.dtype)
     result = xp.zeros((g.shape[1], x.shape[1] // groups, *kernel), dtype)
-    total = result.reshape(groups, g.shape[1] // groups, -1)
+    total = kernels_of(result, groups, dtype)
     for images, columns in columns_of(xp, x, axes, groups, dtype):
         total += product(xp, rows_of(g[images], groups, dtype), columns.swapaxes(-1, -2))
     return result.astype(g.dtype, copy=False)

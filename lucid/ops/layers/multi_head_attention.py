@@ -10,8 +10,8 @@ What holds for it as for all layers says `lucid.ops.layers`, and this of its par
 - `bias_k` and `bias_v`, shape (1, 1, embed), are one more key and value for all, and with `add_zero_attn` so are zeros.
   `static_k` and `static_v`, of shape (batch * num_heads, keys, embed / num_heads), stand for projected keys and values.
 - `attn_mask`, of shape (queries, keys) or (batch * num_heads, queries, keys), and `key_padding_mask`, (batch, keys) or
-  (keys,), are True where a query may not look, or are added to the scores. `is_causal` is a hint that `attn_mask`,
-  given all the same, hides later keys from each query: it may be left unread.
+  (keys,), are True where a query may not look, or are added to the scores, of their dtype or float32. `is_causal` is a
+  hint that `attn_mask`, given all the same, hides later keys from each query: it may be left unread.
 - `dropout_p`, in [0, 1), is the share of weights that are dropped in `training`.
 - Without `need_weights` they take no memory; `average_attn_weights` returns their mean over the heads.
 """
@@ -22,15 +22,15 @@ import math
 from typing import TYPE_CHECKING
 
 from lucid.arguments import checked
-from lucid.autograd.modes.casting import dtype_within
-from lucid.errors import ArgumentError, DtypeError, ShapeError
+from lucid.errors import ArgumentError, ShapeError
 from lucid.ops.activation.softmax import softmax
 from lucid.ops.base.one_device import on_one_device
+from lucid.ops.base.promotion import cast_to
 from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.creation.filling import zeros
 from lucid.ops.elementwise.arithmetic import add, mul
 from lucid.ops.index.masked_select import masked_fill
-from lucid.ops.layers.attention import scaled_dot_product_attention
+from lucid.ops.layers.attention import check_added, scaled_dot_product_attention
 from lucid.ops.layers.dropout import dropout
 from lucid.ops.layers.linear import linear
 from lucid.ops.linalg.products import matmul
@@ -124,7 +124,7 @@ def multi_head_attention_forward(
     mask = _merged(attn_mask, key_padding_mask, query, (*q.array.shape[:-1], k.array.shape[-2] - added), added)
     dropped = dropped if training else 0.0
     if need_weights:
-        out, weights = _weighted(q, k, v, mask, dropped)
+        out, weights = _weighted(q, k, v, None if mask is None else cast_to(mask, query.dtype), dropped)
         weights = mean(weights, 1) if average_attn_weights else weights
         weights = weights if batched else squeeze(weights, 0)
     else:
@@ -205,8 +205,8 @@ def _merged(
         if mask.array.shape not in shapes:
             wanted = " or ".join(map(str, shapes))
             raise ShapeError(f"{NAME}: expected {name} of shape {wanted}, got {mask.array.shape}")
-        if mask.array.dtype.kind != "b" and dtype_within(mask) != dtype_within(query):
-            raise DtypeError(f"{NAME}: expected {name} of bool or {query.dtype}, got {mask.dtype}")
+        if mask.array.dtype.kind != "b":
+            check_added(NAME, name, mask, query)
         masks.append(reshape(_additive(mask, query), shapes[mask.array.shape]))
     if not masks:
         return None

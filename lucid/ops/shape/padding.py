@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend.arrays import asarray
 from lucid.cuda.launch import copying as kernels
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.dims import along, sizes_in
-from lucid.ops.base.promotion import accumulation_dtype, array_of
+from lucid.ops.base.promotion import accumulation_dtype, array_of, tensor_dtype
 from lucid.ops.base.scalars import as_number
 from lucid.ops.index.select import view_at
 from lucid.ops.shape.splitting import spans
@@ -115,10 +116,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     for dim, (size, (before, after)) in enumerate(zip(shape, pads, strict=True)):
         if before + size + after < 0 or (mode in CUT_FIRST and min(before, after) < -size):
             raise ShapeError(f"pad: ({before}, {after}) cuts off more than the size {size} of dimension {dim}")
-    value = None if value is None else as_number(value, "value")
+    value = 0 if value is None else as_number(value, "value")
     added = tuple([(max(0, before), max(0, after)) for before, after in pads])
     if mode == "constant":
-        return _pad(cut(input, pads), pads=added, value=0 if value is None else value)
+        # what does not fit is refused as where a tensor is made of it
+        value = asarray(value, tensor_dtype(input), "cpu").item() if value else 0
+        return _pad(cut(input, pads), pads=added, value=value)
     if value:
         raise SettingError(f"pad: mode {mode!r} does not take a value, got {value}")
     out = cut(input, pads) if mode in CUT_FIRST else input

@@ -120,3 +120,15 @@ def test_vectors_and_wrong_settings():
             form.spectral_norm(nn.Linear(3, 2), "other")
     with pytest.raises(SettingError, match="does not have a parameter"):
         parametrizations.weight_norm(nn.Linear(3, 2), "other")
+
+
+@OLD
+@FORMS
+@pytest.mark.parametrize("dim", [2, -3])
+def test_dimensions_that_the_weight_has_not(form, dim):
+    """Weight norm along a dimension that is not there is refused, and the layer stays as it was."""
+    layer = nn.Linear(3, 2)
+    with pytest.raises(IndexOutOfRangeError, match=rf"\[-2, 1\].*{dim}"):
+        form.weight_norm(layer, dim=dim)
+    assert [name for name, _ in layer.named_parameters()] == ["weight", "bias"]
+    assert type(layer) is nn.Linear

@@ -168,3 +168,13 @@ def test_lengths_that_do_not_fit():
             pack_padded_sequence(x, lucid.tensor([2, 1]))
         with pytest.raises(DeviceError, match="on the CPU"):
             PackedSequence(x, lucid.tensor([2, 1]))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_lengths_in_an_array_of_numpy(dtype, rng):
+    """They count as those in a list do."""
+    x = lucid.tensor(rng.standard_normal((3, 2, 4)))
+    lengths = np.array([1, 3], dtype)
+    packed, expected = (pack_padded_sequence(x, given, enforce_sorted=False) for given in (lengths, [1, 3]))
+    for one, other in zip(packed, expected, strict=True):
+        np.testing.assert_array_equal(one.cpu().numpy(), other.cpu().numpy())

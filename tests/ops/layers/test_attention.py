@@ -11,6 +11,7 @@ import lucid
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.layers import attention
 from lucid.ops.layers.attention import scaled_dot_product_attention
+from tests.device import DEVICE
 from tests.gradients import check_gradient, check_second_derivative
 
 
@@ -42,11 +43,11 @@ def test_shapes_that_do_not_fit(case):
 
 
 def test_dtypes():
-    """Attention is of floating point, and a mask of bool or the same dtype."""
+    """Attention is of floating point, and a mask of bool, float32 or the same dtype."""
     with pytest.raises(DtypeError, match="floating-point operands"):
         x = ones(2, 3, dtype=lucid.int64)
         scaled_dot_product_attention(x, x, x)
-    with pytest.raises(DtypeError, match="attn_mask of bool or float32, got float64"):
+    with pytest.raises(DtypeError, match=r"attn_mask of bool or lucid\.float32, got lucid\.float64"):
         call(attn_mask=ones(3, 5, dtype=lucid.float64))
 
 
@@ -80,6 +81,31 @@ def test_gradients_of_halves_are_rounded_once(half, rng):
     for got, exact in zip(*found, strict=True):
         # sums of fewer than a hundred terms of about 1 in float32
         np.testing.assert_allclose(got, exact, rtol=unit, atol=100 * 2.0**-23)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_masks_of_float32(dtype, rng):
+    """They are added to the scores of every dtype without being rounded, and have gradients of float32."""
+    shapes = ((2, 3, 4), (2, 5, 4), (2, 5, 6), (3, 5), (2, 3, 6))
+    dtypes = [getattr(lucid, dtype)] * 3 + [lucid.float32, getattr(lucid, dtype)]
+    *arrays, upstream = (
+        lucid.tensor(rng.standard_normal(shape), dtype=kind, device=DEVICE)
+        for shape, kind in zip(shapes, dtypes, strict=True)
+    )
+    found = []
+    for exact in (False, True):
+        tensors = [(x.double() if exact else x).detach().clone().requires_grad_() for x in arrays]
+        out = scaled_dot_product_attention(*tensors)
+        for again in (False, True):
+            given = upstream.double() if exact else upstream
+            grads = lucid.autograd.grad([out], tensors, [given], retain_graph=True, create_graph=again)
+            found.append([x.detach().double().cpu().numpy() for x in (out, *grads)])
+            assert exact or [g.dtype for g in grads] == dtypes[:-1]
+    unit = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-40}[dtype]
+    for got in found[:2]:
+        # sums of fewer than a hundred terms of about 1 in float32, or in the half type in a second pass
+        for one, other in zip(got, found[2], strict=True):
+            np.testing.assert_allclose(one, other, rtol=unit, atol=max(100 * 2.0**-23, 4 * unit))
 
 
 def dropped(seed, q, k, v):

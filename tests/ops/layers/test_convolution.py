@@ -10,6 +10,7 @@ from lucid.backend.dtype import bfloat16
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.layers import convolution_primitives
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose2d
+from tests.device import DEVICE
 
 
 def ones(*shape, dtype=None):
@@ -84,3 +85,26 @@ def test_half_types_sum_in_float32(dtype):
     out = conv2d(x, w)
     assert out.array.dtype == dtype
     assert float(out.numpy(force=True)[0, 0, 0, 0]) == 4608
+
+
+@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_images_of_no_channels(count, groups, kernel, rng):
+    """A sum over no channels is zero: the bias alone is left, and has a gradient, also where it is transposed."""
+    size, bias = (4,) * count, rng.standard_normal(4)
+    for name, weight, made in (("conv", (4, 0), 5 - kernel), ("conv_transpose", (0, 4 // groups), 3 + kernel)):
+        x = lucid.ones(2, 0, *size, dtype=lucid.float64, device=DEVICE, requires_grad=True)
+        w = lucid.ones(*weight, *[kernel] * count, dtype=lucid.float64, device=DEVICE, requires_grad=True)
+        b = lucid.tensor(bias, device=DEVICE, requires_grad=True)
+        out = getattr(lucid.nn.functional, f"{name}{count}d")(x, w, b, groups=groups)
+        over_all = bias.reshape(1, 4, *[1] * count)
+        np.testing.assert_array_equal(out.detach().cpu().numpy(), np.broadcast_to(over_all, (2, 4, *[made] * count)))
+        upstream = rng.standard_normal(out.shape)
+        grads = lucid.autograd.grad(out, (x, w, b), lucid.tensor(upstream, device=DEVICE), create_graph=True)
+        assert [grad.shape for grad in grads[:2]] == [x.shape, w.shape]
+        np.testing.assert_allclose(grads[2].cpu().numpy(), upstream.sum((0, *range(2, count + 2))), rtol=1e-12)
+        assert [grad.shape for grad in lucid.autograd.grad(grads[0].sum() + grads[1].sum(), (x, w))] == [
+            x.shape,
+            w.shape,
+        ]

@@ -190,3 +190,26 @@ def test_weights_of_no_values(shape):
     batch_norm(x, None, None, weight, bias, training=True).sum().backward()
     assert x.grad.shape == shape
     assert weight.grad.tolist() == bias.grad.tolist() == [0.0] * 6
+
+
+@pytest.mark.parametrize(
+    ("op", "shape"),
+    [(batch_norm, (0, 3)), *[(op, s) for op in (batch_norm, instance_norm) for s in ((0, 3, 2), (2, 3, 0))]],
+)
+def test_a_batch_of_nothing_moves_no_statistics(op, shape, rng):
+    """No values have no mean: the running statistics, and their versions, stay as they are."""
+    start = rng.standard_normal(3), rng.uniform(1, 2, 3)
+    running = [lucid.tensor(each, device=DEVICE) for each in start]
+    setting = {"training": True} if op is batch_norm else {}
+    assert op(lucid.ones(shape, device=DEVICE, dtype=lucid.float64), *running, **setting).shape == shape
+    for tensor, expected in zip(running, start, strict=True):
+        np.testing.assert_array_equal(tensor.cpu().numpy(), expected)
+        assert tensor._version == 0
+
+
+def test_images_of_no_channels_are_normalised():
+    """Of no channels there are no statistics to keep, and what comes out is as empty, with its gradient."""
+    x = lucid.ones(2, 0, 3, device=DEVICE, requires_grad=True)
+    running = [lucid.ones(0, device=DEVICE) for _ in range(2)]
+    batch_norm(x, *running, training=True).sum().backward()
+    assert x.grad.shape == (2, 0, 3)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import ShapeError
+from lucid.errors import DtypeError, ShapeError
 from lucid.ops.shape.padding import MODES, pad
-from tests.device import shares_memory
+from tests.device import DEVICE, shares_memory
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -52,3 +52,11 @@ def test_replicate_adds_up_in_float32(dtype):
     x = lucid.ones(1, 2, 3, dtype=dtype, requires_grad=True)
     pad(x, (0, 0, 0, 4095), "replicate").sum(0).backward(lucid.ones(4097, 3, dtype=dtype))
     assert x.grad.tolist() == [[[1.0] * 3, [4096.0] * 3]]
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("uint8", -3), ("int8", 300), ("int64", float("inf")), ("float32", 1j)])
+def test_a_value_that_does_not_fit(dtype, value):
+    """What cannot be a number of the tensor's dtype is refused as where a tensor is made of it."""
+    x = lucid.ones(2, dtype=getattr(lucid, dtype), device=DEVICE)
+    with pytest.raises(DtypeError, match=dtype):
+        pad(x, (1, 1), value=value)

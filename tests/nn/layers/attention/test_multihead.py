@@ -191,6 +191,22 @@ def test_mistakes():
         call(x, x, x, 8, 2, lucid.ones(24, 8), None, *more, static_k=lucid.ones(3, 3, 4))
 
 
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+def test_masks_of_float32(dtype, need_weights, rng):
+    """A mask as `generate_square_subsequent_mask` makes it serves a layer of any dtype."""
+    m = filled(nn.MultiheadAttention(8, 2), rng).to(getattr(lucid, dtype))
+    x = lucid.tensor(rng.standard_normal((3, 2, 8)), dtype=getattr(lucid, dtype))
+    causal = nn.Transformer.generate_square_subsequent_mask(3)
+    padding = lucid.tensor([[0.0, -1.0, 0.0], [0.0, 0.0, -2.0]])
+    own = {"attn_mask": causal.to(x.dtype), "key_padding_mask": padding.to(x.dtype)}
+    expected, _ = m(x, x, x, need_weights=need_weights, **own)
+    out, weights = m(x, x, x, need_weights=need_weights, attn_mask=causal, key_padding_mask=padding)
+    assert out.dtype == x.dtype
+    assert weights is None or weights.dtype == x.dtype
+    np.testing.assert_array_equal(numbers(out), numbers(expected))
+
+
 def test_keys_and_values_made_before(rng):
     """`static_k` and `static_v` stand for the projected keys and values."""
     m = filled(nn.MultiheadAttention(8, 2), rng)

@@ -1,0 +1,51 @@
+"""The norm of all gradients on any device: several dtypes, and how its order is written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn
+from lucid.errors import ArgumentError
+from tests.device import DEVICE
+
+
+@pytest.mark.parametrize("order", [0.5, 1, 2, 3, float("inf")])
+def test_norm_of_several_dtypes(order, rng):
+    """It has the dtype to which those of the tensors promote, so that no half swallows what others hold."""
+    arrays = rng.standard_normal(4).astype(np.float16), 1e6 * rng.uniform(1, 2, 3).astype(np.float32)
+    given = [lucid.tensor(each, device=DEVICE) for each in arrays]
+    expected = np.linalg.norm(np.concatenate([each.astype(np.float64) for each in arrays]), order)
+    for tensors in (given, given[::-1]):
+        total = nn.utils.get_total_norm(tensors, order)
+        assert total.dtype == lucid.float32
+        np.testing.assert_allclose(total.item(), expected, rtol=1e-5)
+
+
+def test_clipping_of_several_dtypes(rng):
+    """A float32 gradient that is too large for float16 is scaled beside one of float16, not zeroed."""
+    arrays = rng.standard_normal(4), 1e6 * rng.uniform(1, 2, 3)
+    weights = [
+        nn.Parameter(lucid.zeros(len(each), dtype=dtype, device=DEVICE))
+        for each, dtype in zip(arrays, (lucid.float16, lucid.float32), strict=True)
+    ]
+    for weight, each in zip(weights, arrays, strict=True):
+        weight.grad = lucid.tensor(each, dtype=weight.dtype, device=DEVICE)
+    nn.utils.clip_grad_norm_(weights, 1.0)
+    size = np.linalg.norm(np.concatenate(arrays))
+    np.testing.assert_allclose(weights[1].grad.cpu().numpy(), arrays[1] / size, rtol=1e-5)
+
+
+def test_the_order_as_a_word(rng):
+    """The order "inf" is infinity, and no other word is an order."""
+    array = rng.standard_normal(5)
+    weight = nn.Parameter(lucid.zeros(5, dtype=lucid.float64, device=DEVICE))
+    weight.grad = lucid.tensor(array, device=DEVICE)
+    largest = np.abs(array).max()
+    assert nn.utils.get_total_norm([weight.grad], "inf").item() == largest
+    with pytest.raises(ArgumentError, match="norm_type: expected a number or 'inf', got str 'fro'"):
+        nn.utils.clip_grad_norm_([weight], 1.0, "fro")
+    np.testing.assert_array_equal(weight.grad.cpu().numpy(), array)
+    nn.utils.clip_grad_norm_([weight], 0.5, norm_type="inf")
+    np.testing.assert_allclose(weight.grad.cpu().numpy(), array * min(1.0, 0.5 / largest), rtol=1e-5)
