@@ -25,7 +25,7 @@ from lucid.ops.index.index_select import index_select
 from lucid.ops.index.scatter import scatter_add
 from lucid.ops.linalg.distances import pairwise_distance
 from lucid.ops.loss.likelihood import check_weight
-from lucid.ops.loss.regression import LossSettingError, check_reduction, floating, paired, reduced
+from lucid.ops.loss.regression import LossSettingError, check_reduction, floating, paired, reduced, truth
 from lucid.ops.reduction.cumulative import cumsum
 from lucid.ops.reduction.norms import cosine_similarity
 from lucid.ops.reduction.sums import mean, sum
@@ -92,7 +92,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 
 def _one_shape(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
     """Return both as tensors; a ShapeError if their shapes differ."""
-    x, y = floating(name, input), tensor_operand(target)
+    x, y = floating(name, input), truth(name, target)
     if x.array.shape != y.array.shape:
         raise ShapeError(
             f"{name}: expected a target of the shape of the input, {list(x.array.shape)}, got {list(y.array.shape)}"
@@ -113,7 +113,7 @@ def multilabel_soft_margin_loss(
     tensor(0.6931)
     """
     check_reduction("multilabel_soft_margin_loss", reduction)
-    x, y = floating("multilabel_soft_margin_loss", input), tensor_operand(target)
+    x, y = floating("multilabel_soft_margin_loss", input), truth("multilabel_soft_margin_loss", target)
     losses = neg(add(mul(y, logsigmoid(x)), mul(rsub(y, 1), logsigmoid(neg(x)))))
     return reduced(mean(losses if weight is None else mul(losses, weight), -1), reduction)
 
