@@ -80,6 +80,58 @@ ROWS = {
     "pow": _row(lambda lib, a, b: a**3.0, SAME, WIDE),
     "pow of tensors": _row(lambda lib, a, b: a**a, SAME, WIDE),
     "number to a power": _row(lambda lib, a, b: 2.0**a, SAME, WIDE),
+    "addmv": _row(lambda lib, a, b: lib.addmv(a[0], a, a[1]), SAME, LOWER),
+    "addr": _row(lambda lib, a, b: lib.addr(a, a[0], a[1]), SAME, LOWER),
+    "poisson_nll_loss": _row(lambda lib, a, b: lib.nn.functional.poisson_nll_loss(a, b), WIDE),
+    "hinge_embedding_loss": _row(
+        lambda lib, a, b: lib.nn.functional.hinge_embedding_loss(a, (b > 0.5) * 2 - 1, margin=2.0), WIDE
+    ),
+    "margin_ranking_loss": _row(
+        lambda lib, a, b: lib.nn.functional.margin_ranking_loss(a, b, (b > 0.5) * 2 - 1, margin=2.0), WIDE
+    ),
+    "soft_margin_loss": _row(lambda lib, a, b: lib.nn.functional.soft_margin_loss(a, (b > 0.5) * 2 - 1), WIDE),
+    "multi_margin_loss": _row(lambda lib, a, b: lib.nn.functional.multi_margin_loss(a, _classes(lib, a)), WIDE),
+    "multilabel_margin_loss": _row(
+        lambda lib, a, b: lib.nn.functional.multilabel_margin_loss(a[0], _classes(lib, a)), WIDE
+    ),
+    "cosine_embedding_loss": _row(
+        lambda lib, a, b: lib.nn.functional.cosine_embedding_loss(a, b, _classes(lib, a) * 2 - 1), WIDE
+    ),
+    "triplet_margin_loss": _row(lambda lib, a, b: lib.nn.functional.triplet_margin_loss(a, b, a + b), WIDE),
+    "ctc_loss": _row(
+        lambda lib, a, b: lib.nn.functional.ctc_loss(a[:, None], _classes(lib, a)[None, 1:3], (4,), (2,)), WIDE, SAME
+    ),
+    "trace": _row(lambda lib, a, b: lib.trace(a), WIDE, SAME),
+    "avg_pool3d": _row(lambda lib, a, b: lib.nn.functional.avg_pool3d(a.expand(1, 2, 4, 4), 2), WIDE, SAME),
+    "max_pool3d": _row(lambda lib, a, b: lib.nn.functional.max_pool3d(a.expand(1, 2, 4, 4), 2), WIDE, SAME),
+    "adaptive_avg_pool3d": _row(
+        lambda lib, a, b: lib.nn.functional.adaptive_avg_pool3d(a.expand(1, 2, 4, 4), 2), WIDE, SAME
+    ),
+    "adaptive_max_pool3d": _row(
+        lambda lib, a, b: lib.nn.functional.adaptive_max_pool3d(a.expand(1, 2, 4, 4), 2), WIDE, SAME
+    ),
+    "max_unpool2d": _row(
+        lambda lib, a, b: lib.nn.functional.max_unpool2d(
+            *lib.nn.functional.max_pool2d(a[None], 2, return_indices=True), 2
+        ),
+        WIDE,
+        SAME,
+    ),
+    "fractional_max_pool2d": _row(
+        lambda lib, a, b: lib.nn.functional.fractional_max_pool2d(a[None], 1, output_size=4), WIDE, SAME
+    ),
+    "reflecting pad": _row(lambda lib, a, b: lib.nn.functional.pad(a, (1, 2), mode="reflect"), WIDE, SAME),
+    "reflecting pad of volumes": _row(
+        lambda lib, a, b: lib.nn.functional.pad(a.expand(1, 2, 4, 4), (1,) * 6, mode="reflect"), SAME
+    ),
+    "replicating pad": _row(lambda lib, a, b: lib.nn.functional.pad(a[None], (1, 2), mode="replicate"), WIDE, SAME),
+    "local_response_norm of sequences": _row(
+        lambda lib, a, b: lib.nn.functional.local_response_norm(a[None], 2), SAME, WIDE
+    ),
+    "local_response_norm of images": _row(
+        lambda lib, a, b: lib.nn.functional.local_response_norm(a[None, None], 2), WIDE
+    ),
+    "max_pool2d": _row(lambda lib, a, b: lib.nn.functional.max_pool2d(a[None], 2), SAME),
     # what is on no list
     "mul": _row(lambda lib, a, b: a * a, SAME),
     "mean": _row(lambda lib, a, b: a.mean(), SAME),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import ALL, NUMBERS
@@ -220,7 +221,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     >>> lucid.polar(lucid.tensor([2.0]), lucid.tensor([0.0]))
     tensor([2.+0.j])
     """
-    size, phase = _of_one_real_dtype("polar", abs, angle)
+    size, phase = _of_one_real_dtype("polar", *[wide_in_autocast(x, cpu=True, cuda=False) for x in (abs, angle)])
     return _complex(GRAPH.mul(size, GRAPH.cos(phase)), GRAPH.mul(size, GRAPH.sin(phase)))
 
 
@@ -270,7 +271,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     >>> lucid.view_as_complex(lucid.tensor([[1.0, 2.0], [3.0, -1.0]]))
     tensor([1.+2.j, 3.-1.j])
     """
-    x = tensor_operand(input)
+    x = tensor_operand(wide_in_autocast(input, cpu=True, cuda=False))
     array = x.array
     if array.dtype not in (np.float32, np.float64):
         raise DtypeError(f"view_as_complex: expected a tensor of float32 or float64, got {tensor_dtype(x)}")

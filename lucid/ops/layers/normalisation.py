@@ -171,7 +171,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
              [0.3333],
              [0.0000]]])
     """
-    x = real_operand("local_response_norm", wide_in_autocast(input, cpu=True))
+    # on the CPU PyTorch averages sequences and images by functions that are on no list, and on one
+    x = real_operand("local_response_norm", wide_in_autocast(input, cpu=array_of(input).ndim > 3))
     size, alpha = as_int(size, "size"), as_number(alpha, "alpha")
     beta, k = as_number(beta, "beta"), as_number(k, "k")
     shape = x.array.shape

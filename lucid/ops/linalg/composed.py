@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.promotion import array_of, promote
@@ -14,7 +15,7 @@ from lucid.ops.elementwise.complex import conj
 from lucid.ops.elementwise.power import pow as power_of
 from lucid.ops.linalg.addmm import added_product
 from lucid.ops.linalg.matrices import of_dimensions, stacks_of_one_length
-from lucid.ops.linalg.products import dot, matmul
+from lucid.ops.linalg.products import dot, lowered_on_cuda_alone, matmul
 from lucid.ops.reduction.sums import sum
 from lucid.ops.shape.axes import flip, movedim, permute, roll
 from lucid.ops.shape.broadcasting import broadcast_tensors, broadcast_to
@@ -38,7 +39,8 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
     if array_of(input).ndim > 1:
         raise ShapeError(f"addmv: expected input of at most 1 dimension, got shape {list(input.array.shape)}")
     column = unsqueeze(input, 1) if input.array.ndim else input
-    return squeeze(added_product("addmv", column, mat, unsqueeze(vec, 1), beta, alpha), 1)
+    with lowered_on_cuda_alone(mat):
+        return squeeze(added_product("addmv", column, mat, unsqueeze(vec, 1), beta, alpha), 1)
 
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -51,7 +53,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
     tensor([[6., 8.]])
     """
     of_dimensions("addr", ("vec1", vec1, 1), ("vec2", vec2, 1))
-    return added_product("addr", input, unsqueeze(vec1, 1), unsqueeze(vec2, 0), beta, alpha)
+    with lowered_on_cuda_alone(vec1):
+        return added_product("addr", input, unsqueeze(vec1, 1), unsqueeze(vec2, 0), beta, alpha)
 
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -135,7 +138,7 @@ def trace(input: Tensor) -> Tensor:
     tensor(5)
     """
     of_dimensions("trace", ("input", input, 2))
-    return sum(diagonal(input))
+    return sum(diagonal(wide_in_autocast(input, cpu=True, cuda=False)))
 
 
 def matrix_power(input: Tensor, n: int) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
@@ -132,6 +133,11 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return matmul(input, mat2)
 
 
+def lowered_on_cuda_alone(x: Tensor) -> without_autocast | nullcontext[None]:
+    """Return a context without `autocast` for what is on PyTorch's list of CUDA devices, and not on that of the CPU."""
+    return without_autocast() if unusual and casting_on() and not is_gpu_array(x.array) else nullcontext()
+
+
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Return the product of a matrix `input` of shape (n, k) and a vector `vec` of shape (k,).
 
@@ -140,11 +146,8 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     tensor([3., 7.])
     """
     of_dimensions("mv", ("input", input, 2), ("vec", vec, 1))
-    if unusual and casting_on() and not is_gpu_array(input.array):
-        # in PyTorch's lists it is on that of CUDA devices alone
-        with without_autocast():
-            return matmul(input, vec)
-    return matmul(input, vec)
+    with lowered_on_cuda_alone(input):
+        return matmul(input, vec)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.cuda.switches import looked_at
 from lucid.errors import ShapeError
 from lucid.ops.base.operands import tensor_operand
@@ -45,7 +46,7 @@ def poisson_nll_loss(
     check_reduction("poisson_nll_loss", reduction)
     eps = as_number(eps, "eps")
     log_input, full = as_bool(log_input, "log_input"), as_bool(full, "full")
-    x, t = paired("poisson_nll_loss", input, target)
+    x, t = paired("poisson_nll_loss", *[wide_in_autocast(x, cpu=True) for x in (input, target)])
     losses = sub(exp(x), mul(t, x)) if log_input else sub(x, mul(t, log(add(x, eps))))
     if full:
         # where it does not count, of what has no infinite slope

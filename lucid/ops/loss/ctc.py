@@ -11,6 +11,7 @@ import numpy as np
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
@@ -212,7 +213,8 @@ def ctc_loss(
     """
     check_reduction("ctc_loss", reduction)
     number, zero_infinity = as_int(blank, "blank"), as_bool(zero_infinity, "zero_infinity")
-    x, labels = floating("ctc_loss", log_probs), tensor_operand(targets)
+    x = floating("ctc_loss", wide_in_autocast(log_probs, cpu=True, cuda=False))
+    labels = tensor_operand(targets)
     batched = x.array.ndim == 3
     if x.array.ndim not in {2, 3}:
         raise ShapeError(f"ctc_loss: expected log_probs of shape (T, N, C) or (T, C), got {list(x.array.shape)}")

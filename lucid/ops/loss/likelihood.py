@@ -62,7 +62,7 @@ def row_factors(
     if not smoothing:
         return known, hard, None, hard
     hard = hard * (1 - smoothing)
-    smooth = valid.astype(work) * (smoothing / classes)
+    smooth = valid.astype(work) * (smoothing / max(classes, 1))
     if reduction == "mean":
         smooth = xp.where(valid, smooth / total, work.type(0))
     return known, hard, smooth, hard + smooth * (classes if weight is None else weight.sum(dtype=work))
@@ -172,6 +172,8 @@ def as_rows(name: str, input: Tensor, target: Tensor, weight: Tensor | None) -> 
             f"{name}: Expected input batch_size and further dimensions to match target: an input of shape "
             f"{list(shape)} (N, C, ...) takes a target of shape {list(losses)}, got {list(wanted)}"
         )
+    if not classes and target.array.size:
+        raise ShapeError(f"{name}: expected logits of at least one class, got an input of shape {list(shape)}")
     if dtype_of(target.array).category != 1:
         raise DtypeError(f"{name}: expected a target of integers (int64), got {dtype_of(target.array)}")
     check_weight(name, input, weight, classes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.cuda.switches import looked_at
@@ -25,7 +26,7 @@ from lucid.ops.index.index_select import index_select
 from lucid.ops.index.scatter import scatter_add
 from lucid.ops.linalg.distances import pairwise_distance
 from lucid.ops.loss.likelihood import check_weight
-from lucid.ops.loss.regression import LossSettingError, check_reduction, floating, paired, reduced
+from lucid.ops.loss.regression import LossSettingError, check_reduction, floating, paired, reduced, truth
 from lucid.ops.reduction.cumulative import cumsum
 from lucid.ops.reduction.norms import cosine_similarity
 from lucid.ops.reduction.sums import mean, sum
@@ -48,7 +49,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
     tensor([0.5000, 0.7500])
     """
     check_reduction("hinge_embedding_loss", reduction)
-    x = floating("hinge_embedding_loss", input)
+    x = floating("hinge_embedding_loss", wide_in_autocast(input, cpu=True))
     apart = clamp_min(rsub(x, as_number(margin, "margin")), 0)
     # what is neither counts as both
     losses = add(where(ne(target, 1), apart, 0.0), where(ne(target, -1), x, 0.0))
@@ -69,6 +70,7 @@ def margin_ranking_loss(
     """
     check_reduction("margin_ranking_loss", reduction)
     margin = as_number(margin, "margin")
+    input1, input2, target = [wide_in_autocast(x, cpu=True) for x in (input1, input2, target)]
     sizes = [array_of(x).shape for x in (input1, input2, target)]
     if len({len(size) for size in sizes}) > 1:
         raise ShapeError(
@@ -86,13 +88,13 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
     tensor(0.6931)
     """
     check_reduction("soft_margin_loss", reduction)
-    x, y = paired("soft_margin_loss", input, target)
+    x, y = paired("soft_margin_loss", *[wide_in_autocast(x, cpu=True) for x in (input, target)])
     return reduced(softplus(mul(neg(y), x), 1.0, float("inf")), reduction)
 
 
 def _one_shape(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
     """Return both as tensors; a ShapeError if their shapes differ."""
-    x, y = floating(name, input), tensor_operand(target)
+    x, y = floating(name, input), truth(name, target)
     if x.array.shape != y.array.shape:
         raise ShapeError(
             f"{name}: expected a target of the shape of the input, {list(x.array.shape)}, got {list(y.array.shape)}"
@@ -113,7 +115,7 @@ def multilabel_soft_margin_loss(
     tensor(0.6931)
     """
     check_reduction("multilabel_soft_margin_loss", reduction)
-    x, y = floating("multilabel_soft_margin_loss", input), tensor_operand(target)
+    x, y = floating("multilabel_soft_margin_loss", input), truth("multilabel_soft_margin_loss", target)
     losses = neg(add(mul(y, logsigmoid(x)), mul(rsub(y, 1), logsigmoid(neg(x)))))
     return reduced(mean(losses if weight is None else mul(losses, weight), -1), reduction)
 
@@ -152,6 +154,7 @@ def multi_margin_loss(
     power, margin = as_int(p, "p"), as_number(margin, "margin")
     if power not in {1, 2}:
         raise LossSettingError(f"{name}: only p == 1 and p == 2 supported, got {p}")
+    input, weight = [wide_in_autocast(x, cpu=True) for x in (input, weight)]
     x, y, batched = _as_examples(name, input, target)
     rows, classes = x.array.shape
     if y.array.size != rows or tensor_operand(target).array.ndim > 1:
@@ -193,6 +196,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     """
     name = "multilabel_margin_loss"
     check_reduction(name, reduction)
+    input = wide_in_autocast(input, cpu=True)
     _one_shape(name, input, target)
     x, y, batched = _as_examples(name, input, target)
     rows, classes = x.array.shape
@@ -225,6 +229,7 @@ def cosine_embedding_loss(
     name = "cosine_embedding_loss"
     check_reduction(name, reduction)
     margin = as_number(margin, "margin")
+    input1, input2 = [wide_in_autocast(x, cpu=True) for x in (input1, input2)]
     a, b, y = (array_of(x).shape for x in (input1, input2, target))
     if len(y) > 1 or len(a) != len(y) + 1 or len(b) != len(y) + 1:
         raise ShapeError(
@@ -258,6 +263,7 @@ def triplet_margin_loss(
     tensor(0.5000)
     """
     order, eps = as_number(p, "p"), as_number(eps, "eps")
+    anchor, positive, negative = [wide_in_autocast(x, cpu=True) for x in (anchor, positive, negative)]
 
     def distance(a: Tensor, b: Tensor) -> Tensor:
         return pairwise_distance(a, b, order, eps)

@@ -17,7 +17,15 @@ from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import promote
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.elementwise.division import div
-from lucid.ops.loss.regression import LossSettingError, ReductionError, check_reduction, floating, paired, reduced
+from lucid.ops.loss.regression import (
+    LossSettingError,
+    ReductionError,
+    check_reduction,
+    floating,
+    paired,
+    reduced,
+    truth,
+)
 from lucid.ops.reduction.sums import sum
 from lucid.ops.shape.broadcasting import expand
 
@@ -87,7 +95,7 @@ def check_probabilities(array: Array, which: str, advice: str) -> None:
 
 def _same_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return prediction and target in one dtype; a ShapeError if their shapes differ."""
-    x, t = promote(floating(name, input), tensor_operand(target), at_least_float=True)
+    x, t = promote(floating(name, input), truth(name, target), at_least_float=True)
     if x.array.shape != t.array.shape:
         raise ShapeError(
             f"{name}: Target size ({list(t.array.shape)}) must be the same as input size ({list(x.array.shape)})"

@@ -5,6 +5,7 @@ What holds for all losses says `lucid.ops.loss`.
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import promote
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.arithmetic import mul
+from lucid.ops.elementwise.division import div
 from lucid.ops.reduction.sums import mean, sum
 from lucid.ops.shape.broadcasting import broadcast_tensors
 
@@ -58,9 +60,17 @@ def floating(name: str, input: Tensor) -> Tensor:
     return x
 
 
+def truth(name: str, target: Tensor) -> Tensor:
+    """Return the tensor of true numbers; a DtypeError if they are complex."""
+    y = tensor_operand(target)
+    if dtype_of(y.array).is_complex:
+        raise DtypeError(f"{name}: expected a real target, got {dtype_of(y.array)}; convert it first")
+    return y
+
+
 def paired(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return prediction and target in one dtype and shape; warns where their sizes differ, as PyTorch does."""
-    x, y = promote(floating(name, input), tensor_operand(target), at_least_float=True)
+    x, y = promote(floating(name, input), truth(name, target), at_least_float=True)
     if x.array.shape == y.array.shape:
         return x, y
     warnings.warn(
@@ -167,13 +177,17 @@ fused("smooth_difference_bend", _smooth_bend, "loss.SmoothDifferenceBend", ("a",
 def _losses(
     name: str, op: Primitive, input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, **settings: float
 ) -> Tensor:
-    """Return the losses of an op of prediction and target, weighed and reduced."""
+    """Return the losses of an op of prediction and target, weighed and reduced; a mean is that of the weights."""
     check_reduction(name, reduction)
-    return reduced(op(*paired(name, input, target), **settings), reduction, weight)
+    losses = op(*paired(name, input, target), **settings)
+    if weight is None or reduction != "mean":
+        return reduced(losses, reduction, weight)
+    losses, weight = broadcast_tensors(losses, weight)
+    return div(sum(mul(losses, weight)), sum(weight))
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Return the squared error ``(input - target)**2``.
+    """Return the squared error ``(input - target)**2``; a mean with a `weight` divides by the sum of the weights.
 
     >>> import lucid
     >>> lucid.nn.functional.mse_loss(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 4.0]))
@@ -183,7 +197,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Return the absolute error ``|input - target|``.
+    """Return the absolute error ``|input - target|``; a mean with a `weight` divides by the sum of the weights.
 
     >>> import lucid
     >>> lucid.nn.functional.l1_loss(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 4.0]))
@@ -202,7 +216,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     tensor([0.1250, 2.5000])
     """
     beta = as_number(beta, "beta")
-    if beta < 0:
+    if not beta >= 0:
         raise LossSettingError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     return _losses("smooth_l1_loss", _smooth_difference, input, target, None, reduction, beta=float(beta))
 
@@ -221,5 +235,10 @@ def huber_loss(
     delta = as_number(delta, "delta")
     if not delta > 0:
         raise LossSettingError(f"huber_loss does not support non-positive values for delta, got {delta}")
-    loss = _losses("huber_loss", _smooth_difference, input, target, weight, reduction, beta=float(delta))
-    return mul(loss, float(delta))
+    check_reduction("huber_loss", reduction)
+    x, y = paired("huber_loss", input, target)
+    if math.isinf(delta):
+        losses = mul(_squared_difference(x, y), 0.5)
+    else:
+        losses = mul(_smooth_difference(x, y, beta=float(delta)), float(delta))
+    return reduced(losses, reduction, weight)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.backend.arrays import namespace, on
 from lucid.backend.dtype import as_dtype, dtype_of
 from lucid.errors import ShapeError
@@ -139,6 +140,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] |
     >>> lucid.nn.functional.adaptive_avg_pool3d(lucid.ones(1, 2, 5, 7, 4), (3, None, 1)).shape
     lucid.Size([1, 2, 3, 7, 1])
     """
+    input = wide_in_autocast(input, cpu=True, cuda=False)
     return adapted("adaptive_avg_pool3d", 3, input, output_size)
 
 
@@ -183,4 +185,5 @@ def adaptive_max_pool3d(
     >>> lucid.nn.functional.adaptive_max_pool3d(lucid.ones(1, 2, 5, 7, 4), (3, None, 1)).shape
     lucid.Size([1, 2, 3, 7, 1])
     """
+    input = wide_in_autocast(input, cpu=True, cuda=False)
     return largest_of_parts("adaptive_max_pool3d", 3, input, output_size, return_indices)

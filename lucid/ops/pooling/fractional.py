@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.backend.arrays import namespace, on
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, SettingError, ShapeError
@@ -107,6 +108,7 @@ def fractionally_pooled(
     The elements of windows are copied side by side, as each plane has windows of its own.
     """
     return_indices = as_bool(return_indices, "return_indices")
+    input = wide_in_autocast(input, cpu=True, cuda=False)
     only_tensors(input)
     shape = input.array.shape
     check_dimensions(name, shape, count)

@@ -16,6 +16,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.backend.arrays import namespace, on
 from lucid.backend.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
@@ -248,6 +249,7 @@ def max_pool3d(
     >>> lucid.nn.functional.max_pool3d(x, (2, 1, 2), return_indices=True)
     (tensor([[[[4.]]]]), tensor([[[[2]]]]))
     """
+    input = wide_in_autocast(input, cpu=True, cuda=False)
     return max_pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -311,6 +313,7 @@ def avg_pool3d(
     >>> lucid.nn.functional.avg_pool3d(lucid.tensor([[[[1.0, 2.0]], [[4.0, 3.0]]]]), (2, 1, 2))
     tensor([[[[2.5000]]]])
     """
+    input = wide_in_autocast(input, cpu=True, cuda=False)
     return averaged(
         "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.backend.arrays import zeros_beside
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import only_tensors
@@ -68,6 +69,7 @@ def unpooled(
     output_size: Sequence[int] | None,
 ) -> Any:
     """Return zeros with the elements of `input` at `indices`, which count over all pooled dimensions."""
+    input = wide_in_autocast(input, cpu=True, cuda=False)
     only_tensors(input, indices)
     shape, places = input.array.shape, indices.array
     check_dimensions(name, shape, count)

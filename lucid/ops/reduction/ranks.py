@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
@@ -150,6 +151,7 @@ def _quantile(
         raise SettingError(
             f"{name}: expected interpolation to be one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}"
         )
+    input, q = [wide_in_autocast(x, cpu=True, cuda=False) for x in (input, q)]
     array, keepdim = array_of(input), as_bool(keepdim, "keepdim")
     if array.dtype.name not in {"float32", "float64"}:
         raise DtypeError(f"{name}: expected a tensor of float32 or float64, got {array.dtype.name}: convert it first")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray
 from lucid.cuda.launch import copying as kernels
@@ -124,6 +125,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         return _pad(cut(input, pads), pads=added, value=value)
     if value:
         raise SettingError(f"pad: mode {mode!r} does not take a value, got {value}")
+    if mode == "replicate" or (mode == "reflect" and len(counts) < 6):
+        # as PyTorch's lists, which leave out the others
+        input = wide_in_autocast(input, cpu=True, cuda=False)
     out = cut(input, pads) if mode in CUT_FIRST else input
     for dim, (size, (before, after)) in enumerate(zip(out.array.shape, added, strict=True)):
         check_edge(size, before, after, mode, dim)

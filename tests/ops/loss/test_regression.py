@@ -49,11 +49,53 @@ def test_integers_are_no_predictions(op):
         op(lucid.tensor([1, 2]), lucid.tensor([1, 2]))
 
 
+@pytest.mark.parametrize("op", [*PAIRS, *BINARY])
+def test_complex_numbers_are_no_truth(op):
+    """Targets are real."""
+    with pytest.raises(DtypeError, match=r"expected a real target, got lucid\.complex64"):
+        op(lucid.ones(2), lucid.ones(2, dtype=lucid.complex64))
+
+
+@pytest.mark.parametrize("op", [mse_loss, l1_loss])
+@pytest.mark.parametrize("shape", [(3, 4), (4,), (3, 1)])
+def test_a_weighed_mean_is_that_of_the_weights(op, shape, rng):
+    """The mean of weighed errors is their sum over the sum of the weights of all of them, which have gradients too."""
+    x, y, weight = (
+        lucid.tensor(rng.uniform(0.5, 2, size), requires_grad=True, dtype=lucid.float64)
+        for size in ((3, 4), (3, 4), shape)
+    )
+    loss, each = op(x, y, weight=weight), numbers(op(x, y, reduction="none"))
+    full = np.broadcast_to(numbers(weight), (3, 4))
+    np.testing.assert_allclose(numbers(loss), np.average(each, weights=full), rtol=1e-12)
+    upstream = rng.standard_normal()
+    loss.backward(lucid.tensor(upstream, dtype=lucid.float64))
+    slopes = (each - np.average(each, weights=full)) / full.sum() * upstream
+    axes = {(3, 4): (), (4,): 0, (3, 1): 1}[shape]
+    np.testing.assert_allclose(numbers(weight.grad), slopes.sum(axes).reshape(shape), rtol=1e-10)
+
+
+def test_no_kink_is_half_a_square(rng):
+    """A huber loss whose delta is infinite is half of the squared error."""
+    x, y = lucid.tensor(rng.standard_normal(5)), lucid.tensor(rng.standard_normal(5))
+    np.testing.assert_allclose(numbers(huber_loss(x, y, delta=float("inf"))), 0.5 * numbers(mse_loss(x, y)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", CLASSES)
+def test_rows_of_no_class_are_refused(op):
+    """Logits of no classes have no loss, unless there are no logits."""
+    with pytest.raises(ShapeError, match=r"at least one class, got an input of shape \[3, 0\]"):
+        op(lucid.zeros(3, 0), lucid.tensor([-100, -100, -100]))
+    smooth = {"label_smoothing": 0.5} if op is cross_entropy else {}
+    assert op(lucid.zeros(0, 0), lucid.zeros(0, dtype=lucid.int64), reduction="sum", **smooth).item() == 0
+
+
 def test_settings_out_of_range():
     """Kinks at negative sizes and too much smoothing are refused."""
     x = lucid.tensor([0.5, 2.0])
     with pytest.raises(LossSettingError, match="negative values for beta, got -1"):
         smooth_l1_loss(x, x, beta=-1)
+    with pytest.raises(LossSettingError, match="negative values for beta, got nan"):
+        smooth_l1_loss(x, x, beta=float("nan"))
     with pytest.raises(LossSettingError, match="non-positive values for delta, got 0"):
         huber_loss(x, x, delta=0)
     with pytest.raises(SmoothingError, match=r"between 0\.0 and 1\.0\. Got: 1\.5"):
