@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 __all__ = [
-    "get_rank", "get_world_size", "init_process_group", "is_available", "is_gloo_available", "is_initialized",
-    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
+    "destroy_process_group", "get_rank", "get_world_size", "init_process_group", "is_available", "is_gloo_available",
+    "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
 ]  # fmt: skip
 
 
@@ -54,7 +54,16 @@ def get_world_size(group: None = None) -> int:  # noqa: ARG001  there is one
 
 def init_process_group(*_args: Any, **_kwargs: Any) -> NoReturn:
     """Raise a NotImplementedError that says what there is instead."""
-    raise NotImplementedError(
-        "init_process_group: lucid trains in one process, on one device: start the script without torchrun, and let "
+    raise _alone("init_process_group")
+
+
+def destroy_process_group(*_args: Any, **_kwargs: Any) -> NoReturn:
+    """Raise a NotImplementedError that says what there is instead."""
+    raise _alone("destroy_process_group")
+
+
+def _alone(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{name}: lucid trains in one process, on one device: start the script without torchrun, and let "
         "lucid.distributed.is_available(), which is False, decide what it calls"
     )
