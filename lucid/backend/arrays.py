@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -201,7 +202,7 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
 
     Parameters
     ----------
-    data : Array, number, or nested list, tuple or range of these
+    data : Array, number, or nested list, tuple, range, deque or other sequence of these
         Sequences nest evenly; a tensor in one is the number that it holds. Whatever lends its buffer (``__array__``,
         ``__array_interface__``, a memoryview, ``__cuda_array_interface__``) counts as an array.
     dtype : dtype, optional
@@ -314,7 +315,7 @@ def infer_dtype(data: object) -> dtype:
 
     Parameters
     ----------
-    data : number, array or nested list, tuple or range of these
+    data : number, array or nested sequence of these
 
     Returns
     -------
@@ -377,7 +378,9 @@ def _as_numbers(data: Any) -> Any:
 
 
 def _nests(data: object) -> bool:
-    return isinstance(data, (list, tuple, range))
+    return isinstance(data, (list, tuple)) or (
+        isinstance(data, Sequence) and not isinstance(data, (str, bytes, bytearray))
+    )
 
 
 def _dtype_of_leaf(leaf: object) -> dtype:

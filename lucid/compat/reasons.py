@@ -8,6 +8,7 @@ __all__ = ["REFUSED", "reason"]
 
 # What lucid has only to say what to use instead.
 REFUSED = {
+    "torch.distributed.destroy_process_group",
     "torch.distributed.init_process_group",
     "torch.nn.DataParallel",
     "torch.nn.SyncBatchNorm",

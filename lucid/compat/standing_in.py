@@ -7,6 +7,7 @@ import sys
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
+from multiprocessing import spawn
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from lucid.errors import LucidError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import ModuleType
 
 __all__ = ["stand_in"]
@@ -34,6 +35,9 @@ def lucids(name: str) -> str:
         if name == second or name.startswith(f"{second}."):
             name = first + name.removeprefix(second)
     return f"lucid{name.removeprefix('torch')}"
+
+
+_preparation = spawn.get_preparation_data
 
 
 class _Loader(Loader):
@@ -81,14 +85,28 @@ class _Finder(DistributionFinder):
         return ModuleSpec(fullname, _Loader(), is_package=True)
 
 
+class _StandsIn:
+    """Lets lucid stand for PyTorch in the process that reads it from a pickle."""
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return stand_in, ()
+
+
+def _prepared(name: str) -> dict[str, object]:
+    """Return what a new process is told first: to stand in, before it imports the script that started it."""
+    return {"stand_in": _StandsIn(), **_preparation(name)}
+
+
 def stand_in() -> None:
     """Let lucid stand for PyTorch in this process: ``import torch`` gives lucid, and ``import torch.nn`` its `nn`.
 
     It has to be called before PyTorch is imported, or a LucidError is raised. For scripts `python -m lucid.compat --run
-    script.py` does it; `docs/tools.md` says which libraries run so.
+    script.py` does it; `docs/tools.md` says which libraries run so. Processes that Python's `multiprocessing` starts
+    from here, workers of a `DataLoader` among them, do the same.
     """
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     if "torch" in sys.modules:
         raise LucidError("stand_in: expected a process without PyTorch, which is imported already; call it first")
     sys.meta_path.insert(0, _Finder())
+    spawn.get_preparation_data = _prepared

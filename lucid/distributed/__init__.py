@@ -11,8 +11,9 @@ from lucid.distributed import fsdp, tensor
 from lucid.distributed.one_process import refuse
 
 __all__ = [
-    "fsdp", "get_rank", "get_world_size", "init_process_group", "is_available", "is_gloo_available", "is_initialized",
-    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "tensor",
+    "destroy_process_group", "fsdp", "get_rank", "get_world_size", "init_process_group", "is_available",
+    "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
+    "tensor",
 ]  # fmt: skip
 
 
@@ -58,3 +59,8 @@ def get_world_size(group: None = None) -> int:  # noqa: ARG001  there is one
 def init_process_group(*_args: Any, **_kwargs: Any) -> NoReturn:
     """Raise a NotImplementedError that says what there is instead."""
     refuse("init_process_group")
+
+
+def destroy_process_group(*_args: Any, **_kwargs: Any) -> NoReturn:
+    """Raise a NotImplementedError that says what there is instead."""
+    refuse("destroy_process_group")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import subprocess
 import sys
+from collections import UserList, deque
 
 import ml_dtypes
 import numpy as np
@@ -57,6 +58,8 @@ def default_float64():
         ([True, 2], int64),
         ([1, 2.5, 1j], complex64),
         (range(4), int64),
+        (deque([1, 2.5]), float32),
+        ([UserList([1, 2]), deque([3, 4])], int64),
         ([[1, 2], [3, 4.5]], float32),
         ([np.float64(1), 2], float64),
         ([np.int8(1), True], int8),
@@ -137,6 +140,8 @@ def test_subclasses_of_arrays_become_plain_arrays():
         (None, None, DtypeError, "got NoneType"),
         ([1, None], float32, DtypeError, "got NoneType"),
         ({1: 2}, None, DtypeError, "got dict"),
+        ({1, 2}, None, DtypeError, "got set"),
+        ([b"ab"], None, DtypeError, "got bytes"),
         ([300], uint8, DtypeError, "lucid.uint8"),
         ([300.0], uint8, DtypeError, "300 out of bounds for uint8"),
         ([1e10], int32, DtypeError, "out of bounds for int32"),

@@ -86,10 +86,10 @@ print(sys.argv[1:], round(float(model.weight.grad.norm() + model.bias.grad.norm(
 """
 
 
-def run(folder, *arguments):
+def run(folder, *arguments, **variables):
     """Run lucid.compat in a process of its own, which the names of modules are changed in."""
     command = [sys.executable, "-m", "lucid.compat", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(Path(lucid.__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(lucid.__file__).parents[1]), **variables}
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
 
 
@@ -103,6 +103,56 @@ def test_a_script_for_pytorch_runs_on_lucid(tmp_path):
     ran = run(tmp_path, "--run", "sub/script.py", "--lr", "3")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["No module named 'torch.no_such_module'", "['--lr', '3'] True"]
+
+
+LOADING = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Names(Dataset):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        return torch.full((2,), index), torch.__name__, isinstance(torch.ones(1), torch.Tensor)
+
+def main(**settings):
+    for values, names, own in DataLoader(Names(), batch_size=3, num_workers=1, **settings):
+        print(values.tolist(), names, own.tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "main()",
+        "if __name__ == '__main__':\n    main(multiprocessing_context='forkserver')",
+        "if __name__ == '__main__':\n    main(multiprocessing_context='spawn')",
+    ],
+    ids=["as there", "forkserver", "spawn"],
+)
+def test_workers_of_a_script_have_lucid_too(tmp_path, call):
+    """In worker processes `torch` is lucid, however they start; by default as PyTorch's: no script must be guarded."""
+    (tmp_path / "script.py").write_text(f"{LOADING}\n{call}\n", encoding="utf-8")
+    ran = run(tmp_path, "--run", "script.py")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["[[0, 0], [1, 1], [2, 2]] ['lucid', 'lucid', 'lucid'] [True, True, True]"]
+
+
+def test_workers_start_anew_once_a_device_was_used(tmp_path):
+    """Where a device was used after the loader was made, workers do not inherit it."""
+    pytest.importorskip("cupy", reason="the simulated device is below it")
+    (tmp_path / "script.py").write_text(
+        "import torch\nfrom torch.utils.data import DataLoader\n\nif __name__ == '__main__':\n"
+        "    loader = DataLoader(range(2), batch_size=2, num_workers=1)\n"
+        "    print(loader.multiprocessing_context.get_start_method())\n"
+        "    torch.ones(1, device='cuda')\n"
+        "    print([batch.tolist() for batch in loader], loader.multiprocessing_context.get_start_method())\n",
+        encoding="utf-8",
+    )
+    ran = run(tmp_path, "--run", "script.py", LUCID_CUDA_SIMULATOR="1")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["fork", "[[0, 1]] forkserver"]
 
 
 @pytest.mark.parametrize(("arguments", "got"), [([], "nothing"), (["nowhere.py"], "nowhere.py")])

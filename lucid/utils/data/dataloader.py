@@ -190,6 +190,7 @@ class DataLoader(Generic[T_co]):
         self._order: Order | None = None
         self._resume: Resume | None = None
         self._stats = LoaderStats()
+        self._start = multiprocessing_context
         self._context = context_of(multiprocessing_context) if num_workers and worker == "process" else None
         self.__initialized = True
 
@@ -244,6 +245,7 @@ class DataLoader(Generic[T_co]):
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, context: str | BaseContext | None) -> None:
+        self._start = context
         self._context = None if context is None else context_of(context)
 
     # ---- what an iteration asks for ----
@@ -269,8 +271,8 @@ class DataLoader(Generic[T_co]):
         if self.worker == "thread":
             workers = ThreadWorkers(setup, seeds)
         else:
-            if self._context is None:  # num_workers was set since
-                self._context = context_of(None)
+            if self._start is None or self._context is None:  # num_workers may have been set since, a device used
+                self._context = context_of(self._start)
             workers = ProcessWorkers(setup, seeds, self._context, self.prefetch_factor or 1, pin=self.pins)
         return workers
 

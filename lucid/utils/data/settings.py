@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
@@ -82,6 +83,21 @@ def can_pin() -> bool:
     return False
 
 
+def _usual(methods: list[str]) -> str:
+    """Return how worker processes start where nobody has said.
+
+    Where lucid stands in for PyTorch they start as there, as Python usually does: by `fork` on most machines, for which
+    a script need not be one that can be imported. A device that was used forbids that.
+    """
+    import multiprocessing  # noqa: PLC0415
+
+    if sys.modules.get("torch") is sys.modules["lucid"]:
+        usual = multiprocessing.get_start_method(allow_none=True) or methods[0]
+        if usual != "fork" or not gpu.is_loaded():
+            return usual
+    return "forkserver" if "forkserver" in methods else "spawn"
+
+
 def context_of(given: str | BaseContext | None) -> BaseContext:
     """Return how worker processes start, with the fork server under way if they come from it."""
     import multiprocessing  # noqa: PLC0415
@@ -89,7 +105,7 @@ def context_of(given: str | BaseContext | None) -> BaseContext:
 
     methods = multiprocessing.get_all_start_methods()
     if given is None:
-        given = "forkserver" if "forkserver" in methods else "spawn"
+        given = _usual(methods)
     if isinstance(given, str):
         if given not in methods:
             raise SettingError(
