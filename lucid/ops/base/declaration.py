@@ -19,7 +19,7 @@ rules below, parameters beyond its operands, its errors, and an example. This ho
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def flat(m: Namespace, grad: Array) -> Any:
     return m.zeros_like(grad)
 
 
-class Fused(NamedTuple):
+class Fused:
     """A derivative rule that one kernel does on CUDA arrays.
 
     Attributes
@@ -76,9 +76,12 @@ class Fused(NamedTuple):
         Whether the functor is that of the other operand: it takes the two in reverse order.
     """
 
-    functor: str | Callable[..., Any]
-    rule: Formula
-    exchanged: bool = False
+    __slots__ = ("exchanged", "functor", "rule")
+
+    def __init__(self, functor: str | Callable[..., Any], rule: Formula, exchanged: bool = False) -> None:
+        self.functor = functor
+        self.rule = rule
+        self.exchanged = exchanged
 
     def attach(self, op: Primitive, operand: str, stem: str) -> None:
         """Attach the rule and its kernel."""
@@ -94,7 +97,7 @@ class Fused(NamedTuple):
         op.vjp(operand, cuda=run)(self.rule)
 
 
-class Slope(NamedTuple):
+class Slope:
     """A derivative that is a primitive of its own, ``<op>_grad(g, x)``: one pass over memory on both devices.
 
     It is linear in the gradient `g`, so that its derivative in `g` is itself.
@@ -110,9 +113,12 @@ class Slope(NamedTuple):
         The derivative in `x` or `result`, as for `Primitive.vjp`.
     """
 
-    functor: str
-    into: Callable[..., None]
-    rule: Formula
+    __slots__ = ("functor", "into", "rule")
+
+    def __init__(self, functor: str, into: Callable[..., None], rule: Formula) -> None:
+        self.functor = functor
+        self.into = into
+        self.rule = rule
 
     def attach(self, op: Primitive, operand: str, stem: str) -> None:
         """Make the primitive, and the rule of `op` that calls it."""
