@@ -37,13 +37,32 @@ def test_what_is_scattered_shares_the_gradient_of_an_extreme(include_self):
     np.testing.assert_allclose(src.grad.tolist(), come)
 
 
+@pytest.mark.parametrize("include_self", [True, False])
+def test_gradients_of_scattered_products_with_zeros(include_self):
+    """Each is the product of the others that meet, itself one or several zeros; nothing comes to the last place."""
+    index = lucid.tensor([2, 0, 0, 1, 1, 0, 2])
+    x = lucid.tensor([2.0, 3.0, 5.0, 7.0], dtype=lucid.float64, requires_grad=True)
+    src = lucid.tensor([4.0, 0.0, 6.0, 0.0, 0.0, -1.0, 8.0], dtype=lucid.float64, requires_grad=True)
+    out = lucid.scatter_reduce(x, 0, index, src, "prod", include_self=include_self)
+    own = 5.0 if include_self else 1.0
+    assert out.tolist() == [0.0, 0.0, 32.0 * own, 7.0]
+    out.backward(lucid.tensor([1.0, 1.0, 2.0, 3.0], dtype=lucid.float64))
+    first = 2.0 if include_self else 1.0
+    assert src.grad.tolist() == [16 * own, -6 * first, 0.0, 0.0, 0.0, 0.0, 8 * own]
+    assert x.grad.tolist() == [0.0, 0.0, 64.0 if include_self else 0.0, 3.0]
+    assert (
+        lucid.ones(3).scatter_reduce(0, lucid.zeros(0, dtype=lucid.int64), lucid.ones(0), "prod").tolist() == [1.0] * 3
+    )
+    assert lucid.tensor([3, 5]).index_reduce(0, lucid.tensor([1, 1]), lucid.tensor([2, 7]), "prod").tolist() == [3, 70]
+
+
 def test_a_scattered_nan_is_the_extreme():
     """Whatever else meets there, in either direction; unknown reductions and bools are refused."""
     index, src = lucid.tensor([0, 0, 1]), lucid.tensor([NAN, 9.0, 1.0])
     for reduce in ("amax", "amin"):
         np.testing.assert_array_equal(lucid.zeros(2).scatter_reduce(0, index, src, reduce).tolist()[0], NAN)
-    with pytest.raises(ValueError, match="sum, mean, amax, amin, got 'prod'"):
-        lucid.zeros(2).scatter_reduce(0, index, src, "prod")
+    with pytest.raises(ValueError, match="sum, prod, mean, amax, amin, got 'max'"):
+        lucid.zeros(2).scatter_reduce(0, index, src, "max")
     with pytest.raises(TypeError, match="real numbers"):
         lucid.zeros(2).bool().scatter_reduce(0, index, src.bool(), "amax")
 

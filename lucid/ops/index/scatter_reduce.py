@@ -1,8 +1,9 @@
 """Elements combined with those of a tensor, by an index of its own rank or along one dimension.
 
 What holds for all of them says `lucid.ops.index`. What meets at one place is combined by `reduce`: ``"sum"``,
-``"mean"``, ``"amax"`` or ``"amin"``, equal ones of which share the gradient evenly. Without `include_self` what is
-there is left out where something comes.
+``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``, equal ones of which share the gradient evenly. Without `include_self`
+what is there is left out where something comes. A ``"prod"`` of n takes log2(n) passes, and its gradients are products
+of the other elements, right with zeros too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from lucid.backend.arrays import namespace
 from lucid.errors import DtypeError, SettingError
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.scalars import as_bool
-from lucid.ops.elementwise.arithmetic import sub
+from lucid.ops.elementwise.arithmetic import mul, sub
 from lucid.ops.elementwise.comparison import eq
 from lucid.ops.elementwise.division import div
 from lucid.ops.elementwise.logic import logical_and, logical_or
@@ -23,15 +24,17 @@ from lucid.ops.elementwise.selection import clamp, where
 from lucid.ops.index.gather import flat_indices, gather, prepared, shaped
 from lucid.ops.index.index_select import fitting_source, line
 from lucid.ops.index.scatter import scatter, scatter_add, source_for
+from lucid.ops.index.select import select_at
 from lucid.ops.reduction.sorting import comparable
 from lucid.ops.shape.broadcasting import expand
-from lucid.ops.shape.reshape import reshape
+from lucid.ops.shape.joining import cat
+from lucid.ops.shape.reshape import clone, reshape
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
 
-REDUCTIONS = ("sum", "mean", "amax", "amin")
+REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
 @on_one_device
@@ -79,6 +82,7 @@ def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, red
         raise SettingError(f"{name}: expected reduce to be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
     include_self = as_bool(include_self, "include_self")
     x, axis, indices = prepared(input, dim, index, name)
+    x_shape = input.array.shape
     source = source_for(input, src, indices, name)
     if x.array.dtype.kind in "bc":
         raise DtypeError(f"{name}: expected real numbers, got {x.array.dtype.name}")
@@ -89,12 +93,14 @@ def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, red
             ones = ones.fill_(1) if include_self else scatter(ones.fill_(1), axis, indices, 0)
             count = clamp(scatter_add(ones, axis, indices, source.detach().clone().fill_(1)), min=1)
             out = div(out, count) if x.array.dtype.kind in "fV" else div(out, count, rounding_mode="floor")
-        return shaped(out, input.array.shape)
+        return shaped(out, x_shape)
+    if reduce == "prod":
+        return shaped(_multiplied(x if include_self else scatter(x, axis, indices, 1), indices, source, axis), x_shape)
     found = _extremes(
         x.detach(), indices, source.detach(), dim=axis, largest=reduce == "amax", include_self=include_self
     )
     if not (x.requires_grad or source.requires_grad):
-        return shaped(found, input.array.shape)
+        return shaped(found, x_shape)
     own = _alike(x, found)
     if not include_self:
         own = scatter(own, axis, indices, False)
@@ -103,7 +109,30 @@ def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, red
     shares = div(where(come, source, 0), gather(count, axis, indices))
     shared = scatter_add(div(where(own, x, 0), count), axis, indices, shares)
     # three thirds of a number may be another one, and a sum has lost the sign of zero
-    return shaped(where(isinf(found), shared, sub(found, sub(shared.detach(), shared))), input.array.shape)
+    return shaped(where(isinf(found), shared, sub(found, sub(shared.detach(), shared))), x_shape)
+
+
+def _multiplied(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Any:
+    """Return `input` with each element times all of `src` that meet there: a scan over the runs of equal places."""
+    xp = namespace(input.array)
+    shape = index.array.shape
+    places = xp.broadcast_to(flat_indices(xp, index.array, input.array.shape, dim), shape).reshape(-1)
+    order = xp.argsort(places, kind="stable")
+    places = places[order]
+    products = select_at(reshape(src, -1), wrap(order), dims=(0,))
+    step = 1
+    while step < places.size:
+        joined = wrap(places[step:] == places[:-step])
+        # a run's later elements have taken up what lies `step` before them, which has done so before
+        products = cat([products[:step], mul(products[step:], where(joined, products[:-step], 1))])
+        step *= 2
+    if not places.size:
+        return clone(input)
+    last = xp.flatnonzero(xp.concatenate([places[1:] != places[:-1], xp.ones(1, bool)]))
+    at = wrap(places[last])
+    flat = reshape(input, -1)
+    met = mul(select_at(flat, at, dims=(0,)), select_at(products, wrap(last), dims=(0,)))
+    return reshape(scatter(flat, 0, at, met), input.array.shape)
 
 
 def _alike(values: Any, extreme: Any) -> Any:

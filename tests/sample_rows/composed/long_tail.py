@@ -233,6 +233,8 @@ ROWS = [
     ),
     scattered("scatter_reduce:sum", "sum", True, sum),
     scattered("scatter_reduce:sum of others", "sum", False, sum),
+    scattered("scatter_reduce:prod", "prod", True, math.prod),
+    scattered("scatter_reduce:prod of others", "prod", False, math.prod),
     scattered("scatter_reduce:mean", "mean", True, statistics.fmean),
     scattered("scatter_reduce:mean of others", "mean", False, statistics.fmean),
     scattered("scatter_reduce:amax", "amax", True, max),
