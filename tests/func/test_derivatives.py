@@ -200,6 +200,20 @@ def test_only_what_depends_on_the_outside_requires_grad(rng):
     np.testing.assert_allclose(float(by_factor), 2 * numbers(x).sum(), rtol=1e-12)
 
 
+def test_products_that_were_made_before(rng):
+    """What `vjp` and `linearize` returned serves other derivatives, and leaves nothing of its own on their graph."""
+    x, c, weight = draw(rng, 3), draw(rng, 3), draw(rng, 3).requires_grad_()
+    with lucid.no_grad():
+        _, vjp_fn = vjp(lambda x: x**2, x)
+        _, jvp_fn = linearize(lambda x: x**2, x)
+    for product in (lambda c: vjp_fn(c)[0], jvp_fn):
+        slope = grad(lambda c, product=product: (product(c) ** 2).sum())(c)
+        assert not slope.requires_grad
+        np.testing.assert_allclose(numbers(slope), 8 * numbers(x) ** 2 * numbers(c), rtol=1e-12)
+        (by_weight,) = lucid.autograd.grad(product(weight).sum(), weight)
+        np.testing.assert_allclose(numbers(by_weight), 2 * numbers(x), rtol=1e-12)
+
+
 def test_what_comes_beside_keeps_its_own_way_to_the_outside(rng):
     """An aux that shares nodes with an output can be differentiated after the output's pass."""
     x, weight = draw(rng, 3), draw(rng, 3).requires_grad_()
