@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, version_of, wrap, wrap_on_graph
-from lucid.autograd.engine.node import AccumulateGrad, Node, sequences
+from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.functions import grad
+from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import View, live_edge
@@ -88,7 +89,7 @@ class Level:
     Parameters
     ----------
     recording : bool
-        Whether what comes out is on the graph outside, as far as it depends on what requires grad there.
+        Whether what enters stays on the graph outside.
 
     Attributes
     ----------
@@ -96,12 +97,11 @@ class Level:
         Whether the function is still running: then what enters requires grad for what it calls.
     """
 
-    __slots__ = ("_start", "open", "recording")
+    __slots__ = ("open", "recording")
 
     def __init__(self, *, recording: bool) -> None:
         self.recording = recording
         self.open = True
-        self._start = next(sequences)
 
     def enter(self, tensor: TensorBase) -> Any:
         """Return another tensor on the same memory that requires grad, and may not be changed in place."""
@@ -113,12 +113,13 @@ class Level:
         return entered
 
     def reaches_outside(self, tensors: Iterable[Any]) -> bool:
-        """Return whether one of `tensors` depends on what requires grad outside: leaves, older nodes, open levels."""
+        """Return whether one of `tensors` depends on what requires grad outside: leaves, or entries of open levels."""
         nodes = [edge[0] for tensor in tensors if tensor is not None and (edge := live_edge(tensor)) is not None]
         seen = set(nodes)
-        # the list grows while it is walked
-        for node in nodes:
-            if node.sequence < self._start or type(node) is AccumulateGrad:
+        while nodes:
+            # the last edges first: parameters, which are leaves, come after inputs
+            node = nodes.pop()
+            if type(node) is AccumulateGrad:
                 return True
             if type(node) is _Entry and node.level is not self and node.level.open:
                 return True
@@ -129,7 +130,7 @@ class Level:
         return False
 
     def leave(self, tensor: Any) -> Any:
-        """Return `tensor` as it is outside: on the graph if it depends on what requires grad there."""
-        if live_edge(tensor) is None or (self.recording and self.reaches_outside((tensor,))):
+        """Return `tensor` as it is outside: on the graph if grad mode is on and it depends on what requires grad."""
+        if live_edge(tensor) is None or (thread.state.grad_mode.enabled and self.reaches_outside((tensor,))):
             return tensor
         return wrap_on_graph(tensor.array, None, version_of(tensor))

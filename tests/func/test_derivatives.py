@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid import nn
 from lucid.errors import ArgumentError, DtypeError, GraphError, InplaceError, SettingError, ShapeError
-from lucid.func import grad, grad_and_value, jvp, linearize, vjp
+from lucid.func import functional_call, grad, grad_and_value, jvp, linearize, vjp, vmap
+from lucid.utils.checkpoint import checkpoint
 from tests.gradients import numbers
 
 
@@ -198,6 +200,20 @@ def test_only_what_depends_on_the_outside_requires_grad(rng):
     np.testing.assert_allclose(float(by_factor), 2 * numbers(x).sum(), rtol=1e-12)
 
 
+def test_products_that_were_made_before(rng):
+    """What `vjp` and `linearize` returned serves other derivatives, and leaves nothing of its own on their graph."""
+    x, c, weight = draw(rng, 3), draw(rng, 3), draw(rng, 3).requires_grad_()
+    with lucid.no_grad():
+        _, vjp_fn = vjp(lambda x: x**2, x)
+        _, jvp_fn = linearize(lambda x: x**2, x)
+    for product in (lambda c: vjp_fn(c)[0], jvp_fn):
+        slope = grad(lambda c, product=product: (product(c) ** 2).sum())(c)
+        assert not slope.requires_grad
+        np.testing.assert_allclose(numbers(slope), 8 * numbers(x) ** 2 * numbers(c), rtol=1e-12)
+        (by_weight,) = lucid.autograd.grad(product(weight).sum(), weight)
+        np.testing.assert_allclose(numbers(by_weight), 2 * numbers(x), rtol=1e-12)
+
+
 def test_what_comes_beside_keeps_its_own_way_to_the_outside(rng):
     """An aux that shares nodes with an output can be differentiated after the output's pass."""
     x, weight = draw(rng, 3), draw(rng, 3).requires_grad_()
@@ -267,6 +283,38 @@ def test_hooks_inside_see_the_pass(rng):
         return square.sum()
 
     np.testing.assert_allclose(numbers(grad(func)(x)), 20 * numbers(x), rtol=1e-12)
+
+
+def test_checkpoints_inside(rng):
+    """What a checkpoint computes again belongs to the pass, also where the derivative is on the graph outside."""
+    x, weight = draw(rng, 3), draw(rng, 3).requires_grad_()
+
+    def func(x):
+        return checkpoint(lambda a: (a.sin() * weight).exp(), x, use_reentrant=False).sum()
+
+    slope = grad(func)(x)
+    at, w = numbers(x), numbers(weight)
+    np.testing.assert_allclose(numbers(slope), np.exp(np.sin(at) * w) * w * np.cos(at), rtol=1e-12)
+    (by_weight,) = lucid.autograd.grad(slope.sum(), weight)
+    expected = np.exp(np.sin(at) * w) * np.cos(at) * (1 + w * np.sin(at))
+    np.testing.assert_allclose(numbers(by_weight), expected, rtol=1e-10)
+
+
+def test_hooks_of_modules_inside(rng):
+    """A full backward hook fires once for each pass, and what it returns is the gradient, also in single samples."""
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+    parameters = {name: p.detach() for name, p in net.named_parameters()}
+    x, fired = draw(rng, 5, 3), []
+
+    def loss(parameters, x):
+        return functional_call(net, parameters, (x,)).sum()
+
+    plain = vmap(grad(loss), in_dims=(None, 0))(parameters, x)
+    with net[1].register_full_backward_hook(lambda module, inputs, outputs: fired.append(1) or (inputs[0] * 2,)):
+        hooked = vmap(grad(loss), in_dims=(None, 0))(parameters, x)
+    assert len(fired) == 5
+    np.testing.assert_allclose(numbers(hooked["0.weight"]), 2 * numbers(plain["0.weight"]), rtol=1e-12)
+    np.testing.assert_array_equal(numbers(hooked["2.weight"]), numbers(plain["2.weight"]))
 
 
 # ---- what is refused ----

@@ -9,7 +9,13 @@ import threading
 import pytest
 
 import lucid
-from lucid.backend.random.generator import Generator, default_generator, default_generator_for, use_generator
+from lucid.backend.random.generator import (
+    Generator,
+    default_generator,
+    default_generator_for,
+    use_generator,
+    watch_draws,
+)
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
@@ -54,3 +60,24 @@ def test_another_in_the_place_of_the_default_one():
         assert seen == [default_generator]
     assert repr(default_generator) == before
     assert default_generator_for("cpu") is default_generator
+
+
+def test_watchers_see_each_draw_before_it():
+    """Outer ones first, each with the generator in the state before the draw; what one raises keeps it there."""
+    generator, seen = Generator("cpu", seed=3), []
+    before = generator.get_state()
+
+    def refuse(generator):
+        raise KeyError("mine")
+
+    with watch_draws(lambda watched: seen.append(("outer", watched))):
+        with watch_draws(lambda watched: seen.append(("inner", watched))):
+            generator.reserve(2)
+        with watch_draws(refuse), pytest.raises(KeyError, match="mine"):
+            generator.reserve(5)
+    generator.reserve(0)
+    assert seen == [("outer", generator), ("inner", generator), ("outer", generator)]
+    after = generator.get_state()
+    generator.set_state(before)
+    generator.reserve(2)
+    assert (generator.get_state() == after).all()
