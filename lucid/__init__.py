@@ -91,7 +91,7 @@ from lucid.ops.base.formats import (
 )
 from lucid.ops.base.strided import as_strided
 from lucid.ops.creation.constructors import TYPES as _TYPES
-from lucid.ops.creation.data import as_tensor, asarray, from_numpy, scalar_tensor, tensor
+from lucid.ops.creation.data import as_tensor, asarray, from_numpy, frombuffer, scalar_tensor, tensor
 from lucid.ops.creation.filling import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from lucid.ops.creation.generators import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from lucid.ops.creation.random import rand, rand_like, randint, randint_like, randn, randn_like, randperm
@@ -109,6 +109,8 @@ from lucid.ops.elementwise.complex import (
     imag,
     polar,
     real,
+    resolve_conj,
+    resolve_neg,
     sgn,
     sign,
     view_as_complex,
@@ -163,6 +165,7 @@ from lucid.ops.elementwise.trigonometry import (
     sinh,
     tan,
 )
+from lucid.ops.fft.short_time import istft, stft
 from lucid.ops.index.gather import gather, take, take_along_dim, unravel_index
 from lucid.ops.index.index_select import index_add, index_copy, index_fill, index_select
 from lucid.ops.index.indexing import index_put
@@ -208,6 +211,7 @@ from lucid.ops.shape.stacking import (
 )
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
+from lucid.tensor.inplace import fill
 from lucid.tensor.inplace_methods import celu_, relu_, rrelu_, selu_, threshold_
 from lucid.tensor.interop import from_dlpack
 from lucid.tensor.layout import (
@@ -221,7 +225,10 @@ from lucid.tensor.layout import (
     is_tensor,
     numel,
 )
+from lucid.tensor.layout import never as is_conj
+from lucid.tensor.operators import is_nonzero
 from lucid.tensor.printing import set_printoptions
+from lucid.tensor.recording import detach
 
 if _typing.TYPE_CHECKING:
     from lucid import (
@@ -229,6 +236,7 @@ if _typing.TYPE_CHECKING:
         amp,
         distributed,
         distributions,
+        fft,
         func,
         futures,
         fx,
@@ -271,6 +279,7 @@ else:
                 "amp",
                 "distributed",
                 "distributions",
+                "fft",
                 "func",
                 "futures",
                 "fx",
@@ -306,7 +315,7 @@ else:
         if name not in _LATER:
             raise AttributeError(f"module 'lucid' has no attribute {name!r}")
         module = _importlib.import_module(_LATER[name])
-        globals()[name] = getattr(module, name, module)
+        globals()[name] = module if module.__name__ == f"lucid.{name}" else getattr(module, name)
         _keywords.add_to_functions((name,), globals())
         return globals()[name]
 
@@ -332,8 +341,10 @@ arctan = atan
 arctan2 = atan2
 arctanh = atanh
 concatenate = cat
+conj_physical = conj
 divide = div
 fix = trunc
+is_distributed = is_neg = is_conj
 greater = gt
 greater_equal = ge
 less = lt
@@ -371,22 +382,23 @@ __all__ = [
     "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble", "ceil",
     "celu", "celu_", "cfloat", "channel_shuffle", "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max",
     "clamp_min", "clear_autocast_cache", "clip", "clone", "column_stack", "combinations", "compile", "complex",
-    "complex64", "complex128", "concat", "concatenate", "conj", "contiguous_format", "conv1d", "conv2d", "conv3d",
-    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copysign", "corrcoef", "cos", "cosh",
-    "cosine_similarity", "count_nonzero", "cov", "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum",
-    "cumulative_trapezoid", "deg2rad", "device", "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff",
+    "complex64", "complex128", "concat", "concatenate", "conj", "conj_physical", "contiguous_format", "conv1d",
+    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copysign", "corrcoef", "cos",
+    "cosh", "cosine_similarity", "count_nonzero", "cov", "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum",
+    "cumulative_trapezoid", "deg2rad", "detach", "device", "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff",
     "digamma", "dist", "distributed", "distributions", "div", "divide", "dot", "double", "dropout", "dsplit", "dstack",
     "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors",
-    "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32",
-    "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_dlpack", "from_numpy",
-    "full", "full_like", "func", "futures", "fx", "gather", "gcd", "ge", "ger", "get_autocast_dtype",
-    "get_default_device", "get_default_dtype", "get_device", "get_float32_matmul_precision", "get_num_threads",
-    "get_rng_state", "greater", "greater_equal", "group_norm", "gt", "half", "hamming_window", "hann_window",
-    "hardshrink", "heaviside", "histc", "hsplit", "hstack", "hypot", "i0", "iinfo", "imag", "index_add", "index_copy",
-    "index_fill", "index_put", "index_reduce", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int",
-    "int8", "int16", "int32", "int64", "is_anomaly_enabled", "is_autocast_cache_enabled", "is_autocast_enabled",
-    "is_complex", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_same_size",
-    "is_signed", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "jit",
+    "exp", "exp2", "expm1", "eye", "fft", "fill", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float",
+    "float16", "float32", "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac",
+    "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "func", "futures", "fx", "gather", "gcd", "ge",
+    "ger", "get_autocast_dtype", "get_default_device", "get_default_dtype", "get_device",
+    "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "greater", "greater_equal", "group_norm", "gt",
+    "half", "hamming_window", "hann_window", "hardshrink", "heaviside", "histc", "hsplit", "hstack", "hypot", "i0",
+    "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "inf",
+    "inference_mode", "initial_seed", "inner", "int", "int8", "int16", "int32", "int64", "is_anomaly_enabled",
+    "is_autocast_cache_enabled", "is_autocast_enabled", "is_complex", "is_conj", "is_distributed", "is_floating_point",
+    "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed",
+    "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jit",
     "kaiser_window", "kron", "kthvalue", "layer_norm", "layout", "lcm", "ldexp", "le", "lerp", "less", "less_equal",
     "lgamma", "linspace", "load", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2",
     "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace", "logsumexp", "long",
@@ -398,19 +410,20 @@ __all__ = [
     "optim", "outer", "overrides", "pairwise_distance", "pdist", "permute", "pi", "pixel_shuffle", "pixel_unshuffle",
     "polar", "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "profiler", "promote_types", "put",
     "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "ravel",
-    "real", "reciprocal", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "result_type",
-    "rms_norm", "roll", "rot90", "round", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsub", "save", "scalar_tensor",
-    "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "select", "select_scatter", "selu", "selu_",
-    "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_default_device",
-    "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions",
-    "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_scatter", "softmax",
-    "sort", "split", "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "strided", "sub",
-    "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split",
-    "tensordot", "testing", "threshold", "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz",
-    "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types", "uint8", "unbind", "unflatten",
-    "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
-    "unsqueeze", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "version",
-    "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
+    "real", "reciprocal", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resolve_conj",
+    "resolve_neg", "result_type", "rms_norm", "roll", "rot90", "round", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsub",
+    "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "select",
+    "select_scatter", "selu", "selu_", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled",
+    "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads",
+    "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh",
+    "slice_scatter", "softmax", "sort", "split", "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std",
+    "std_mean", "stft", "strided", "sub", "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim",
+    "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "topk", "trace",
+    "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types",
+    "uint8", "unbind", "unflatten", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split",
+    "unsafe_split_with_sizes", "unsqueeze", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean",
+    "vdot", "version", "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros",
+    "zeros_like",
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals())

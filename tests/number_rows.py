@@ -451,3 +451,16 @@ for _name in ("addbmm", "addmv", "addr"):
             }[name],
             **{key: n(0.5)},
         )
+for _key, _value in (("count", 1), ("offset", 1)):
+    ROWS[f"frombuffer.{_key}"] = lambda m, F, x, n, key=_key, value=_value: m.frombuffer(
+        bytearray(b"abc"), dtype=m.uint8, **{key: n(value)}
+    )
+for _key, _value in (("n_fft", 4), ("hop_length", 2), ("win_length", 3)):
+    ROWS[f"stft.{_key}"] = lambda m, F, x, n, key=_key, value=_value: m.stft(
+        x.row, **{"n_fft": 4, "return_complex": True, "window": m.ones(3 if key == "win_length" else 4), key: n(value)}
+    )
+for _key, _value in (("n_fft", 4), ("hop_length", 2), ("win_length", 3), ("length", 5)):
+    ROWS[f"istft.{_key}"] = lambda m, F, x, n, key=_key, value=_value: m.istft(
+        m.complex(x.cube[0], x.cube[1]),
+        **{"n_fft": 4, "window": m.ones(3 if key == "win_length" else 4), key: n(value)},
+    )

@@ -21,7 +21,6 @@ _REASONS = (
     (r"torch\.distributions\..*", "not built yet; scipy.stats and cupyx.scipy.stats where no gradient is needed"),
     (r"torch\.func\.(functionalize|debug_unwrap)", "tensors are what they are: no wrappers, and no compiler that asks"),
     (r"torch\.func\.rearrange", "einops.rearrange, which takes lucid's tensors"),
-    (r"torch\.fft\..*|torch\.Tensor\.i?stft|torch\.i?stft", "not differentiable here yet; numpy.fft and cupy.fft"),
     (r"torch\.linalg\..*", _FACTORS),
     (r"torch(\.Tensor)?\.(cholesky.*|(log|slog)?det|p?inverse|svd.*|pca_lowrank|lu.*|matrix_exp|solve)", _FACTORS),
     (r"torch\.special\..*", "under the names of the functions themselves, as far as they are there"),

@@ -25,7 +25,7 @@ from lucid.backend.ownership import SOLE, references
 from lucid.cuda.launch.elementwise import Elementwise, converted, overlap
 from lucid.errors import InplaceError, ShapeError
 from lucid.ops.base.core import clone, expand
-from lucid.ops.base.promotion import as_operand, cast_to
+from lucid.ops.base.promotion import array_of, as_operand, cast_to
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.creation.filling import full
 from lucid.ops.shape import diagonal
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 P = ParamSpec("P")
@@ -242,6 +242,19 @@ def fill_(self: Tensor, value: object) -> Tensor:
     if isinstance(value, TensorBase) and value.array.ndim:
         raise ShapeError(f"fill_: expected a number or a tensor of no dimension, got {describe(value)}; use copy_()")
     return copy_(self, value)
+
+
+def fill(input: Tensor, value: Number | Tensor) -> Tensor:
+    """Return a tensor like `input` with all elements `value`, a number or a tensor of no dimension.
+
+    The gradient of `value` is the sum, that of `input` zero. What `fill_` refuses is refused.
+
+    >>> import lucid
+    >>> lucid.fill(lucid.zeros(2), 7)
+    tensor([7., 7.])
+    """
+    array_of(input)
+    return fill_(clone(input), value)
 
 
 def zero_(self: Tensor) -> Tensor:

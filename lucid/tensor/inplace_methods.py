@@ -92,6 +92,7 @@ class InPlaceMethods(Attributes):
     abs_ = absolute_ = in_place(parts.abs)
     sign_ = in_place(parts.sign)
     sgn_ = in_place(parts.sgn)
+    conj_physical_ = in_place(parts.conj)
     floor_ = in_place(rounding.floor)
     ceil_ = in_place(rounding.ceil)
     trunc_ = fix_ = in_place(rounding.trunc)

@@ -22,6 +22,7 @@ from lucid.ops.elementwise import (
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
+from lucid.ops.fft import short_time
 from lucid.ops.index import gather as gathering
 from lucid.ops.index import index_select as slices
 from lucid.ops.index import indexing, placing
@@ -95,7 +96,9 @@ class Methods(Attributes):
     abs = absolute = parts.abs
     sign = parts.sign
     sgn = parts.sgn
-    conj = parts.conj
+    conj = conj_physical = parts.conj
+    resolve_conj = parts.resolve_conj
+    resolve_neg = parts.resolve_neg
     angle = parts.angle
     floor = rounding.floor
     ceil = rounding.ceil
@@ -241,6 +244,11 @@ class Methods(Attributes):
     inner = einsum.inner
     baddbmm = addmm.baddbmm
     addmm = addmm.addmm
+
+    # ---- transforms ----
+
+    stft = short_time.stft
+    istft = short_time.istft
 
     # ---- shapes ----
 

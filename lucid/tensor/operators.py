@@ -8,7 +8,7 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.short_path import binary
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.base.promotion import OperandTypeError
+from lucid.ops.base.promotion import OperandTypeError, array_of
 from lucid.ops.elementwise import selection, special
 from lucid.ops.shape import splitting
 from lucid.tensor.conversion import item
@@ -105,6 +105,17 @@ def truth(self: Tensor) -> bool:
             ".any() or .all()"
         )
     return bool(item(self))
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Return whether the only element of `input` is not zero; another number of elements raises a ShapeError.
+
+    >>> import lucid
+    >>> lucid.is_nonzero(lucid.tensor([0.0]))
+    False
+    """
+    array_of(input)
+    return truth(input)
 
 
 def real_number(self: Tensor) -> Any:

@@ -8,6 +8,7 @@ from lucid.autograd import functions
 from lucid.autograd.engine import retain
 from lucid.autograd.recording.views import detached
 from lucid.errors import InplaceError
+from lucid.ops.base.promotion import array_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -194,6 +195,7 @@ def detach(self: Tensor) -> Tensor:
     >>> x.detach().requires_grad
     False
     """
+    array_of(self)
     return detached(self)
 
 

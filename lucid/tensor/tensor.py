@@ -169,6 +169,7 @@ class Tensor(Methods, InPlaceMethods):
     is_same_size = layout.is_same_size
     is_set_to = layout.is_set_to
     is_coalesced = is_conj = is_distributed = is_neg = layout.never
+    is_nonzero = operators.is_nonzero
     storage = storages.storage
     untyped_storage = storages.untyped_storage
     data_ptr = layout.data_ptr

@@ -23,7 +23,7 @@ from lucid.serialization import save
 
 NAMESPACES = (
     "lucid", "lucid.nn", "lucid.nn.functional", "lucid.nn.init", "lucid.nn.utils", "lucid.nn.utils.parametrize",
-    "lucid.nn.utils.parametrizations", "lucid.nn.utils.stateless", "lucid.func", "lucid.nn.hooks",
+    "lucid.nn.utils.parametrizations", "lucid.nn.utils.stateless", "lucid.func", "lucid.nn.hooks", "lucid.fft",
     "lucid.nn.modules", "lucid.nn.modules.module", "lucid.nn.modules.utils", "lucid.optim", "lucid.optim.optimizer",
     "lucid.optim.lr_scheduler", "lucid.optim.swa_utils",
     "lucid.autograd", "lucid.autograd.graph", "lucid.autograd.functional", "lucid.autograd.function",
@@ -285,6 +285,11 @@ VALUES = {
     **each("Module Identity LogSigmoid Sigmoid Tanh", NO_ARGUMENTS),
     **each("Module Identity LogSigmoid Sigmoid Softmax2d Softsign Tanh Tanhshrink", NO_ARGUMENTS),
     **each("gradcheck gradgradcheck", DOUBLES),
+    "fill": {"input": matrix},
+    "frombuffer": {"buffer": constant(bytearray(8)), "dtype": constant(lucid.uint8)},
+    "is_nonzero": {"input": lambda: lucid.ones(1), "self": lambda: lucid.ones(1)},
+    "istft": {"input": lambda: lucid.ones(3, 4) + 0j, "self": lambda: lucid.ones(3, 4) + 0j, "n_fft": constant(4)},
+    "stft": {"input": vector, "self": vector, "n_fft": constant(4), "return_complex": constant(True)},
     "set_autocast_dtype": {"dtype": constant(lucid.bfloat16)},
     "set_autocast_enabled": {"enabled": constant(False)},
     **each("clamp clip", {"min": constant(0.0)}),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
+from lucid.errors import ArgumentError, DeviceError, DtypeError, InplaceError, ShapeError
 
 
 def leaf(rng, *shape):
@@ -511,3 +511,35 @@ def test_a_shared_base_changes_through_a_view(rng):
         wide.add_(1.0)
     with pytest.raises(ShapeError, match="broadcast"):
         base[0].add_(lucid.ones(2, 4))
+
+
+def test_fill_as_a_function():
+    """It gives a new tensor; the gradient of the number is the sum, that of the operand zero."""
+    x, value = lucid.ones(2, 3, requires_grad=True), lucid.tensor(2.0, requires_grad=True)
+    out = lucid.fill(x, value)
+    assert out.tolist() == [[2.0] * 3] * 2
+    assert x.tolist() == [[1.0] * 3] * 2
+    upstream = lucid.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, 1.0]])
+    out.backward(upstream)
+    assert value.grad.item() == upstream.sum().item()
+    assert x.grad.tolist() == [[0.0] * 3] * 2
+    with pytest.raises(ShapeError, match="expected a number or a tensor of no dimension"):
+        lucid.fill(x, lucid.ones(2))
+
+
+def test_detach_as_a_function():
+    """It is the method: the same memory, in no graph."""
+    x = lucid.ones(2, requires_grad=True)
+    y = lucid.detach(x * 1)
+    assert not y.requires_grad
+    with pytest.raises(ArgumentError, match="expected a Tensor"):
+        lucid.detach([1.0])
+
+
+def test_is_nonzero():
+    """Of one element only, as `bool`."""
+    assert lucid.is_nonzero(lucid.tensor([[2.0]]))
+    assert not lucid.tensor(0).is_nonzero()
+    for none in (lucid.ones(2), lucid.ones(0)):
+        with pytest.raises(ShapeError, match="ambiguous"):
+            lucid.is_nonzero(none)

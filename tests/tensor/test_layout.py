@@ -227,3 +227,16 @@ def test_hooks_of_a_leaf_expect_its_new_shape(rng):
     upstream = like(rng, x)
     (x * 1.0).backward(upstream)
     assert x.grad.tolist() == (upstream * 2.0).tolist()
+
+
+def test_nothing_is_lazily_conjugated():
+    """`conj` computes: what asks for the bit is told no, what resolves it gives the tensor, and the graph, itself."""
+    x = lucid.tensor([1 + 2j], requires_grad=True)
+    y = x.conj()
+    assert [lucid.is_conj(y), y.is_conj(), lucid.is_neg(y.imag), lucid.is_distributed(y)] == [False] * 4
+    assert lucid.resolve_conj(y) is y.resolve_conj() is y
+    assert lucid.resolve_neg(y) is y.resolve_neg() is y
+    assert lucid.conj_physical(x).tolist() == x.conj_physical().tolist() == y.tolist() == [1 - 2j]
+    z = x.detach().clone()
+    assert z.conj_physical_() is z
+    assert z.tolist() == [1 - 2j]

@@ -36,15 +36,16 @@ if TYPE_CHECKING:
 
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x": "input", "a": "input", "x2": "other"}
 FAMILIES = tuple(
-    f"lucid.ops.{family}" for family in ("activation", "creation", "elementwise", "index", "linalg", "reduction")
+    f"lucid.ops.{family}" for family in ("activation", "creation", "elementwise", "fft", "index", "linalg", "reduction")
 )
 """The families of ops whose functions take `out`."""
 ALSO_OUT = {"cat", "concat", "concatenate", "diag", "hstack", "roll", "stack", "tril", "triu", "vstack"}
 NEVER_OUT = {
-    "allclose", "as_tensor", "asarray", "equal", "from_numpy", "get_rng_state", "imag", "initial_seed", "manual_seed",
-    "narrow", "real", "seed", "select", "set_rng_state", "tensor", "view_as_complex", "view_as_real",
+    "allclose", "as_tensor", "asarray", "equal", "fftshift", "from_numpy", "frombuffer", "get_rng_state", "ifftshift",
+    "imag", "initial_seed", "istft", "manual_seed", "narrow", "real", "resolve_conj", "resolve_neg", "seed", "select",
+    "set_rng_state", "stft", "tensor", "view_as_complex", "view_as_real",
 }  # fmt: skip
-"""Functions of these families that return a view, or no tensor, or one that is made of data."""
+"""Functions of these families that return a view, no tensor, or one made of data, or that have no `out` in PyTorch."""
 MAKERS = "lucid.ops.creation"
 FORMATTED = {
     "bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "clone", "contiguous", "cpu", "cuda", "double", "float",
@@ -99,14 +100,14 @@ def add_to_methods(kind: type[Any]) -> None:
             setattr(kind, name, with_keywords(function, f"{kind.__name__}.{name}"))
 
 
-def add_to_functions(names: Iterable[str], namespace: dict[str, Any]) -> None:
-    """Give those functions of the namespace `lucid` that are ops the keywords that they have in PyTorch."""
+def add_to_functions(names: Iterable[str], namespace: dict[str, Any], prefix: str = "") -> None:
+    """Give those functions of the namespace `lucid`, or of one below by its prefix, that are ops PyTorch's keywords."""
     made: dict[Any, Any] = {}
     for name in names:
         function = namespace.get(name)
         if hasattr(function, "__code__") and cast("Any", function).__module__.startswith("lucid.ops."):
             if function not in made:
-                made[function] = with_keywords(cast("Any", function), name)
+                made[function] = with_keywords(cast("Any", function), prefix + name)
             namespace[name] = made[function]
 
 

@@ -10,10 +10,10 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.modes.decorating import check_bool
 from lucid.backend import arrays, gpu
-from lucid.backend.dtype import dtype_of, get_default_dtype
-from lucid.errors import DeviceError, DtypeError, SettingError
+from lucid.backend.dtype import as_dtype, dtype_of, get_default_dtype
+from lucid.errors import DeviceError, DtypeError, SettingError, ShapeError
 from lucid.ops.base.core import clone
-from lucid.ops.base.scalars import as_bool
+from lucid.ops.base.scalars import as_bool, as_int
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array, Number
@@ -134,6 +134,43 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise DtypeError(f"from_numpy: expected a numpy.ndarray, got {type(ndarray).__name__}; use lucid.as_tensor")
     return wrap(arrays.asarray(ndarray, device="cpu"))
+
+
+def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """Return a tensor of one dimension on the memory of an object with Python's buffer protocol.
+
+    It begins `offset` bytes from the start and has `count` elements, all that there are if that is below zero; what
+    does not fit raises a ShapeError, another object a DtypeError. Memory that is read-only stays so.
+
+    >>> import lucid
+    >>> lucid.frombuffer(bytearray(b"abc"), dtype=lucid.uint8, offset=1)
+    tensor([98, 99], dtype=lucid.uint8)
+    """
+    try:
+        memory = np.frombuffer(buffer, np.uint8) if memoryview(buffer).nbytes else np.empty(0, np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        raise DtypeError(
+            f"frombuffer: expected an object with contiguous memory (Python's buffer protocol), got "
+            f"{type(buffer).__name__}"
+        ) from error
+    kind, number, first = as_dtype(dtype).numpy, as_int(count, "count"), as_int(offset, "offset")
+    if not memory.size or not number:
+        raise ShapeError(
+            f"frombuffer: expected bytes and a count other than 0, got {memory.size} bytes, count={number}"
+        )
+    if not 0 <= first < memory.size:
+        raise ShapeError(f"frombuffer: expected an offset of 0 to {memory.size - 1} bytes, got {first}")
+    left = memory.size - first
+    if number < 0 and left % kind.itemsize:
+        raise ShapeError(
+            f"frombuffer: expected whole elements of {kind.itemsize} bytes, got {left} from {first} on; give a count"
+        )
+    if number * kind.itemsize > left:
+        raise ShapeError(
+            f"frombuffer: expected count={number} elements of {kind.itemsize} bytes, got {left} bytes from {first} on"
+        )
+    end = first + number * kind.itemsize if number > 0 else None
+    return leaf(memory[first:end].view(kind), requires_grad)
 
 
 def scalar_tensor(

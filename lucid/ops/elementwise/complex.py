@@ -143,6 +143,26 @@ def conj(input: Tensor) -> Tensor:
     return core.conj(x) if x.array.dtype.kind == "c" else x
 
 
+def resolve_conj(input: Tensor) -> Tensor:
+    """Return `input` itself: `conj` has computed what it returned.
+
+    >>> import lucid
+    >>> lucid.resolve_conj(lucid.tensor([1 + 2j]).conj())
+    tensor([1.-2.j])
+    """
+    return tensor_operand(input)
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """Return `input` itself: no tensor is negated only when it is read.
+
+    >>> import lucid
+    >>> lucid.resolve_neg(lucid.tensor([1 + 2j]).conj().imag)
+    tensor([-2.])
+    """
+    return tensor_operand(input)
+
+
 @primitive(holomorphic=False)
 def _angle(xp: ModuleType, x: Array) -> Array:
     if x.dtype.kind == "c":

@@ -1,0 +1,29 @@
+"""Fourier transforms, under PyTorch's address; what holds for all of them says `help(lucid.ops.fft)`."""
+
+from __future__ import annotations
+
+from lucid.ops.base import keywords as _keywords
+from lucid.ops.creation.frequencies import fftfreq, rfftfreq
+from lucid.ops.fft.one_dimension import fft, hfft, ifft, ihfft, irfft, rfft
+from lucid.ops.fft.several_dimensions import (
+    fft2,
+    fftn,
+    hfft2,
+    hfftn,
+    ifft2,
+    ifftn,
+    ihfft2,
+    ihfftn,
+    irfft2,
+    irfftn,
+    rfft2,
+    rfftn,
+)
+from lucid.ops.fft.shifting import fftshift, ifftshift
+
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
+    "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
+
+_keywords.add_to_functions(__all__, globals(), "fft.")

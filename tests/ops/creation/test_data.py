@@ -1,0 +1,63 @@
+"""Tensors on the memory of a buffer: which bytes they are of, and what is refused."""
+
+from __future__ import annotations
+
+import array
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DtypeError, InplaceError, ShapeError
+
+DTYPES = ("bool", "uint8", "int16", "int64", "float16", "bfloat16", "float32", "complex64")
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_elements(rng, name):
+    """The bytes from the offset on are elements of the dtype, as NumPy sees them."""
+    dtype = getattr(lucid, name)
+    memory = bytearray(rng.integers(0, 2, 64).astype(np.uint8).tobytes())
+    for settings in ({}, {"offset": 16}, {"count": 3, "offset": 1}, {"count": -5}):
+        found = lucid.frombuffer(memory, dtype=dtype, **settings)
+        count = max(settings.get("count", -1), -1)
+        wanted = np.frombuffer(memory, dtype.numpy, count, settings.get("offset", 0))
+        assert found.dtype is dtype
+        assert found.array.tobytes() == wanted.tobytes()
+
+
+def test_memory_is_shared():
+    """Changes are seen on both sides; what is read-only stays so."""
+    memory = array.array("f", [1.0, 2.0])
+    x = lucid.frombuffer(memory, dtype=lucid.float32)
+    memory[0] = 5.0
+    x[1] = 7.0
+    assert x.tolist() == list(memory) == [5.0, 7.0]
+    with pytest.raises(InplaceError):
+        lucid.frombuffer(b"ab", dtype=lucid.uint8).zero_()
+
+
+def test_requires_grad():
+    """The tensor is a leaf."""
+    x = lucid.frombuffer(bytearray(8), dtype=lucid.float32, requires_grad=True)
+    assert x.is_leaf
+    assert x.requires_grad
+
+
+def test_what_is_refused():
+    """Sizes and offsets that do not fit, and what is no buffer."""
+    memory = bytearray(16)
+    for error, message, call in (
+        (ShapeError, "expected whole elements of 4 bytes, got 13 from 3 on", {"offset": 3}),
+        (ShapeError, "expected count=5 elements of 4 bytes, got 16", {"count": 5}),
+        (ShapeError, "expected an offset of 0 to 15 bytes, got 16", {"offset": 16}),
+        (ShapeError, "expected an offset of 0 to 15 bytes, got -1", {"offset": -1}),
+        (ShapeError, "count other than 0", {"count": 0}),
+    ):
+        with pytest.raises(error, match=message):
+            lucid.frombuffer(memory, dtype=lucid.float32, **call)
+    with pytest.raises(ShapeError, match="expected bytes"):
+        lucid.frombuffer(bytearray(), dtype=lucid.uint8)
+    for wrong in (3, [1], np.zeros((4, 3))[:, ::2]):
+        with pytest.raises(DtypeError, match="expected an object with contiguous memory"):
+            lucid.frombuffer(wrong, dtype=lucid.uint8)

@@ -1,0 +1,117 @@
+"""Fourier transforms: adjoints, dtypes, nodes, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
+
+
+def complex_normal(rng, *shape):
+    """Return complex normal numbers."""
+    return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+
+
+def inner(a, b):
+    """Return the real inner product of two tensors."""
+    return float(np.sum(np.conj(a.cpu().numpy()) * b.cpu().numpy()).real)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("n", [6, 7])
+def test_gradients_are_adjoints(rng, name, norm, n):
+    """Each transform is linear, and its gradient the adjoint: <v, F x> is <F* v, x>."""
+    real = name in {"rfft", "ihfft"}
+    x = lucid.tensor(rng.standard_normal((2, 5)) if real else complex_normal(rng, 2, 5), requires_grad=True)
+    out = getattr(lucid.fft, name)(x, n, norm=norm)
+    v = lucid.tensor(complex_normal(rng, *out.shape) if out.is_complex() else rng.standard_normal(tuple(out.shape)))
+    (back,) = lucid.autograd.grad(out, x, v)
+    assert back.dtype is x.dtype
+    assert inner(v, out.detach()) == pytest.approx(inner(back, x.detach()), rel=1e-12)
+
+
+def test_there_and_back(rng):
+    """The inverse of a transform gives the numbers back, in every norm."""
+    x = lucid.tensor(rng.standard_normal((3, 4, 5)))
+    for norm in (None, "ortho", "forward"):
+        whole = lucid.fft.ifftn(lucid.fft.fftn(x, norm=norm), norm=norm)
+        half = lucid.fft.irfftn(lucid.fft.rfftn(x, norm=norm), x.shape, norm=norm)
+        np.testing.assert_allclose(whole.cpu().numpy(), x.cpu().numpy(), atol=1e-12)
+        np.testing.assert_allclose(half.cpu().numpy(), x.cpu().numpy(), atol=1e-12)
+
+
+def test_what_is_its_own_conjugate_has_no_imaginary_part(rng):
+    """A transform to real numbers ignores imaginary parts that the transform of real numbers cannot have."""
+    half = complex_normal(rng, 2, 4)
+    changed = half.copy()
+    changed[:, [0, 3]] += 5j
+    for n, columns in ((6, [0, 3]), (7, [0])):
+        plain, other = half.copy(), half.copy()
+        other[:, columns] += 5j
+        found = [lucid.fft.irfft(lucid.tensor(x), n).cpu().numpy() for x in (plain, other)]
+        np.testing.assert_allclose(*found, atol=1e-12)
+
+
+def test_operands_stay_as_they_are(rng):
+    """No transform changes its operand, nor the gradient that it gets."""
+    x = complex_normal(rng, 3, 4)
+    operand, upstream = lucid.tensor(x, requires_grad=True), lucid.tensor(complex_normal(rng, 3, 6).real)
+    before = upstream.clone()
+    lucid.fft.irfft2(operand).backward(upstream)
+    assert operand.tolist() == x.tolist()
+    assert upstream.tolist() == before.tolist()
+
+
+def test_dtypes_of_results():
+    """Float32 gives complex64, float64 complex128, and transforms to real numbers the same width."""
+    for real, complex_ in ((lucid.float32, lucid.complex64), (lucid.float64, lucid.complex128)):
+        x = lucid.ones(4, dtype=real)
+        for function in (lucid.fft.fft, lucid.fft.ifft, lucid.fft.rfft, lucid.fft.fftn, lucid.fft.rfftn):
+            assert function(x).dtype is complex_
+        assert lucid.fft.irfft(x).dtype is lucid.fft.irfftn(x.to(complex_)).dtype is real
+    assert lucid.fft.fftn(lucid.ones(()), dim=()).dtype is lucid.complex64
+
+
+def test_nodes():
+    """The nodes have PyTorch's names."""
+    x = lucid.ones(4, requires_grad=True)
+    names = [type(f(x).grad_fn).__name__ for f in (lucid.fft.fft, lucid.fft.rfft, lucid.fft.irfft)]
+    assert names == ["FftC2cBackward0", "FftR2cBackward0", "FftC2rBackward0"]
+
+
+def test_errors():
+    """Each names the transform and what was expected."""
+    x = lucid.ones(2, 3)
+    for error, message, call in (
+        (
+            SettingError,
+            r'fft: norm: Invalid normalization mode: \'both\', expected "backward"',
+            lambda: lucid.fft.fft(x, norm="both"),
+        ),
+        (SettingError, "ihfft: norm: Invalid normalization mode: 3", lambda: lucid.fft.ihfft(x, norm=3)),
+        (
+            DtypeError,
+            "rfft expects a real input tensor, but got one of lucid.complex64",
+            lambda: lucid.fft.rfft(x + 0j),
+        ),
+        (DtypeError, "fft2: Unsupported dtype lucid.float16; convert to float32", lambda: lucid.fft.fft2(x.half())),
+        (ShapeError, r"irfft: Invalid number of data points \(0\)", lambda: lucid.fft.irfft(lucid.ones(2, 1))),
+        (
+            ShapeError,
+            "fftn: expected as many sizes as dimensions, got s=.2, 3. for 1 dim",
+            lambda: lucid.fft.fftn(x, (2, 3), 0),
+        ),
+        (ShapeError, "fftn: got s with 3 sizes but input only has 2", lambda: lucid.fft.fftn(x, (1, 2, 3))),
+        (ShapeError, "rfftn must transform at least one axis", lambda: lucid.fft.rfftn(x, dim=())),
+        (
+            IndexOutOfRangeError,
+            "fft: Dimension specified as -1 but tensor has no",
+            lambda: lucid.fft.fft(lucid.ones(())),
+        ),
+        (ShapeError, "fftshift: expected dimensions to shift", lambda: lucid.fft.fftshift(x, ())),
+    ):
+        with pytest.raises(error, match=message):
+            call()
