@@ -3,7 +3,8 @@
 Functions of `lucid` and methods of tensors are given them by `with_keywords`; what calls an op inside of lucid does not
 go through it.
 
-- `axis`, `keepdims`, `x1`, `x2`, `x` and `a` are NumPy's names of `dim`, `keepdim`, `input` and `other`.
+- `axis`, `keepdims`, `x1`, `x2`, `x` and `a` are NumPy's names of `dim`, `keepdim`, `input` and `other`; `input` is
+  that of the matrices `A` of what is in `lucid.linalg` too.
 - `size` names the sizes that are otherwise written one after the other.
 - `out` is a tensor that gets the result, converted to its dtype, and is returned; a tuple of them where there are
   several results. It has the result's shape, or no elements, and then takes that shape. Nothing of it is recorded:
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import CodeType
 
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x": "input", "a": "input", "x2": "other"}
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x": "input", "a": "input", "x2": "other", "input": "A"}
 FAMILIES = tuple(
-    f"lucid.ops.{family}" for family in ("activation", "creation", "elementwise", "index", "linalg", "reduction")
+    f"lucid.ops.{family}"
+    for family in ("activation", "creation", "decomposition", "elementwise", "index", "linalg", "reduction")
 )
 """The families of ops whose functions take `out`."""
 ALSO_OUT = {"cat", "concat", "concatenate", "diag", "hstack", "roll", "stack", "tril", "triu", "vstack"}
@@ -99,14 +101,14 @@ def add_to_methods(kind: type[Any]) -> None:
             setattr(kind, name, with_keywords(function, f"{kind.__name__}.{name}"))
 
 
-def add_to_functions(names: Iterable[str], namespace: dict[str, Any]) -> None:
-    """Give those functions of the namespace `lucid` that are ops the keywords that they have in PyTorch."""
+def add_to_functions(names: Iterable[str], namespace: dict[str, Any], prefix: str = "") -> None:
+    """Give those functions of the namespace `lucid`, or one within it, that are ops their keywords of PyTorch."""
     made: dict[Any, Any] = {}
     for name in names:
         function = namespace.get(name)
         if hasattr(function, "__code__") and cast("Any", function).__module__.startswith("lucid.ops."):
             if function not in made:
-                made[function] = with_keywords(cast("Any", function), name)
+                made[function] = with_keywords(cast("Any", function), prefix + name)
             namespace[name] = made[function]
 
 
