@@ -4,7 +4,7 @@ The docstring of a function says what is particular to it. What holds for every 
 
 - `lucid.ops.base.declaration`: elementwise functions; promotion, broadcasting, in-place forms
 - `lucid.ops.reduction.sums`: reductions, cumulative ones too: `dim`, `keepdim`, `dtype`; `lucid.ops.reduction.sorting`
-- `lucid.ops.creation`, `lucid.ops.shape`, `lucid.ops.index`, `lucid.ops.linalg`
+- `lucid.ops.creation`, `lucid.ops.shape`, `lucid.ops.index`, `lucid.ops.linalg`, `lucid.ops.decomposition`
 - `lucid.nn.functional`, which names those of its functions; `lucid.nn`; `lucid.optim`: all optimizers;
   `lucid.optim.lr_scheduler`: all schedules of learning rates
 """
@@ -98,6 +98,13 @@ from lucid.ops.creation.random import rand, rand_like, randint, randint_like, ra
 from lucid.ops.creation.ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
 from lucid.ops.creation.sampling import bernoulli, multinomial, normal
 from lucid.ops.creation.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
+from lucid.ops.decomposition.inverses import det, inv, slogdet
+from lucid.ops.decomposition.lu import lu_unpack
+from lucid.ops.decomposition.matrix_exp import matrix_exp
+from lucid.ops.decomposition.older import logdet, lu_solve, pinverse, qr, svd
+from lucid.ops.decomposition.orthogonal import geqrf, ormqr
+from lucid.ops.decomposition.orthogonal import householder_product as orgqr
+from lucid.ops.decomposition.triangular import cholesky, cholesky_inverse, cholesky_solve
 from lucid.ops.elementwise.arithmetic import add, copysign, mul, neg, nextafter, positive, rsub, sub
 from lucid.ops.elementwise.combination import addcdiv, addcmul, lerp
 from lucid.ops.elementwise.comparison import eq, fmax, fmin, ge, gt, heaviside, le, lt, maximum, minimum, ne
@@ -241,6 +248,7 @@ if _typing.TYPE_CHECKING:
         futures,
         fx,
         jit,
+        linalg,
         multiprocessing,
         nn,
         onnx,
@@ -250,7 +258,7 @@ if _typing.TYPE_CHECKING:
         testing,
         types,
         utils,
-    )
+    )  # fmt: skip
     from lucid.backends.cpu import get_num_threads, set_num_threads
     from lucid.func import vmap
     from lucid.futures import Future
@@ -275,24 +283,8 @@ else:
         **{
             name: f"lucid.{name}"
             for name in (
-                "accelerator",
-                "amp",
-                "distributed",
-                "distributions",
-                "fft",
-                "func",
-                "futures",
-                "fx",
-                "jit",
-                "multiprocessing",
-                "nn",
-                "onnx",
-                "optim",
-                "overrides",
-                "profiler",
-                "testing",
-                "types",
-                "utils",
+                "accelerator", "amp", "distributed", "distributions", "fft", "func", "futures", "fx", "jit", "linalg",
+                "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "testing", "types", "utils",
             )
         },
         "Future": "lucid.futures",
@@ -309,7 +301,7 @@ else:
         **dict.fromkeys(("group_norm", "layer_norm", "rms_norm"), "lucid.ops.layers.normalisation"),
         "adaptive_avg_pool1d": "lucid.ops.pooling.adaptive",
         **dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "lucid.ops.pooling.pooling"),
-    }
+    }  # fmt: skip
 
     def __getattr__(name: str) -> object:
         if name not in _LATER:
@@ -332,6 +324,7 @@ unsafe_chunk = chunk
 trapz = trapezoid
 row_stack = vstack
 ger = outer
+inverse = inv
 absolute = abs
 arccos = acos
 arccosh = acosh
@@ -380,50 +373,52 @@ __all__ = [
     "bfloat16", "bilinear", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
     "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes",
     "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble", "ceil",
-    "celu", "celu_", "cfloat", "channel_shuffle", "channels_last", "channels_last_3d", "chunk", "clamp", "clamp_max",
-    "clamp_min", "clear_autocast_cache", "clip", "clone", "column_stack", "combinations", "compile", "complex",
-    "complex64", "complex128", "concat", "concatenate", "conj", "conj_physical", "contiguous_format", "conv1d",
-    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copysign", "corrcoef", "cos",
-    "cosh", "cosine_similarity", "count_nonzero", "cov", "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum",
-    "cumulative_trapezoid", "deg2rad", "detach", "device", "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff",
-    "digamma", "dist", "distributed", "distributions", "div", "divide", "dot", "double", "dropout", "dsplit", "dstack",
-    "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors",
-    "exp", "exp2", "expm1", "eye", "fft", "fill", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float",
-    "float16", "float32", "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac",
-    "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "func", "futures", "fx", "gather", "gcd", "ge",
-    "ger", "get_autocast_dtype", "get_default_device", "get_default_dtype", "get_device",
-    "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "greater", "greater_equal", "group_norm", "gt",
-    "half", "hamming_window", "hann_window", "hardshrink", "heaviside", "histc", "hsplit", "hstack", "hypot", "i0",
-    "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "inf",
-    "inference_mode", "initial_seed", "inner", "int", "int8", "int16", "int32", "int64", "is_anomaly_enabled",
-    "is_autocast_cache_enabled", "is_autocast_enabled", "is_complex", "is_conj", "is_distributed", "is_floating_point",
-    "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed",
-    "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jit",
-    "kaiser_window", "kron", "kthvalue", "layer_norm", "layout", "lcm", "ldexp", "le", "lerp", "less", "less_equal",
-    "lgamma", "linspace", "load", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2",
-    "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace", "logsumexp", "long",
-    "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_power", "max",
-    "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "memory_format", "meshgrid", "min",
-    "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "multiprocessing", "mv",
-    "mvlgamma", "nan", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "ne", "neg", "negative",
-    "nextafter", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "onnx",
-    "optim", "outer", "overrides", "pairwise_distance", "pdist", "permute", "pi", "pixel_shuffle", "pixel_unshuffle",
-    "polar", "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "profiler", "promote_types", "put",
+    "celu", "celu_", "cfloat", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse",
+    "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min", "clear_autocast_cache", "clip", "clone",
+    "column_stack", "combinations", "compile", "complex", "complex64", "complex128", "concat", "concatenate", "conj",
+    "conj_physical", "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "copysign", "corrcoef", "cos", "cosh", "cosine_similarity", "count_nonzero", "cov", "cross",
+    "cuda", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad", "det", "detach", "device",
+    "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff", "digamma", "dist", "distributed", "distributions",
+    "div", "divide", "dot", "double", "dropout", "dsplit", "dstack", "dtype", "e", "einsum", "empty", "empty_like",
+    "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye", "fft", "fill",
+    "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power",
+    "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_dlpack", "from_numpy", "frombuffer", "full",
+    "full_like", "func", "futures", "fx", "gather", "gcd", "ge", "geqrf", "ger", "get_autocast_dtype",
+    "get_default_device", "get_default_dtype", "get_device", "get_float32_matmul_precision", "get_num_threads",
+    "get_rng_state", "greater", "greater_equal", "group_norm", "gt", "half", "hamming_window", "hann_window",
+    "hardshrink", "heaviside", "histc", "hsplit", "hstack", "hypot", "i0", "iinfo", "imag", "index_add", "index_copy",
+    "index_fill", "index_put", "index_reduce", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int",
+    "int8", "int16", "int32", "int64", "inverse", "is_anomaly_enabled", "is_autocast_cache_enabled",
+    "is_autocast_enabled", "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_grad_enabled",
+    "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor",
+    "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jit", "kaiser_window",
+    "kron", "kthvalue", "layer_norm", "layout", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "linalg",
+    "linspace", "load", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp",
+    "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace", "logsumexp", "long",
+    "lt", "lu_solve", "lu_unpack", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul",
+    "matrix_exp", "matrix_power", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median",
+    "memory_format", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial",
+    "multiply", "multiprocessing", "mv", "mvlgamma", "nan", "nan_to_num", "nanmean", "nanmedian", "nanquantile",
+    "nansum", "narrow", "ne", "neg", "negative", "nextafter", "nn", "no_grad", "nonzero", "norm", "normal",
+    "not_equal", "numel", "ones", "ones_like", "onnx", "optim", "orgqr", "ormqr", "outer", "overrides",
+    "pairwise_distance", "pdist", "permute", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "polar",
+    "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "profiler", "promote_types", "put", "qr",
     "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "ravel",
     "real", "reciprocal", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resolve_conj",
-    "resolve_neg", "result_type", "rms_norm", "roll", "rot90", "round", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsub",
-    "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "select",
+    "resolve_neg", "result_type", "rms_norm", "roll", "rot90", "round", "row_stack", "rrelu", "rrelu_", "rsqrt",
+    "rsub", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "select",
     "select_scatter", "selu", "selu_", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled",
     "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads",
     "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh",
-    "slice_scatter", "softmax", "sort", "split", "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std",
-    "std_mean", "stft", "strided", "sub", "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim",
-    "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "topk", "trace",
-    "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "types",
-    "uint8", "unbind", "unflatten", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split",
-    "unsafe_split_with_sizes", "unsqueeze", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean",
-    "vdot", "version", "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros",
-    "zeros_like",
+    "slice_scatter", "slogdet", "softmax", "sort", "split", "split_with_sizes", "sqrt", "square", "squeeze", "stack",
+    "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "take",
+    "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_",
+    "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triu", "triu_indices",
+    "true_divide", "trunc", "types", "uint8", "unbind", "unflatten", "unique", "unique_consecutive", "unravel_index",
+    "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "use_deterministic_algorithms", "utils",
+    "vander", "var", "var_mean", "vdot", "version", "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack",
+    "where", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals())

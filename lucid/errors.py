@@ -23,6 +23,7 @@ __all__ = [
     "IndexOutOfRangeError",
     "InplaceError",
     "KernelError",
+    "LinAlgError",
     "LucidError",
     "NestingError",
     "NotATensorError",
@@ -69,6 +70,10 @@ class CaptureError(LucidError, RuntimeError):
 
 class OutOfMemoryError(LucidError, RuntimeError, MemoryError):
     """A device has no room for an allocation."""
+
+
+class LinAlgError(LucidError, RuntimeError, ValueError):
+    """A matrix has no inverse or factors of the kind asked for, or the iteration for them does not converge."""
 
 
 class IndexOutOfRangeError(LucidError, IndexError):

@@ -7,6 +7,7 @@ from lucid.ops.activation import hard, prelu, sigmoid, softmax
 from lucid.ops.activation import relu as activation
 from lucid.ops.base import strided
 from lucid.ops.creation import sampling
+from lucid.ops.decomposition import inverses, matrix_exp, older, orthogonal, triangular
 from lucid.ops.elementwise import (
     arithmetic,
     combination,
@@ -242,6 +243,21 @@ class Methods(Attributes):
     addr = composed.addr
     addbmm = composed.addbmm
     inner = einsum.inner
+    det = inverses.det
+    inverse = inverses.inv
+    logdet = older.logdet
+    slogdet = inverses.slogdet
+    cholesky = triangular.cholesky
+    cholesky_inverse = triangular.cholesky_inverse
+    cholesky_solve = triangular.cholesky_solve
+    lu_solve = older.lu_solve
+    qr = older.qr
+    geqrf = orthogonal.geqrf
+    orgqr = orthogonal.householder_product
+    ormqr = orthogonal.ormqr
+    svd = older.svd
+    pinverse = older.pinverse
+    matrix_exp = matrix_exp.matrix_exp
     baddbmm = addmm.baddbmm
     addmm = addmm.addmm
 

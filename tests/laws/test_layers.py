@@ -30,6 +30,7 @@ LAYERS = (
         "futures",
         "fx",
         "jit",
+        "linalg",
         "multiprocessing",
         "onnx",
         "overrides",

@@ -29,7 +29,7 @@ NAMESPACES = (
     "lucid.autograd", "lucid.autograd.graph", "lucid.autograd.functional", "lucid.autograd.function",
     "lucid.autograd.profiler", "lucid.amp", "lucid.utils", "lucid.utils.checkpoint", "lucid.utils.hooks",
     "lucid.backends", "lucid.backends.cuda", "lucid.backends.cudnn", "lucid.cuda", "lucid._C",
-    "lucid.testing", "lucid.profiler",
+    "lucid.testing", "lucid.profiler", "lucid.linalg",
 )  # fmt: skip
 
 MADE_BY_LUCID = "lucid makes it and hands it out; nobody calls it"
@@ -99,6 +99,11 @@ def square():
     return lucid.eye(3) + 0.1
 
 
+def pivots():
+    """Return exchanges of no rows."""
+    return lucid.tensor([1, 2, 3], dtype=lucid.int32)
+
+
 def cube():
     """Return a stack of two matrices."""
     return lucid.ones(2, 3, 3)
@@ -144,7 +149,7 @@ BY_NAME = {
     **each("input1 input2 anchor positive negative var", matrix),
     **each("input self other target tensor source data obj logits tensor1 tensor2 src x1 x2 real imag", matrix),
     **each("vec vec2 bias inputs sorted_sequence v", vector),
-    **each("mat1 mat2 a b", square),
+    **each("mat1 mat2 a b A B", square),
     **each("query key", cube),
     **each("index indices", places),
     **each("mask condition", mask),
@@ -270,6 +275,16 @@ VALUES = {
     **each("index_reduce", {"index": lambda: lucid.tensor([0, 1]), "source": matrix, "reduce": constant("mean")}),
     "isin": {"elements": matrix, "test_elements": vector},
     "kthvalue": {"k": constant(1)},
+    **each("cholesky_inverse logdet", {"input": square, "self": square}),
+    "cholesky_solve": {"input": square, "self": square, "L": square},
+    **each("lu_solve lu_unpack", {"LU": square, "LU_data": square, **each("pivots LU_pivots", pivots)}),
+    **each("householder_product orgqr ormqr", {"input": square, "self": square, "tau": vector, "other": square}),
+    "multi_dot": {"tensors": lambda: [square(), square()]},
+    "solve_triangular": {"A": square, "B": square, "upper": constant(True)},
+    "tensorinv": {"A": square, "ind": constant(1)},
+    "tensorsolve": {"A": square, "B": vector},
+    "vecdot": {"x": vector, "y": vector},
+    "vector_norm": {"x": vector},
     "matrix_power": {"input": square, "self": square, "n": constant(2)},
     "put": {"index": places, "source": lambda: lucid.ones(2)},
     **each("quantile nanquantile", {"q": constant(0.5)}),

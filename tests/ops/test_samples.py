@@ -406,7 +406,7 @@ def test_every_primitive_is_exercised():
 def public_ops():
     """Return the public functions of `lucid.ops`, under all their names: ``{function: names}``."""
     found = {}
-    for space in (lucid, lucid.nn.functional):
+    for space in (lucid, lucid.nn.functional, lucid.linalg):
         for name in space.__all__:
             value = inspect.unwrap(getattr(space, name))
             if inspect.isfunction(value) and value.__module__.startswith("lucid.ops."):
@@ -427,6 +427,7 @@ PAGES = {
     "lucid.ops.creation": {"input", "size", "dtype", "device", "requires_grad", "pin_memory", "generator"},
     "lucid.ops.index": {"input", "dim", "index", "mask", "source"},
     "lucid.ops.linalg": {"input", "other"},
+    "lucid.ops.decomposition": {"A", "input", "B", "upper", "left", "check_errors", "dim", "keepdim", "dtype"},
     "lucid.ops.shape": {"input", "dim"},
     "lucid.ops.reduction.sorting": {"input", "dim", "descending", "stable", "sorted"},
     "lucid.ops.activation.softmax": {"input", "dim", "dtype"},
@@ -489,7 +490,7 @@ def test_a_page_explains_its_parameters(page):
 @every_public_op
 def test_a_page_is_found_by_help(op):
     """`help` of where a function is public names the page that says what holds for its kind."""
-    spaces = [space for space in (lucid, lucid.nn.functional) if PUBLIC[op] & set(space.__all__)]
+    spaces = [space for space in (lucid, lucid.nn.functional, lucid.linalg) if PUBLIC[op] & set(space.__all__)]
     assert any(f"`{page_of(op)}`" in space.__doc__ for space in spaces)
 
 

@@ -3,7 +3,8 @@
 Functions of `lucid` and methods of tensors are given them by `with_keywords`; what calls an op inside of lucid does not
 go through it.
 
-- `axis`, `keepdims`, `x1`, `x2`, `x` and `a` are NumPy's names of `dim`, `keepdim`, `input` and `other`.
+- `axis`, `keepdims`, `x1`, `x2`, `x` and `a` are NumPy's names of `dim`, `keepdim`, `input` and `other`; `input` is
+  that of the matrices `A` of what is in `lucid.linalg` too.
 - `size` names the sizes that are otherwise written one after the other.
 - `out` is a tensor that gets the result, converted to its dtype, and is returned; a tuple of them where there are
   several results. It has the result's shape, or no elements, and then takes that shape. Nothing of it is recorded:
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import CodeType
 
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x": "input", "a": "input", "x2": "other"}
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x": "input", "a": "input", "x2": "other", "input": "A"}
 FAMILIES = tuple(
-    f"lucid.ops.{family}" for family in ("activation", "creation", "elementwise", "fft", "index", "linalg", "reduction")
+    f"lucid.ops.{family}"
+    for family in ("activation", "creation", "decomposition", "elementwise", "fft", "index", "linalg", "reduction")
 )
 """The families of ops whose functions take `out`."""
 ALSO_OUT = {"cat", "concat", "concatenate", "diag", "hstack", "roll", "stack", "tril", "triu", "vstack"}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def _is_complex(x: Any) -> bool:
+def holds_complex(x: Any) -> bool:
     """Return whether an operand of a rule, array or tensor, is complex."""
     return getattr(x, "array", x).dtype.kind == "c"
 
@@ -71,7 +71,7 @@ def _sgn(xp: ModuleType, x: Array) -> Array:
 
 
 def _sgn_vjp(m: Namespace, grad: Array, x: Array, out: Array) -> Any:
-    if not _is_complex(x):
+    if not holds_complex(x):
         return m.zeros_like(grad)
     along = m.mul(m.real(m.mul(grad, m.conj(out))), out)
     size = m.abs(x)
@@ -172,7 +172,7 @@ def _angle(xp: ModuleType, x: Array) -> Array:
 
 @_angle.vjp
 def _angle_vjp(m: Namespace, grad: Array, x: Array) -> Any:
-    if not _is_complex(x):
+    if not holds_complex(x):
         return m.zeros_like(grad)
     size = m.square(m.abs(x))
     return m.where(m.eq(size, 0), 0, m.mul(m.div(m.mul(x, 1j), size), grad))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.errors import SettingError, ShapeError
+from lucid.errors import ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.promotion import array_of, promote
 from lucid.ops.base.scalars import as_bool, as_int
 from lucid.ops.creation.ranges import arange, eye
+from lucid.ops.decomposition.inverses import inv
 from lucid.ops.elementwise.arithmetic import mul, sub
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.elementwise.power import pow as power_of
@@ -144,6 +145,8 @@ def trace(input: Tensor) -> Tensor:
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """Return the product of `n` times a square matrix, or each matrix of a stack; the identity if `n` is 0.
 
+    A negative `n` multiplies the inverse.
+
     >>> import lucid
     >>> lucid.matrix_power(lucid.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
     tensor([[1., 5.],
@@ -153,7 +156,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ShapeError(f"matrix_power: expected square matrices, got shape {list(shape)}")
     if count < 0:
-        raise SettingError(f"matrix_power: expected n of zero or more, got {count}: there is no inverse")
+        input, count = inv(input), -count
     if not count:
         return broadcast_to(eye(shape[-1], dtype=input.dtype, device=input.device), shape).clone()
     result: Any = None

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 
 
 @primitive(view=True)
-def _swap_last(xp: ModuleType, x: Array) -> Array:
+def swap_last(xp: ModuleType, x: Array) -> Array:
+    """Return matrices transposed."""
     return x.swapaxes(-1, -2)
 
 
-@_swap_last.vjp
+@swap_last.vjp
 def _swap_last_vjp(m: Namespace, grad: Array) -> Any:
     return m.swap_last(grad)
 

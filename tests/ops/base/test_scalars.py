@@ -79,7 +79,7 @@ def test_what_is_no_such_number(row):
 def test_every_number_has_a_row():
     """Each parameter of a public function that is annotated as an int or a float, or as several, is in the table."""
     numbers = set()
-    for name, function in {**vars(lucid), **vars(functional)}.items():
+    for name, function in [*vars(lucid).items(), *vars(functional).items(), *vars(lucid.linalg).items()]:
         function = inspect.unwrap(function) if inspect.isfunction(function) else function
         if name.startswith("_") or not inspect.isfunction(function) or not function.__module__.startswith("lucid.ops"):
             continue

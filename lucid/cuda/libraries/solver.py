@@ -1,0 +1,246 @@
+"""Factors of CuPy arrays, of which the last two dimensions are matrices; `lucid.ops.decomposition.host` has NumPy's.
+
+- Elimination of a stack of square matrices is one call of cuBLAS (getrfBatched), of large ones, and of those that are
+  not square, a loop over cuSOLVER's getrf; then a stack of systems is getrsBatched, and a single one getrs.
+- Triangular systems are one call of cuBLAS (trsmBatched), of a single one trsm.
+- Cholesky's factors are one call of cuSOLVER (potrfBatched), of a single matrix potrf.
+- QR is a loop in C over cuSOLVER's geqrf and orgqr; singular values of a stack up to 32 by 32 are one gesvdjBatched, of
+  larger ones a loop over gesvd; eigenvalues of a stack are one syevjBatched, of a single matrix syevd. These are CuPy's
+  own functions, which here raise where an iteration does not converge.
+
+cuBLAS and cuSOLVER read columns, so that a matrix is handed to them transposed. On a stream that captures CuPy refuses
+all of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.errors import LinAlgError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from lucid.backend.arrays import Array
+
+LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+# Enumerations of cublas_api.h.
+LOWER, UPPER = 0, 1
+PLAIN = 0
+RIGHT = 1
+
+
+@functools.cache
+def _cublas() -> Any:
+    return gpu.part("cupy_backends.cuda.libs.cublas")
+
+
+@functools.cache
+def _cusolver() -> Any:
+    return gpu.part("cupy_backends.cuda.libs.cusolver")
+
+
+def _named(library: Any, x: Array, name: str) -> Any:
+    return getattr(library, LETTERS[x.dtype.name] + name)
+
+
+def _columns(x: Array) -> Array:
+    """Return matrices as a new array that lies column by column, transposed: a stack of one dimension."""
+    rows, columns = x.shape[-2:]
+    turned = x.swapaxes(-1, -2).astype(x.dtype, order="C", copy=True)
+    return turned.reshape(math.prod(x.shape[:-2]), columns, rows)
+
+
+def _rows(turned: Array, shape: tuple[int, ...]) -> Array:
+    """Return what `_columns` gave, as matrices in `shape`."""
+    return gpu.cupy().ascontiguousarray(turned.swapaxes(-1, -2)).reshape(shape)
+
+
+def _addresses(stack: Array) -> Array:
+    """Return where the matrices of a stack begin, in memory of the device."""
+    first, step = stack.data.ptr, stack.nbytes // len(stack)
+    return gpu.cupy().arange(first, first + stack.nbytes, step, dtype=np.uintp)
+
+
+def _handle(library: Any) -> int:
+    device = gpu.cupy().cuda.device
+    return device.get_cublas_handle() if library is _cublas() else device.get_cusolver_handle()
+
+
+def lu(a: Array) -> tuple[Array, Array, Array]:
+    """Return L without its diagonal and U in one matrix, the row that each was exchanged with, and the first zero in U.
+
+    Rows and zeros are counted from 1; 0 stands for no zero.
+    """
+    stack, (rows, columns) = a.shape[:-2], a.shape[-2:]
+    k = min(rows, columns)
+    cp = gpu.cupy()
+    if not a.size:
+        return a.copy(), cp.empty((*stack, k), np.int32), cp.zeros(stack, np.int32)
+    turned = _columns(a)
+    pivots, info = cp.empty((len(turned), k), np.int32), cp.empty(len(turned), np.int32)
+    # where CuPy stops to take the call for stacks
+    if rows == columns and len(turned) << 16 >= rows * rows:
+        cublas, matrices = _cublas(), _addresses(turned)
+        _named(cublas, a, "getrfBatched")(
+            _handle(cublas), rows, matrices.data.ptr, rows, pivots.data.ptr, info.data.ptr, len(turned)
+        )
+    else:
+        solver = _cusolver()
+        handle = _handle(solver)
+        size = _named(solver, a, "getrf_bufferSize")(handle, rows, columns, turned.data.ptr, rows)
+        work = cp.empty(size, a.dtype)
+        for matrix, exchanged, zero in zip(turned, pivots, info, strict=True):
+            _named(solver, a, "getrf")(
+                handle, rows, columns, matrix.data.ptr, rows, work.data.ptr, exchanged.data.ptr, zero.data.ptr
+            )
+    return _rows(turned, a.shape), pivots.reshape(*stack, k), info.reshape(stack)
+
+
+def solve(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return the solution of ``a @ x = b`` and the first zero in U of each matrix."""
+    cp = gpu.cupy()
+    packed, pivots, info = lu(a)
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    wide = cp.broadcast_to(b, (*stack, *b.shape[-2:]))
+    if not wide.size:
+        return cp.array(wide), info
+    n = a.shape[-1]
+    factors = _columns(cp.broadcast_to(packed, (*stack, n, n)))
+    pivots = cp.ascontiguousarray(cp.broadcast_to(pivots, (*stack, n)))
+    x = _columns(wide)
+    if len(x) == 1:
+        solver, code = _cusolver(), cp.empty(1, np.int32)
+        _named(solver, a, "getrs")(
+            _handle(solver), PLAIN, n, b.shape[-1], factors.data.ptr, n, pivots.data.ptr, x.data.ptr, n, code.data.ptr
+        )
+    else:
+        cublas, answer = _cublas(), np.zeros(1, np.int32)
+        matrices, sides = _addresses(factors), _addresses(x)
+        _named(cublas, a, "getrsBatched")(
+            _handle(cublas), PLAIN, n, b.shape[-1], matrices.data.ptr, n, pivots.data.ptr, sides.data.ptr, n,
+            answer.ctypes.data, len(x),
+        )  # fmt: skip
+    return _rows(x, wide.shape), info
+
+
+def inverse(a: Array) -> tuple[Array, Array]:
+    """Return the inverse and the first zero in U of each matrix."""
+    return solve(a, gpu.cupy().eye(a.shape[-1], dtype=a.dtype))
+
+
+def triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array:
+    """Return the solution of a triangular system, infinite or NaN where the diagonal holds zeros."""
+    cp = gpu.cupy()
+    n, columns = b.shape[-2:]
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    # rows that are read as columns are the transposed equation, x.T @ a.T = b.T
+    x = cp.array(cp.broadcast_to(b, (*stack, n, columns)), order="C")
+    if not x.size:
+        return x
+    factors = cp.ascontiguousarray(cp.broadcast_to(a, (*stack, n, n)))
+    cublas, one = _cublas(), np.ones(1, a.dtype)
+    form = (RIGHT, LOWER if upper else UPPER, PLAIN, int(unitriangular), columns, n, one.ctypes.data)
+    if math.prod(stack) == 1:
+        _named(cublas, a, "trsm")(_handle(cublas), *form, factors.data.ptr, n, x.data.ptr, columns)
+        return x
+    matrices = _addresses(factors.reshape(-1, n, n))
+    sides = _addresses(x.reshape(-1, n, columns))
+    _named(cublas, a, "trsmBatched")(
+        _handle(cublas), *form, matrices.data.ptr, n, sides.data.ptr, columns, len(matrices)
+    )
+    return x
+
+
+def cholesky(a: Array) -> tuple[Array, Array]:
+    """Return L of ``a = L @ L.mH`` and the first leading minor that is not positive, counted from 1, or 0."""
+    cp = gpu.cupy()
+    stack, n = a.shape[:-2], a.shape[-1]
+    if not a.size:
+        return a.copy(), cp.zeros(stack, np.int32)
+    # rows that are read as columns are the conjugate of the matrix, of which the upper triangle is the lower one
+    out = cp.array(a, order="C").reshape(-1, n, n)
+    info = cp.empty(len(out), np.int32)
+    solver = _cusolver()
+    handle = _handle(solver)
+    if len(out) == 1:
+        size = _named(solver, a, "potrf_bufferSize")(handle, UPPER, n, out.data.ptr, n)
+        work = cp.empty(size, a.dtype)
+        _named(solver, a, "potrf")(handle, UPPER, n, out.data.ptr, n, work.data.ptr, size, info.data.ptr)
+    else:
+        matrices = _addresses(out)
+        _named(solver, a, "potrfBatched")(handle, UPPER, n, matrices.data.ptr, n, info.data.ptr, len(out))
+    return cp.tril(out).reshape(a.shape), info.reshape(stack)
+
+
+def slogdet(a: Array) -> tuple[Array, Array]:
+    """Return the sign of each determinant, of size 1 or 0, and the logarithm of its size."""
+    sign, size = gpu.cupy().linalg.slogdet(a)
+    return sign, size
+
+
+def det(a: Array) -> Array:
+    """Return the determinants."""
+    return gpu.cupy().linalg.det(a)
+
+
+def qr(a: Array, *, complete: bool) -> tuple[Array, Array]:
+    """Return Q and R; with `complete` Q is square."""
+    with _converging():
+        q, r = gpu.cupy().linalg.qr(a, "complete" if complete else "reduced")
+    return _contiguous(q, r)
+
+
+def reflectors(a: Array) -> tuple[Array, Array]:
+    """Return R with Householder's vectors below its diagonal, and their factors tau."""
+    turned, tau = gpu.cupy().linalg.qr(a, "raw")
+    return _contiguous(turned.swapaxes(-1, -2), tau)
+
+
+def svd(a: Array, *, full: bool) -> tuple[Array, Array, Array]:
+    """Return U, the singular values and Vh; with `full` U and Vh are square."""
+    with _converging():
+        return _contiguous(*gpu.cupy().linalg.svd(a, full))
+
+
+def singular_values(a: Array) -> Array:
+    """Return the singular values."""
+    with _converging():
+        return gpu.cupy().linalg.svd(a, compute_uv=False)
+
+
+def eigh(a: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues of Hermitian matrices, of which the lower triangle is read, and their vectors."""
+    with _converging():
+        return _contiguous(*gpu.cupy().linalg.eigh(a))
+
+
+def eigenvalues(a: Array) -> Array:
+    """Return the eigenvalues of Hermitian matrices, of which the lower triangle is read."""
+    with _converging():
+        return gpu.cupy().linalg.eigvalsh(a)
+
+
+def _contiguous(*arrays: Array) -> Any:
+    return tuple([gpu.cupy().ascontiguousarray(x) for x in arrays])
+
+
+def no_convergence() -> LinAlgError:
+    """Return the error of an iteration that came to no end."""
+    return LinAlgError("the algorithm does not converge: the input holds NaN or infinity, or is ill-conditioned")
+
+
+@contextlib.contextmanager
+def _converging() -> Generator[None]:
+    """Let CuPy look at what the libraries say, and name its error by lucid's."""
+    try:
+        with gpu.part("cupyx").errstate(linalg="raise"):
+            yield
+    except np.linalg.LinAlgError as error:
+        raise no_convergence() from error

@@ -1,0 +1,35 @@
+"""Linear algebra under PyTorch's names; what holds for all of it says `lucid.ops.decomposition`."""
+
+from __future__ import annotations
+
+from lucid.errors import LinAlgError
+from lucid.ops.base import keywords as _keywords
+from lucid.ops.decomposition.chains import cross, diagonal, multi_dot, vander, vecdot
+from lucid.ops.decomposition.inverses import (
+    det,
+    inv,
+    inv_ex,
+    slogdet,
+    solve,
+    solve_ex,
+    tensorinv,
+    tensorsolve,
+)
+from lucid.ops.decomposition.lu import lu, lu_factor, lu_factor_ex, lu_solve
+from lucid.ops.decomposition.matrix_exp import matrix_exp
+from lucid.ops.decomposition.matrix_norms import matrix_norm, norm, vector_norm
+from lucid.ops.decomposition.orthogonal import householder_product, qr
+from lucid.ops.decomposition.pseudoinverse import cond, lstsq, matrix_rank, pinv
+from lucid.ops.decomposition.spectral import eigh, eigvalsh, svd, svdvals
+from lucid.ops.decomposition.triangular import cholesky, cholesky_ex, solve_triangular
+from lucid.ops.linalg.composed import matrix_power
+from lucid.ops.linalg.products import matmul
+
+__all__ = [
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh",
+    "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul",
+    "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
+    "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+]  # fmt: skip
+
+_keywords.add_to_functions(__all__, globals(), "linalg.")

@@ -1,0 +1,135 @@
+"""Products under the names of `lucid.linalg`. What holds for all of them says `lucid.ops.decomposition`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.errors import SettingError, ShapeError
+from lucid.ops.base.dims import tensors_in
+from lucid.ops.base.operands import tensor_operand
+from lucid.ops.base.promotion import array_of, promote
+from lucid.ops.base.scalars import as_int
+from lucid.ops.creation.ranges import arange
+from lucid.ops.decomposition.operands import alike
+from lucid.ops.elementwise.arithmetic import mul
+from lucid.ops.elementwise.complex import conj
+from lucid.ops.elementwise.power import pow as power_of
+from lucid.ops.linalg import composed
+from lucid.ops.linalg.matrices import of_dimensions
+from lucid.ops.linalg.products import matmul
+from lucid.ops.reduction.sums import sum
+from lucid.ops.shape import diagonal as diagonals
+from lucid.ops.shape.reshape import squeeze, unsqueeze
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.tensor import Tensor
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """Return the product of all matrices in `tensors`, in the order of the fewest multiplications.
+
+    The first and the last of them may be a vector, which stands for a row and a column.
+
+    >>> import lucid
+    >>> lucid.linalg.multi_dot([lucid.ones(2, 3), lucid.ones(3, 4), lucid.ones(4)])
+    tensor([12., 12.])
+    """
+    name, given = "linalg.multi_dot", [tensor_operand(tensor) for tensor in tensors_in((tensors,))]
+    if len(given) < 2:
+        raise SettingError(f"{name}: expected at least 2 tensors, got {len(given)}")
+    first, last = array_of(given[0]).ndim == 1, array_of(given[-1]).ndim == 1
+    if first:
+        given[0] = unsqueeze(given[0], 0)
+    if last:
+        given[-1] = unsqueeze(given[-1], 1)
+    for place, tensor in enumerate(given):
+        of_dimensions(name, (f"tensor {place}", tensor, 2))
+    alike(name, *given)
+    sizes = [given[0].array.shape[0], *[tensor.array.shape[1] for tensor in given]]
+    for place, tensor in enumerate(given):
+        if tensor.array.shape[0] != sizes[place]:
+            raise ShapeError(
+                f"{name}: tensors {place - 1} and {place} cannot be multiplied: their shapes are "
+                f"{list(given[place - 1].array.shape)} and {list(tensor.array.shape)}"
+            )
+    out = _product(given, _cuts(sizes), 0, len(given) - 1)
+    out = squeeze(out, 1) if last else out
+    return squeeze(out, 0) if first else out
+
+
+def _cuts(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """Return behind which matrix each part of the chain is best cut in two."""
+    count = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    cuts: dict[tuple[int, int], int] = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            prices = {k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
+            cuts[i, j] = min(prices, key=prices.__getitem__)
+            cost[i, j] = prices[cuts[i, j]]
+    return cuts
+
+
+def _product(tensors: list[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int) -> Any:
+    if i == j:
+        return tensors[i]
+    k = cuts[i, j]
+    return matmul(_product(tensors, cuts, i, k), _product(tensors, cuts, k + 1, j))
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Return the dot products of vectors along `dim`, ``sum(conj(x) * y)``; `x` and `y` broadcast.
+
+    >>> import lucid
+    >>> lucid.linalg.vecdot(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), lucid.tensor([1.0, 1.0]))
+    tensor([3., 7.])
+    """
+    first, second = promote(x, y)
+    return sum(mul(conj(first) if first.array.dtype.kind == "c" else first, second), dim)
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """Return the cross products of vectors of size 3 along `dim`; `input` and `other` broadcast.
+
+    >>> import lucid
+    >>> lucid.linalg.cross(lucid.tensor([1.0, 0.0, 0.0]), lucid.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
+    if array_of(input).ndim != array_of(other).ndim:
+        raise ShapeError(
+            "linalg.cross: expected as many dimensions, got shapes "
+            f"{list(input.array.shape)} and {list(other.array.shape)}"
+        )
+    return composed.cross(input, other, dim)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Return a view of the diagonal `offset` of matrices, whose rows `dim1` counts and whose columns `dim2` counts.
+
+    >>> import lucid
+    >>> lucid.linalg.diagonal(lucid.tensor([[[1, 2], [3, 4]]]))
+    tensor([[1, 4]])
+    """
+    return diagonals.diagonal(A, offset, dim1, dim2)
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """Return matrices of the powers 0 to ``N - 1`` of the elements of vectors `x`, a row for each.
+
+    `N` is as many as elements, unless it is given.
+
+    >>> import lucid
+    >>> lucid.linalg.vander(lucid.tensor([2, 3]), N=3)
+    tensor([[1, 2, 4],
+            [1, 3, 9]])
+    """
+    shape = array_of(x).shape
+    if not shape:
+        raise ShapeError("linalg.vander: expected at least 1 dimension, got a 0-dim tensor")
+    columns = shape[-1] if N is None else as_int(N, "N")
+    if columns < 1:
+        raise ShapeError(f"linalg.vander: expected N of 1 or more, got {columns}")
+    return power_of(unsqueeze(x, -1), arange(columns, device=x.device))

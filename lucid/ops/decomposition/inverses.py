@@ -1,0 +1,271 @@
+"""Inverses, equations and determinants of square matrices. What holds for all of it says `lucid.ops.decomposition`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lucid.autograd.recording.primitive import primitive
+from lucid.errors import ShapeError
+from lucid.ops.base.dims import dims_in
+from lucid.ops.base.scalars import as_bool, as_int
+from lucid.ops.decomposition.operands import (
+    SINGULAR,
+    adjoint_in,
+    alike,
+    library,
+    matrices_of,
+    numbers_of,
+    raise_where,
+    square_of,
+    transposed,
+)
+from lucid.ops.decomposition.triangular import fitting
+from lucid.ops.elementwise.complex import holds_complex
+from lucid.ops.shape.axes import movedim
+from lucid.ops.shape.reshape import reshape, squeeze, unsqueeze
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Ints
+    from lucid.tensor import Tensor
+
+
+class inv_ex_result(NamedTuple):
+    """Inverses, and which element of the diagonal of U is zero, or 0."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class solve_ex_result(NamedTuple):
+    """Solutions, and which element of the diagonal of U is zero, or 0."""
+
+    result: Tensor
+    info: Tensor
+
+
+class slogdet_result(NamedTuple):
+    """Determinants as their signs, of size 1, and the logarithms of their sizes."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+@primitive(outputs=("inverse", "info"), holomorphic=False)
+def inverse(xp: ModuleType, a: Array) -> tuple[Array, Array]:
+    """Return inverses, and which element of the diagonal of U is zero, or 0."""
+    return library(xp).inverse(a)
+
+
+@inverse.vjp
+def _inverse_vjp(m: Namespace, grad: list[Array | None], inverse: Array) -> Any:
+    turned = adjoint_in(m, inverse)
+    return m.neg(m.matmul(m.matmul(turned, grad[0]), turned))
+
+
+@primitive(outputs=("x", "info"), holomorphic=False)
+def _solve(xp: ModuleType, a: Array, b: Array) -> tuple[Array, Array]:
+    return library(xp).solve(a, b)
+
+
+@_solve.vjp("a", "b")
+def _solve_vjp(
+    m: Namespace, grad: list[Array | None], a: Array, x: Array, a_shape: Ints, b_shape: Ints, needs: tuple[bool, ...]
+) -> Any:
+    back = m.solve(adjoint_in(m, a), grad[0])[0]
+    full = m.sum_to(m.neg(m.matmul(back, adjoint_in(m, x))), shape=a_shape) if needs[0] else None
+    return full, m.sum_to(back, shape=b_shape)
+
+
+@primitive
+def _det(xp: ModuleType, a: Array) -> Array:
+    return library(xp).det(a)
+
+
+def _for_matrices(m: Namespace, x: Any) -> Any:
+    return m.reshape(x, shape=(*x.shape, 1, 1))
+
+
+@_det.vjp
+def _det_vjp(m: Namespace, grad: Array, a: Array) -> Any:
+    return m.mul(_for_matrices(m, grad), m.swap_last(m.adjugate(a)))
+
+
+@primitive
+def _adjugate(xp: ModuleType, a: Array) -> Array:
+    """Return the matrices of cofactors, transposed; also of singular ones, of which an inverse could not be taken."""
+    u, s, vh = library(xp).svd(a, full=True)
+    n = a.shape[-1]
+    # the product of all singular values but one, without a division
+    ones = xp.eye(n, dtype=bool)
+    others = xp.prod(xp.where(ones, s.dtype.type(1), s[..., None, :]), -1)
+    turn = library(xp).det(u) * library(xp).det(vh)
+    inner = xp.conj(vh).swapaxes(-1, -2) * others[..., None, :]
+    return turn[..., None, None] * xp.matmul(inner, xp.conj(u).swapaxes(-1, -2))
+
+
+@_adjugate.vjp
+def _adjugate_vjp(m: Namespace, grad: Array, a: Array, out: Array) -> Any:
+    turned = m.swap_last(out)
+    along = m.sum(m.mul(grad, out), dim=(len(out.shape) - 2, len(out.shape) - 1), keepdim=True, dtype=out.dtype)
+    bend = m.sub(m.mul(along, turned), m.matmul(m.matmul(turned, grad), turned))
+    return m.div(bend, _for_matrices(m, m.det(a)))
+
+
+@primitive(outputs=("sign", "logarithm"), differentiable=(0, 1), holomorphic=False)
+def _slogdet(xp: ModuleType, a: Array) -> tuple[Array, Array]:
+    return library(xp).slogdet(a)
+
+
+@_slogdet.vjp
+def _slogdet_vjp(m: Namespace, grad: list[Array | None], a: Array, sign: Array) -> Any:
+    turning, growing = grad
+    factor = growing
+    if holds_complex(a) and turning is not None:
+        # the sign moves at right angles to itself
+        aside = m.mul(m.imag(m.mul(turning, m.conj(sign))), 1j)
+        factor = aside if growing is None else m.add(growing, aside)
+    if factor is None:
+        return m.zeros_like(a)
+    return m.mul(_for_matrices(m, factor), adjoint_in(m, m.inverse(a)[0]))
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
+    """Return inverses, and ``info``, which element of the diagonal of U is zero.
+
+    >>> import lucid
+    >>> lucid.linalg.inv_ex(lucid.zeros(2, 2)).info
+    tensor(1, dtype=lucid.int32)
+    """
+    result, info = inverse(square_of("linalg.inv_ex", A))
+    if as_bool(check_errors, "check_errors"):
+        raise_where("linalg.inv_ex", info, SINGULAR)
+    return inv_ex_result(result, info)
+
+
+def inv(A: Tensor) -> Tensor:
+    """Return inverses.
+
+    >>> import lucid
+    >>> lucid.linalg.inv(lucid.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    result, info = inverse(square_of("linalg.inv", A))
+    raise_where("linalg.inv", info, SINGULAR)
+    return result
+
+
+def _solved(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Any, Any]:
+    a, b = square_of(name, A), numbers_of(name, B)
+    alike(name, a, b)
+    left = as_bool(left, "left")
+    one = b.array.ndim == 1 or (b.array.ndim == a.array.ndim - 1 and b.array.shape == a.array.shape[:-1])
+    if one and not left:
+        raise ShapeError(f"{name}: with left=False B must be matrices, got vectors of shape {list(b.array.shape)}")
+    wide = unsqueeze(b, -1) if one else matrices_of(name, b, "B")
+    fitting(name, a, wide, left=left)
+    if not left:
+        x, info = _solve(transposed(a), transposed(wide))
+        return transposed(x), info
+    x, info = _solve(a, wide)
+    return (squeeze(x, -1) if one else x), info
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> solve_ex_result:
+    """Return the solutions of `linalg.solve`, and ``info``, which element of the diagonal of U is zero.
+
+    >>> import lucid
+    >>> lucid.linalg.solve_ex(lucid.zeros(1, 1), lucid.ones(1)).info
+    tensor(1, dtype=lucid.int32)
+    """
+    x, info = _solved("linalg.solve_ex", A, B, left)
+    if as_bool(check_errors, "check_errors"):
+        raise_where("linalg.solve_ex", info, SINGULAR)
+    return solve_ex_result(x, info)
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """Return ``X`` of ``A @ X = B``, for right-hand sides that are matrices, or vectors.
+
+    They are vectors where `B` has one dimension, or the shape of `A` without its last one.
+
+    >>> import lucid
+    >>> lucid.linalg.solve(lucid.tensor([[2.0, 0.0], [0.0, 4.0]]), lucid.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+    x, info = _solved("linalg.solve", A, B, left)
+    raise_where("linalg.solve", info, SINGULAR)
+    return x
+
+
+def det(A: Tensor) -> Tensor:
+    """Return determinants; the gradient of that of a singular matrix is right too.
+
+    >>> import lucid
+    >>> lucid.linalg.det(lucid.tensor([[2.0, 0.0], [1.0, 4.0]]))
+    tensor(8.)
+    """
+    return _det(square_of("linalg.det", A))
+
+
+def slogdet(A: Tensor) -> slogdet_result:
+    """Return the signs of determinants, and the logarithms of their sizes; of a singular matrix 0 and minus infinity.
+
+    >>> import lucid
+    >>> lucid.linalg.slogdet(lucid.tensor([[-1.0]]))
+    slogdet_result(sign=tensor(-1.), logabsdet=tensor(0.))
+    """
+    return slogdet_result(*_slogdet(square_of("linalg.slogdet", A)))
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """Return the inverse of `A` as a matrix whose rows the first `ind` dimensions count, and columns the others.
+
+    Its own rows and columns have these dimensions the other way round.
+
+    >>> import lucid
+    >>> lucid.linalg.tensorinv(lucid.eye(6).reshape(2, 3, 6), ind=2).shape
+    lucid.Size([6, 2, 3])
+    """
+    a, ind = numbers_of("linalg.tensorinv", A), as_int(ind, "ind")
+    shape = a.array.shape
+    if ind < 1:
+        raise ShapeError(f"linalg.tensorinv: expected ind of 1 or more, got {ind}")
+    rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
+    if rows != columns:
+        raise ShapeError(
+            f"linalg.tensorinv: expected as many elements in the first {ind} dimensions as in the others, got shape "
+            f"{list(shape)}"
+        )
+    result, info = inverse(reshape(a, (rows, columns)))
+    raise_where("linalg.tensorinv", info, SINGULAR)
+    return reshape(result, (*shape[ind:], *shape[:ind]))
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: tuple[int, ...] | None = None) -> Tensor:
+    """Return ``X`` of ``tensordot(A, X, X.ndim) = B``; the dimensions `dims` of `A` are moved behind the others before.
+
+    >>> import lucid
+    >>> lucid.linalg.tensorsolve(lucid.eye(6).reshape(2, 3, 6), lucid.ones(2, 3)).shape
+    lucid.Size([6])
+    """
+    name = "linalg.tensorsolve"
+    a, b = numbers_of(name, A), numbers_of(name, B)
+    alike(name, a, b)
+    if dims is not None:
+        moved = dims_in(dims, a.array.ndim)
+        a = movedim(a, moved, tuple(range(-len(moved), 0)))
+    rest = a.array.shape[b.array.ndim :]
+    if math.prod(rest) != b.array.size or a.array.size != b.array.size**2:
+        raise ShapeError(
+            f"{name}: expected A that is square as a matrix of the dimensions of B by the others, got shapes "
+            f"{list(a.array.shape)} and {list(b.array.shape)}"
+        )
+    size = b.array.size
+    x, info = _solve(reshape(a, (size, size)), reshape(b, (size, 1)))
+    raise_where(name, info, SINGULAR)
+    return reshape(x, rest)

@@ -1,0 +1,159 @@
+"""Singular matrices and gradients at them, `info`, dtypes and shapes that are refused, named tuples."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import linalg
+from lucid.errors import DtypeError, ShapeError
+
+FACTORS = {
+    "inv": linalg.inv,
+    "det": linalg.det,
+    "slogdet": linalg.slogdet,
+    "cholesky": linalg.cholesky,
+    "eigh": linalg.eigh,
+    "eigvalsh": linalg.eigvalsh,
+    "matrix_exp": linalg.matrix_exp,
+}
+ANY = {
+    "svd": linalg.svd,
+    "svdvals": linalg.svdvals,
+    "qr": linalg.qr,
+    "pinv": linalg.pinv,
+    "lu_factor": linalg.lu_factor,
+}
+
+
+def stack(rng):
+    """Return three matrices, of which the second is singular and the third indefinite."""
+    regular = rng.standard_normal((3, 3)) + 4 * np.eye(3)
+    return np.stack([regular @ regular.T, np.ones((3, 3)), np.diag([1.0, 1.0, -1.0])])
+
+
+@pytest.mark.parametrize("name", ["inv", "solve", "lu_factor"])
+def test_a_singular_matrix_is_named(name, rng):
+    """The error says which matrix of the stack has no inverse, and of which row; it is a RuntimeError."""
+    a = lucid.tensor(stack(rng).reshape(1, 3, 3, 3))
+    call = getattr(linalg, name)
+    with pytest.raises(linalg.LinAlgError, match=rf"linalg.{name}: \(batch element 0, 1\): .* element 2 of"):
+        call(a, lucid.ones(3, 1, dtype=lucid.float64)) if name == "solve" else call(a)
+    assert issubclass(linalg.LinAlgError, RuntimeError)
+
+
+def test_a_matrix_that_is_not_positive_is_named(rng):
+    """The error says which matrix of the stack is not positive-definite, and at which minor."""
+    with pytest.raises(linalg.LinAlgError, match=r"cholesky: \(batch element 1\): .* order 2"):
+        linalg.cholesky(lucid.tensor(stack(rng)))
+    with pytest.raises(linalg.LinAlgError, match=r"cholesky: the matrix .* order 3"):
+        linalg.cholesky(lucid.tensor(stack(rng)[2]))
+
+
+def test_info_says_what_an_error_would(rng):
+    """The forms in `_ex` give 0 for each matrix that is well, and its result, and raise only if asked."""
+    array = stack(rng)
+    a, b = lucid.tensor(array), lucid.tensor(rng.standard_normal((3, 3, 2)))
+    inverse, info = linalg.inv_ex(a)
+    assert info.tolist() == [0, 2, 0]
+    assert info.dtype == lucid.int32
+    for k in (0, 2):
+        np.testing.assert_allclose(inverse[k].numpy(), np.linalg.inv(array[k]), rtol=1e-9, atol=1e-12)
+    x, info = linalg.solve_ex(a, b)
+    assert info.tolist() == [0, 2, 0]
+    for k in (0, 2):
+        np.testing.assert_allclose(x[k].numpy(), np.linalg.solve(array[k], b[k].numpy()), rtol=1e-9, atol=1e-12)
+    factor, info = linalg.cholesky_ex(a)
+    assert info.tolist() == [0, 2, 3]
+    np.testing.assert_allclose(factor[0].numpy(), np.linalg.cholesky(array[0]), rtol=1e-9, atol=1e-12)
+    assert linalg.lu_factor_ex(a).info.tolist() == [0, 2, 0]
+    for call in (linalg.inv_ex, linalg.cholesky_ex, linalg.lu_factor_ex):
+        with pytest.raises(linalg.LinAlgError, match="batch element 1"):
+            call(a, check_errors=True)
+    with pytest.raises(linalg.LinAlgError, match="batch element 1"):
+        linalg.solve_ex(a, b, check_errors=True)
+
+
+def cofactors(a):
+    """Return the gradient of the determinant, each minor by itself."""
+    n = len(a)
+    out = np.empty_like(a)
+    for i, j in itertools.product(range(n), range(n)):
+        out[i, j] = (-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1))
+    return out
+
+
+@pytest.mark.parametrize("rank", [4, 3, 2, 0])
+def test_the_gradient_of_a_determinant_is_right_at_any_rank(rank, rng):
+    """The determinant's gradient holds the cofactors, also where there is no inverse."""
+    a = rng.standard_normal((4, rank)) @ rng.standard_normal((rank, 4))
+    x = lucid.tensor(np.stack([a, 2 * a]), requires_grad=True)
+    upstream = rng.standard_normal(2)
+    linalg.det(x).backward(lucid.tensor(upstream))
+    expected = upstream[:, None, None] * np.stack([cofactors(a), cofactors(2 * a)])
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=0, atol=1e-10 * max(1, np.abs(expected).max()))
+
+
+def test_a_determinant_of_zero():
+    """Of a singular matrix the sign is 0 and the logarithm minus infinity; that of a negative determinant is NaN."""
+    sign, size = linalg.slogdet(lucid.zeros(2, 2))
+    assert (sign.item(), size.item()) == (0, -float("inf"))
+    assert lucid.logdet(lucid.zeros(2, 2)).item() == -float("inf")
+    assert np.isnan(lucid.logdet(-lucid.eye(3)).item())
+
+
+@pytest.mark.parametrize("name", [*FACTORS, *ANY])
+def test_other_dtypes_are_refused(name):
+    """Half types and integers raise a DtypeError that names the function and the dtype."""
+    call = {**FACTORS, **ANY}[name]
+    for dtype in ("float16", "bfloat16", "int64"):
+        with pytest.raises(DtypeError, match=rf"linalg.{name}: .*got lucid.{dtype}"):
+            call(lucid.ones(2, 2, dtype=getattr(lucid, dtype)))
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_other_shapes_are_refused(name):
+    """What is not square, or no matrix, raises a ShapeError that shows the shape."""
+    for shape in ((2, 3), (3,)):
+        with pytest.raises(ShapeError, match=rf"linalg.{name}: .*got shape \[{shape[0]}"):
+            FACTORS[name](lucid.ones(*shape))
+
+
+def test_half_types_within_autocast():
+    """Under autocast the matrices of half types are float32."""
+    with lucid.autocast("cpu", dtype=lucid.bfloat16):
+        assert linalg.inv(lucid.eye(2, dtype=lucid.bfloat16)).dtype == lucid.float32
+
+
+def test_equations_that_do_not_fit(rng):
+    """Operands of several dtypes and sizes are refused, and vectors on the left."""
+    a = lucid.tensor(rng.standard_normal((3, 3)))
+    with pytest.raises(ShapeError, match="does not fit"):
+        linalg.solve(a, lucid.ones(2, 2, dtype=lucid.float64))
+    with pytest.raises(DtypeError, match="one dtype"):
+        linalg.solve(a, lucid.ones(3))
+    with pytest.raises(ShapeError, match="must be matrices"):
+        linalg.solve(a, lucid.ones(3, dtype=lucid.float64), left=False)
+    with pytest.raises(ShapeError, match="leading dimensions"):
+        linalg.solve(a.expand(2, 3, 3), lucid.ones(5, 3, 1, dtype=lucid.float64))
+
+
+def test_large_matrices(rng):
+    """Elimination and substitution by columns give what LAPACK gives on some hundred rows."""
+    a, b = rng.standard_normal((150, 150)), rng.standard_normal((150, 3))
+    packed, pivots = linalg.lu_factor(lucid.tensor(a))
+    x = linalg.lu_solve(packed, pivots, lucid.tensor(b))
+    np.testing.assert_allclose(x.numpy(), np.linalg.solve(a, b), rtol=1e-7, atol=1e-7)
+    p, lower, upper = linalg.lu(lucid.tensor(a))
+    np.testing.assert_allclose((p @ lower @ upper).numpy(), a, rtol=1e-10, atol=1e-10)
+
+
+def test_keywords_of_pytorch(rng):
+    """The matrices are `A` and, as in `lucid`, also `input`; `out` takes results."""
+    a = lucid.tensor(rng.standard_normal((3, 3)))
+    out = lucid.empty(0, dtype=lucid.float64)
+    assert lucid.inverse(input=a, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), linalg.inv(A=a).numpy())

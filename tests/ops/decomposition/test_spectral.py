@@ -1,0 +1,81 @@
+"""Vectors that are not determined, and what does not converge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import linalg
+from lucid.errors import NotDifferentiableError
+
+
+def test_a_loss_of_the_phase_is_refused(rng):
+    """Complex vectors have any factor of size 1: a loss that depends on it has no gradient, and says so."""
+    a = rng.standard_normal((3, 3)) + 1j * rng.standard_normal((3, 3))
+    x = lucid.tensor(a, requires_grad=True)
+    weight = lucid.tensor(rng.standard_normal((3, 3)) + 1j * rng.standard_normal((3, 3)))
+    with pytest.raises(NotDifferentiableError, match="phase"):
+        (linalg.svd(x).U * weight).real.sum().backward()
+    with pytest.raises(NotDifferentiableError, match="phase"):
+        (linalg.eigh(x + x.mH).eigenvectors * weight).real.sum().backward()
+
+
+def test_equal_values_have_gradients_without_vectors():
+    """Singular values, eigenvalues, norms and pseudoinverses have gradients where values are equal."""
+    x = lucid.eye(3, dtype=lucid.float64).requires_grad_()
+    for call in (linalg.svdvals, linalg.eigvalsh, lambda a: linalg.matrix_norm(a, "nuc"), linalg.pinv):
+        (grad,) = lucid.autograd.grad(call(x).sum(), x)
+        assert np.isfinite(grad.numpy()).all()
+
+
+@pytest.mark.parametrize("name", ["svd", "svdvals", "eigh", "eigvalsh"])
+def test_what_is_not_finite_does_not_converge(name):
+    """NaN raises a LinAlgError, or gives NaN."""
+    a = lucid.full((3, 3), float("nan"))
+    try:
+        result = getattr(linalg, name)(a)
+    except linalg.LinAlgError as error:
+        assert "converge" in str(error)  # noqa: PT017 - it may not raise
+    else:
+        values = result if isinstance(result, lucid.Tensor) else result[1 if name == "svd" else 0]
+        assert np.isnan(values.numpy()).all()
+
+
+def test_the_gradient_of_eigenvalues_is_that_of_the_whole_matrix(rng):
+    """The gradient of a Hermitian matrix is Hermitian, though one triangle is read."""
+    a = rng.standard_normal((4, 4)) + 1j * rng.standard_normal((4, 4))
+    x = lucid.tensor(a + a.conj().T, requires_grad=True)
+    values, vectors = linalg.eigh(x)
+    weight = lucid.tensor(rng.standard_normal((4, 4)))
+    (vectors.abs() * weight).sum().backward(retain_graph=True)
+    values.backward(lucid.tensor(rng.standard_normal(4)))
+    grad = x.grad.numpy()
+    np.testing.assert_allclose(grad, grad.conj().T, rtol=0, atol=1e-10)
+
+
+def test_named_tuples():
+    """Results have PyTorch's names."""
+    a = lucid.eye(2)
+    assert linalg.svd(a)._fields == ("U", "S", "Vh")
+    assert lucid.svd(a)._fields == ("U", "S", "V")
+    assert linalg.eigh(a)._fields == ("eigenvalues", "eigenvectors")
+    assert linalg.qr(a)._fields == ("Q", "R")
+    assert linalg.slogdet(a)._fields == ("sign", "logabsdet")
+    assert linalg.lu(a)._fields == ("P", "L", "U")
+    assert linalg.lu_factor(a)._fields == ("LU", "pivots")
+    assert linalg.lu_factor_ex(a)._fields == ("LU", "pivots", "info")
+    assert linalg.inv_ex(a)._fields == ("inverse", "info")
+    assert linalg.solve_ex(a, a)._fields == ("result", "info")
+    assert linalg.cholesky_ex(a)._fields == ("L", "info")
+    assert linalg.lstsq(a, a)._fields == ("solution", "residuals", "rank", "singular_values")
+    assert lucid.geqrf(a)._fields == ("a", "tau")
+
+
+@pytest.mark.parametrize("call", [lambda a: linalg.qr(a, "complete").R, lambda a: linalg.qr(a, "r").R, lucid.geqrf])
+def test_factors_without_a_derivative(call, rng):
+    """Backward through what has no derivative raises."""
+    x = lucid.tensor(rng.standard_normal((4, 2)), requires_grad=True)
+    out = call(x)
+    with pytest.raises(NotDifferentiableError, match="no derivative"):
+        (out if isinstance(out, lucid.Tensor) else out[0]).sum().backward()
