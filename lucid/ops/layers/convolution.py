@@ -39,7 +39,7 @@ def checked(
     name: str, count: int, input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, *, transposed: bool
 ) -> int:
     """Return `groups` as an int, and refuse operands of a convolution over `count` dimensions that do not fit."""
-    same_dtype(name, input, weight, bias)
+    same_dtype(name, input, weight, bias=bias)
     groups = as_int(groups, "groups")
     x, w = input.array.shape, weight.array.shape
     check_dimensions(name, x, count)
@@ -78,7 +78,7 @@ def convolve(
     dilations = sizes_for(name, "dilation", dilation, count, least=1)
     size, kernel = input.array.shape[-count:], weight.array.shape[2:]
     spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
-    if padding == "same":
+    if isinstance(padding, str) and padding == "same":
         if any(s != 1 for s in strides):
             raise ShapeError(f"{name}: padding='same' needs stride 1, got {stride!r}")
         before = tuple([(span - 1) // 2 for span in spans])
@@ -86,7 +86,7 @@ def convolve(
     elif isinstance(padding, str) and padding != "valid":
         raise ShapeError(f"{name}: expected padding to be 'same', 'valid', an int or a tuple of int, got {padding!r}")
     else:
-        before = sizes_for(name, "padding", 0 if padding == "valid" else padding, count, least=0)
+        before = sizes_for(name, "padding", 0 if isinstance(padding, str) else padding, count, least=0)
         padded = [n + 2 * p for n, p in zip(size, before, strict=True)]
     if any(n < span for n, span in zip(padded, spans, strict=True)):
         raise ShapeError(

@@ -78,7 +78,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         only_tensors(input, weight, *(() if bias is None else (bias,)))
         raise
     if other or x.dtype is not w.dtype or x.dtype.kind == "b":
-        same_dtype("linear", input, weight, bias)
+        same_dtype("linear", input, weight, bias=bias)
     shape, sizes = x.shape, w.shape
     if len(sizes) not in {1, 2}:
         raise ShapeError(f"linear: expected weight of shape (out, in) or (in,), got shape {sizes}")
@@ -110,7 +110,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         with without_autocast():
             operands = promote(input1, input2, weight, *(() if bias is None else (bias,)))
             return bilinear(*operands)
-    same_dtype("bilinear", input1, input2, weight, bias)
+    same_dtype("bilinear", input1, input2, weight, bias=bias)
     shape, other, sizes = input1.array.shape, input2.array.shape, weight.array.shape
     if len(sizes) != 3:
         raise ShapeError(f"bilinear: expected weight of shape (out, in1, in2), got shape {list(sizes)}")

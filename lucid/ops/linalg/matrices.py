@@ -55,11 +55,11 @@ def product_cpu(a: Array, b: Array) -> Array:
     return out
 
 
-def same_dtype(name: str, first: Tensor, *others: Tensor | None) -> None:
-    """Refuse operands that `autocast` leaves in several dtypes, and bools; None among the others is passed over."""
-    tensors = [first, *(t for t in others if t is not None)]
+def same_dtype(name: str, *operands: Tensor, bias: Tensor | None = None) -> None:
+    """Refuse operands, with a bias that there may be, that `autocast` leaves in several dtypes, and bools."""
+    tensors = operands if bias is None else (*operands, bias)
     only_tensors(*tensors)
-    dtype = dtype_within(first)
+    dtype = dtype_within(tensors[0])
     if any(dtype_within(t) != dtype for t in tensors):
         got = ", ".join(map(str, map(tensor_dtype, tensors)))
         raise DtypeError(f"{name}: expected operands of one dtype, got {got}; convert them with .to(dtype)")

@@ -43,7 +43,10 @@ def test_shapes_that_do_not_fit(case):
 
 
 def test_dtypes():
-    """Attention is of floating point, and a mask of bool, float32 or the same dtype."""
+    """Attention is of three tensors of floating point, and a mask of bool, float32 or the same dtype."""
+    for missing in ("key", "value"):
+        with pytest.raises(TypeError, match=f"scaled_dot_product_attention: {missing}: expected"):
+            scaled_dot_product_attention(**{name: ones(2, 3) for name in ("query", "key", "value")} | {missing: None})
     with pytest.raises(DtypeError, match="floating-point operands"):
         x = ones(2, 3, dtype=lucid.int64)
         scaled_dot_product_attention(x, x, x)

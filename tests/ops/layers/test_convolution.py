@@ -59,6 +59,14 @@ def test_dtypes_are_not_mixed():
         conv2d(ones(1, 3, 8, 8), ones(6, 3, 3, 3, dtype=lucid.float64))
 
 
+def test_operands_that_are_missing():
+    """None is no weight, and an error names it; sizes may stand in an array of NumPy, as other settings may."""
+    for op in (conv2d, conv_transpose2d):
+        with pytest.raises(TypeError, match=rf"{op.__name__}: weight: expected"):
+            op(ones(1, 3, 8, 8), None)
+    assert conv2d(ones(1, 3, 8, 8), ones(6, 3, 3, 3), padding=np.array([1, 0])).shape == (1, 6, 8, 6)
+
+
 @pytest.mark.parametrize("kernel", [1, 3])
 @pytest.mark.parametrize("op", [conv2d, conv_transpose2d])
 def test_blocks(op, kernel, rng, monkeypatch):
