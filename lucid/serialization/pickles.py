@@ -16,6 +16,7 @@ from lucid.autograd.base import is_tuple
 from lucid.backend.device import device
 from lucid.backend.dtype import DTYPES, dtype
 from lucid.errors import CheckpointError
+from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,8 +104,19 @@ def _expect(met: bool, what: str) -> None:
         raise ValueError(f"expected {what}")
 
 
-def _tensor(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any = False, *_hooks: Any) -> Tensor:
-    """Return a tensor that lies within its storage."""
+def _tensor(
+    storage: Any,
+    offset: Any,
+    shape: Any,
+    strides: Any,
+    requires_grad: Any = False,
+    _hooks: Any = None,
+    bits: Any = None,
+) -> Tensor:
+    """Return a tensor that lies within its storage; `bits` say what is to be done to each number that is read."""
+    for bit in ("conj", "neg"):
+        if is_a(bits, dict) and bits.get(bit):
+            raise NotLoadedError(f"holds a {bit} view: save its resolve_{bit}(); it is a tensor")
     _expect(isinstance(storage, Storage) and type(offset) is int, "a storage and an offset")
     _expect(is_tuple(shape) and is_tuple(strides) and len(shape) == len(strides), "sizes and strides")
     _expect(len(shape) <= 64 and all(type(n) is int and n >= 0 for n in (offset, *shape, *strides)), "sizes from 0 on")
@@ -116,14 +128,14 @@ def _tensor(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: 
 
 
 def _tensor_of_dtype(
-    storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any, _hooks: Any, kind: Any, *_more: Any
+    storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any, hooks: Any, kind: Any, bits: Any = None
 ) -> Tensor:
     """Return a tensor of a storage that is bytes."""
     _expect(isinstance(storage, Storage) and isinstance(kind, dtype), "a storage and a dtype")
     size = kind.numpy.itemsize
     whole = storage.array.view(np.uint8)
     typed = Storage(whole[: len(whole) // size * size].view(kind.numpy), storage.location)
-    return _tensor(typed, offset, shape, strides, requires_grad)
+    return _tensor(typed, offset, shape, strides, requires_grad, hooks, bits)
 
 
 def _parameter(data: Any, requires_grad: Any, *_hooks_and_state: Any) -> Tensor:
@@ -145,8 +157,15 @@ def _ordered() -> OrderedDict[Any, Any]:
     return OrderedDict()
 
 
-def _size(sizes: Any = ()) -> tuple[int, ...]:
-    return tuple(sizes)
+def _size(sizes: Any = ()) -> Size:
+    _expect(is_tuple(sizes) and all(type(n) is int for n in sizes), "whole numbers in a size")
+    return Size(sizes)
+
+
+def _counts(counts: Any = None) -> dict[Any, Any]:
+    """Return the counts of a Counter, as in lucid's own files; schedules keep their milestones in one."""
+    _expect(counts is None or is_a(counts, dict), "a dict of counts")
+    return counts or {}
 
 
 def _set(items: Any) -> set[Any]:
@@ -169,6 +188,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     **{f"{module}.set": _set for module in ("builtins", "__builtin__")},
     **{f"{module}.complex": _complex for module in ("builtins", "__builtin__")},
     "_codecs.encode": _encoded,
+    "collections.Counter": _counts,
     "collections.OrderedDict": _ordered,
     "torch.Size": _size,
     "torch._utils._rebuild_tensor": _tensor,

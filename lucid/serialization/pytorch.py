@@ -18,6 +18,7 @@ from lucid.errors import CheckpointError, DeviceError, LucidError, OutOfMemoryEr
 from lucid.nn.parameter import Parameter
 from lucid.serialization.format import as_bytes, fill
 from lucid.serialization.pickles import LEVELS, STORAGES, Mark, NotLoadedError, Storage, Tensor, is_a, unpickle
+from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,7 +178,7 @@ class _Maker:
             raise RecursionError(f"deeper than {LEVELS} levels")
         if isinstance(value, Mark):
             raise NotLoadedError("holds the begin of something without its end")
-        if not isinstance(value, tuple | list | dict):
+        if not isinstance(value, tuple | list | dict) or isinstance(value, Size):
             return value
         key = id(cast("object", value))
         if key not in self.done:

@@ -19,6 +19,7 @@ from lucid.backend.device import device, device_of
 from lucid.backend.dtype import DTYPES, dtype
 from lucid.errors import CheckpointError, DeviceError, LucidError, OutOfMemoryError
 from lucid.serialization.format import as_bytes
+from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +81,8 @@ class Writer:
             return {"dict": [[self.key(k, path), self.tree(v, (*path, str(k)))] for k, v in items]}
         if isinstance(value, np.generic):
             return {"scalar": self.array(np.asarray(cast("Any", value)), path)}
+        if kind is Size:
+            return {"size": list(value)}
         if kind is list or kind is tuple:
             entries = enumerate(cast("list[Any]", value))
             return {kind.__name__: [self.tree(v, (*path, str(i))) for i, v in entries]}
@@ -185,6 +188,10 @@ class Reader:
             return [self.value(value, level + 1) for value in content]
         if kind == "tuple":
             return tuple(self.value(value, level + 1) for value in content)
+        if kind == "size":
+            if not all(type(n) is int for n in content):
+                raise ValueError(f"expected whole numbers in a size, found {content!r}")
+            return Size(content)
         if kind == "scalar":
             if content["shape"]:
                 raise ValueError("a number has no shape")

@@ -58,6 +58,8 @@ def same(ours, theirs):
             type(ours) is type(theirs) and list(ours) == list(theirs) and all(same(ours[k], theirs[k]) for k in theirs)
         )
     if isinstance(theirs, list | tuple):
+        if type(ours).__name__ != type(theirs).__name__:
+            return False
         return len(ours) == len(theirs) and all(map(same, ours, theirs))
     if isinstance(theirs, torch.dtype | torch.device):
         return str(ours).partition(".")[2] == str(theirs).partition(".")[2]
@@ -114,6 +116,42 @@ def test_a_module_loads_what_pytorch_saved(tmp_path, rng):
     step(torch, theirs, their_optimizer, torch.from_numpy(x))
     for ours, expected in zip(module.parameters(), theirs.parameters(), strict=True):
         np.testing.assert_allclose(ours.detach().cpu().numpy(), expected.detach().numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+@pytest.mark.parametrize("bit", ["conj", "neg"])
+def test_views_that_are_conjugated_when_they_are_read(tmp_path, bit, zipped):
+    """PyTorch writes the numbers before conjugation or negation: such a view is refused, with what to save instead."""
+    view = torch.tensor([1 + 2j, 3 - 1j]).conj()
+    view = view if bit == "conj" else view.imag
+    torch.save({"value": view}, tmp_path / "view.pt", _use_new_zipfile_serialization=zipped)
+    with pytest.raises(CheckpointError, match=rf"holds a {bit} view: save its resolve_{bit}\(\)"):
+        lucid.load(tmp_path / "view.pt")
+    torch.save(getattr(view, f"resolve_{bit}")(), tmp_path / "view.pt", _use_new_zipfile_serialization=zipped)
+    np.testing.assert_array_equal(lucid.load(tmp_path / "view.pt").numpy(), view.resolve_conj().resolve_neg().numpy())
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+def test_schedules_load_what_pytorch_saved(tmp_path, zipped):
+    """The state of a schedule whose milestones are a Counter goes on from PyTorch's file."""
+    schedules = []
+    for library in (torch, lucid):
+        optimizer = library.optim.SGD([library.zeros(1, requires_grad=True)], lr=1.0)
+        schedules.append((optimizer, library.optim.lr_scheduler.MultiStepLR(optimizer, [2, 2, 5])))
+    (their_optimizer, theirs), (our_optimizer, ours) = schedules
+    for _ in range(3):
+        their_optimizer.step()
+        theirs.step()
+    saved = {"optimizer": their_optimizer.state_dict(), "schedule": theirs.state_dict()}
+    torch.save(saved, tmp_path / "schedule.pt", _use_new_zipfile_serialization=zipped)
+    state = lucid.load(tmp_path / "schedule.pt")
+    our_optimizer.load_state_dict(state["optimizer"])
+    ours.load_state_dict(state["schedule"])
+    for _ in range(4):
+        for optimizer, schedule in schedules:
+            optimizer.step()
+            schedule.step()
+        assert ours.get_last_lr() == pytest.approx(theirs.get_last_lr(), rel=1e-12)
 
 
 class Named:

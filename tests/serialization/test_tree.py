@@ -75,6 +75,7 @@ def test_everything_comes_back(path, rng):
         "generator": np.random.RandomState(rng.integers(2**32)).get_state(),
         "strided": lucid.tensor(rng.standard_normal((3, 4))).t(),
         "empty": [{}, [], ()],
+        "sizes": [lucid.zeros(2, 3).shape, lucid.Size()],
     }
     for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "complex64", "complex128"):
         values[name] = lucid.tensor(rng.integers(0, 2, (2, 2)), dtype=name)

@@ -108,6 +108,7 @@ def log1p(input: Tensor) -> Tensor:
     Fused("LogaddexpGrad", lambda m, grad, a, b, a_shape: m.sum_to(m.mul(grad, m.sigmoid(m.sub(a, b))), shape=a_shape)),
     Fused("LogaddexpGrad", lambda m, grad, a, b, b_shape: m.sum_to(m.mul(grad, m.sigmoid(m.sub(b, a))), shape=b_shape),
           exchanged=True),
+    refused=REAL,
 )  # fmt: skip
 def logaddexp(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return ``log(exp(input) + exp(other))``, elementwise, without overflow.
@@ -126,6 +127,7 @@ def logaddexp2(input: Tensor, other: Tensor | Number) -> Tensor:
     >>> lucid.logaddexp2(lucid.tensor([0.0, 10.0]), lucid.tensor([0.0, 10.0]))
     tensor([ 1., 11.])
     """
+    refuse("logaddexp2", "c", input, other, instead=REAL[1])
     a, b = promote(input, other, at_least_float=True)
     return div(logaddexp(mul(a, LN2), mul(b, LN2)), LN2)
 

@@ -13,12 +13,13 @@ from lucid.autograd.base import wrap
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import namespace
+from lucid.backend.dtype import int64
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.base.core import expand
 from lucid.ops.base.dims import common_shape, dim_in, sizes_in
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.operands import refuse, tensor_operand
-from lucid.ops.base.promotion import array_of
+from lucid.ops.base.promotion import array_of, cast_to
 from lucid.ops.base.scalars import as_int
 from lucid.ops.index import select_cuda as kernels
 from lucid.ops.index.accumulation import sums_at
@@ -200,10 +201,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Return for places `indices` in the order of memory the indices along each dimension of `shape`, a tensor each.
+    """Return for places `indices` in the order of memory the indices along each dimension of `shape`.
 
-    `indices` are integers, or a DtypeError is raised; a size below zero raises a ShapeError. Places beyond the shape
-    count from its beginning again.
+    They are a tensor of int64 each. `indices` are integers, or a DtypeError is raised; a size below zero raises a
+    ShapeError. Places beyond the shape count from its beginning again.
 
     >>> import lucid
     >>> lucid.unravel_index(lucid.tensor([0, 4, 5]), (2, 3))
@@ -211,6 +212,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     """
     places = tensor_operand(indices)
     refuse("unravel_index", "bfcV", places, instead="expected integers")
+    places = cast_to(places, int64)
     sizes = sizes_in((shape,))
     if min(sizes, default=0) < 0:
         raise ShapeError(f"unravel_index: expected no negative size, got shape {list(sizes)}")

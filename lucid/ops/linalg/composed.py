@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import dim_in
-from lucid.ops.base.promotion import array_of, promote
+from lucid.ops.base.promotion import array_of, only_tensors, promote
 from lucid.ops.base.scalars import as_bool, as_int
 from lucid.ops.creation.ranges import arange, eye
 from lucid.ops.decomposition.inverses import inv
@@ -99,6 +99,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     >>> lucid.kron(lucid.tensor([1, 10]), lucid.tensor([1, 2, 3]))
     tensor([ 1,  2,  3, 10, 20, 30])
     """
+    only_tensors(input, other)
     first, second = promote(input, other)
     ndim = max(first.array.ndim, second.array.ndim)
     a = (*(1,) * (ndim - first.array.ndim), *first.array.shape)

@@ -297,4 +297,9 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """
     if not array_of(input).ndim or not array_of(other).ndim:
         return mul(input, other)
+    if input.array.shape[-1] != other.array.shape[-1]:
+        raise ShapeError(
+            f"inner: the last dimension must match on both tensors, got shapes {list(input.array.shape)} and "
+            f"{list(other.array.shape)}"
+        )
     return tensordot(input, other, ([-1], [-1]))

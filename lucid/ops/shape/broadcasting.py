@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import GRAPH
+from lucid.backend.dtype import int64
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.core import expand as _expand
 from lucid.ops.base.dims import common_shape, sizes_in, tensors_in
-from lucid.ops.base.promotion import array_of
+from lucid.ops.base.promotion import array_of, cast_to
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
@@ -131,4 +132,7 @@ def sum_to_size(input: Tensor, *size: int | Sequence[int]) -> Tensor:
     extra = len(shape) - len(wanted)
     if extra < 0 or any(want not in {1, have} for want, have in zip(wanted, shape[extra:], strict=True)):
         raise ShapeError(f"size {list(wanted)} is not expandable to size {list(shape)}: sum_to_size cannot sum to it")
-    return clone(input) if wanted == shape else GRAPH.sum_to(input, shape=wanted)
+    if wanted == shape:
+        return clone(input)
+    # as in `sum`, integers and bools are summed in int64
+    return GRAPH.sum_to(cast_to(input, int64) if input.array.dtype.kind in "biu" else input, shape=wanted)

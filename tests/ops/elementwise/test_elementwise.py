@@ -258,3 +258,21 @@ def test_erfinv_inverts_erf(rng):
     np.testing.assert_allclose(back, x, rtol=1e-14, atol=1e-16 / np.exp(-9.0))
     edges = numbers(lucid.erfinv(lucid.tensor([-1.0, 0.0, 1.0, 1.5])))
     np.testing.assert_array_equal(edges, [-math.inf, 0, math.inf, math.nan])
+
+
+@pytest.mark.parametrize("op", [lucid.logaddexp, lucid.logaddexp2])
+def test_complex_numbers_have_no_logarithms_of_sums(op):
+    """Complex operands are refused by name."""
+    x = lucid.ones(2, dtype=lucid.complex64)
+    with pytest.raises(DtypeError, match=f"{op.__name__}.*complex64"):
+        op(x, x)
+
+
+def test_the_next_number_goes_along(rng):
+    """`nextafter` has slope 1 where it moves its input, 0 where there is nowhere to go, and none by the direction."""
+    x = lucid.tensor([1.0, 2.0, -3.0], requires_grad=True)
+    y = lucid.tensor([2.0, 2.0, -5.0], requires_grad=True)
+    upstream = rng.standard_normal(3).astype("f")
+    lucid.nextafter(x, y).backward(lucid.tensor(upstream))
+    np.testing.assert_array_equal(numbers(x.grad), upstream * [1, 0, 1])
+    assert not numbers(y.grad).any()

@@ -13,10 +13,10 @@ from tests.gradients import numbers
 @pytest.mark.parametrize("dtype", [lucid.int64, lucid.int32, lucid.uint8])
 @pytest.mark.parametrize("shape", [(2, 3, 4), (24,), (1, 24, 1)])
 def test_indices_of_places(shape, dtype, rng):
-    """Each dimension has NumPy's indices, in the shape and dtype of the places."""
+    """Each dimension has NumPy's indices, in the shape of the places, and of int64."""
     places = rng.integers(0, 24, (2, 5))
     got = lucid.unravel_index(lucid.tensor(places, dtype=dtype), shape)
-    assert [part.dtype for part in got] == [dtype] * len(shape)
+    assert [part.dtype for part in got] == [lucid.int64] * len(shape)
     np.testing.assert_array_equal([numbers(part) for part in got], np.unravel_index(places, shape))
 
 

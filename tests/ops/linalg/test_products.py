@@ -46,7 +46,7 @@ WRONG = {
     ),
     "linear weight": (lambda: linear(ones(2, 3), ones(2, 3, 3)), r"weight of shape \(out, in\)"),
     "linear bias": (lambda: linear(ones(2, 28), ones(10, 28), ones(9)), r"bias that can be broadcast to \(2, 10\)"),
-    "inner products": (lambda: inner(ones(2, 3), ones(4)), "sizes differ"),
+    "inner products": (lambda: inner(ones(2, 3), ones(4)), "last dimension must match"),
     "tensordot": (lambda: tensordot(ones(2, 3), ones(4, 4), 1), "sizes differ"),
     "tensordot dims": (lambda: tensordot(ones(2, 3), ones(3), 2), "dims from 0 to 1"),
     "tensordot pairs": (lambda: tensordot(ones(2, 3), ones(2, 3), ([0, 1], [0])), r"dimensions \(0, 1\) of shape"),
@@ -162,3 +162,16 @@ def test_the_order_is_looked_for_only_when_needed():
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert run.stdout.split() == ["False", "True"], run.stderr
+
+
+def test_inner_does_not_broadcast():
+    """The last dimensions of `inner` have one size."""
+    with pytest.raises(ShapeError, match=r"must match on both tensors, got shapes \[2, 1\] and \[1, 3\]"):
+        lucid.inner(lucid.ones(2, 1), lucid.ones(1, 3))
+
+
+def test_kron_takes_tensors():
+    """What is no tensor is refused on either side."""
+    for operands in ((2, lucid.ones(2)), (lucid.ones(2), 2.0)):
+        with pytest.raises(TypeError, match="Tensor"):
+            lucid.kron(*operands)

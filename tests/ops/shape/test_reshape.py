@@ -232,3 +232,13 @@ def test_scalars_take_dimension_zero():
         assert out.array.shape == (1,)
     for out in (axes.transpose(x, 0, -1), shape.squeeze(x, 0), axes.t(x), axes.flip(x, 0)):
         assert out.array.shape == ()
+
+
+def test_sums_to_a_size_are_sums():
+    """Integers and bools are summed in int64, as by `sum`; where there is nothing to sum the dtype stays."""
+    for dtype in (lucid.bool, lucid.uint8, lucid.int32):
+        x = lucid.ones(300, 2, dtype=dtype)
+        out = x.sum_to_size(1, 2)
+        assert out.dtype is lucid.int64
+        assert out.tolist() == [[300, 300]]
+        assert x.sum_to_size(300, 2).dtype is dtype
