@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
@@ -93,9 +93,10 @@ def _limits(name: str, a: Any, values: Any, atol: Any, rtol: Any) -> Any:
 
 def _tolerance(name: str, value: Any, argument: str, like: Any) -> Any:
     if isinstance(value, TensorBase) and value.array.ndim:
-        if value.requires_grad:
-            raise no_number(value, "a tensor that does not require grad", argument)
-        return numbers_of(name, value).to(like.dtype)
+        tensor = cast("Tensor", value)
+        if tensor.requires_grad:
+            raise no_number(tensor, "a tensor that does not require grad", argument)
+        return numbers_of(name, tensor).to(like.dtype)
     number = float(as_number(value, argument))
     return full((), number, dtype=like.dtype, device=like.device)
 
