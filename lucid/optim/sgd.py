@@ -8,7 +8,7 @@ from lucid.arguments import checked
 from lucid.errors import SettingError
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, flag, number, rate
+from lucid.optim.base.settings import at_least_zero, finite, flag, rate
 from lucid.optim.base.slots import Slot
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SGD(ElementwiseOptimizer):
     ranges: ClassVar = {
         "lr": rate,
         "momentum": at_least_zero,
-        "dampening": number,
+        "dampening": finite,
         "weight_decay": at_least_zero,
         "nesterov": flag,
         "maximize": flag,

@@ -263,6 +263,7 @@ BAD_PARAMS = {
     "no params": (lambda a, b: [{"lr": 0.1}], ValueError, "'params'"),
     "a group's rate": (lambda a, b: [{"params": a}, {"params": b, "lr": -1}], ValueError, "learning rate"),
     "a group's dampening": (lambda a, b: [{"params": b, "dampening": "x"}], TypeError, "dampening value: .* str"),
+    "dampening of NaN": (lambda a, b: [{"params": b, "dampening": float("nan")}], ValueError, "nan: expected a finite"),
     "a vector as rate": (lambda a, b: [{"params": a, "lr": lucid.ones(2)}], ValueError, "learning rate"),
 }
 

@@ -31,6 +31,13 @@ def number(value: object, name: str) -> None:
         raise ArgumentError(f"Invalid {_title(name)}: expected a Python number, got {shown(value)}")
 
 
+def finite(value: Any, name: str) -> None:
+    """Raise unless `value` is a finite number."""
+    number(value, name)
+    if not math.isfinite(value):
+        raise SettingError(f"Invalid {_title(name)}: {value}: expected a finite number")
+
+
 def at_least_zero(value: Any, name: str) -> None:
     """Raise unless `value` is a number of at least 0."""
     number(value, name)
