@@ -92,7 +92,8 @@ Kind: TypeAlias = tuple[str, Callable[[Any], bool]]
 # What an annotation takes, by its name. Classes of lucid are told by theirs.
 KINDS: dict[str, Kind] = {
     "None": ("None", lambda value: value is None),
-    "bool": ("a bool", lambda value: isinstance(value, bool)),
+    # of numbers those that bools are equal to: scripts write 1 for True
+    "bool": ("a bool", lambda value: isinstance(value, int) and value in {0, 1}),
     "int": ("an int", lambda value: hasattr(value, "__index__") and getattr(value, "ndim", 0) == 0),
     "float": ("a number", _is_float),
     "str": ("a string", lambda value: isinstance(value, str)),

@@ -29,7 +29,7 @@ ones = lucid.ones
         (lambda: lucid.zeros(2, dtype="f"), "zeros: dtype: expected"),
         (lambda: nn.LayerNorm(2, eps="a"), "LayerNorm: eps: expected"),
         (lambda: nn.Dropout(p="a"), "Dropout: p: expected"),
-        (lambda: nn.Conv2d(2, 2, 3, bias=0), "Conv2d: bias: expected"),
+        (lambda: nn.Conv2d(2, 2, 3, bias="no"), "Conv2d: bias: expected"),
     ],
 )
 def test_the_function_that_was_called_and_its_parameter_are_named(call, message):
@@ -144,7 +144,8 @@ def test_checked_looks_at_what_annotations_say():
         ({"n": 1.5}, "n: expected an int, got float 1.5"),
         ({"n": 1, "x": "a"}, "x: expected a number or None, got str 'a'"),
         ({"n": 1, "x": True}, "x: expected a number or None, got bool True"),
-        ({"n": 1, "flag": 1}, "flag: expected a bool, got int 1"),
+        ({"n": 1, "flag": 2}, "flag: expected a bool, got int 2"),
+        ({"n": 1, "flag": 1.0}, "flag: expected a bool, got float 1.0"),
         ({"n": 1, "sizes": (1, "a")}, "sizes: expected an int or a sequence of ints, got tuple"),
         ({"n": 1, "t": 3}, "t: expected a Tensor or None, got int 3"),
     ):

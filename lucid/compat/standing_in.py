@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lucid.errors import LucidError
+from lucid.version import Version
 
 if TYPE_CHECKING:
     import os
@@ -102,11 +103,14 @@ def stand_in() -> None:
 
     It has to be called before PyTorch is imported, or a LucidError is raised. For scripts `python -m lucid.compat --run
     script.py` does it; `docs/tools.md` says which libraries run so. Processes that Python's `multiprocessing` starts
-    from here, workers of a `DataLoader` among them, do the same.
+    from here, workers of a `DataLoader` among them, do the same. `lucid.__version__` is then PyTorch's, with
+    lucid's own behind a ``+``: libraries ask it for what they may use.
     """
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     if "torch" in sys.modules:
         raise LucidError("stand_in: expected a process without PyTorch, which is imported already; call it first")
     sys.meta_path.insert(0, _Finder())
+    names = vars(importlib.import_module(lucids("torch")))
+    names["__version__"] = Version(f"{PYTORCH}+lucid{names['__version__']}")
     spawn.get_preparation_data = _prepared

@@ -5,16 +5,30 @@ lucid has no communication between processes. `lucid.utils.data.DistributedSampl
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, NoReturn
 
 from lucid.distributed import fsdp, tensor
 from lucid.distributed.one_process import refuse
 
 __all__ = [
-    "destroy_process_group", "fsdp", "get_rank", "get_world_size", "init_process_group", "is_available",
+    "ReduceOp", "destroy_process_group", "fsdp", "get_rank", "get_world_size", "init_process_group", "is_available",
     "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
     "tensor",
 ]  # fmt: skip
+
+
+class ReduceOp(Enum):
+    """How values of several processes become one; only names here, which functions of scripts have as defaults."""
+
+    SUM = 0
+    AVG = 1
+    PRODUCT = 2
+    MIN = 3
+    MAX = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
 
 
 def is_available() -> bool:

@@ -6,7 +6,7 @@ them.
 
 from __future__ import annotations
 
-from lucid.nn import functional, hooks, init, modules, parallel, utils
+from lucid.nn import attention, functional, hooks, init, modules, parallel, utils
 from lucid.nn.hooks import Hook
 from lucid.nn.layers.activation import (
     CELU,
@@ -327,6 +327,7 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "attention",
     "functional",
     "hooks",
     "init",

@@ -77,7 +77,8 @@ assert torch is sys.modules["lucid"] and nn.__name__ == "lucid.nn" and nn.__spec
 assert isinstance(model.weight, torch.Tensor)
 assert FSDPModule is torch.distributed.fsdp.FSDPModule
 assert default_collate is torch.utils.data.default_collate
-assert version("torch") == "2.13.0"
+assert version("torch") == torch.__version__.split("+")[0] == "2.13.0"
+assert (2, 13) <= torch.__version__ < (2, 14) and torch.__version__.startswith("2.13.0+lucid0.")
 try:
     import torch.no_such_module
 except ModuleNotFoundError as error:

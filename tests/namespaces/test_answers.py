@@ -120,6 +120,7 @@ def test_a_single_process():
     assert (distributed.get_rank(), distributed.get_world_size()) == (0, 1)
     with pytest.raises(NotImplementedError, match="init_process_group: lucid trains in one process"):
         distributed.init_process_group("nccl", rank=0, world_size=2)
+    assert distributed.ReduceOp.SUM is not distributed.ReduceOp.MAX
     with pytest.raises(NotImplementedError, match="destroy_process_group: lucid trains in one process"):
         distributed.destroy_process_group()
 

@@ -5,7 +5,6 @@ With `inplace` the input is changed and returned.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.errors import SettingError, ShapeError
@@ -338,37 +337,26 @@ class AlongDim(Layer):
         super().__init__()
         self.dim = dim
 
-    def chosen(self, input: Tensor) -> int:
-        """Return the dimension for `input`."""
-        if self.dim is not None:
-            return self.dim
-        warnings.warn(
-            f"implicit dimension choice for {type(self).__name__}: pass dim= to say which dimension is meant",
-            UserWarning,
-            stacklevel=3,
-        )
-        return 0 if input.ndim in {0, 1, 3} else 1
-
 
 class Softmax(AlongDim):
     """Returns ``exp(x) / sum(exp(x))`` along `dim`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.chosen(input))
+        return F.softmax(input, self.dim)
 
 
 class LogSoftmax(AlongDim):
     """Returns ``x - log(sum(exp(x)))`` along `dim`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.chosen(input))
+        return F.log_softmax(input, self.dim)
 
 
 class Softmin(AlongDim):
     """Returns the softmax of ``-x`` along `dim`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.chosen(input))
+        return F.softmin(input, self.dim)
 
 
 class Softmax2d(Module):

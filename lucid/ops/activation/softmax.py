@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,7 +180,7 @@ def _log_softmax_grad_vjp_y(m: Namespace, upper: Array, grad: Array, y: Array, d
     return m.neg(m.mul(m.mul(upper, m.exp(y)), _summed(m, grad, dim)))
 
 
-def _prepared(name: str, input: Tensor, dim: int, dtype: Dtype | None) -> tuple[Tensor, int]:
+def _prepared(name: str, input: Tensor, dim: int | None, dtype: Dtype | None) -> tuple[Tensor, int]:
     """Return the tensor in the dtype that is wanted, and the dimension."""
     x = tensor_operand(input) if dtype is not None else wide_in_autocast(tensor_operand(input))
     wanted = dtype_of(x.array) if dtype is None else as_dtype(dtype)
@@ -187,11 +188,20 @@ def _prepared(name: str, input: Tensor, dim: int, dtype: Dtype | None) -> tuple[
         raise DtypeError(
             f"{name}: expected a real floating-point dtype, got {wanted}; convert the input, or pass dtype="
         )
+    if dim is None:
+        warnings.warn(
+            f"implicit dimension choice for {name}: pass dim= to say which dimension is meant",
+            UserWarning,
+            stacklevel=3,
+        )
+        dim = 0 if x.array.ndim in {0, 1, 3} else 1
     return cast_to(x, wanted), dim_in(dim, x.array.ndim)
 
 
-def softmax(input: Tensor, dim: int, dtype: Dtype | None = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, dtype: Dtype | None = None) -> Tensor:
     """Return ``exp(x) / sum(exp(x))`` along `dim`: positive numbers that sum to 1.
+
+    None as `dim` picks 0 for inputs of 0, 1 or 3 dimensions, else 1, and warns.
 
     >>> import lucid
     >>> lucid.softmax(lucid.tensor([0.0, 0.0]), 0)
@@ -201,8 +211,10 @@ def softmax(input: Tensor, dim: int, dtype: Dtype | None = None) -> Tensor:
     return _softmax(x, dim=axis)
 
 
-def log_softmax(input: Tensor, dim: int, dtype: Dtype | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, dtype: Dtype | None = None) -> Tensor:
     """Return ``x - log(sum(exp(x)))`` along `dim`: the logarithm of `softmax`, more exactly.
+
+    None as `dim` picks 0 for inputs of 0, 1 or 3 dimensions, else 1, and warns.
 
     >>> import lucid
     >>> lucid.log_softmax(lucid.tensor([0.0, 0.0]), 0)
@@ -212,8 +224,10 @@ def log_softmax(input: Tensor, dim: int, dtype: Dtype | None = None) -> Tensor:
     return _log_softmax(x, dim=axis)
 
 
-def softmin(input: Tensor, dim: int, dtype: Dtype | None = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, dtype: Dtype | None = None) -> Tensor:
     """Return ``softmax(-x)`` along `dim`.
+
+    None as `dim` picks 0 for inputs of 0, 1 or 3 dimensions, else 1, and warns.
 
     >>> import lucid
     >>> lucid.nn.functional.softmin(lucid.tensor([0.0, 0.0]), 0)

@@ -31,3 +31,20 @@ def test_output_size(axes, rng):
     for size in ([least[2] - 1, *least[3:]], [least[2] + stride[0], *least[3:]], least[2:-1]):
         with pytest.raises(ShapeError, match="requested an output size of"):
             layer(x, size)
+
+
+@pytest.mark.parametrize("mode", ["zeros", "circular"])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_a_layer_that_computes_its_weight(axes, mode, rng):
+    """`_conv_forward`, which PyTorch's layers have, convolves with another weight, padded as the layer says."""
+    kind = getattr(nn, f"Conv{axes}d")
+
+    class Doubled(kind):
+        def forward(self, input):
+            return self._conv_forward(input, 2 * self.weight, None)
+
+    layer = Doubled(2, 4, 3, padding=1, groups=2, padding_mode=mode).double()
+    plain = kind(2, 4, 3, padding=1, groups=2, padding_mode=mode, bias=False).double()
+    plain.load_state_dict({"weight": layer.weight.detach() * 2})
+    x = lucid.tensor(rng.standard_normal((2, 2, *(5, 4, 3)[:axes])))
+    np.testing.assert_allclose(numbers(layer(x)), numbers(plain(x)), rtol=1e-12)

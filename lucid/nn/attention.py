@@ -1,0 +1,46 @@
+"""PyTorch's choice among its ways to compute attention: lucid has one, so that choices are taken and change nothing."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, cast
+
+from lucid.arguments import shown
+from lucid.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+__all__ = ["SDPBackend", "sdpa_kernel"]
+
+
+class SDPBackend(IntEnum):
+    """The ways in which PyTorch computes `scaled_dot_product_attention`; all give the same up to rounding."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+@contextmanager
+def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False) -> Generator[None]:  # noqa: ARG001
+    """Run a block, attention in it as anywhere: lucid has one way, which stands for each of PyTorch's.
+
+    >>> import lucid
+    >>> from lucid.nn.attention import SDPBackend, sdpa_kernel
+    >>> q = lucid.ones(1, 2, 4)
+    >>> with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
+    ...     lucid.nn.functional.scaled_dot_product_attention(q, q, q).shape
+    lucid.Size([1, 2, 4])
+    """
+    given: Any = backends
+    chosen = list(cast("list[Any]", given)) if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(each, SDPBackend) for each in chosen):
+        raise ArgumentError(f"sdpa_kernel: backends: expected an SDPBackend or a list of them, got {shown(backends)}")
+    if not chosen:
+        raise ArgumentError("sdpa_kernel: backends: expected at least one SDPBackend, got none")
+    yield

@@ -1,0 +1,234 @@
+"""Nested containers as flat lists of their leaves and back, under the names by which libraries take them from PyTorch.
+
+Walked are lists, tuples, named tuples, dictionaries, ordered ones, default ones, deques, and what
+`register_pytree_node` adds, each of exactly this type; everything else is a leaf, None and dataclasses too.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from lucid.arguments import shown
+from lucid.errors import ArgumentError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = [
+    "TreeSpec", "register_pytree_node", "tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_structure",
+    "tree_unflatten",
+]  # fmt: skip
+
+
+class _Kind(NamedTuple):
+    """How containers of a type come apart, into entries and a context, and together again."""
+
+    apart: Callable[[Any], tuple[Iterable[Any], Any]]
+    together: Callable[[list[Any], Any], Any]
+
+
+def _entries(value: Any) -> tuple[Iterable[Any], None]:
+    return value, None
+
+
+def _items(value: Any) -> tuple[Iterable[Any], list[Any]]:
+    return value.values(), list(value)
+
+
+def _default_items(value: Any) -> tuple[Iterable[Any], tuple[Any, list[Any]]]:
+    return value.values(), (value.default_factory, list(value))
+
+
+def _bounded(value: Any) -> tuple[Iterable[Any], int | None]:
+    return value, value.maxlen
+
+
+def _list(entries: list[Any], _: Any) -> list[Any]:
+    return entries
+
+
+def _tuple(entries: list[Any], _: Any) -> tuple[Any, ...]:
+    return tuple(entries)
+
+
+def _dict(entries: list[Any], keys: Any) -> dict[Any, Any]:
+    return dict(zip(keys, entries, strict=True))
+
+
+def _ordered(entries: list[Any], keys: Any) -> OrderedDict[Any, Any]:
+    return OrderedDict(zip(keys, entries, strict=True))
+
+
+def _default(entries: list[Any], context: Any) -> defaultdict[Any, Any]:
+    factory, keys = context
+    return defaultdict(factory, zip(keys, entries, strict=True))
+
+
+def _deque(entries: list[Any], most: Any) -> deque[Any]:
+    return deque(entries, maxlen=most)
+
+
+_KINDS: dict[type, _Kind] = {
+    list: _Kind(_entries, _list),
+    tuple: _Kind(_entries, _tuple),
+    dict: _Kind(_items, _dict),
+    OrderedDict: _Kind(_items, _ordered),
+    defaultdict: _Kind(_default_items, _default),
+    deque: _Kind(_bounded, _deque),
+}
+_NAMED = _Kind(_entries, _list)
+
+
+@dataclass(frozen=True)
+class TreeSpec:
+    """The structure of a tree: equal for trees of one structure.
+
+    Attributes
+    ----------
+    type : type or None
+        Of the container; None of a leaf.
+    context : object
+        What else makes the container, such as the keys of a dictionary.
+    children_specs : tuple of TreeSpec
+        Of the entries.
+    """
+
+    type: type | None
+    context: Any
+    children_specs: tuple[TreeSpec, ...]
+
+    def is_leaf(self) -> bool:
+        """Tell whether this is a leaf."""
+        return self.type is None
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves there are."""
+        return 1 if self.type is None else sum(each.num_leaves for each in self.children_specs)
+
+
+_LEAF = TreeSpec(None, None, ())
+
+
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten_fn: Callable[[list[Any], Any], Any],
+    **_settings: object,
+) -> None:
+    """Have containers of type `cls` walked: `flatten_fn` gives entries and a context, `unflatten_fn` takes both."""
+    if cls in _KINDS:
+        raise ArgumentError(f"register_pytree_node: {cls.__name__} is walked already")
+    _KINDS[cls] = _Kind(flatten_fn, unflatten_fn)
+
+
+def _type_of(value: Any) -> type[Any]:
+    return cast("type[Any]", type(value))
+
+
+def _kind_of(value: Any) -> _Kind | None:
+    kind = _KINDS.get(_type_of(value))
+    return _NAMED if kind is None and isinstance(value, tuple) and hasattr(_type_of(value), "_make") else kind
+
+
+def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
+    """Return the leaves of `tree` in order, and its structure; what `is_leaf` says so of is not walked.
+
+    >>> from lucid.utils._pytree import tree_flatten, tree_unflatten
+    >>> leaves, structure = tree_flatten({"a": [1, 2], "b": (3, None)})
+    >>> leaves, tree_unflatten([10, 20, 30, 40], structure)
+    ([1, 2, 3, None], {'a': [10, 20], 'b': (30, 40)})
+    """
+    leaves: list[Any] = []
+
+    def walk(value: Any) -> TreeSpec:
+        kind = None if is_leaf is not None and is_leaf(value) else _kind_of(value)
+        if kind is None:
+            leaves.append(value)
+            return _LEAF
+        entries, context = kind.apart(value)
+        return TreeSpec(_type_of(value), context, tuple([walk(entry) for entry in entries]))
+
+    return leaves, walk(tree)
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+    """Return a tree of the structure `treespec` with other leaves."""
+    given = list(leaves)
+    if len(given) != treespec.num_leaves:
+        raise ShapeError(f"tree_unflatten: leaves: expected {treespec.num_leaves}, got {len(given)}")
+    following = iter(given)
+
+    def build(spec: TreeSpec) -> Any:
+        if spec.type is None:
+            return next(following)
+        entries = [build(each) for each in spec.children_specs]
+        kind = _KINDS.get(spec.type)
+        if kind is None:
+            named: Any = spec.type
+            return named._make(entries)
+        return kind.together(entries, spec.context)
+
+    return build(treespec)
+
+
+def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """Return the leaves of `tree` in order."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+    """Return the structure of `tree`."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def _below(spec: TreeSpec, tree: Any) -> list[Any]:
+    """Return what stands in `tree` at the places of the leaves of `spec`."""
+    if spec.type is None:
+        return [tree]
+    kind = _kind_of(tree)
+    if kind is None or _type_of(tree) is not spec.type:
+        raise ArgumentError(f"tree_map: expected a {spec.type.__name__} in each tree, got {shown(tree)}")
+    entries, context = kind.apart(tree)
+    entries = list(entries)
+    if spec.type is dict or spec.type is OrderedDict:
+        if set(context) != set(spec.context):
+            raise ArgumentError(f"tree_map: expected the keys {spec.context} in each tree, got {context}")
+        entries = [tree[key] for key in spec.context]
+    if len(entries) != len(spec.children_specs):
+        raise ShapeError(f"tree_map: expected {len(spec.children_specs)} entries in each tree, got {len(entries)}")
+    return [leaf for each, entry in zip(spec.children_specs, entries, strict=True) for leaf in _below(each, entry)]
+
+
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """Return `tree` with what `func` makes of each leaf and of what stands at its place in each of `rests`.
+
+    >>> from lucid.utils._pytree import tree_map
+    >>> tree_map(lambda a, b: a + b, [1, {"x": 2}], [10, {"x": 20}])
+    [11, {'x': 22}]
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return tree_unflatten(map(func, leaves, *[_below(spec, rest) for rest in rests]), spec)
+
+
+def _choice(types: type | tuple[type, ...] | Callable[[Any], bool]) -> Callable[[Any], bool]:
+    if isinstance(types, type | tuple):
+        return lambda leaf: isinstance(leaf, types)
+    return types
+
+
+def tree_map_only(
+    type_or_types: type | tuple[type, ...] | Callable[[Any], bool],
+    func: Callable[[Any], Any],
+    tree: Any,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
+    """Return `tree` with what `func` makes of the leaves of these types, or of which the callable says so."""
+    chosen = _choice(type_or_types)
+
+    def changed(leaf: Any) -> Any:
+        return func(leaf) if chosen(leaf) else leaf
+
+    return tree_map(changed, tree, is_leaf=is_leaf)
