@@ -23,7 +23,7 @@ LAYERS = (
     {"tensor"},
     {"nn", "data"},
     {"optim"},
-    {"hooks", "amp", "fft", "func", "graphs", "serialization", "utils", "compat", "distributions", "_C"},
+    {"hooks", "amp", "fft", "func", "special", "graphs", "serialization", "utils", "compat", "distributions", "_C"},
     {
         "accelerator",
         "distributed",
