@@ -150,7 +150,7 @@ from lucid.ops.elementwise.logic import (
     logical_xor,
 )
 from lucid.ops.elementwise.nonfinite import isfinite, isinf, isnan, isneginf, isposinf, isreal, nan_to_num, signbit
-from lucid.ops.elementwise.power import float_power, ldexp, pow, rsqrt, sqrt, square
+from lucid.ops.elementwise.power import float_power, frexp, ldexp, pow, rsqrt, sqrt, square
 from lucid.ops.elementwise.rounding import ceil, floor, frac, round, trunc
 from lucid.ops.elementwise.selection import clamp, clamp_max, clamp_min, clip, where
 from lucid.ops.elementwise.special import digamma, erf, erfc, erfinv, i0, lgamma, mvlgamma, polygamma
@@ -255,6 +255,7 @@ if _typing.TYPE_CHECKING:
         optim,
         overrides,
         profiler,
+        special,
         testing,
         types,
         utils,
@@ -284,7 +285,8 @@ else:
             name: f"lucid.{name}"
             for name in (
                 "accelerator", "amp", "distributed", "distributions", "fft", "func", "futures", "fx", "jit", "linalg",
-                "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "testing", "types", "utils",
+                "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "special", "testing", "types",
+                "utils",
             )
         },
         "Future": "lucid.futures",
@@ -383,8 +385,8 @@ __all__ = [
     "div", "divide", "dot", "double", "dropout", "dsplit", "dstack", "dtype", "e", "einsum", "empty", "empty_like",
     "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "errors", "exp", "exp2", "expm1", "eye", "fft", "fill",
     "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power",
-    "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_dlpack", "from_numpy", "frombuffer", "full",
-    "full_like", "func", "futures", "fx", "gather", "gcd", "ge", "geqrf", "ger", "get_autocast_dtype",
+    "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "frexp", "from_dlpack", "from_numpy", "frombuffer",
+    "full", "full_like", "func", "futures", "fx", "gather", "gcd", "ge", "geqrf", "ger", "get_autocast_dtype",
     "get_default_device", "get_default_dtype", "get_device", "get_float32_matmul_precision", "get_num_threads",
     "get_rng_state", "greater", "greater_equal", "group_norm", "gt", "half", "hamming_window", "hann_window",
     "hardshrink", "heaviside", "histc", "hsplit", "hstack", "hypot", "i0", "iinfo", "imag", "index_add", "index_copy",
@@ -411,14 +413,14 @@ __all__ = [
     "select_scatter", "selu", "selu_", "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled",
     "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads",
     "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh",
-    "slice_scatter", "slogdet", "softmax", "sort", "split", "split_with_sizes", "sqrt", "square", "squeeze", "stack",
-    "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "take",
-    "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_",
-    "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triu", "triu_indices",
-    "true_divide", "trunc", "types", "uint8", "unbind", "unflatten", "unique", "unique_consecutive", "unravel_index",
-    "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "use_deterministic_algorithms", "utils",
-    "vander", "var", "var_mean", "vdot", "version", "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack",
-    "where", "xlogy", "zeros", "zeros_like",
+    "slice_scatter", "slogdet", "softmax", "sort", "special", "split", "split_with_sizes", "sqrt", "square", "squeeze",
+    "stack", "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t",
+    "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold",
+    "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triu",
+    "triu_indices", "true_divide", "trunc", "types", "uint8", "unbind", "unflatten", "unique", "unique_consecutive",
+    "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze",
+    "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "version", "view_as_complex",
+    "view_as_real", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals())

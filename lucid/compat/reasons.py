@@ -23,7 +23,7 @@ _REASONS = (
     (r"torch\.func\.rearrange", "einops.rearrange, which takes lucid's tensors"),
     (r"torch\.linalg\..*", _FACTORS),
     (r"torch(\.Tensor)?\.(svd_lowrank|pca_lowrank|lu|solve)", _FACTORS),
-    (r"torch\.special\..*", "under the names of the functions themselves, as far as they are there"),
+    (r"torch\.special\..*", "not built yet: each needs a formula of its own; scipy.special and cupyx.scipy.special"),
     (r"torch\.optim\.SparseAdam", "no sparse tensors"),
     (r"torch\.nn\.DataParallel", "DistributedDataParallel, a process for each device, is what PyTorch recommends"),
     (r"torch\.nn\.SyncBatchNorm", "statistics of several processes: one process only"),

@@ -136,6 +136,7 @@ class Methods(Attributes):
     lcm = division.lcm
     float_power = power.float_power
     ldexp = power.ldexp
+    frexp = power.frexp
     logaddexp2 = exponential.logaddexp2
     xlogy = exponential.xlogy
     logit = exponential.logit

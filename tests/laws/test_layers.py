@@ -23,14 +23,16 @@ LAYERS = (
     {"tensor"},
     {"nn", "data"},
     {"optim"},
-    {"hooks", "amp", "fft", "func", "graphs", "serialization", "utils", "compat", "distributions", "_C", "_utils"},
+    {
+        "hooks", "amp", "fft", "func", "linalg", "special", "graphs", "serialization", "utils", "compat",
+        "distributions", "_C", "_utils",
+    },  # fmt: skip
     {
         "accelerator",
         "distributed",
         "futures",
         "fx",
         "jit",
-        "linalg",
         "multiprocessing",
         "onnx",
         "overrides",

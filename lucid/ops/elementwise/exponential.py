@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.declaration import REAL, Fused, elementwise
-from lucid.ops.base.operands import refuse
+from lucid.ops.base.operands import of_one, refuse
 from lucid.ops.base.promotion import float_operand, promote
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.arithmetic import add, mul, neg, sub
@@ -19,7 +20,11 @@ from lucid.ops.elementwise.logic import logical_and, logical_or
 from lucid.ops.elementwise.selection import clamp, where
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Number
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array, Number
     from lucid.tensor import Tensor
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -139,13 +144,53 @@ def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     >>> lucid.xlogy(lucid.tensor([0.0, 2.0]), lucid.tensor([0.0, 1.0]))
     tensor([0., 0.])
     """
-    refuse("xlogy", "c", input, other, instead=REAL[1])
+    return _times_logarithm("xlogy", input, other, log, 0)
+
+
+def xlog1py(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Return ``input * log1p(other)``, elementwise, of real numbers, and 0 where `input` is 0 unless `other` is NaN.
+
+    >>> import lucid
+    >>> lucid.special.xlog1py(lucid.tensor([0.0, 2.0]), lucid.tensor([-1.0, 0.0]))
+    tensor([0., 0.])
+    """
+    return _times_logarithm("xlog1py", input, other, log1p, -1)
+
+
+def _times_logarithm(name: str, input: Any, other: Any, logarithm: Callable[[Any], Tensor], pole: int) -> Tensor:
+    """Return a product with a logarithm that is infinite at `pole`, NaN below, and 0 one above."""
+    refuse(name, "c", input, other, instead=REAL[1])
     a, b = promote(input, other, at_least_float=True)
     zero = eq(a, 0)
-    nothing = logical_and(zero, logical_or(le(b, 0), eq(b, math.inf)))
+    nothing = logical_and(zero, logical_or(le(b, pole), eq(b, math.inf)))
     # a product with zero may be -0
-    product = mul(a, log(where(nothing, 1, b)))
+    product = mul(a, logarithm(where(nothing, pole + 1, b)))
     return add(product, where(zero, 0.0, -0.0).to(product.dtype))
+
+
+@primitive
+def _entr(xp: ModuleType, x: Array) -> Array:
+    # at zero of both signs exactly 0, and what is neither is NaN
+    product = -x * xp.log(x)
+    return xp.where(x < 0, x.dtype.type(-np.inf), xp.where(x == 0, x.dtype.type(0), product))
+
+
+@_entr.vjp
+def _entr_vjp(m: Namespace, grad: Array, x: Array) -> Any:
+    return m.mul(grad, m.sub(-1, m.log(x)))
+
+
+of_one(_entr, at_least_float=True, refused=REAL)
+
+
+def entr(input: Tensor) -> Tensor:
+    """Return ``-input * log(input)``, elementwise: 0 at 0, and minus infinity below.
+
+    >>> import lucid
+    >>> lucid.special.entr(lucid.tensor([-1.0, 0.0, 0.5]))
+    tensor([  -inf, 0.0000, 0.3466])
+    """
+    return GRAPH.entr(input)
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:

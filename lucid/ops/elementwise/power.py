@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import cmath
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import complex128, float64
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.errors import LucidError
-from lucid.ops.base.declaration import Fused, elementwise
-from lucid.ops.base.operands import is_bool, refuse, summed
-from lucid.ops.base.promotion import as_operand, cast_to, promote
+from lucid.ops.base.declaration import FLOATING, Fused, elementwise
+from lucid.ops.base.operands import is_bool, refuse, summed, tensor_operand
+from lucid.ops.base.promotion import accumulation_dtype, as_operand, cast_to, promote
 from lucid.ops.elementwise.arithmetic import mul
 
 if TYPE_CHECKING:
@@ -220,3 +221,38 @@ def ldexp(input: Tensor, other: Tensor | Number) -> Tensor:
     tensor([16.0000,  1.5000])
     """
     return mul(input, pow(2.0, other))
+
+
+class MantissaExponent(NamedTuple):
+    """The two parts of floating-point numbers."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
+@primitive(outputs=("mantissa", "exponent"))
+def _frexp(xp: ModuleType, x: Array) -> tuple[Array, Array]:
+    mantissa, exponent = xp.frexp(x.astype(accumulation_dtype(x.dtype), copy=False))
+    return mantissa.astype(x.dtype, copy=False), exponent.astype(np.int32, copy=False)
+
+
+@_frexp.vjp
+def _frexp_vjp(m: Namespace, grad: Array, x_dtype: Any, exponent: Array) -> Any:
+    wide = accumulation_dtype(x_dtype)
+    out = m.div(m.cast(grad[0], dtype=wide), m.exp2(m.cast(exponent, dtype=wide)))
+    return m.cast(out, dtype=x_dtype)
+
+
+def frexp(input: Tensor) -> MantissaExponent:
+    """Return floating-point numbers as ``mantissa * 2 ** exponent``, a named tuple, elementwise.
+
+    The size of the mantissa is at least a half and below 1, or 0; infinity and NaN are mantissas. Other numbers raise a
+    DtypeError.
+
+    >>> import lucid
+    >>> lucid.frexp(lucid.tensor([1.0, -6.0]))
+    MantissaExponent(mantissa=tensor([ 0.5000, -0.7500]), exponent=tensor([1, 3], dtype=lucid.int32))
+    """
+    x = tensor_operand(input)
+    refuse("frexp", "biuc", x, instead=FLOATING[1])
+    return MantissaExponent(*_frexp(x))

@@ -19,6 +19,7 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.errors import SettingError
 from lucid.ops.base.declaration import REAL, Fused, declare, elementwise
 from lucid.ops.base.operands import refuse
+from lucid.ops.base.promotion import float_operand
 from lucid.ops.base.scalars import as_int
 from lucid.ops.elementwise.normal_tail import erf_into, erfc_into, erfinv_into
 
@@ -293,3 +294,24 @@ def i0(input: Tensor) -> Tensor:
     tensor([1.0000, 1.2661, 2.2796])
     """
     return GRAPH.i0(input)
+
+
+def i1(input: Tensor) -> Tensor:
+    """Return the modified Bessel function of the first kind, of order 1, elementwise.
+
+    >>> import lucid
+    >>> lucid.special.i1(lucid.tensor([0.0, 1.0, -2.0]))
+    tensor([ 0.0000,  0.5652, -1.5906])
+    """
+    return GRAPH.i1(input)
+
+
+def ndtr(input: Tensor) -> Tensor:
+    """Return the share of the normal distribution below `input`, elementwise.
+
+    >>> import lucid
+    >>> lucid.special.ndtr(lucid.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.8413])
+    """
+    refuse("ndtr", "c", input, instead=REAL[1])
+    return GRAPH.mul(erfc(GRAPH.mul(float_operand(input), -math.sqrt(0.5))), 0.5)

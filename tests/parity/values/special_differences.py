@@ -69,6 +69,26 @@ DIFFERENCES = (
         "squares that overflow: PyTorch gives NaN, infinity or 0; lucid 0 for atan2, and else the slope",
     ),
     Difference(
+        r"fft\..*", ".*", "value", "sign of zero",
+        "a part that is zero has the sign that the order of sums gives it",
+    ),
+    Difference(
+        "special.ndtr", "all pairs", "value", "number",
+        "PyTorch's sum with 1 loses the digits of the far tail",
+    ),
+    Difference(
+        "special.i1", "all pairs|-?inf .*|nan .*", "value|gradient", "NaN of (PyTorch|lucid)",
+        "Bessel functions of infinity are infinite, where PyTorch divides infinity by infinity; NaN has a slope of NaN",
+    ),
+    Difference(
+        "special.i1", "all pairs|-?(0|subnormal) .*", "value|gradient", "sign of zero|number",
+        "odd, with a slope of a half at zero: PyTorch gives 0 for -0, and other slopes at subnormal numbers",
+    ),
+    Difference(
+        "frexp", "all pairs|-?large .*", "gradient", "number",
+        "powers of 2 are of the dtype; PyTorch's are of float32, and infinite",
+    ),
+    Difference(
         "i0", "all pairs|-?inf .*", "value|gradient", "NaN of PyTorch",
         "Bessel functions of infinity are infinite; PyTorch divides infinity by infinity",
     ),
@@ -252,7 +272,7 @@ DIFFERENCES = (
         "the gradient is multiplied by a share of the length; PyTorch multiplies it by the operand first",
     ),
     Difference(
-        "xlogy", "all pairs|-?0 of .*", "gradient", "(NaN|infinity) of PyTorch",
+        "xlogy|special.xlog1py", "all pairs|-?0 of .*", "gradient", "(NaN|infinity) of PyTorch",
         "where 0 times an infinite logarithm is 0, so are the gradients",
     ),
     Difference(

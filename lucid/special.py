@@ -1,0 +1,24 @@
+"""Special functions, under PyTorch's address; what holds for all of them says `help(lucid.ops.base.declaration)`."""
+
+from __future__ import annotations
+
+from lucid.ops.activation.sigmoid import sigmoid as expit
+from lucid.ops.activation.softmax import log_softmax, softmax
+from lucid.ops.base import keywords as _keywords
+from lucid.ops.elementwise.exponential import entr, exp2, expm1, log1p, logit, xlog1py, xlogy
+from lucid.ops.elementwise.rounding import round
+from lucid.ops.elementwise.special import digamma, erf, erfc, erfinv, i0, i1, ndtr, polygamma
+from lucid.ops.elementwise.special import lgamma as gammaln
+from lucid.ops.elementwise.special import mvlgamma as multigammaln
+from lucid.ops.elementwise.trigonometry import sinc
+from lucid.ops.reduction.norms import logsumexp
+
+# PyTorch's second name
+psi = digamma
+
+__all__ = [
+    "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i1", "log1p", "log_softmax",
+    "logit", "logsumexp", "multigammaln", "ndtr", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py", "xlogy",
+]  # fmt: skip
+
+_keywords.add_to_functions(__all__, globals(), "special.")
