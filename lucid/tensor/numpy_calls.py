@@ -272,6 +272,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "float_power": power.float_power,
     "fmax": fmax,
     "fmin": fmin,
+    "frexp": power.frexp,
     "gcd": division.gcd,
     "heaviside": heaviside,
     "hypot": trigonometry.hypot,

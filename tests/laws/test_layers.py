@@ -24,9 +24,20 @@ LAYERS = (
     {"nn", "data"},
     {"optim"},
     {
-        "hooks", "amp", "fft", "func", "linalg", "special", "graphs", "serialization", "utils", "compat",
-        "distributions", "_C", "_utils",
-    },  # fmt: skip
+        "hooks",
+        "amp",
+        "fft",
+        "func",
+        "linalg",
+        "special",
+        "graphs",
+        "serialization",
+        "utils",
+        "compat",
+        "distributions",
+        "_C",
+        "_utils",
+    },
     {
         "accelerator",
         "distributed",

@@ -24,7 +24,8 @@ from lucid.serialization import save
 NAMESPACES = (
     "lucid", "lucid.nn", "lucid.nn.functional", "lucid.nn.init", "lucid.nn.utils", "lucid.nn.utils.parametrize",
     "lucid.nn.utils.parametrizations", "lucid.nn.utils.stateless", "lucid.func", "lucid.nn.hooks", "lucid.fft",
-    "lucid.special", "lucid.nn.modules", "lucid.nn.modules.module", "lucid.nn.modules.utils", "lucid.optim", "lucid.optim.optimizer",
+    "lucid.special", "lucid.nn.modules", "lucid.nn.modules.module", "lucid.nn.modules.utils", "lucid.optim",
+    "lucid.optim.optimizer",
     "lucid.optim.lr_scheduler", "lucid.optim.swa_utils",
     "lucid.autograd", "lucid.autograd.graph", "lucid.autograd.functional", "lucid.autograd.function",
     "lucid.autograd.profiler", "lucid.amp", "lucid.utils", "lucid.utils.checkpoint", "lucid.utils.hooks",

@@ -2,8 +2,9 @@
 
 Two cores take half an hour for all, which is why `test_models.py` has small ones. A line says for each model how many
 parameters it has, how far outputs, gradients and the losses of a hundred steps of AdamW lie from PyTorch's at most,
-outputs and gradients as shares of the largest of their kind, and how long both take. The ResNet is one of float64: in float32 a few of its
-many ReLUs lie so near zero that rounding decides whether they let a gradient through, in PyTorch too.
+outputs and gradients as shares of the largest of their kind, and how long both take. The ResNet is one of float64: in
+float32 a few of its many ReLUs lie so near zero that rounding decides whether they let a gradient through, in PyTorch
+too.
 """
 
 from __future__ import annotations

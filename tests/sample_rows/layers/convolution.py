@@ -14,7 +14,7 @@ from lucid.ops.layers.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from tests.sample_rows.linalg import normal
+from tests.sample_rows.linalg.products import normal
 from tests.samples import Sample
 
 

@@ -19,7 +19,7 @@ from lucid.ops.pooling.fractional import fractional_max_pool2d, fractional_max_p
 from lucid.ops.pooling.lp_pooling import lp_pool1d, lp_pool2d, lp_pool3d
 from lucid.ops.pooling.pooling import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 from lucid.ops.pooling.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
-from tests.sample_rows.linalg import normal
+from tests.sample_rows.linalg.products import normal
 from tests.samples import Sample
 
 

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from lucid.ops.resampling.folding import fold, unfold
-from tests.sample_rows.linalg import normal
+from tests.sample_rows.linalg.products import normal
 from tests.samples import Sample
 
 

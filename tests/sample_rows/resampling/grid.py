@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from lucid.ops.resampling.grid import affine_grid, grid_sample
-from tests.sample_rows.linalg import normal
+from tests.sample_rows.linalg.products import normal
 from tests.sample_rows.resampling.interpolation import hat, keys
 from tests.samples import Sample
 

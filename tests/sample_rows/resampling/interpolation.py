@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from lucid.ops.resampling.interpolation import interpolate
-from tests.sample_rows.linalg import normal
+from tests.sample_rows.linalg.products import normal
 from tests.samples import Sample
 
 

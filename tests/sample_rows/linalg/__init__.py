@@ -1,0 +1,1 @@
+"""Rows of products, distances and decompositions of matrices."""
