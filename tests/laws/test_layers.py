@@ -29,6 +29,7 @@ LAYERS = (
     },  # fmt: skip
     {
         "accelerator",
+        "compiler",
         "distributed",
         "futures",
         "fx",
