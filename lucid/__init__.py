@@ -241,6 +241,7 @@ if _typing.TYPE_CHECKING:
     from lucid import (
         accelerator,
         amp,
+        compiler,
         distributed,
         distributions,
         fft,
@@ -284,9 +285,9 @@ else:
         **{
             name: f"lucid.{name}"
             for name in (
-                "accelerator", "amp", "distributed", "distributions", "fft", "func", "futures", "fx", "jit", "linalg",
-                "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "special", "testing", "types",
-                "utils",
+                "accelerator", "amp", "compiler", "distributed", "distributions", "fft", "func", "futures", "fx", "jit",
+                "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "special", "testing",
+                "types", "utils",
             )
         },
         "Future": "lucid.futures",
@@ -377,7 +378,8 @@ __all__ = [
     "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble", "ceil",
     "celu", "celu_", "cfloat", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse",
     "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min", "clear_autocast_cache", "clip", "clone",
-    "column_stack", "combinations", "compile", "complex", "complex64", "complex128", "concat", "concatenate", "conj",
+    "column_stack", "combinations", "compile", "compiler", "complex", "complex64", "complex128", "concat",
+    "concatenate", "conj",
     "conj_physical", "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
     "conv_transpose3d", "copysign", "corrcoef", "cos", "cosh", "cosine_similarity", "count_nonzero", "cov", "cross",
     "cuda", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad", "det", "detach", "device",

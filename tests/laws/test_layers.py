@@ -40,6 +40,7 @@ LAYERS = (
     },
     {
         "accelerator",
+        "compiler",
         "distributed",
         "futures",
         "fx",

@@ -150,6 +150,18 @@ def test_modules_on_several_devices():
 # ---- compilers and protocols ----
 
 
+def test_nothing_is_said_to_a_compiler():
+    """Functions come back as they are, decorated or not, and none is being traced."""
+    compiler = lucid.compiler
+    functions = [abs, len]
+    assert compiler.allow_in_graph(functions) is functions
+    assert compiler.disable(abs, recursive=False) is abs
+    assert compiler.disable(reason="graph break")(abs) is abs
+    answers = [compiler.is_compiling(), compiler.is_dynamo_compiling(), compiler.is_exporting()]
+    assert answers == [False] * 3
+    assert compiler.reset() is None
+
+
 def test_compile_says_once_that_it_does_nothing():
     """It returns what it was given, as a function, a decorator and a decorator with settings."""
     jit = lucid.jit
@@ -257,8 +269,8 @@ def test_without_tensorboardx(monkeypatch):
 # ---- imports ----
 
 LATER = (
-    "accelerator", "distributed", "jit", "multiprocessing", "overrides", "profiler", "testing", "types", "backends.cpu",
-    "ops.creation.cuda_generators", "utils",
+    "accelerator", "compiler", "distributed", "jit", "multiprocessing", "overrides", "profiler", "testing", "types",
+    "backends.cpu", "ops.creation.cuda_generators", "utils",
 )  # fmt: skip
 
 
