@@ -88,7 +88,8 @@ class Categorical(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of indices."""
-        self._check_value(value, (value >= 0) & (value < self._events), f"from 0 to {self._events - 1}")
+        inside = (value >= 0) & (value < self._events) & (value == value.floor())
+        self._check_value(value, inside, f"of whole numbers from 0 to {self._events - 1}")
         index, logits = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 

@@ -99,7 +99,12 @@ def test_a_policy_gradient():
         (lambda: Categorical(lucid.tensor([0.0, 0.0])), SettingError, "not all 0 in a row"),
         (lambda: Categorical(lucid.tensor([-1.0, 2.0])), SettingError, "of 0 and more"),
         (lambda: Categorical(lucid.tensor(0.5)), SettingError, r"at least one dimension, got shape \(\)"),
-        (lambda: Categorical(logits=lucid.ones(3)).log_prob(lucid.tensor(3)), SettingError, "values from 0 to 2"),
+        (
+            lambda: Categorical(logits=lucid.ones(3)).log_prob(lucid.tensor(3)),
+            SettingError,
+            "whole numbers from 0 to 2",
+        ),
+        (lambda: Categorical(logits=lucid.ones(3)).log_prob(lucid.tensor(0.5)), SettingError, "whole numbers from 0"),
         (lambda: Bernoulli(0.5).log_prob(lucid.tensor(0.5)), SettingError, "values of 0 and 1"),
         (lambda: Uniform(0.0, 1.0).log_prob(lucid.tensor(2.0)), SettingError, "values from low to high"),
         (lambda: Normal(0.0, 1.0).log_prob(1.0), ArgumentError, "value: expected a Tensor, got float"),
