@@ -124,7 +124,7 @@ def multi_head_attention_forward(
     mask = _merged(attn_mask, key_padding_mask, query, (*q.array.shape[:-1], k.array.shape[-2] - added), added)
     dropped = dropped if training else 0.0
     if need_weights:
-        out, weights = _weighted(q, k, v, None if mask is None else cast_to(mask, query.dtype), dropped)
+        out, weights = _weighted(q, k, v, mask, dropped)
         weights = mean(weights, 1) if average_attn_weights else weights
         weights = weights if batched else squeeze(weights, 0)
     else:
@@ -224,6 +224,6 @@ def _additive(mask: Tensor, query: Tensor) -> Tensor:
 def _weighted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropped: float) -> tuple[Tensor, Tensor]:
     """Return attention and its weights."""
     scores = matmul(mul(q, 1 / math.sqrt(max(1, q.array.shape[-1]))), transpose(k, -2, -1))
-    weights = softmax(scores if mask is None else add(scores, mask), -1)
+    weights = softmax(scores if mask is None else add(scores, cast_to(mask, scores.dtype)), -1)
     weights = dropout(weights, dropped) if dropped else weights
     return matmul(weights, v), weights

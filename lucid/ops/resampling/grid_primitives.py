@@ -68,10 +68,10 @@ def grid_sampled(xp: ModuleType, x: Array, grid: Array, *, how: Sampling, orders
     wide = accumulation_dtype(x.dtype)
     out = xp.empty((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
     points = math.prod(grid.shape[1:-1])
-    block = max(BLOCK // x.shape[1], 1024) if x.shape[1] else points
+    block = max(BLOCK // max(x.shape[1], 1), 1024)
     for n in range(x.shape[0]):
         image, across = gatherable(xp, x[n], wide)
-        places = grid[n].reshape(points, -1).astype(wide, copy=False)
+        places = grid[n].reshape(points, grid.shape[-1]).astype(wide, copy=False)
         result = xp.empty((x.shape[1], points), wide)
         for begin in range(0, points, block):
             part = slice(begin, begin + block)
@@ -109,7 +109,7 @@ def grid_spread(xp: ModuleType, g: Array, grid: Array, *, size: Ints, how: Sampl
     points = math.prod(grid.shape[1:-1])
     masked = xp is not np or not np.isfinite(g.astype(wide, copy=False).sum())
     for n in range(g.shape[0]):
-        near = nearby(xp, grid[n].reshape(points, -1).astype(wide, copy=False), size, how, orders)
+        near = nearby(xp, grid[n].reshape(points, grid.shape[-1]).astype(wide, copy=False), size, how, orders)
         index, weight = xp.stack(indices(near, size)), xp.stack(weights(near, orders))
         image, across = gatherable(xp, g[n], wide)
         if across:
@@ -145,10 +145,10 @@ def grid_drift(xp: ModuleType, g: Array, x: Array, grid: Array, *, how: Sampling
     wide = accumulation_dtype(x.dtype)
     size, count, points = x.shape[2:], grid.shape[-1], math.prod(grid.shape[1:-1])
     out = xp.empty(grid.shape, grid.dtype)
-    block = max(BLOCK // x.shape[1], 1024) if x.shape[1] else points
+    block = max(BLOCK // max(x.shape[1], 1), 1024)
     for n in range(x.shape[0]):
         (image, across), (factors, _) = gatherable(xp, x[n], wide), gatherable(xp, g[n], wide)
-        places = grid[n].reshape(points, -1).astype(wide, copy=False)
+        places = grid[n].reshape(points, grid.shape[-1]).astype(wide, copy=False)
         total = xp.empty((points, count), wide)
         for begin in range(0, points, block):
             part = slice(begin, begin + block)

@@ -9,6 +9,7 @@ import lucid
 from lucid.errors import DeviceError, DtypeError, SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.ops.resampling.grid import affine_grid, grid_sample
+from tests.device import DEVICE
 from tests.gradients import numbers
 
 
@@ -142,3 +143,19 @@ def test_outside_is_zero_without_a_sign(mode):
     out = numbers(grid_sample(-lucid.ones(1, 2, 3, 4), grid, mode))
     assert (out == 0).all()
     assert not np.signbit(out).any()
+
+
+@pytest.mark.parametrize("channels", [0, 2])
+@pytest.mark.parametrize("points", [(1, 0), (0, 2)])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_no_points(mode, points, channels):
+    """A grid of no points samples nothing, and images get a gradient of zeros from it, which has one too."""
+    x = lucid.ones(2, channels, 3, 4, device=DEVICE, requires_grad=True)
+    grid = lucid.ones(2, *points, 2, device=DEVICE, requires_grad=True)
+    out = grid_sample(x, grid, mode, align_corners=False)
+    assert out.shape == (2, channels, *points)
+    grads = lucid.autograd.grad(out.sum(), (x, grid), create_graph=True)
+    np.testing.assert_array_equal(numbers(grads[0]), np.zeros(x.shape))
+    assert grads[1].shape == grid.shape
+    again = lucid.autograd.grad(grads[0].sum() + grads[1].sum(), (x, grid), allow_unused=True)
+    assert all(grad is None or not numbers(grad).any() for grad in again)

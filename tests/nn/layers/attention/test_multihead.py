@@ -207,6 +207,19 @@ def test_masks_of_float32(dtype, need_weights, rng):
     np.testing.assert_array_equal(numbers(out), numbers(expected))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_masks_under_autocast(dtype, rng):
+    """A mask changes no dtype there: outputs and weights have those that they have without one."""
+    m, x = nn.MultiheadAttention(8, 2), lucid.tensor(rng.standard_normal((3, 2, 8)), dtype=lucid.float32)
+    nothing = lucid.zeros(3, 3)
+    with lucid.autocast(x.device.type, dtype=getattr(lucid, dtype)):
+        expected = m(x, x, x)
+        for masks in ({"attn_mask": nothing}, {"key_padding_mask": nothing[:2] != 0}):
+            for one, other in zip(m(x, x, x, **masks), expected, strict=True):
+                assert one.dtype == other.dtype
+                np.testing.assert_array_equal(numbers(one), numbers(other))
+
+
 def test_keys_and_values_made_before(rng):
     """`static_k` and `static_v` stand for the projected keys and values."""
     m = filled(nn.MultiheadAttention(8, 2), rng)
