@@ -277,7 +277,6 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "heaviside": heaviside,
     "hypot": trigonometry.hypot,
     "lcm": division.lcm,
-    "frexp": power.frexp,
     "ldexp": power.ldexp,
     "logaddexp2": exponential.logaddexp2,
     "nextafter": arithmetic.nextafter,
