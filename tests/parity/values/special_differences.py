@@ -374,6 +374,18 @@ DIFFERENCES = (
 # What only kernels do otherwise.
 ON_CUDA = (
     Difference(
+        r"fft\..*", "(several|nan|-?inf|only -inf) in .*", "value", "NaN of lucid",
+        "factors are complex, and where one of their parts is zero, infinity and NaN spread to both parts of a sum",
+    ),
+    Difference(
+        "frexp.*", "all pairs|-?subnormal of .*", "value|gradient", "(whole )?number|infinity of lucid",
+        "the parts are read from the bits, which -ftz=true leaves alone",
+    ),
+    Difference(
+        "xlogy|special.xlog1py", "all pairs|-?subnormal of .*", "gradient", "(NaN|infinity) of PyTorch",
+        "a subnormal factor is zero, and where 0 times an infinite logarithm is 0, so are the gradients",
+    ),
+    Difference(
         ATTENTION, UNBOUNDED, "value|gradient", OVERFLOW + "|number",
         "the gradient of a score is a difference of terms that cancel where one weight is 1; times a huge key it shows",
     ),
