@@ -16,7 +16,6 @@ __all__ = ["refuse_what_is_absent"]
 
 _RANDOM = "generators of cupy.random.default_rng, which are machine code inside of CuPy: use cupy.random.RandomState"
 _CUB = "CUB, whose kernels are machine code inside of CuPy: leave it out of the accelerators"
-_ON_THE_HOST = "do this with NumPy and copy the result"
 # By the name that CuPy gives a library when it looks for its file.
 _LIBRARIES = {
     "cusparse": "cuSPARSE, which cupyx.scipy.sparse needs: use scipy.sparse on the host",

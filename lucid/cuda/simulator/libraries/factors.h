@@ -215,12 +215,16 @@ template <class T> struct Singular {
     // Makes all columns of x orthogonal to each other, and turns those of w likewise.
     void turn(const Matrix<T>& x, const Matrix<T>& w) {
         const Real<T> limit = std::numeric_limits<Real<T>>::epsilon();
+        Real<T> total = 0;
+        for (int j = 0; j < x.columns; ++j) total = std::hypot(total, length(x, j));
         left = 1;
         for (int sweep = 0; left && sweep < most_sweeps; ++sweep) {
             left = 0;
             for (int p = 0; p < x.columns; ++p)
                 for (int q = p + 1; q < x.columns; ++q) {
                     const Real<T> first = length(x, p), second = length(x, q);
+                    // what rounding left of a column of zeros has any direction
+                    if (std::min(first, second) <= limit * total) continue;
                     T along = 0;
                     for (int i = 0; i < x.rows; ++i) along = along + conjugate(x(i, p)) * x(i, q);
                     if (size_of(along) <= limit * first * second * x.rows) continue;

@@ -184,6 +184,7 @@ def test_singular_values_of_a_stack(cusolver, handle, random, letter, shape):
     """GesvdjBatched gives all vectors, V and not its adjoint, of matrices up to 32 by 32."""
     dtype, (m, n), k, count = LETTERS[letter], shape, min(shape), 3
     before = drawn(random, (count, m, n), dtype)
+    before[1] = 1  # of rank 1
     a, values, info = matrices(before), vector(np.zeros(count * k, REAL[letter])), codes(count)
     u, v = matrices(np.zeros((count, m, m), dtype)), matrices(np.zeros((count, n, n), dtype))
     name, size = f"cusolverDn{letter}gesvdjBatched", ctypes.c_int()
