@@ -251,7 +251,7 @@ def device(simulated):
 @pytest.fixture(scope="session")
 def cublas():
     """Return the simulated cuBLAS by itself."""
-    return Library("cublas.cpp", "cublas_vectors.cpp", "cublas_solving.cpp")
+    return Library("calls.cpp", "cublas.cpp", "cublas_vectors.cpp", "cublas_solving.cpp")
 
 
 @pytest.fixture

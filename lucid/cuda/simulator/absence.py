@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
@@ -15,10 +16,8 @@ __all__ = ["refuse_what_is_absent"]
 
 _RANDOM = "generators of cupy.random.default_rng, which are machine code inside of CuPy: use cupy.random.RandomState"
 _CUB = "CUB, whose kernels are machine code inside of CuPy: leave it out of the accelerators"
-_ON_THE_HOST = "do this with NumPy and copy the result"
 # By the name that CuPy gives a library when it looks for its file.
 _LIBRARIES = {
-    "cusolver": f"cuSOLVER, which cupy.linalg needs for this: {_ON_THE_HOST}",
     "cusparse": "cuSPARSE, which cupyx.scipy.sparse needs: use scipy.sparse on the host",
     "cusparselt": "cuSPARSELt",
     "cusparseLt": "cuSPARSELt",
@@ -63,7 +62,11 @@ def _change(module: ModuleType) -> None:
         def load_nvidia_dynamic_lib(libname: str) -> object:
             if libname in _LIBRARIES:
                 raise error(_sentence(_LIBRARIES[libname]))
-            return find(libname)
+            if libname != "cusolver":
+                return find(libname)
+            # the finder would look for the libraries that NVIDIA's depends on
+            loaded = ctypes.CDLL("libcusolver.so.11")
+            return module.LoadedDL(loaded._name, True, loaded._handle, "system")  # noqa: SLF001
 
         vars(module)["load_nvidia_dynamic_lib"] = load_nvidia_dynamic_lib
 

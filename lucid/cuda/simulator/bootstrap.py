@@ -34,9 +34,13 @@ __all__ = ["start"]
 
 _INSTALL = "pip install 'lucid-cupy[simulator]'"
 _COMPILATION_FAILED = 6
-_CUBLAS = [f"libraries/{name}.cpp" for name in ("cublas", "cublas_vectors", "cublas_solving")]
-# Of one file each, with the version that CuPy's wheel asks for.
-_OTHERS = {"curand": 10, "cufft": 11}
+# Under the names and versions that CuPy's wheel asks for, of these files.
+_LIBRARIES = {
+    "cublas.so.12": ("calls", "cublas", "cublas_vectors", "cublas_solving"),
+    "cusolver.so.11": ("calls", "cusolver", "cusolver_absent"),
+    "curand.so.10": ("curand",),
+    "cufft.so.11": ("cufft",),
+}
 # What only has to be there; what they hold is the driver's.
 _OTHER_NAMES = ("libcudart.so.12", "libnvrtc.so.12", "libcublasLt.so.12")
 _MARK = "lucid simulator\n"
@@ -122,10 +126,9 @@ class _Simulated:
         folders = FOLDER.parents[1], cupy, cupy.parent / "cupyx", cupy.parent / "cupy_backends"
         self._inside = tuple(f"{folder}{os.sep}" for folder in folders)
         self._driver = runtime()
-        library("libcublas.so.12", *_CUBLAS, options=("-Wl,--version-script=libraries/cublas.map",))
-        for name, version in _OTHERS.items():
-            script = f"-Wl,--version-script=libraries/{name}.map"
-            library(f"lib{name}.so.{version}", f"libraries/{name}.cpp", options=(script,))
+        for name, files in _LIBRARIES.items():
+            script = f"-Wl,--version-script=libraries/{name.partition('.')[0]}.map"
+            library(f"lib{name}", *[f"libraries/{file}.cpp" for file in files], options=(script,))
         path = Path(self._driver._name)  # noqa: SLF001 - there is no other way to its file
         for name in _OTHER_NAMES:
             library(name, options=("-x", "c++", "/dev/null", "-x", "none", "-Wl,--no-as-needed", str(path)))

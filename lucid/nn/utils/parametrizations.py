@@ -1,4 +1,4 @@
-"""Parametrizations of weights: by length and direction, and by their largest singular value."""
+"""Parametrizations of weights: by length and direction, their largest singular value, and orthonormal columns."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from lucid.autograd.modes.state import no_grad
 from lucid.errors import IndexOutOfRangeError, SettingError
 from lucid.nn.module.module import Module
 from lucid.nn.utils import norms
+from lucid.nn.utils.orthogonality import Orthogonal, check_map
 from lucid.nn.utils.parametrize import register_parametrization
 from lucid.ops.reduction.norms import normalize
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):
@@ -152,3 +153,48 @@ def spectral_norm(
     given: Any = weight
     rows = norms.dim_of_outputs(module) if dim is None else dim
     return register_parametrization(module, name, _SpectralNorm(given, n_power_iterations, rows, eps))
+
+
+@checked
+def orthogonal(
+    module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+) -> Module:
+    """Return the module after giving a weight orthonormal columns, or rows where there are fewer of these.
+
+    Matrices lie in the last two dimensions. What is trained, `module.parametrizations.weight.original`, is any matrix.
+
+    Parameters
+    ----------
+    module : Module
+    name : str
+        The name of the weight.
+    orthogonal_map : str, optional
+        What makes it orthogonal: ``"matrix_exp"``, the exponential of a skew-symmetric matrix; ``"cayley"``, Cayley's
+        map of one; ``"householder"``, a product of reflections. ``"matrix_exp"`` for square and complex matrices and
+        ``"householder"`` for others, unless it is given.
+    use_trivialization : bool
+        Whether it is multiplied by a constant orthogonal matrix, by which training starts at the weight that is there
+        (Lezcano-Casado, 2019), made orthogonal, and a weight can be assigned.
+
+    Raises
+    ------
+    SettingError
+        If the module has no tensor of this name, or there is no such map, or not for complex numbers.
+    ShapeError
+        If the weight has fewer than two dimensions.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import nn
+    >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(20, 40))
+    >>> bool(lucid.dist(layer.weight.T @ layer.weight, lucid.eye(20)) < 1e-4)
+    True
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, TensorBase):
+        raise SettingError(f"{type(module).__name__} has no parameter or buffer with name {name!r}")
+    given: Any = weight
+    map_name = check_map(given, orthogonal_map)
+    made = Orthogonal(tuple(given.shape), map_name, use_trivialization=use_trivialization)
+    return register_parametrization(module, name, made, unsafe=True)

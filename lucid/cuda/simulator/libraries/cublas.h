@@ -1,4 +1,4 @@
-// What the functions of the simulated cuBLAS share: handles, where vectors and matrices lie, and the way of a call from
+// What the functions of the simulated cuBLAS and cuSOLVER share: handles, where vectors and matrices lie, and the way of a call from
 // its parameters to the stream.
 #pragma once
 
@@ -32,6 +32,14 @@ struct Handle {
 
 // Whether the handle was made and not destroyed; if so, what is set on it is copied.
 bool find_handle(const Handle* handle, Handle& settings);
+
+int make_handle(Handle** handle);
+int drop_handle(Handle* handle);
+// What the change answers, to which nobody else changes handles; not_initialized for one that there is not.
+int with_handle(Handle* handle, const std::function<int()>& change);
+
+// Of a workspace, as a product leaves it.
+constexpr size_t garbage_bytes = 256;
 
 // BLAS begins with the last element where the step is negative.
 template <class T> struct Vector {
