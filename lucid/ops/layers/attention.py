@@ -281,10 +281,9 @@ def scaled_dot_product_attention(
 
     `query`, `key` and `value` have the shapes (..., queries, features), (..., keys, features) and (..., keys, out), one
     floating-point dtype, and broadcast in front. `attn_mask`, broadcastable to (..., queries, keys), is True where a
-    query may look, or is added to the scores, of their dtype or float32; `is_causal` masks keys behind the query. Who
-    may look at nothing has weights of zero. `dropout_p`, below 1, drops weights, always. `scale` is ``1 /
-    sqrt(features)`` if None. `enable_gqa` lets key and value have fewer heads (dimension -3), each for several
-    neighbours.
+    query may look, or is added, also in float32; `is_causal` masks keys behind the query. Who may look at nothing has
+    weights of zero. `dropout_p`, below 1, drops weights, always. `scale` is ``1/sqrt(features)`` if None. `enable_gqa`
+    lets key and value have fewer heads (dimension -3), each for several neighbours.
 
     >>> import lucid
     >>> x = lucid.tensor([[1.0, 0.0], [0.0, 1.0]])
