@@ -4,7 +4,8 @@ The docstring of a function says what is particular to it. What holds for every 
 
 - `lucid.ops.base.declaration`: elementwise functions; promotion, broadcasting, in-place forms
 - `lucid.ops.reduction.sums`: reductions, cumulative ones too: `dim`, `keepdim`, `dtype`; `lucid.ops.reduction.sorting`
-- `lucid.ops.creation`, `lucid.ops.shape`, `lucid.ops.index`, `lucid.ops.linalg`, `lucid.ops.decomposition`
+- `lucid.ops.creation`, `lucid.ops.shape`, `lucid.ops.index`, `lucid.ops.linalg`, `lucid.ops.decomposition`,
+  `lucid.ops.fft.short_time`
 - `lucid.nn.functional`, which names those of its functions; `lucid.nn`; `lucid.optim`: all optimizers;
   `lucid.optim.lr_scheduler`: all schedules of learning rates
 """

@@ -447,6 +447,10 @@ PAGES = {
     "lucid.ops.pooling.fractional": {
         *("input", "kernel_size", "output_size", "output_ratio", "return_indices", "_random_samples"),
     },
+    "lucid.ops.fft.short_time": {
+        *("input", "n_fft", "hop_length", "win_length", "window", "center", "normalized", "onesided"),
+        "return_complex",
+    },
     "lucid.ops.pooling.pooling": {"input", "kernel_size", "stride", "padding", "dilation", "ceil_mode"},
     "lucid.ops.layers.normalisation": {"input", "weight", "bias", "eps", "normalized_shape"},
 }
@@ -507,6 +511,8 @@ WITHOUT_ROW = {
     "unravel_index": "gives places: see tests/ops/index/test_unravel_index.py",
     "allclose": "gives a bool",
     "equal": "gives a bool",
+    "resolve_conj": "gives its input: see tests/ops/fft/test_transforms.py",
+    "resolve_neg": "gives its input: see tests/ops/fft/test_transforms.py",
 }
 
 

@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 
+import lucid
 from lucid import fft
 from tests.samples import Sample
 
@@ -86,3 +87,49 @@ for _name in ("fftshift", "ifftshift"):
                 empty=lambda rng: (np.zeros((0, 3, 4)),),
             )
         )
+
+
+def frames_of(x, window):
+    """Return the spectra of frames of 4 samples, 3 apart, of signals with two samples mirrored at both ends."""
+    padded = np.pad(x, [(0, 0), (2, 2)], "reflect")
+    starts = range(0, padded.shape[1] - 3, 3)
+    return np.stack([np.fft.rfft(padded[:, start : start + 4] * window) for start in starts], -1)
+
+
+def signal_of(real, imag, window):
+    """Return what frames of 4 samples, 2 apart, add up to, each weighed by the window, without 2 samples at both ends.
+
+    They are given by the parts of their spectra.
+    """
+    spectra = real + 1j * imag
+    count = spectra.shape[-1]
+    total, weight = np.zeros((len(spectra), 2 * count + 2)), np.zeros(2 * count + 2)
+    for k in range(count):
+        total[:, 2 * k : 2 * k + 4] += np.fft.irfft(spectra[..., k], 4) * window
+        weight[2 * k : 2 * k + 4] += window**2
+    return (total / weight)[:, 2:-2]
+
+
+def spectra_and_window(rng):
+    """Return the parts of spectra of two signals, five frames each, and a window that nowhere vanishes."""
+    return rng.standard_normal((2, 3, 5)), rng.standard_normal((2, 3, 5)), rng.uniform(0.5, 1.5, 4)
+
+
+ROWS += [
+    Sample(
+        "stft",
+        lambda x, window: lucid.stft(x, 4, 3, window=window, return_complex=True),
+        lambda rng: (rng.standard_normal((2, 11)), rng.standard_normal(4)),
+        frames_of,
+        lambda torch, x, window: torch.stft(x, 4, 3, window=window, return_complex=True),
+        dtypes=WIDE,
+    ),
+    Sample(
+        "istft",
+        lambda real, imag, window: lucid.istft(lucid.complex(real, imag), 4, 2, window=window),
+        spectra_and_window,
+        signal_of,
+        lambda torch, real, imag, window: torch.istft(torch.complex(real, imag), 4, 2, window=window),
+        dtypes=WIDE,
+    ),
+]

@@ -137,7 +137,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 
 
 def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """Return a tensor of one dimension on the memory of an object with Python's buffer protocol.
+    """Return a tensor of one dimension on the memory of `buffer`, an object with Python's buffer protocol.
 
     It begins `offset` bytes from the start and has `count` elements, all that there are if that is below zero; what
     does not fit raises a ShapeError, another object a DtypeError. Memory that is read-only stays so.

@@ -1,8 +1,14 @@
-"""Spectra of the parts of a signal, and the signal of which they are. What holds for all says `lucid.ops.fft`.
+"""Spectra of the parts of a signal, and the signal of which they are. What holds for transforms says `lucid.ops.fft`.
 
-A frame is `n_fft` samples, the next one begins `hop_length` samples later, a quarter of a frame if that is None. Each
-is weighed by `window`, `win_length` numbers (None for as many as a frame has) in the middle of the frame with zeros on
-both sides; without a window by ones in their place.
+- `input` is a signal or a batch of them, real or complex, or the spectra of one, as `stft` gives them.
+- A frame is `n_fft` samples, the next one begins `hop_length` samples later, a quarter of a frame if that is None. Each
+  is weighed by `window`, `win_length` numbers (None for as many as a frame has) in the middle of the frame with zeros
+  on both sides; without a window by ones in their place. A complex window gives both halves of the spectrum.
+- `center`: frames are centred at the multiples of `hop_length`, for which half a frame is added on both sides.
+- `normalized`: transforms are divided by the root of `n_fft`.
+- `onesided`: half of each spectrum is kept, or is what there is; None where all is real, or by the size.
+- `return_complex`: of `stft`, False gives pairs of real numbers along a new last dimension, and it must be given for a
+  real signal and window; of `istft`, whether the signal is complex, of both halves of its spectra.
 """
 
 from __future__ import annotations
@@ -86,23 +92,8 @@ def stft(
 ) -> Tensor:
     """Return the transforms of the frames of signals, shape (..., frequencies, frames).
 
-    Parameters
-    ----------
-    input : Tensor
-        A signal, or a batch of them, real or complex.
-    n_fft, hop_length, win_length, window
-        What a frame is; a complex window gives both halves of the spectrum.
-    center : bool
-        Whether frames are centred at the multiples of `hop_length`: half a frame is added on both sides, in `pad_mode`
-        of `pad`.
-    normalized : bool
-        Whether transforms are divided by the root of `n_fft`.
-    onesided : bool, optional
-        Whether half of each spectrum is kept; None where all is real.
-    return_complex : bool, optional
-        False gives pairs of real numbers along a new last dimension; it must be given for a real signal and window.
-    align_to_window : bool, optional
-        Without `center`: whether the first window, not the first frame, begins with the signal.
+    `pad_mode` is the mode of `pad` by which half a frame is added with `center`; without it `align_to_window` lets the
+    first window, not the first frame, begin with the signal.
 
     >>> import lucid
     >>> lucid.stft(lucid.ones(4), 4, 4, center=False, return_complex=True).T
@@ -161,21 +152,8 @@ def istft(
     """Return the signals whose `stft` comes closest to `input`, of shape (..., frequencies, frames).
 
     Frames are transformed back, weighed by the window again, summed where they overlap, and divided by the sums of the
-    squares of the windows, of which none may vanish.
-
-    Parameters
-    ----------
-    input : Tensor
-        Complex, what `stft` gave.
-    n_fft, hop_length, win_length, window, center, normalized
-        As they were given to `stft`.
-    onesided : bool, optional
-        Whether it holds half of each spectrum; None to see it by the size.
-    length : int, optional
-        The samples of the signal; without it those that the frames determine, less half a frame at both ends with
-        `center`.
-    return_complex : bool
-        Whether the signal is complex, of both halves of its spectra.
+    squares of the windows, of which none may vanish. `length` is how many samples the signal has; without it those that
+    the frames determine, less half a frame at both ends with `center`.
 
     >>> import lucid
     >>> spectra = lucid.stft(lucid.ones(4), 2, return_complex=True, hop_length=1)
