@@ -511,8 +511,8 @@ WITHOUT_ROW = {
     "unravel_index": "gives places: see tests/ops/index/test_unravel_index.py",
     "allclose": "gives a bool",
     "equal": "gives a bool",
-    "resolve_conj": "gives its input: see tests/ops/fft/test_transforms.py",
-    "resolve_neg": "gives its input: see tests/ops/fft/test_transforms.py",
+    "resolve_conj": "gives its input: see tests/tensor/test_layout.py",
+    "resolve_neg": "gives its input: see tests/tensor/test_layout.py",
 }
 
 

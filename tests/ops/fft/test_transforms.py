@@ -115,13 +115,3 @@ def test_errors():
     ):
         with pytest.raises(error, match=message):
             call()
-
-
-def test_conjugates_and_negatives_are_never_lazy(rng):
-    """They are computed at once, so that resolving gives the tensor itself, with its gradient."""
-    x = lucid.tensor(rng.standard_normal(3) + 1j * rng.standard_normal(3), requires_grad=True)
-    for resolve in (lucid.resolve_conj, lucid.resolve_neg):
-        lazy = x.conj()
-        assert resolve(lazy) is lazy
-        assert not lazy.is_conj()
-        assert not lazy.is_neg()
