@@ -2,14 +2,16 @@
 
 Two cores take half an hour for all, which is why `test_models.py` has small ones. A line says for each model how many
 parameters it has, how far outputs, gradients and the losses of a hundred steps of AdamW lie from PyTorch's at most,
-outputs and gradients as shares of the largest of their kind, and how long both take. The ResNet is one of float64: in
-float32 a few of its many ReLUs lie so near zero that rounding decides whether they let a gradient through, in PyTorch
-too.
+outputs and gradients as shares of the largest of their kind, and how long both take, on one thread.
+
+With `--dtype float64` rounding is out of the way: in float32 a few of the many ReLUs of the ResNet lie so near zero
+that it decides whether they let a gradient through, and AdamW makes whole steps of gradients that are nearly zero, in
+PyTorch too.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 
 import numpy as np
@@ -34,14 +36,13 @@ def pictures(rng):
     return rng.standard_normal((2, 3, 224, 224)), rng.integers(0, 1000, 2)
 
 
-# The source's name, its class and that of its settings, those that differ from the full size, what makes a batch, and
-# the dtype of floating-point numbers.
+# The source's name, its class and that of its settings, those that differ from the full size, and what makes a batch.
 TABLE = {
-    "gpt": ("GPT", "GPTConfig", {"dropout": 0.0}, text(33), "float32"),
-    "lstm": ("LSTMLanguageModel", "LSTMConfig", {"dropout": 0.0}, text(33), "float32"),
-    "transformer": ("Translator", "TransformerConfig", {"dropout": 0.0}, text(32, 33), "float32"),
-    "resnet": ("ResNet", "ResNetConfig", {}, pictures, "float64"),
-    "vit": ("ViT", "ViTConfig", {}, pictures, "float32"),
+    "gpt": ("GPT", "GPTConfig", {"dropout": 0.0}, text(33)),
+    "lstm": ("LSTMLanguageModel", "LSTMConfig", {"dropout": 0.0}, text(33)),
+    "transformer": ("Translator", "TransformerConfig", {"dropout": 0.0}, text(32, 33)),
+    "resnet": ("ResNet", "ResNetConfig", {}, pictures),
+    "vit": ("ViT", "ViTConfig", {}, pictures),
 }
 
 
@@ -50,9 +51,9 @@ def furthest(ours, theirs):
     return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
 
 
-def compared(stem, rng):
+def compared(stem, dtype, rng):
     """Return the number of parameters, the largest differences, and the seconds of both libraries' steps."""
-    model_name, config_name, settings, draw, dtype = TABLE[stem]
+    model_name, config_name, settings, draw = TABLE[stem]
     model, twin = (
         getattr(module, model_name)(getattr(module, config_name)(**settings)).to(getattr(library, dtype))
         for library, module in ((lucid, module_of("lucid", stem)), (torch, module_of("torch", stem)))
@@ -80,9 +81,14 @@ def compared(stem, rng):
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", choices=[*TABLE, []], default=[])
+    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
     print("model        parameters   outputs gradients    losses   first and last loss   lucid, s   PyTorch, s")
-    for stem in sys.argv[1:] or TABLE:
-        count, (outputs, gradients, losses), (here, there), ends = compared(stem, np.random.default_rng(0))
+    for stem in asked.names or TABLE:
+        count, (outputs, gradients, losses), (here, there), ends = compared(stem, asked.dtype, np.random.default_rng(0))
         print(
             f"{stem:11} {count:11,d} {outputs:9.1e} {gradients:9.1e} {losses:9.1e}   {ends[0]:9.4f} {ends[1]:9.4f}"
             f"   {here:8.0f}   {there:10.0f}",
