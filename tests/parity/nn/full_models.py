@@ -82,7 +82,7 @@ def compared(stem, dtype, rng):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="*", choices=[*TABLE, []], default=[])
+    parser.add_argument("names", nargs="*", choices=[*TABLE])
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     asked = parser.parse_args()
     torch.set_num_threads(1)
