@@ -82,9 +82,11 @@ def compared(stem, dtype, rng):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="*", choices=[*TABLE])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(TABLE)}; all if left out")
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     asked = parser.parse_args()
+    if unknown := sorted({*asked.names} - {*TABLE}):
+        parser.error(f"expected names of {', '.join(TABLE)}, got {', '.join(unknown)}")
     torch.set_num_threads(1)
     print("model        parameters   outputs gradients    losses   first and last loss   lucid, s   PyTorch, s")
     for stem in asked.names or TABLE:
