@@ -75,6 +75,9 @@ def test_structures_are_cast_inside():
     assert mapping["key"][1] == "text"
     assert isinstance(pair, Pair)
     assert (pair.one.dtype, pair.two.dtype) == (lucid.float32, lucid.int64)
+    named = amp.custom_fwd(lambda ctx, *, x: x.dtype, device_type=DEVICE, cast_inputs=lucid.float32)
+    with lucid.autocast(DEVICE):
+        assert named(lambda: None, x=half) is lucid.float32
 
 
 def test_older_names():

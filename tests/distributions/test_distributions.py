@@ -126,6 +126,14 @@ def test_values_are_looked_at_where_that_is_asked():
         Normal(0.0, lucid.tensor(-1.0), validate_args=True)
     logs = Uniform(0.0, lucid.tensor(1.0), validate_args=False).log_prob(lucid.tensor([-0.5, 0.0, 1.0, 2.0]))
     assert logs.tolist() == [-math.inf, 0.0, -math.inf, -math.inf]
+    below = Uniform(0.0, lucid.tensor(1.0), validate_args=False).cdf(lucid.tensor([-0.5, 0.25, 2.0]))
+    assert below.tolist() == [0.0, 0.25, 1.0]
+
+
+def test_what_is_never_drawn_has_no_part_in_the_entropy():
+    """A logit of minus infinity adds nothing: the entropy of what is left is that of a coin."""
+    found = Categorical(logits=lucid.tensor([-math.inf, 1.0, 1.0])).entropy()
+    assert found.item() == pytest.approx(math.log(2), rel=1e-6)
 
 
 def test_repr():

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import sys
 
 import numpy as np
 import pytest
 import torch
 
 import lucid
+from lucid.optim.lbfgs.line_search import Point, strong_wolfe
 from tests.optimizers import OTHERS
 
+pytorchs_search = vars(sys.modules[torch.optim.LBFGS.__module__])["_strong_wolfe"]
 each_optimizer = pytest.mark.parametrize("name", OTHERS)
 HUNDRED = {
     "adafactor": ("Adafactor", {}, 1e-11),
@@ -91,6 +94,30 @@ def test_lbfgs_takes_pytorchs_way(settings, rng):
     # PyTorch keeps memory for intermediates there, too
     assert state.keys() >= other.keys() - {"al"}
     assert (state["func_evals"], state["n_iter"]) == (other["func_evals"], other["n_iter"])
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 5, 25])
+def test_the_line_search_tries_pytorchs_points(most, rng):
+    """Whatever losses and slopes it finds, it looks at PyTorch's points, and returns the one that PyTorch does."""
+    for _ in range(300):
+        losses, slopes = rng.standard_normal(30) - 1, rng.standard_normal(30)
+        start, first, tried, expected = -abs(slopes[-1]), float(rng.uniform(0.1, 2)), [], []
+
+        def evaluate(at, losses=losses, slopes=slopes, tried=tried):
+            tried.append(at)
+            return Point(at, losses[len(tried)], None, slopes[len(tried)])
+
+        def evaluated(_x, at, _direction, losses=losses, slopes=slopes, tried=expected):
+            tried.append(float(at))
+            return losses[len(tried)], torch.tensor([slopes[len(tried)]])
+
+        found, count = strong_wolfe(
+            evaluate, first, Point(0.0, 0.0, None, start), length=1.0, tolerance=1e-9, most=most
+        )
+        one = torch.ones(1, dtype=torch.float64)
+        _, _, at, calls = pytorchs_search(evaluated, None, first, one, 0.0, one * start, one[0] * start, max_ls=most)
+        np.testing.assert_allclose(tried, expected, rtol=1e-6)
+        assert (found.at, count) == (pytest.approx(float(at), rel=1e-6), calls)
 
 
 @each_optimizer

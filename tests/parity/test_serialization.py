@@ -29,6 +29,7 @@ def values():
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
         "parameter": model[0].weight,
+        "frozen": torch.nn.Parameter(torch.ones(2), requires_grad=False),
         "dtypes": {kind: torch.tensor([[1.0, 0.0], [3.0, 4.0]]).to(getattr(torch, kind)) for kind in kinds},
         "views": (whole.t(), whole[1:, ::2], whole),
         "empty": torch.zeros(0, 3),

@@ -52,6 +52,17 @@ def test_what_is_made_by_hand_is_read():
     assert lucid.load(archive(tensor(shape=(0, 5), strides=(5, 1)))).shape == (0, 5)
 
 
+def test_a_view_of_a_storage_of_the_old_form():
+    """Files of old versions name a part of a storage, from an offset on so many elements."""
+    view = b"(X\x04\0\0\0part" + number(2) + number(3) + b"t"
+    text = TENSOR % (b"0", number(6) + view, number(1), numbers(2), numbers(1))
+    parts = [0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}]
+    start = b"".join(pickle.dumps(part, 2) for part in parts)
+    data = (6).to_bytes(8, "little") + struct.pack("<6f", *range(6))
+    file = io.BytesIO(start + b"\x80\x02" + text + b"." + pickle.dumps(["0"], 2) + data)
+    assert lucid.load(file).tolist() == [3, 4]
+
+
 @pytest.mark.parametrize(
     "opcodes",
     [

@@ -82,13 +82,25 @@ def test_a_mapped_file_is_read_when_it_is_needed_and_never_written(tmp_path, arr
         np.testing.assert_array_equal(lucid.asarray(weights["float64"]).numpy(), arrays["float64"])
 
 
+@pytest.mark.cpu("pages of a file are memory of the CPU")
+def test_mapped_numbers_that_are_not_aligned(tmp_path):
+    """What lies at no multiple of its width in a file comes as a copy that does."""
+    for name in ("x", "xy", "xyz", "xyzw"):
+        (tmp_path / name).write_bytes(header(**{name: {"dtype": "I32", "shape": [4], "data_offsets": [0, 16]}}))
+        found = lucid.load(tmp_path / name, mmap=True)[name].numpy()
+        assert found.flags.aligned
+        assert found.tobytes() == bytes(range(16))
+
+
 @pytest.mark.parametrize("mmap", [False, True])
 def test_an_index_gathers_its_parts(tmp_path, arrays, mmap):
     """Each tensor comes from the file that the index names, in the order of the index's parts."""
     names = list(arrays)
     places = {name: f"model-{index % 3}.safetensors" for index, name in enumerate(names)}
     for part in set(places.values()):
-        save_file({name: arrays[name] for name in names if places[name] == part}, tmp_path / part)
+        # what the index does not name is not asked for
+        own = {name: arrays[name] for name in names if places[name] == part}
+        save_file({**own, "more": arrays["large"]}, tmp_path / part)
     index = tmp_path / "model.safetensors.index.json"
     index.write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": places}), encoding="utf-8")
     check(lucid.load(index, DEVICE, mmap=mmap), arrays)

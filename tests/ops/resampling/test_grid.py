@@ -79,6 +79,18 @@ def test_positions_that_are_no_numbers(mode):
         np.testing.assert_array_equal(numbers(grid.grad)[..., 0], 0)
 
 
+@pytest.mark.parametrize("padding", ["border", "reflection"])
+def test_at_the_edge_positions_do_not_move(padding, rng):
+    """Exactly at the first and the last element a grid has no gradient, as behind them in the border; beside it has."""
+    x = lucid.tensor(rng.standard_normal((1, 2, 3, 4)))
+    points = [[place, y] for place in (-1.0, 1.0) for y in (-1.0, -0.5, 1.0)]
+    grid = lucid.tensor([[points]], dtype=lucid.float64, requires_grad=True)
+    out = grid_sample(x, grid, padding_mode=padding, align_corners=True)
+    out.backward(lucid.tensor(rng.standard_normal(out.shape)))
+    moves = numbers(grid.grad)[0, 0] != 0
+    np.testing.assert_array_equal(moves, [[False, y == -0.5] for _, y in points])
+
+
 def test_what_is_not_finite_stays():
     """A NaN reaches the samples that it has a part in, and no others; its place gets its own gradient."""
     x = lucid.tensor([[[[1.0, 2.0, np.nan, 4.0, 5.0]]]], requires_grad=True)

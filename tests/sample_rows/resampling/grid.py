@@ -102,6 +102,7 @@ ROWS = [
     row("nearest", (2, 2, 4, 3), (3, 2), mode="nearest", padding_mode="reflection", align_corners=True),
     row("bicubic", (1, 2, 4, 5), (3, 2), mode="bicubic"),
     row("bicubic border", (1, 2, 3, 4), (2, 2), mode="bicubic", padding_mode="border", align_corners=True),
+    row("bicubic reflection", (1, 2, 3, 4), (2, 3), mode="bicubic", padding_mode="reflection"),
     row("volumes", (1, 2, 3, 2, 4), (2, 1, 3)),
     row("volumes reflection", (2, 1, 2, 3, 3), (1, 2, 2), padding_mode="reflection", align_corners=True),
     *[
