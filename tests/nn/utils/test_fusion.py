@@ -8,7 +8,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.errors import SettingError, ShapeError
-from lucid.nn.utils import fuse_conv_bn_eval, fuse_linear_bn_eval
+from lucid.nn.utils import fuse_conv_bn_eval, fuse_linear_bn_eval, fuse_linear_bn_weights
 from tests.gradients import numbers
 
 
@@ -54,3 +54,11 @@ def test_mistakes():
         fuse_conv_bn_eval(conv.eval(), nn.BatchNorm1d(3, track_running_stats=False).eval())
     with pytest.raises(ShapeError, match="num_features=2, out_features=3"):
         fuse_linear_bn_eval(linear, nn.BatchNorm1d(2).eval())
+
+
+def test_dtypes_are_those_of_the_first_layer():
+    """Statistics in float32 leave a layer in float64 as wide as it is, also where the bias is new."""
+    weight, ones = lucid.ones(2, 3, dtype=lucid.float64), lucid.ones(2)
+    for bias in (None, lucid.ones(2, dtype=lucid.float64)):
+        fused = fuse_linear_bn_weights(weight, bias, ones, ones, 1e-5, ones, ones)
+        assert [part.dtype for part in fused] == [lucid.float64] * 2

@@ -132,3 +132,20 @@ def test_dimensions_that_the_weight_has_not(form, dim):
         form.weight_norm(layer, dim=dim)
     assert [name for name, _ in layer.named_parameters()] == ["weight", "bias"]
     assert type(layer) is nn.Linear
+
+
+def test_the_largest_singular_value_is_known_at_once():
+    """A parametrization begins with vectors that have come near: in evaluation, too, the norm is 1."""
+    layer = nn.Linear(4, 3)
+    layer.weight.data = lucid.tensor(np.eye(3, 4) * [4, 1, 0.5, 0], dtype=lucid.float32)
+    parametrizations.spectral_norm(layer.eval())
+    np.testing.assert_allclose(np.linalg.norm(numbers(layer.weight), 2), 1, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_removal_leaves_the_weight_as_it_is(rng):
+    """The hook of a module in training is taken away without another iteration: the last call's weight stays."""
+    layer = nn.utils.spectral_norm(nn.Linear(6, 5))
+    layer(lucid.tensor(rng.standard_normal((2, 6)), dtype=lucid.float32))
+    before = numbers(layer.weight).copy()
+    np.testing.assert_array_equal(numbers(nn.utils.remove_spectral_norm(layer).weight), before)

@@ -255,3 +255,13 @@ def test_an_inverse_that_is_not_there_yet():
     values = numbers(layer.weight)
     parametrize.register_parametrization(layer, "weight", Fault(lambda x: -x, missing))
     np.testing.assert_array_equal(numbers(layer.weight), -values)
+
+
+def test_a_buffer_of_several_tensors_stays_a_buffer():
+    """What is computed from several tensors without gradients is a buffer again after the removal."""
+    module = nn.Module()
+    module.register_buffer("kept", lucid.ones(2, 3))
+    parametrizations.weight_norm(module, "kept")
+    parametrize.remove_parametrizations(module, "kept")
+    assert [name for name, _ in module.named_buffers()] == ["kept"]
+    assert not list(module.parameters())

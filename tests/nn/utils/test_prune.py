@@ -183,3 +183,16 @@ def test_mistakes_change_nothing():
     with pytest.raises(SettingError, match="amount=13"):
         prune.l1_unstructured(whole, "weight", 13)
     assert len(whole._forward_pre_hooks) == 1
+
+
+def test_a_share_is_rounded_to_the_nearest_count():
+    """A share of 0.3 of 12 elements are 4 of them."""
+    assert prune.l1_unstructured(layer(), "weight", 0.3).weight_mask.sum().item() == 8
+
+
+def test_slices_are_weighed_without_what_is_pruned_already():
+    """Of a row whose large elements are zero the small ones count: it is the least."""
+    mask = np.ones((3, 4))
+    mask[0, [1, 2, 3]] = 0
+    again = prune.ln_structured(prune.custom_from_mask(layer(), "weight", lucid.tensor(mask)), "weight", 1, 2, 0)
+    np.testing.assert_array_equal(numbers(again.weight_mask), [[0] * 4, [1] * 4, [1] * 4])

@@ -92,3 +92,9 @@ def test_mistakes():
         embedding(lucid.tensor([0]), lucid.ones(3))
     with pytest.raises(IndexOutOfRangeError, match="padding_idx"):
         embedding(lucid.tensor([0]), table, padding_idx=3)
+
+
+def test_given_rows_are_shortened_by_their_norm():
+    """A layer of given rows keeps all settings: here rows have a sum of magnitudes of at most 1."""
+    layer = lucid.nn.Embedding.from_pretrained(lucid.tensor([[3.0, -1.0], [0.5, 0.25]]), max_norm=1.0, norm_type=1.0)
+    np.testing.assert_allclose(numbers(layer(lucid.tensor([0, 1]))), [[0.75, -0.25], [0.5, 0.25]], rtol=1e-5)

@@ -42,6 +42,7 @@ def test_maxima():
     np.testing.assert_array_equal(numbers(out), [[1.0, 5.0], [7.0, NAN]])
     out.sum().backward()
     assert table.grad.tolist() == [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+    np.testing.assert_array_equal(numbers(embedding_bag(lucid.tensor([[0, 2, 1]]), table, mode="max")), [[1.0, NAN]])
 
 
 def test_gradients_by_frequency(rng):

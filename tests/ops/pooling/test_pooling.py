@@ -133,3 +133,19 @@ def test_volumes_of_halves_are_rounded_once(name, rng):
     x = rng.uniform(0.5, 2, (4, 5, 7, 5, 9)).astype(np.float16)
     out, exact = numbers(function(lucid.tensor(x))), reference(x.astype(np.float64))
     assert (abs(out - exact) <= 0.501 * np.spacing(exact.astype(np.float16))).all()
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_layers_go_back_to_the_size_that_is_asked_for(axes, rng):
+    """Of several sizes that give as many windows a layer makes the one that its call names."""
+    x = lucid.tensor(rng.standard_normal((2, 3, *(7, 5, 9)[:axes])))
+    values, indices = getattr(F, f"max_pool{axes}d")(x, 2, return_indices=True)
+    layer = getattr(lucid.nn, f"MaxUnpool{axes}d")(2)
+    expected = np.where(np.isin(numbers(x), numbers(values)), numbers(x), 0)
+    np.testing.assert_array_equal(numbers(layer(values, indices, x.shape)), expected)
+
+
+@pytest.mark.gpu
+def test_windows_are_drawn_where_the_input_is():
+    """On a device that is not the default one the random numbers lie on it, too."""
+    assert F.fractional_max_pool2d(lucid.ones(1, 2, 5, 5, device="cuda"), 2, 3).is_cuda

@@ -34,3 +34,10 @@ def test_refused(case):
     call, kind, text = REFUSED[case]
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_the_gradient_of_a_sum_counts_windows():
+    """Each element gets one for each window that has it, also of a gradient that is one number in memory."""
+    x = lucid.ones(1, 1, 3, 4, requires_grad=True)
+    unfold(x, 2).sum().backward()
+    assert x.grad.tolist() == [[[[1.0, 2.0, 2.0, 1.0], [2.0, 4.0, 4.0, 2.0], [1.0, 2.0, 2.0, 1.0]]]]

@@ -119,3 +119,10 @@ def test_a_doubled_size_is_doubled():
     np.testing.assert_array_equal(numbers(out)[0, 0, 0], np.repeat(np.arange(10), 2))
     line = interpolate(x[0], scale_factor=2.09)
     np.testing.assert_array_equal(numbers(line)[0, 0], np.floor(np.arange(20) / 2.09))
+
+
+def test_a_layer_computes_positions_from_sizes(rng):
+    """With recompute_scale_factor, the layer's too, positions go by the sizes and not by the factor."""
+    x = lucid.tensor(rng.standard_normal((1, 2, 7)))
+    layer = lucid.nn.Upsample(scale_factor=1.7, mode="linear", recompute_scale_factor=True)
+    np.testing.assert_array_equal(numbers(layer(x)), numbers(interpolate(x, size=11, mode="linear")))
