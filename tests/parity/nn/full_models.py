@@ -59,6 +59,8 @@ def compared(stem, dtype, rng):
         for library, module in ((lucid, module_of("lucid", stem)), (torch, module_of("torch", stem)))
     )
     model.load_state_dict({key: lucid.tensor(in_numpy(value)) for key, value in twin.state_dict().items()})
+    for ours, theirs in zip(model.buffers(), twin.buffers(), strict=True):  # those too that are in no state dict
+        ours.copy_(lucid.tensor(in_numpy(theirs)))
     batches = [[each.astype(dtype) if each.dtype.kind == "f" else each for each in draw(rng)] for _ in range(STEPS)]
     ours = [tuple(lucid.tensor(each) for each in batch) for batch in batches]
     theirs = [tuple(torch.tensor(each) for each in batch) for batch in batches]
