@@ -91,7 +91,9 @@ def test_what_is_a_leaf_can_be_said():
     assert tree_leaves([(1, 2), [3]], is_leaf=lambda value: isinstance(value, tuple)) == [(1, 2), 3]
 
 
-@pytest.mark.parametrize("types", [int, (int, str), lambda leaf: isinstance(leaf, int)], ids=["int", "int or str", "callable"])
+@pytest.mark.parametrize(
+    "types", [int, (int, str), lambda leaf: isinstance(leaf, int)], ids=["int", "int or str", "callable"]
+)
 def test_map_of_some_leaves(types):
     """Only leaves of the types, or of which a callable says so, are replaced."""
     assert tree_map_only(types, lambda leaf: leaf * 2, [1, 2.0, {"a": 3}]) == [2, 2.0, {"a": 6}]

@@ -41,12 +41,23 @@ from tests.gradients import flat, is_floating, numbers
 from tests.parity.ops.test_samples import SAMPLES, flat_torch
 from tests.parity.values.special_cases import DTYPES, EPS, LEAST, MAX, SMALLEST, cases, in_dtype, is_real, laid_out
 from tests.parity.values.special_differences import DIFFERENCES, ON_CUDA
+from tests.sample_rows.linalg import decomposition
 from tests.samples import FLOATS
 
 # In units in the last place: of one operation in the dtype that halves are computed in, and of several, in their own.
 UNITS = {"float16": 4, "bfloat16": 4, "float32": 32, "float64": 64}
 STEP = 2.0**-20
 REFUSALS = (RuntimeError, IndexError, ValueError, TypeError, AssertionError)
+
+
+# Rows that factor matrices or solve equations are not tried: what becomes of numbers that are not finite, or whose
+# products overflow, is the solver's, which is another one on each device and in PyTorch. Nor is `vander`: gradients of
+# powers by products of the other factors have their rows.
+PRODUCTS = tuple(
+    f"linalg.{name}" for name in ("cross", "diagonal", "matmul", "matrix_power", "multi_dot", "vecdot", "vector_norm")
+)
+FACTORING = {row.name for row in decomposition.ROWS if not row.name.startswith(PRODUCTS)}
+TRIED = [sample for sample in SAMPLES if sample.name not in FACTORING]
 
 
 @dataclass(frozen=True)
@@ -385,7 +396,7 @@ def one_thread():
 
 
 @pytest.mark.usefixtures("indices_are_read")
-@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES])
+@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in TRIED])
 def test_like_pytorch_at_special_values(sample, rng):
     """Special values and sizes give PyTorch's results and gradients, but for what stands in DIFFERENCES."""
     known = DIFFERENCES if DEVICE == "cpu" else (*DIFFERENCES, *ON_CUDA)
