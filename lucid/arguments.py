@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
+import numpy as np
+
 from lucid.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -93,7 +95,7 @@ Kind: TypeAlias = tuple[str, Callable[[Any], bool]]
 KINDS: dict[str, Kind] = {
     "None": ("None", lambda value: value is None),
     # of numbers those that bools are equal to: scripts write 1 for True
-    "bool": ("a bool", lambda value: isinstance(value, int) and value in {0, 1}),
+    "bool": ("a bool", lambda value: isinstance(value, int | np.bool_) and value in {0, 1}),
     "int": ("an int", lambda value: hasattr(value, "__index__") and getattr(value, "ndim", 0) == 0),
     "float": ("a number", _is_float),
     "str": ("a string", lambda value: isinstance(value, str)),

@@ -92,6 +92,7 @@ ROWS: dict[str, Any] = {
     "cross.dim": lambda m, F, x, n: m.cross(x.cube, x.cube * 2, n(1)),
     "matrix_power.n": lambda m, F, x, n: m.matrix_power(x.matrix, n(2)),
     "pinverse.rcond": lambda m, F, x, n: m.pinverse(x.matrix, n(0.25)),
+    "pinv.rcond": lambda m, F, x, n: m.linalg.pinv(x.matrix, n(0.25)),
     "pinv.atol": lambda m, F, x, n: m.linalg.pinv(x.matrix, atol=n(0.5)),
     "pinv.rtol": lambda m, F, x, n: m.linalg.pinv(x.matrix, rtol=n(0.25)),
     "matrix_rank.tol": lambda m, F, x, n: m.linalg.matrix_rank(x.matrix, n(0.5)),

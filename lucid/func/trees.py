@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase
@@ -97,13 +97,14 @@ def chosen(args: tuple[Any, ...], argnums: int | tuple[int, ...], what: str) -> 
     Raises
     ------
     SettingError
-        If there are none, one is named twice, or one is out of range.
+        If there are none, one is no integer or out of range, or one is named twice.
     """
-    several = isinstance(argnums, tuple)
-    numbers = cast("tuple[int, ...]", argnums if several else (argnums,))
+    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     if not numbers:
         raise SettingError(f"{what}: argnums must be non-empty")
     for number in numbers:
+        if not hasattr(number, "__index__"):
+            raise SettingError(f"{what}: expected argnums to be an int or a tuple of ints, got {argnums!r}")
         if not -len(args) <= number < len(args):
             raise SettingError(f"{what}: got argnums={number}, but only {len(args)} positional inputs")
     positions = tuple([number % len(args) for number in numbers])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lucid.utils import _pytree as _pytree
 from lucid.utils import checkpoint, data, hooks
 
 __all__ = ["checkpoint", "data", "hooks"]

@@ -335,6 +335,7 @@ WRONG = {
     "cotangents": (lambda x: vjp(lambda x: x * 2, x)[1](x[:1]), ShapeError, "shape \\(1,\\), expected \\(2,\\)"),
     "structure": (lambda x: vjp(lambda x: [x, x], x)[1]((x, x)), ShapeError, "\\[\\*, \\*\\], got \\(\\*, \\*\\)"),
     "integers out": (lambda x: vjp(lambda x: x > 1, x), DtypeError, "floating point"),
+    "a list of positions": (lambda x: grad(cube, [0])(x), SettingError, r"an int or a tuple of ints, got \[0\]"),
     "primals": (lambda x: jvp(cube, x, x), ArgumentError, "primals: expected a tuple"),
     "no primals": (lambda x: jvp(lambda: x, (), ()), ArgumentError, "at least one Tensor"),
     "tangents": (lambda x: jvp(cube, (x,), (x[:1],)), ShapeError, "tangents"),

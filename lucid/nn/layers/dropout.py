@@ -22,7 +22,7 @@ class RandomDrop(Layer):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         self.p = p
-        self.inplace = inplace
+        self.inplace = bool(inplace)
 
 
 class Dropout(RandomDrop):

@@ -50,7 +50,12 @@ class Linear(Layer):
 
     @ranged
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Device = None, dtype: Dtype | None = None
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool | None = True,
+        device: Device = None,
+        dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
         self.in_features = in_features
@@ -94,7 +99,7 @@ class Bilinear(Layer):
         in1_features: int,
         in2_features: int,
         out_features: int,
-        bias: bool = True,
+        bias: bool | None = True,
         device: Device = None,
         dtype: Dtype | None = None,
     ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from lucid.errors import SettingError
@@ -87,11 +86,10 @@ class Upsample(Layer):
         if mode not in MODES:
             raise SettingError(f"Upsample: expected a mode of {', '.join(MODES)}, got {mode!r}")
         self.size = size
-        self.scale_factor: Any = scale_factor
-        if isinstance(scale_factor, Iterable):
-            self.scale_factor = tuple(map(float, scale_factor))
-        elif scale_factor is not None:
-            self.scale_factor = float(scale_factor)
+        factor: Any = scale_factor
+        if factor is not None:
+            factor = tuple(map(float, factor)) if isinstance(factor, tuple | list) else float(factor)
+        self.scale_factor = factor
         self.mode = mode
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor

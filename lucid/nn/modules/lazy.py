@@ -91,7 +91,9 @@ class LazyLinear(LazyModuleMixin, Linear):
     cls_to_become = Linear
 
     @ranged
-    def __init__(self, out_features: int, bias: bool = True, device: Device = None, dtype: Dtype | None = None) -> None:
+    def __init__(
+        self, out_features: int, bias: bool | None = True, device: Device = None, dtype: Dtype | None = None
+    ) -> None:
         super().__init__(0, 0, bias, device, dtype)
         self.out_features = out_features
         self.weight = UninitializedParameter(device=device, dtype=dtype)
@@ -130,7 +132,7 @@ class LazyConvolution(LazyModuleMixin, Convolution):
         padding: str | int | Sequence[int] = 0,
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
-        bias: bool = True,
+        bias: bool | None = True,
         padding_mode: str = "zeros",
         device: Device = None,
         dtype: Dtype | None = None,
@@ -205,7 +207,7 @@ class LazyTransposedConvolution(LazyConvolution, TransposedConvolution):
         padding: int | Sequence[int] = 0,
         output_padding: int | Sequence[int] = 0,
         groups: int = 1,
-        bias: bool = True,
+        bias: bool | None = True,
         dilation: int | Sequence[int] = 1,
         padding_mode: str = "zeros",
         device: Device = None,

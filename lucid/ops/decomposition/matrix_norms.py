@@ -60,6 +60,11 @@ def vector_norm(
     return norms.norm(size_of(tensor) if tensor.array.dtype.kind == "c" else tensor, order, dim, keepdim)
 
 
+def largest(sizes: Any, dim: int, keepdim: bool = False) -> Any:
+    """Return the largest of sizes along a dimension: of none it is 0, as their sum."""
+    return (amax if sizes.array.shape[dim] else sum)(sizes, dim, keepdim)
+
+
 def matrix_norm(
     A: Tensor,
     ord: float | str = "fro",
@@ -95,7 +100,7 @@ def matrix_norm(
     order = 2.0 if ord == "nuc" else float(as_number(ord, "ord"))
     if abs(order) == 2:
         values = svdvals(movedim(tensor, dims, (-2, -1)))
-        out = sum(values, -1) if ord == "nuc" else (amax if order > 0 else amin)(values, -1)
+        out = sum(values, -1) if ord == "nuc" else (largest if order > 0 else amin)(values, -1)
         for place in sorted(dims) if keepdim else ():
             out = unsqueeze(out, place)
         return out
@@ -105,7 +110,7 @@ def matrix_norm(
         )
     inner, outer = dims if abs(order) == 1 else dims[::-1]
     sums = sum(size_of(tensor), inner, True)
-    out = (amax if order > 0 else amin)(sums, outer, True)
+    out = (largest if order > 0 else amin)(sums, outer, True)
     return out if keepdim else out.squeeze(dims)
 
 

@@ -43,7 +43,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     >>> lucid.pinverse(lucid.tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
     """
-    return pinv(input, rtol=rcond)
+    return pinv(input, rcond)
 
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.scalars import as_bool, as_number, no_number
 from lucid.ops.creation.filling import empty, full
 from lucid.ops.decomposition.inverses import inverse
-from lucid.ops.decomposition.matrix_norms import matrix_norm
+from lucid.ops.decomposition.matrix_norms import largest, matrix_norm
 from lucid.ops.decomposition.operands import (
     adjoint_in,
     alike,
@@ -30,7 +30,6 @@ from lucid.ops.elementwise.selection import where
 from lucid.ops.index.select import select
 from lucid.ops.linalg.matrices import broadcastable
 from lucid.ops.linalg.products import matmul
-from lucid.ops.reduction.extremes import amax
 from lucid.ops.reduction.sums import sum
 from lucid.ops.shape.reshape import squeeze, unsqueeze
 
@@ -77,8 +76,8 @@ def _pseudoinverse_vjp(m: Namespace, grad: Array, a: Array, out: Array) -> Any:
 def _limits(name: str, a: Any, values: Any, atol: Any, rtol: Any) -> Any:
     """Return below which size values count as zeros, for each matrix."""
     values = size_of(values.detach())
-    largest = amax(values, -1) if values.array.shape[-1] else sum(values, -1)
-    absolute = None if atol is None else _tolerance(name, atol, "atol", largest)
+    most = largest(values, -1)
+    absolute = None if atol is None else _tolerance(name, atol, "atol", most)
     if rtol is None:
         # an absolute limit above zero stands alone
         eps = math.ldexp(1.0, -23 if values.array.dtype.itemsize == 4 else -52)
@@ -86,8 +85,8 @@ def _limits(name: str, a: Any, values: Any, atol: Any, rtol: Any) -> Any:
         if absolute is not None:
             relative = where(gt(absolute, 0), 0.0, full((), relative, dtype=values.dtype, device=values.device))
     else:
-        relative = _tolerance(name, rtol, "rtol", largest)
-    limit = mul(largest, relative)
+        relative = _tolerance(name, rtol, "rtol", most)
+    limit = mul(most, relative)
     return limit if absolute is None else maximum(limit, absolute)
 
 
@@ -102,12 +101,17 @@ def _tolerance(name: str, value: Any, argument: str, like: Any) -> Any:
 
 
 def pinv(
-    A: Tensor, *, atol: float | Tensor | None = None, rtol: float | Tensor | None = None, hermitian: bool = False
+    A: Tensor,
+    rcond: float | Tensor | None = None,
+    hermitian: bool = False,
+    *,
+    atol: float | Tensor | None = None,
+    rtol: float | Tensor | None = None,
 ) -> Tensor:
     """Return pseudoinverses. Singular values up to ``max(atol, rtol * largest)`` count as zeros.
 
-    `rtol` is the larger size of a matrix times the dtype's eps, unless it or an `atol` above 0 is given. With
-    `hermitian` only the lower triangle is read.
+    `rtol` is the larger size of a matrix times the dtype's eps, unless it or an `atol` above 0 is given; `rcond` is
+    NumPy's name for it. With `hermitian` only the lower triangle is read.
 
     >>> import lucid
     >>> lucid.linalg.pinv(lucid.tensor([[2.0], [0.0]]))
@@ -115,6 +119,10 @@ def pinv(
     """
     name = "linalg.pinv"
     hermitian = as_bool(hermitian, "hermitian")
+    if rcond is not None:
+        if atol is not None or rtol is not None:
+            raise SettingError(f"{name}: rcond stands for rtol without atol: give rcond or these")
+        rtol = rcond if isinstance(rcond, TensorBase) and rcond.array.ndim else as_number(rcond, "rcond")
     a = square_of(name, A) if hermitian else matrices_of(name, A)
     limits = _limits(name, a, eigvalsh(a.detach()) if hermitian else svdvals(a.detach()), atol, rtol)
     stack = a.array.shape[:-2]
@@ -153,7 +161,7 @@ def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """Return conditions: ``norm(A) * norm(inv(A))`` of the order `p` of `linalg.matrix_norm`.
 
     With None and 2 it is the largest by the smallest singular value, with -2 the other way round. It is infinite for a
-    matrix that has no inverse.
+    matrix that has no inverse, and 0 for an empty one.
 
     >>> import lucid
     >>> lucid.linalg.cond(lucid.tensor([[2.0, 0.0], [0.0, 4.0]]))
@@ -161,16 +169,18 @@ def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """
     name = "linalg.cond"
     a = matrices_of(name, A)
+    if 0 in a.array.shape[-2:]:
+        return sum(size_of(a), (-2, -1))
     if p is None or p in {2, -2}:
         values = svdvals(a)
-        if not values.array.shape[-1]:
-            return sum(values, -1)
-        largest, smallest = select(values, -1, 0), select(values, -1, -1)
-        return div(smallest, largest) if p == -2 else div(largest, smallest)
+        first, last = select(values, -1, 0), select(values, -1, -1)
+        return div(last, first) if p == -2 else div(first, last)
     square_of(name, a)
     turned, info = inverse(a)
-    product = mul(matrix_norm(a, p), matrix_norm(turned, p))
-    return where(ne(info, 0), float("inf"), product)
+    singular = ne(info, 0)
+    # infinities have no singular values
+    turned = where(unsqueeze(unsqueeze(singular, -1), -1), 0.0, turned)
+    return where(singular, float("inf"), mul(matrix_norm(a, p), matrix_norm(turned, p)))
 
 
 DRIVERS = {"gels", "gelsy", "gelsd", "gelss"}
@@ -179,9 +189,9 @@ DRIVERS = {"gels", "gelsy", "gelsd", "gelss"}
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> lstsq_result:
     """Return ``X`` of the least ``norm(A @ X - B)``, and of these that of the least norm.
 
-    Singular values up to `rcond` times the largest count as zeros. `driver` is LAPACK's in PyTorch: here all compute
-    the same, and give the parts that they give there. ``residuals``, squares of these norms, are given where `A` has
-    more rows than columns and full rank.
+    Singular values up to `rcond` times the largest count as zeros, except with the driver "gels". `driver` is LAPACK's
+    in PyTorch: here all compute the same, and give the parts that they give there. ``residuals``, squares of these
+    norms, are given where `A` has more rows than columns and full rank.
 
     >>> import lucid
     >>> lucid.linalg.lstsq(lucid.tensor([[2.0], [0.0]]), lucid.tensor([[1.0], [3.0]])).solution
@@ -201,7 +211,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
             f"{name}: expected as many rows, got A of shape {list(a.array.shape)} and B of shape {list(b.array.shape)}"
         )
     broadcastable(name, a.array.shape, wide.array.shape)
-    limits = None if rcond is None else as_number(rcond, "rcond")
+    limits = None if rcond is None or driver == "gels" else as_number(rcond, "rcond")
     values = svdvals(a.detach())
     rank = sum(gt(values, unsqueeze(_limits(name, a, values, None, limits), -1)), -1)
     x = matmul(pinv(a, rtol=limits), wide)

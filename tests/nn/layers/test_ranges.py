@@ -5,11 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 
+import numpy as np
 import pytest
 
+import lucid
 from lucid import nn
 from lucid.errors import SettingError
 from lucid.nn.layers.ranges import RANGES
+from tests.gradients import numbers
 from tests.layers import LAYERS, LOSSES
 
 NONSENSE = (-1, 0, 1.5, -0.5, float("nan"), float("inf"), "nonsense", (1, 2, 3, 4, 5, 6, 7))
@@ -129,6 +132,29 @@ def test_the_message_says_what_may_be(make, message):
 def test_the_ends_of_ranges_are_in_them(make):
     """What PyTorch takes and means something is taken."""
     assert isinstance(make(), nn.Module)
+
+
+@pytest.mark.filterwarnings("ignore:Lazy modules")
+@pytest.mark.parametrize("bias", [None, False, 0, np.False_])
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("Linear", (3, 4)), ("Bilinear", (2, 3, 4)), ("Conv2d", (3, 4, 3)), ("ConvTranspose1d", (3, 4, 3)),
+        ("LazyLinear", (3,)), ("LazyConv2d", (3, 3)), ("LazyConvTranspose1d", (3, 3)),
+    ],
+)  # fmt: skip
+def test_a_bias_that_is_none_is_none(name, sizes, bias):
+    """Scripts write None and 0 for no bias, and a comparison of NumPy's numbers is a flag."""
+    assert getattr(nn, name)(*sizes, bias=bias).bias is None
+
+
+def test_flags_and_factors_are_made_into_what_functions_take(rng):
+    """What a constructor takes for a flag or a number, its forward takes too."""
+    x = lucid.tensor(rng.standard_normal((2, 3, 4)))
+    changed = nn.Dropout(0.0, 1)(x)
+    assert changed is x
+    factor = lucid.tensor(2.0)
+    np.testing.assert_array_equal(numbers(nn.Upsample(scale_factor=factor)(x)), numbers(x).repeat(2, axis=-1))
 
 
 def test_one_entry_is_that_of_all_axes():

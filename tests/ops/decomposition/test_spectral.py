@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid import linalg
-from lucid.errors import NotDifferentiableError
+from lucid.errors import NotDifferentiableError, SettingError
 from tests.gradients import numbers
 
 
@@ -53,6 +53,44 @@ def test_the_gradient_of_eigenvalues_is_that_of_the_whole_matrix(rng):
     values.backward(lucid.tensor(rng.standard_normal(4)))
     grad = numbers(x.grad)
     np.testing.assert_allclose(grad, grad.conj().T, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (2, 3, 0)])
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, 2, float("inf")])
+def test_norms_of_nothing_are_sums_of_nothing(shape, order):
+    """The norm of an empty matrix is 0, of every order that has a largest or a sum, and so is its condition."""
+    x = lucid.zeros(shape, dtype=lucid.float64, requires_grad=True)
+    out = linalg.matrix_norm(x, order)
+    np.testing.assert_array_equal(numbers(out), np.zeros(shape[:-2]))
+    assert linalg.matrix_norm(x, order, keepdim=True).shape == (*shape[:-2], 1, 1)
+    assert linalg.cond(x, order).shape == shape[:-2]
+    (grad,) = lucid.autograd.grad(out.sum(), x)
+    assert grad.shape == shape
+
+
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, float("inf")])
+def test_the_condition_of_a_singular_matrix_is_infinite(rng, order):
+    """It is, in a stack too, of which the others have their own."""
+    regular = rng.standard_normal((3, 3)) + 3 * np.eye(3)
+    found = numbers(linalg.cond(lucid.tensor(np.stack([np.ones((3, 3)), regular])), order))
+    assert found[0] == np.inf
+    np.testing.assert_allclose(found[1], np.linalg.cond(regular, order), rtol=1e-10)
+
+
+def test_rcond_is_the_relative_limit(rng):
+    """It stands for `rtol`, as number and as tensor, and not beside one; least squares by "gels" do not look at it."""
+    a = lucid.tensor(rng.standard_normal((4, 3)) * [1.0, 1.0, 1e-3])
+    for limit in (0.1, lucid.tensor(0.1)):
+        np.testing.assert_allclose(numbers(linalg.pinv(a, limit)), np.linalg.pinv(numbers(a), 0.1), atol=1e-10)
+    with pytest.raises(SettingError, match="rcond stands for rtol"):
+        linalg.pinv(a, 0.1, rtol=0.1)
+    b = lucid.tensor(rng.standard_normal((4, 2)))
+    np.testing.assert_allclose(
+        numbers(linalg.lstsq(a, b, 0.1, driver="gels").solution), np.linalg.lstsq(numbers(a), numbers(b))[0], atol=1e-8
+    )
+    np.testing.assert_allclose(
+        numbers(linalg.lstsq(a, b, 0.1).solution), np.linalg.lstsq(numbers(a), numbers(b), 0.1)[0], atol=1e-8
+    )
 
 
 def test_named_tuples():
