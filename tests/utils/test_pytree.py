@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -131,3 +133,10 @@ def test_other_structures_are_refused():
         tree_map(max, [1, 2], [3])
     with pytest.raises(ShapeError, match="leaves: expected 2, got 1"):
         tree_unflatten([1], tree_structure([1, 2]))
+
+
+def test_the_module_comes_with_the_package():
+    """Code that says `lucid.utils._pytree` need not import it."""
+    script = "import lucid; print(lucid.utils._pytree.tree_leaves([1, (2,)]))"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[1, 2]"
