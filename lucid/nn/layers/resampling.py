@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lucid.errors import SettingError
@@ -11,8 +12,6 @@ from lucid.nn.layers.ranges import ranged
 from lucid.ops.resampling.interpolation import MODES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lucid.tensor import Tensor
 
 
@@ -86,10 +85,11 @@ class Upsample(Layer):
         if mode not in MODES:
             raise SettingError(f"Upsample: expected a mode of {', '.join(MODES)}, got {mode!r}")
         self.size = size
-        factor: Any = scale_factor
-        if factor is not None:
-            factor = tuple(map(float, factor)) if isinstance(factor, tuple | list) else float(factor)
-        self.scale_factor = factor
+        self.scale_factor: Any = scale_factor
+        if isinstance(scale_factor, Sequence):
+            self.scale_factor = tuple(map(float, scale_factor))
+        elif scale_factor is not None:
+            self.scale_factor = float(scale_factor)
         self.mode = mode
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
