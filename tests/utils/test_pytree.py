@@ -86,6 +86,18 @@ def test_map_takes_several_trees():
     assert made == [(1, 10, 5), {"a": (2, [20], 6), "b": (3, 30, 7)}]
 
 
+@pytest.mark.parametrize("kind", [dict, OrderedDict, lambda items: defaultdict(int, items)])
+@pytest.mark.parametrize("other", [dict, OrderedDict, lambda items: defaultdict(list, items)])
+def test_dictionaries_of_all_kinds_go_together_by_their_keys(kind, other):
+    """What stands at a key goes with what stands at it in a dictionary of any kind and order; the first one's stay."""
+    tree = kind([("a", 1), ("b", 2)])
+    made = tree_map(lambda *leaves: leaves, tree, other([("b", 20), ("a", 10)]))
+    assert list(made.items()) == [("a", (1, 10)), ("b", (2, 20))]
+    assert type(made) is type(tree)
+    with pytest.raises(ArgumentError, match="expected the keys"):
+        tree_map(max, tree, other([("a", 1), ("c", 2)]))
+
+
 def test_what_is_a_leaf_can_be_said():
     """What `is_leaf` says so of is not walked."""
     assert tree_leaves([(1, 2), [3]], is_leaf=lambda value: isinstance(value, tuple)) == [(1, 2), 3]
