@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -86,8 +87,8 @@ def test_map_takes_several_trees():
     assert made == [(1, 10, 5), {"a": (2, [20], 6), "b": (3, 30, 7)}]
 
 
-@pytest.mark.parametrize("kind", [dict, OrderedDict, lambda items: defaultdict(int, items)])
-@pytest.mark.parametrize("other", [dict, OrderedDict, lambda items: defaultdict(list, items)])
+@pytest.mark.parametrize("kind", [dict, OrderedDict, partial(defaultdict, int)], ids=["dict", "ordered", "default"])
+@pytest.mark.parametrize("other", [dict, OrderedDict, partial(defaultdict, list)], ids=["dict", "ordered", "default"])
 def test_dictionaries_of_all_kinds_go_together_by_their_keys(kind, other):
     """What stands at a key goes with what stands at it in a dictionary of any kind and order; the first one's stay."""
     tree = kind([("a", 1), ("b", 2)])

@@ -77,7 +77,7 @@ def test_dtypes_of_results():
 
 @pytest.mark.parametrize("dim", [0, 1, 2, (0, 1), (2, 1)])
 def test_transforms_of_no_numbers(dim):
-    """A batch of none has the shape that NumPy's has: half of the dimension that is transformed last, wherever it is."""
+    """A batch of none has the shape that NumPy's has: half of the dimension that is transformed last, wherever."""
     for name in ("fft2", "rfft2", "irfft2") if isinstance(dim, tuple) else ("fft", "rfft", "irfft"):
         axes = {"axes": dim} if isinstance(dim, tuple) else {"axis": dim}
         found = getattr(lucid.fft, name)(lucid.ones(4, 6, 5, 0), dim=dim)
@@ -86,7 +86,7 @@ def test_transforms_of_no_numbers(dim):
 
 @pytest.mark.parametrize("width", [3, 4])
 def test_windows_that_begin_with_the_signal_end_with_it(width, rng):
-    """With `align_to_window` the first window begins with the signal and the last ends with it, in frames of any size."""
+    """With `align_to_window` the first window begins with the signal and the last ends with it."""
     x, window, size = rng.standard_normal(10), rng.uniform(1, 2, width), 8
     found = lucid.stft(
         lucid.tensor(x), size, 1, width, lucid.tensor(window), center=False, align_to_window=True, return_complex=True
