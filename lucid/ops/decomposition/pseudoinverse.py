@@ -169,8 +169,10 @@ def cond(A: Tensor, p: float | str | None = None) -> Tensor:
         return div(smallest, largest) if p == -2 else div(largest, smallest)
     square_of(name, a)
     turned, info = inverse(a)
-    product = mul(matrix_norm(a, p), matrix_norm(turned, p))
-    return where(ne(info, 0), float("inf"), product)
+    singular = ne(info, 0)
+    # of what is not finite there are no singular values
+    turned = where(unsqueeze(unsqueeze(singular, -1), -1), 0, turned)
+    return where(singular, float("inf"), mul(matrix_norm(a, p), matrix_norm(turned, p)))
 
 
 DRIVERS = {"gels", "gelsy", "gelsd", "gelss"}

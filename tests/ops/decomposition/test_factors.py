@@ -36,6 +36,16 @@ def test_exponentials_have_the_digits_of_their_dtype(dtype):
     np.testing.assert_allclose(found[:, 0, 0], [math.e, 1 / math.e], rtol=4 * np.finfo(dtype).eps, atol=0)
 
 
+def test_what_is_not_finite_stays_in_its_matrix(rng):
+    """Of a stack whose first matrices hold NaN and infinity, the last has its exponential all the same."""
+    a = rng.standard_normal((3, 2, 2))
+    a[0, 0, 1], a[1, 1, 0] = math.nan, math.inf
+    found = numbers(linalg.matrix_exp(lucid.tensor(a)))
+    values, vectors = np.linalg.eig(a[2])
+    np.testing.assert_allclose(found[2], vectors @ np.diag(np.exp(values)) @ np.linalg.inv(vectors), rtol=1e-8)
+    assert not np.isfinite(found[:2]).all((1, 2)).any()
+
+
 def test_a_long_gradient_of_an_exponential_keeps_its_digits(rng):
     """The gradient is linear in what comes from above: of a scaled loss it is as much longer, in both orders."""
     a, upstream, aside = (lucid.tensor(rng.standard_normal((2, 3, 3)), dtype=lucid.float32) for _ in range(3))
@@ -80,7 +90,7 @@ def test_the_upper_triangle_gives_the_same_vectors(rng):
 def test_info_of_cholesky_is_the_first_minor(rng):
     """Minors behind the first that is not positive, which are none either, do not count, in any matrix of a stack."""
     below = np.tril(rng.standard_normal((4, 4)), -1)
-    signs = [[1.0, -1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [-1.0, 1.0, -1.0, 1.0], [1.0, 1.0, 0.0, 1.0]]
+    signs = [[1.0, -1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [-1.0, 1.0, -1.0, 1.0], [1.0, 1.0, -1.0, 1.0]]
     lower = below + np.eye(4)
     a = np.stack([lower @ np.diag(sign) @ lower.T for sign in signs])
     assert linalg.cholesky_ex(lucid.tensor(a)).info.tolist() == [2, 0, 1, 3]
@@ -101,3 +111,37 @@ def test_residuals_are_left_out_where_one_rank_is_short(rng):
     a[0, :, 1] = a[0, :, 0]
     short = linalg.lstsq(lucid.tensor(a), lucid.tensor(b), driver="gelsd")
     assert (short.rank.tolist(), short.residuals.numel()) == ([1, 2], 0)
+
+
+@pytest.mark.parametrize("p", [1, -1, math.inf, -math.inf, "fro", "nuc"])
+def test_conditions_of_singular_matrices_are_infinite(p, rng):
+    """In a stack, too, where the others have theirs, by every norm that an inverse is needed for."""
+    regular = rng.standard_normal((3, 3)) + 4 * np.eye(3)
+    a = np.stack([regular, np.ones((3, 3)), np.diag([1.0, 0.0, 2.0]), np.zeros((3, 3))])
+    found = numbers(linalg.cond(lucid.tensor(a), p))
+    np.testing.assert_allclose(found, [np.linalg.cond(regular, p), *[math.inf] * 3], rtol=1e-12)
+
+
+def test_eigenvalues_below_zero_count_by_their_size(rng):
+    """The rank and the pseudoinverse of a Hermitian matrix leave out what is small beside the largest in size."""
+    q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    a = q @ np.diag([-2.0, 0.5, 1e-20]) @ q.T
+    a = np.tril(a) + np.tril(a, -1).T
+    assert linalg.matrix_rank(lucid.tensor(a), hermitian=True).item() == 2
+    expected = q @ np.diag([-0.5, 2.0, 0.0]) @ q.T
+    np.testing.assert_allclose(numbers(linalg.pinv(lucid.tensor(a), hermitian=True)), expected, rtol=0, atol=1e-12)
+    a = np.diag([-2.0, 1e-20, 1e-20])
+    assert linalg.matrix_rank(lucid.tensor(a), hermitian=True).item() == 1
+    np.testing.assert_array_equal(numbers(linalg.pinv(lucid.tensor(a), hermitian=True)), np.diag([-0.5, 0.0, 0.0]))
+
+
+@pytest.mark.parametrize(("stack", "sides"), [((), (2,)), ((2,), ()), ((2, 1), (3,))])
+def test_equations_with_singular_matrices_broadcast(stack, sides, rng):
+    """The forms that do not raise give the others' solutions beside singular matrices, for stacks that broadcast."""
+    a, b = rng.standard_normal((*stack, 3, 3)) + 4 * np.eye(3), rng.standard_normal((*sides, 3, 2))
+    a[(0,) * len(stack)] = np.ones((3, 3))
+    x, info = linalg.solve_ex(lucid.tensor(a), lucid.tensor(b))
+    assert numbers(info).astype(bool).sum() == 1
+    assert x.shape == (*np.broadcast_shapes(stack, sides), 3, 2)
+    if stack:
+        np.testing.assert_allclose(numbers(x)[1], np.linalg.solve(a[1], b), rtol=1e-10, atol=1e-12)
