@@ -145,3 +145,24 @@ def test_equations_with_singular_matrices_broadcast(stack, sides, rng):
     assert x.shape == (*np.broadcast_shapes(stack, sides), 3, 2)
     if stack:
         np.testing.assert_allclose(numbers(x)[1], np.linalg.solve(a[1], b), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3)])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "name",
+    ["cholesky", "inv", "det", "slogdet", "lu", "qr", "svd", "svdvals", "eigh", "eigvalsh", "pinv", "matrix_exp"],
+)
+def test_operands_stay_as_they_are(name, shape, turned, rng):
+    """Libraries work in place: what they get is a copy, of rows and of columns, of one matrix and of a stack."""
+    a = rng.standard_normal(shape)
+    a = a @ a.swapaxes(-1, -2) + 4 * np.eye(3)
+    x = lucid.tensor(a)
+    getattr(linalg, name)(x.mT if turned else x)
+    np.testing.assert_array_equal(numbers(x), a)
+    b = lucid.tensor(rng.standard_normal(shape))
+    before = numbers(b).copy()
+    for solved in (linalg.solve(x, b), linalg.solve_triangular(x, b, upper=True)):
+        assert np.isfinite(numbers(solved)).all()
+        np.testing.assert_array_equal(numbers(b), before)
+        np.testing.assert_array_equal(numbers(x), a)
