@@ -68,7 +68,7 @@ def stack_module_state(models: Sequence[Module] | Module) -> tuple[dict[str, Ten
 def _stacked(tables: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the tensors of each name as one leaf."""
     stacked: dict[str, Any] = {}
-    for name in tables[0]:
+    for name in dict.fromkeys(name for table in tables for name in table):
         column = [table[name] for table in tables if name in table]
         flags = {tensor.requires_grad for tensor in column}
         if len(column) < len(tables) or len(flags) > 1:

@@ -78,6 +78,8 @@ _KINDS: dict[type, _Kind] = {
     defaultdict: _Kind(_default_items, _default),
     deque: _Kind(_bounded, _deque),
 }
+# One fits another of the same keys, in whatever order.
+_MAPPINGS = {dict, OrderedDict, defaultdict}
 _NAMED = _Kind(_entries, _list)
 
 
@@ -189,14 +191,16 @@ def _below(spec: TreeSpec, tree: Any) -> list[Any]:
     if spec.type is None:
         return [tree]
     kind = _kind_of(tree)
-    if kind is None or _type_of(tree) is not spec.type:
+    alike = spec.type in _MAPPINGS and _type_of(tree) in _MAPPINGS
+    if kind is None or not (alike or _type_of(tree) is spec.type):
         raise ArgumentError(f"tree_map: expected a {spec.type.__name__} in each tree, got {shown(tree)}")
-    entries, context = kind.apart(tree)
-    entries = list(entries)
-    if spec.type is dict or spec.type is OrderedDict:
-        if set(context) != set(spec.context):
-            raise ArgumentError(f"tree_map: expected the keys {spec.context} in each tree, got {context}")
-        entries = [tree[key] for key in spec.context]
+    if alike:
+        keys = spec.context[1] if spec.type is defaultdict else spec.context
+        if set(tree) != set(keys):
+            raise ArgumentError(f"tree_map: expected the keys {keys} in each tree, got {list(tree)}")
+        entries = [tree[key] for key in keys]
+    else:
+        entries = list(kind.apart(tree)[0])
     if len(entries) != len(spec.children_specs):
         raise ShapeError(f"tree_map: expected {len(spec.children_specs)} entries in each tree, got {len(entries)}")
     return [leaf for each, entry in zip(spec.children_specs, entries, strict=True) for leaf in _below(each, entry)]

@@ -365,3 +365,21 @@ def test_a_function_that_raises_leaves_nothing_behind(rng):
             grad(func)(draw(rng, 2))
         finally:
             assert not lucid.is_grad_enabled()
+
+
+def test_a_function_that_raises_ends_its_level():
+    """What a function kept before it raised is a constant to later derivatives, as what one that ends has kept."""
+    kept = []
+
+    def keeping(x, error=None):
+        kept.append(x * 2)
+        if error:
+            raise error
+        return x
+
+    grad(keeping)(lucid.ones(()))
+    with pytest.raises(ZeroDivisionError):
+        grad(keeping)(lucid.ones(()), error=ZeroDivisionError())
+    for constant in kept:
+        found = grad(lambda y, constant=constant: y * constant)(lucid.ones(()))
+        assert (found.item(), found.requires_grad) == (2, False)

@@ -52,6 +52,9 @@ def test_what_is_refused():
         stack_module_state([one, nn.Bilinear(3, 3, 2)])
     with pytest.raises(SettingError, match="same training/eval mode"):
         stack_module_state([one, nn.Linear(3, 2).eval()])
+    for biases in ((True, False), (False, True)):
+        with pytest.raises(SettingError, match="bias from each model"):
+            stack_module_state([nn.Linear(2, 3, bias=bias) for bias in biases])
     with pytest.raises(SettingError, match="weight from each model"):
         stack_module_state(nn.ModuleList([one, frozen()]))
     with pytest.raises(ShapeError, match="equal size"):

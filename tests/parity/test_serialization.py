@@ -120,9 +120,14 @@ def test_a_module_loads_what_pytorch_saved(tmp_path, rng):
 
 
 @pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+@pytest.mark.parametrize("untyped", [True, False])
 @pytest.mark.parametrize("bit", ["conj", "neg"])
-def test_views_that_are_conjugated_when_they_are_read(tmp_path, bit, zipped):
-    """PyTorch writes the numbers before conjugation or negation: such a view is refused, with what to save instead."""
+def test_views_that_are_conjugated_when_they_are_read(tmp_path, bit, untyped, zipped, monkeypatch):
+    """PyTorch writes the numbers before conjugation or negation: such a view is refused, with what to save instead.
+
+    As a dtype of its newer ones it is written beside a storage of bytes, with the same bits.
+    """
+    monkeypatch.setattr(torch.storage, "_new_dtypes", lambda: {torch.complex64, torch.float32} if untyped else set())
     view = torch.tensor([1 + 2j, 3 - 1j]).conj()
     view = view if bit == "conj" else view.imag
     torch.save({"value": view}, tmp_path / "view.pt", _use_new_zipfile_serialization=zipped)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -86,6 +87,18 @@ def test_map_takes_several_trees():
     """What stands at a leaf's place in other trees goes to the function with it, by its key in dictionaries."""
     made = tree_map(lambda *leaves: leaves, [1, {"a": 2, "b": 3}], [10, {"b": 30, "a": [20]}], [5, {"a": 6, "b": 7}])
     assert made == [(1, 10, 5), {"a": (2, [20], 6), "b": (3, 30, 7)}]
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict, partial(defaultdict, int)], ids=["dict", "ordered", "default"])
+@pytest.mark.parametrize("other", [dict, OrderedDict, partial(defaultdict, list)], ids=["dict", "ordered", "default"])
+def test_dictionaries_of_all_kinds_go_together_by_their_keys(kind, other):
+    """What stands at a key goes with what stands at it in a dictionary of any kind and order; the first one's stay."""
+    tree = kind([("a", 1), ("b", 2)])
+    made = tree_map(lambda *leaves: leaves, tree, other([("b", 20), ("a", 10)]))
+    assert list(made.items()) == [("a", (1, 10)), ("b", (2, 20))]
+    assert type(made) is type(tree)
+    with pytest.raises(ArgumentError, match="expected the keys"):
+        tree_map(max, tree, other([("a", 1), ("c", 2)]))
 
 
 def test_what_is_a_leaf_can_be_said():

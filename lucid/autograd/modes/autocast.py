@@ -94,7 +94,7 @@ class autocast(AutocastAs, Decorating):
     ) -> None:
         self._device_type = known(device_type, "autocast")
         self._dtype = get_autocast_dtype(device_type) if dtype is None else as_dtype(dtype)
-        self._enabled = enabled
+        self._enabled = bool(enabled)
         self._cache = thread.state.autocast.cache if cache_enabled is None else cache_enabled
         if enabled and self._dtype not in {float16, bfloat16}:
             self._give_up(f"expected float16 or bfloat16, got {self._dtype}")

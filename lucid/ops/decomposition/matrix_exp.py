@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend.arrays import namespace
 from lucid.ops.decomposition.operands import square_of
 from lucid.ops.linalg.matrices import product
 
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 TERMS = {4: 12, 8: 18}
 
 
+def _halvings(xp: ModuleType, a: Array) -> Array:
+    """Return how often each matrix is halved until its norm is 1 or less; 0 where that is not finite."""
+    times = xp.ceil(xp.log2(xp.maximum(xp.max(xp.sum(xp.abs(a), -2), -1), 1)))
+    return xp.where(xp.isfinite(times), times, 0)
+
+
 @primitive
 def _matrix_exp(xp: ModuleType, a: Array) -> Array:
     """Return the exponential: that of a power of two of the matrix by its series, squared as often."""
@@ -26,10 +34,8 @@ def _matrix_exp(xp: ModuleType, a: Array) -> Array:
     one = xp.eye(n, dtype=a.dtype)
     if not a.size:
         return a.copy()
-    largest = xp.max(xp.sum(xp.abs(a), -2), -1)
     # each matrix is squared as often as it needs itself: more would lose digits
-    times = xp.ceil(xp.log2(xp.maximum(largest, 1)))
-    times = xp.where(xp.isfinite(times), times, 0)
+    times = _halvings(xp, a)
     small = a * xp.exp2(-times).astype(a.dtype)[..., None, None]
     out = one + small / TERMS[width]
     for k in range(TERMS[width] - 1, 0, -1):
@@ -41,13 +47,20 @@ def _matrix_exp(xp: ModuleType, a: Array) -> Array:
 
 @_matrix_exp.vjp
 def _matrix_exp_vjp(m: Namespace, grad: Array, a: Array) -> Any:
-    # the derivative in a direction is a block of the exponential of both
     turned = m.swap_last(a)
     last, n = len(turned.shape) - 1, turned.shape[-1]
-    above = m.cat(turned, grad, dim=last)
+    if 0 in turned.shape:
+        return m.zeros_like(a)
+    # the derivative in a direction is a block of the exponential of both: a long one would have the matrix halved until
+    # its digits are lost
+    array = grad.array if isinstance(grad, TensorBase) else grad
+    xp = namespace(array)
+    length: Any = xp.exp2(_halvings(xp, array)).astype(array.dtype)[..., None, None]
+    length = wrap(length) if isinstance(grad, TensorBase) else length
+    above = m.cat(turned, m.div(grad, length), dim=last)
     below = m.cat(m.zeros_like(turned), turned, dim=last)
     both = m.matrix_exp(m.cat(above, below, dim=last - 1))
-    return m.getitem(both, index=(..., slice(n), slice(n, None)))
+    return m.mul(m.getitem(both, index=(..., slice(n), slice(n, None))), length)
 
 
 def matrix_exp(A: Tensor) -> Tensor:

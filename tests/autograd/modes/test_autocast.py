@@ -142,6 +142,13 @@ def test_what_is_set_in_a_pass_ends_with_its_node():
     assert not lucid.is_autocast_enabled(DEVICE)
 
 
+def test_scripts_write_0_and_1():
+    """`enabled` takes them for False and True, which is what is answered then."""
+    for enabled in (0, 1):
+        with lucid.autocast(DEVICE, enabled=enabled):
+            assert lucid.is_autocast_enabled(DEVICE) is bool(enabled)
+
+
 @pytest.mark.cpu("warns of a device that is there")
 def test_it_warns_where_it_cannot():
     """A dtype that is no half type, and CUDA where there is none, warn and cast nothing."""
@@ -164,7 +171,7 @@ def test_it_warns_where_it_cannot():
         (lambda: lucid.autocast("tpu"), "expected the device_type 'cuda' or 'cpu', got 'tpu'"),
         (lambda: lucid.autocast(3), "device_type: expected a string, got int 3"),
         (lambda: lucid.autocast("cpu", dtype="half precision"), "half precision"),
-        (lambda: lucid.autocast("cpu", enabled=1), "enabled: expected a bool, got int 1"),
+        (lambda: lucid.autocast("cpu", enabled=2), "enabled: expected a bool, got int 2"),
         (lambda: lucid.set_autocast_dtype("cpu", lucid.float32), "expected float16 or bfloat16, got lucid.float32"),
         (lambda: lucid.set_autocast_enabled("cpu", 1), "enabled: expected a bool, got int"),
         (lambda: lucid.is_autocast_enabled("meta"), "got 'meta'"),

@@ -276,3 +276,15 @@ def test_the_next_number_goes_along(rng):
     lucid.nextafter(x, y).backward(lucid.tensor(upstream))
     np.testing.assert_array_equal(numbers(x.grad), upstream * [1, 0, 1])
     assert not numbers(y.grad).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_the_gradient_of_a_mantissa_at_the_ends_of_a_dtype(dtype, rng):
+    """It is divided by a power of two that may be greater than all numbers of the dtype, as of 40000 in float16."""
+    exponents = np.array([16, 15, -13, 0])
+    x = leaf(*(0.75 * 2.0**exponents), dtype=getattr(lucid, dtype))
+    upstream = lucid.tensor(rng.uniform(1, 7, 4), dtype=x.dtype)
+    mantissa, found = lucid.frexp(x)
+    assert found.tolist() == exponents.tolist()
+    mantissa.backward(upstream)
+    assert numbers(x.grad).tolist() == (numbers(upstream) / 2.0**exponents).astype(dtype).tolist()

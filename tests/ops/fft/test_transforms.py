@@ -75,6 +75,28 @@ def test_dtypes_of_results():
     assert lucid.fft.fftn(lucid.ones(()), dim=()).dtype is lucid.complex64
 
 
+@pytest.mark.parametrize("dim", [0, 1, 2, (0, 1), (2, 1)])
+def test_transforms_of_no_numbers(dim):
+    """A batch of none has the shape that NumPy's has: half of the dimension that is transformed last, wherever."""
+    for name in ("fft2", "rfft2", "irfft2") if isinstance(dim, tuple) else ("fft", "rfft", "irfft"):
+        axes = {"axes": dim} if isinstance(dim, tuple) else {"axis": dim}
+        found = getattr(lucid.fft, name)(lucid.ones(4, 6, 5, 0), dim=dim)
+        assert found.shape == getattr(np.fft, name)(np.ones((4, 6, 5, 0)), **axes).shape
+
+
+@pytest.mark.parametrize("width", [3, 4])
+def test_windows_that_begin_with_the_signal_end_with_it(width, rng):
+    """With `align_to_window` the first window begins with the signal and the last ends with it."""
+    x, window, size = rng.standard_normal(10), rng.uniform(1, 2, width), 8
+    found = lucid.stft(
+        lucid.tensor(x), size, 1, width, lucid.tensor(window), center=False, align_to_window=True, return_complex=True
+    )
+    frames = np.zeros((11 - width, size))
+    before = (size - width) // 2
+    frames[:, before : before + width] = np.lib.stride_tricks.sliding_window_view(x, width) * window
+    np.testing.assert_allclose(found.cpu().numpy(), np.fft.rfft(frames).T, atol=1e-12)
+
+
 def test_nodes():
     """The nodes have PyTorch's names."""
     x = lucid.ones(4, requires_grad=True)

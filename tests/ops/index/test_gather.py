@@ -172,3 +172,20 @@ def test_of_several_indices_outside_the_first_is_named(call, values):
     """An error names the first that does not fit, as PyTorch's does, and neither the least nor the largest."""
     with pytest.raises(IndexOutOfRangeError, match=rf"index {values[1]}\b"):
         call(lucid.zeros(5), index(*values))
+
+
+@pytest.mark.parametrize("count", range(1, 10))
+def test_products_of_any_number_at_a_place(count, rng):
+    """A product takes each that meets at a place once, however many they are, and so does its gradient."""
+    source = rng.uniform(0.5, 2, (count + 1, 2))
+    places = rng.permuted(np.repeat([[1, 1]], count + 1, 0) * (np.arange(count + 1) > 0)[:, None], axis=0)
+    x, src = (lucid.tensor(values, requires_grad=True) for values in (rng.uniform(1, 2, (3, 2)), source))
+    upstream = rng.standard_normal((3, 2))
+    out = lucid.scatter_reduce(x, 0, lucid.tensor(places), src, "prod")
+    expected = x.detach().cpu().numpy().copy()
+    for row, column in np.ndindex(places.shape):
+        expected[places[row, column], column] *= source[row, column]
+    np.testing.assert_allclose(out.detach().cpu().numpy(), expected, rtol=1e-12)
+    out.backward(lucid.tensor(upstream))
+    share = np.take_along_axis(upstream * expected, places, 0) / source
+    np.testing.assert_allclose(src.grad.cpu().numpy(), share, rtol=1e-10)
