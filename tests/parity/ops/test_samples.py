@@ -38,7 +38,10 @@ def check_close(got, expected, error, what):
     np.testing.assert_allclose(got, expected, rtol=0, atol=float(error * largest), equal_nan=True, err_msg=what)
 
 
-@pytest.mark.filterwarnings("ignore:.*divides the total loss by both the batch size:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.*divides the total loss by both the batch size:UserWarning",
+    r"ignore:torch\.\w+ is deprecated in favor of torch\.linalg:UserWarning",
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES])
 def test_like_pytorch(sample, dtype, rng):

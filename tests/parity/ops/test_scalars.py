@@ -21,6 +21,7 @@ LENIENT = {
         HEADS + "embed_dim_to_check", HEADS + "dropout_p",
         "linspace.start", "linspace.end", "logspace.start", "logspace.end",
         "gumbel_softmax.tau", "gumbel_softmax.eps", "gaussian_nll_loss.eps", "triplet_margin_with_distance_loss.margin",
+        *("matrix_rank.tol", "matrix_rank.atol", "matrix_rank.rtol"),
         *("lp_pool1d.norm_type", "lp_pool2d.norm_type", "lp_pool3d.norm_type"),
         *("fractional_max_pool2d.output_ratio", "fractional_max_pool3d.output_ratio"),
         *(f"local_response_norm.{name}" for name in ("alpha", "beta", "k")),
