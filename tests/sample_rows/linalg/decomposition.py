@@ -40,6 +40,16 @@ def regular(*shapes, turned=False):
     return draw
 
 
+def unfolded(*others, axis=2):
+    """Return what draws a matrix near a multiple of the identity whose rows are two axes, its columns at `axis`."""
+
+    def draw(rng):
+        matrix, *rest = regular((6, 6), *others)(rng)
+        return (np.moveaxis(matrix.reshape(2, 3, 6), 2, axis).copy(), *rest)
+
+    return draw
+
+
 def spread(*shape):
     """Return what draws matrices of singular values near 1, 2, 3, ..."""
 
@@ -217,10 +227,10 @@ ROWS = [
     row("linalg.slogdet", regular((2, 3, 3)), np.linalg.slogdet, after=tuple),
     row("slogdet", regular((3, 3)), np.linalg.slogdet, after=tuple),
     row("logdet", normal((2, 3, 3)), lambda a: np.log(np.linalg.det(a)), before=positive),
-    row("linalg.tensorinv", normal((2, 3, 6)), lambda a: np.linalg.tensorinv(a, 2)),
-    row("linalg.tensorsolve", normal((2, 3, 6), (2, 3)), np.linalg.tensorsolve),
+    row("linalg.tensorinv", unfolded(), lambda a: np.linalg.tensorinv(a, 2)),
+    row("linalg.tensorsolve", unfolded((2, 3)), np.linalg.tensorsolve),
     row(
-        "linalg.tensorsolve:dims", normal((2, 6, 3), (2, 3)), lambda a, b: np.linalg.tensorsolve(a, b, (1,)),
+        "linalg.tensorsolve:dims", unfolded((2, 3), axis=1), lambda a, b: np.linalg.tensorsolve(a, b, (1,)),
         {"dims": (1,)},
     ),
     *[
