@@ -163,7 +163,9 @@ COMPOSED = {
     "cartesian_prod", "cdist", "conv_transpose3d", "cosine_embedding_loss", "cross", "embedding_bag",
     "gaussian_nll_loss", "heaviside", "hinge_embedding_loss", "ldexp", "logaddexp2", "margin_ranking_loss",
     "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss", "polar",
-    "scatter_reduce", "soft_margin_loss", "trapezoid", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+    "cholesky_solve", "istft", "linalg.cross", "linalg.lstsq", "linalg.lu_solve", "linalg.tensorsolve:dims",
+    "lu_solve",
+    "scatter_reduce", "soft_margin_loss", "special.xlog1py", "stft", "trapezoid", "triplet_margin_loss", "triplet_margin_with_distance_loss",
     "xlogy",
 }  # fmt: skip
 

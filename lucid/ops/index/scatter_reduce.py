@@ -95,7 +95,8 @@ def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, red
             out = div(out, count) if x.array.dtype.kind in "fV" else div(out, count, rounding_mode="floor")
         return shaped(out, x_shape)
     if reduce == "prod":
-        return shaped(_multiplied(x if include_self else scatter(x, axis, indices, 1), indices, source, axis), x_shape)
+        own = x if include_self else scatter(x, axis, indices, 1)
+        return shaped(_multiplied(own, indices, source, dim=axis), x_shape)
     found = _extremes(
         x.detach(), indices, source.detach(), dim=axis, largest=reduce == "amax", include_self=include_self
     )
@@ -112,7 +113,8 @@ def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, red
     return shaped(where(isinf(found), shared, sub(found, sub(shared.detach(), shared))), x_shape)
 
 
-def _multiplied(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Any:
+@on_one_device
+def _multiplied(input: Tensor, index: Tensor, src: Tensor, *, dim: int) -> Any:
     """Return `input` with each element times all of `src` that meet there: a scan over the runs of equal places."""
     xp = namespace(input.array)
     shape = index.array.shape
