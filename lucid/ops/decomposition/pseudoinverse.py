@@ -211,7 +211,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
             f"{name}: expected as many rows, got A of shape {list(a.array.shape)} and B of shape {list(b.array.shape)}"
         )
     broadcastable(name, a.array.shape, wide.array.shape)
-    limits = None if rcond is None or driver == "gels" else as_number(rcond, "rcond")
+    limits = None if rcond is None else as_number(rcond, "rcond")
+    limits = None if driver == "gels" else limits
     values = svdvals(a.detach())
     rank = sum(gt(values, unsqueeze(_limits(name, a, values, None, limits), -1)), -1)
     x = matmul(pinv(a, rtol=limits), wide)
