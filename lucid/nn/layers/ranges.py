@@ -57,7 +57,7 @@ def words(*options: str) -> Range:
 
 
 FINITE = number("a finite number", math.isfinite)
-ANY = number("a number that is not NaN", lambda value: value == value)  # noqa: PLR0124 - false for NaN
+ANY = number("a number that is not NaN", lambda value: not math.isnan(value))
 NOT_NEGATIVE = number("a finite number of at least 0", lambda value: 0 <= value < math.inf)
 POSITIVE = number("a finite number above 0", lambda value: 0 < value < math.inf)
 NOT_ZERO = number("a finite number other than 0", lambda value: value != 0 and math.isfinite(value))
