@@ -99,13 +99,6 @@ from lucid.ops.creation.random import rand, rand_like, randint, randint_like, ra
 from lucid.ops.creation.ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
 from lucid.ops.creation.sampling import bernoulli, multinomial, normal
 from lucid.ops.creation.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
-from lucid.ops.decomposition.inverses import det, inv, slogdet
-from lucid.ops.decomposition.lu import lu_unpack
-from lucid.ops.decomposition.matrix_exp import matrix_exp
-from lucid.ops.decomposition.older import logdet, lu_solve, pinverse, qr, svd
-from lucid.ops.decomposition.orthogonal import geqrf, ormqr
-from lucid.ops.decomposition.orthogonal import householder_product as orgqr
-from lucid.ops.decomposition.triangular import cholesky, cholesky_inverse, cholesky_solve
 from lucid.ops.elementwise.arithmetic import add, copysign, mul, neg, nextafter, positive, rsub, sub
 from lucid.ops.elementwise.combination import addcdiv, addcmul, lerp
 from lucid.ops.elementwise.comparison import eq, fmax, fmin, ge, gt, heaviside, le, lt, maximum, minimum, ne
@@ -173,7 +166,6 @@ from lucid.ops.elementwise.trigonometry import (
     sinh,
     tan,
 )
-from lucid.ops.fft.short_time import istft, stft
 from lucid.ops.index.gather import gather, take, take_along_dim, unravel_index
 from lucid.ops.index.index_select import index_add, index_copy, index_fill, index_select
 from lucid.ops.index.indexing import index_put
@@ -183,7 +175,7 @@ from lucid.ops.index.scatter import scatter, scatter_add
 from lucid.ops.index.scatter_reduce import index_reduce, scatter_reduce
 from lucid.ops.index.select import narrow, select
 from lucid.ops.linalg.addmm import addmm, baddbmm
-from lucid.ops.linalg.composed import addbmm, addmv, addr, adjoint, cross, kron, matrix_power, trace, vander, vdot
+from lucid.ops.linalg.composed import addbmm, addmv, addr, adjoint, cross, kron, trace, vander, vdot
 from lucid.ops.linalg.distances import cdist, dist, pairwise_distance, pdist
 from lucid.ops.linalg.einsum import einsum, inner, tensordot
 from lucid.ops.linalg.products import bmm, dot, matmul, mm, mv, outer
@@ -266,6 +258,16 @@ if _typing.TYPE_CHECKING:
     from lucid.func import vmap
     from lucid.futures import Future
     from lucid.jit import compile
+    from lucid.ops.decomposition.chains import matrix_power
+    from lucid.ops.decomposition.inverses import det, slogdet
+    from lucid.ops.decomposition.inverses import inv as inverse
+    from lucid.ops.decomposition.lu import lu_unpack
+    from lucid.ops.decomposition.matrix_exp import matrix_exp
+    from lucid.ops.decomposition.older import logdet, lu_solve, pinverse, qr, svd
+    from lucid.ops.decomposition.orthogonal import geqrf, ormqr
+    from lucid.ops.decomposition.orthogonal import householder_product as orgqr
+    from lucid.ops.decomposition.triangular import cholesky, cholesky_inverse, cholesky_solve
+    from lucid.ops.fft.short_time import istft, stft
     from lucid.ops.layers.convolution import (
         conv1d,
         conv2d,
@@ -296,6 +298,16 @@ else:
         "vmap": "lucid.func",
         **dict.fromkeys(("get_num_threads", "set_num_threads"), "lucid.backends.cpu"),
         **dict.fromkeys(("load", "save"), "lucid.serialization"),
+        "matrix_power": "lucid.ops.decomposition.chains",
+        **dict.fromkeys(("det", "slogdet"), "lucid.ops.decomposition.inverses"),
+        "inverse": "lucid.ops.decomposition.inverses:inv",
+        "lu_unpack": "lucid.ops.decomposition.lu",
+        "matrix_exp": "lucid.ops.decomposition.matrix_exp",
+        **dict.fromkeys(("logdet", "lu_solve", "pinverse", "qr", "svd"), "lucid.ops.decomposition.older"),
+        **dict.fromkeys(("geqrf", "ormqr"), "lucid.ops.decomposition.orthogonal"),
+        "orgqr": "lucid.ops.decomposition.orthogonal:householder_product",
+        **dict.fromkeys(("cholesky", "cholesky_inverse", "cholesky_solve"), "lucid.ops.decomposition.triangular"),
+        **dict.fromkeys(("istft", "stft"), "lucid.ops.fft.short_time"),
         **dict.fromkeys(
             ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
             "lucid.ops.layers.convolution",
@@ -310,8 +322,9 @@ else:
     def __getattr__(name: str) -> object:
         if name not in _LATER:
             raise AttributeError(f"module 'lucid' has no attribute {name!r}")
-        module = _importlib.import_module(_LATER[name])
-        globals()[name] = module if module.__name__ == f"lucid.{name}" else getattr(module, name)
+        path, _, own_name = _LATER[name].partition(":")
+        module = _importlib.import_module(path)
+        globals()[name] = module if path == f"lucid.{name}" else getattr(module, own_name or name)
         _keywords.add_to_functions((name,), globals())
         return globals()[name]
 
@@ -328,7 +341,6 @@ unsafe_chunk = chunk
 trapz = trapezoid
 row_stack = vstack
 ger = outer
-inverse = inv
 absolute = abs
 arccos = acos
 arccosh = acosh

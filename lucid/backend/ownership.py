@@ -9,6 +9,7 @@ engine's loop by `lucid.autograd.engine.taking_over`.
 from __future__ import annotations
 
 import _thread
+import sys
 from sys import getrefcount
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,13 +21,24 @@ __all__ = ["ARGUMENT", "SOLE", "getrefcount", "references", "unwatched"]
 T = TypeVar("T")
 
 
+def is_watched() -> bool:
+    """Whether a debugger, a profiler or a measurement of coverage sees what this thread runs."""
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        return True
+    # from Python 3.12 on there are tools that are neither
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and any(monitoring.get_tool(tool) is not None for tool in range(6))
+
+
 def unwatched(measure: Callable[[], T]) -> T:
     """Return ``measure()``, run where nothing watches it.
 
     What a debugger or a profiler keeps of the frames that it sees would be counted, too. None of them watches a thread
     that is no `threading.Thread`; to be taken off here and put back, as only those written in Python can be, they need
-    not be.
+    not be. Where there is none a thread is not needed: to start one may take milliseconds.
     """
+    if not is_watched():
+        return measure()
     measured: list[T] = []
     done = _thread.allocate_lock()
 

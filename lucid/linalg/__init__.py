@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lucid.errors import LinAlgError
 from lucid.ops.base import keywords as _keywords
-from lucid.ops.decomposition.chains import cross, diagonal, multi_dot, vander, vecdot
+from lucid.ops.decomposition.chains import cross, diagonal, matrix_power, multi_dot, vander, vecdot
 from lucid.ops.decomposition.inverses import (
     det,
     inv,
@@ -22,7 +22,6 @@ from lucid.ops.decomposition.orthogonal import householder_product, qr
 from lucid.ops.decomposition.pseudoinverse import cond, lstsq, matrix_rank, pinv
 from lucid.ops.decomposition.spectral import eigh, eigvalsh, svd, svdvals
 from lucid.ops.decomposition.triangular import cholesky, cholesky_ex, solve_triangular
-from lucid.ops.linalg.composed import matrix_power
 from lucid.ops.linalg.products import matmul
 
 __all__ = [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 # modules under other names than their functions have, which are the methods below
 from lucid.ops.activation import hard, prelu, sigmoid, softmax
 from lucid.ops.activation import relu as activation
 from lucid.ops.base import strided
+from lucid.ops.base.later import LaterModule
 from lucid.ops.creation import sampling
-from lucid.ops.decomposition import inverses, matrix_exp, older, orthogonal, triangular
 from lucid.ops.elementwise import (
     arithmetic,
     combination,
@@ -23,7 +25,6 @@ from lucid.ops.elementwise import (
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
-from lucid.ops.fft import short_time
 from lucid.ops.index import gather as gathering
 from lucid.ops.index import index_select as slices
 from lucid.ops.index import indexing, placing
@@ -51,6 +52,18 @@ from lucid.ops.shape import axes, broadcasting, diagonal, repeating, splitting
 from lucid.ops.shape import reshape as shape
 from lucid.tensor import operators
 from lucid.tensor.attributes import Attributes
+
+if TYPE_CHECKING:
+    from lucid.ops.decomposition import chains, inverses, matrix_exp, older, orthogonal, triangular
+    from lucid.ops.fft import short_time
+else:
+    chains = LaterModule("lucid.ops.decomposition.chains")
+    inverses = LaterModule("lucid.ops.decomposition.inverses")
+    matrix_exp = LaterModule("lucid.ops.decomposition.matrix_exp")
+    older = LaterModule("lucid.ops.decomposition.older")
+    orthogonal = LaterModule("lucid.ops.decomposition.orthogonal")
+    triangular = LaterModule("lucid.ops.decomposition.triangular")
+    short_time = LaterModule("lucid.ops.fft.short_time")
 
 
 class Methods(Attributes):
@@ -238,7 +251,7 @@ class Methods(Attributes):
     cross = composed.cross
     kron = composed.kron
     trace = composed.trace
-    matrix_power = composed.matrix_power
+    matrix_power = chains.matrix_power
     adjoint = composed.adjoint
     addmv = composed.addmv
     addr = composed.addr

@@ -8,13 +8,14 @@ from lucid.autograd.recording.short_path import register
 from lucid.backend.sharing import tensor_classes
 from lucid.ops.base import storage as storages
 from lucid.ops.base.keywords import add_to_methods
+from lucid.ops.base.later import LaterModule
 from lucid.ops.creation.constructors import construct
 from lucid.ops.elementwise import arithmetic, division, logic, power
 from lucid.ops.elementwise import complex as parts
 from lucid.ops.index import indexing
 from lucid.ops.linalg import products
 from lucid.ops.shape import axes
-from lucid.tensor import attributes, conversion, copying, interop, layout, numpy_calls, operators, printing, recording
+from lucid.tensor import attributes, conversion, copying, interop, layout, operators, printing, recording
 from lucid.tensor.inplace import in_place
 from lucid.tensor.inplace_methods import InPlaceMethods
 from lucid.tensor.methods import Methods
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from lucid.backend.device import Device
+    from lucid.tensor import numpy_calls
+else:
+    numpy_calls = LaterModule("lucid.tensor.numpy_calls")
 
 
 class Tensor(Methods, InPlaceMethods):

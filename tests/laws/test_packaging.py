@@ -172,3 +172,46 @@ except AttributeError as error:
     child = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert child.returncode == 0, child.stderr
     assert child.stdout == "module 'lucid' has no attribute 'nope'\n"
+
+
+def test_methods_of_what_is_imported_later_are_functions_like_the_others():
+    """Methods whose module is not imported with `Tensor` call it when they are asked for, and take `axis` and `out`."""
+    code = """
+import sys, lucid, numpy
+later = {"lucid.ops.decomposition", "lucid.ops.fft", "lucid.tensor.numpy_calls"}
+assert not later & set(sys.modules), later & set(sys.modules)
+x = lucid.tensor([[2.0, 0.0], [0.0, 4.0]])
+assert x.det().item() == 8 and lucid.Tensor.det is lucid.Tensor.det and x.inverse().tolist() == [[0.5, 0], [0, 0.25]]
+assert lucid.inverse(x).tolist() == x.matrix_power(-1).tolist() and "inverse" in dir(x)
+class Own(lucid.Tensor):
+    pass
+assert Own.qr is lucid.Tensor.qr and vars(lucid.Tensor).keys() & {"slogdet"} == set()
+assert numpy.sum(x).item() == 6 and numpy.exp(x).shape == (2, 2)
+"""
+    child = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+
+
+@pytest.mark.parametrize("watch", ["sys.settrace(keep)", "sys.setprofile(keep)"])
+def test_what_watches_the_import_does_not_count(watch):
+    """Who holds what is measured alike under a debugger, which keeps frames and with them what they hold."""
+    code = f"""
+import sys
+kept = []
+def keep(frame, event, argument):
+    kept.append((frame, dict(frame.f_locals), argument))
+    return keep
+if len(sys.argv) > 1:
+    {watch}
+from lucid.backend.ownership import ARGUMENT, SOLE
+from lucid.autograd.engine import taking_over
+sys.settrace(None)
+sys.setprofile(None)
+print(ARGUMENT, SOLE, *[value for name, value in sorted(vars(taking_over).items()) if isinstance(value, int)])
+"""
+    runs = [
+        subprocess.run([sys.executable, "-c", code, *more], cwd=ROOT, capture_output=True, text=True, check=False)
+        for more in ([], ["watched"])
+    ]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert runs[0].stdout == runs[1].stdout, runs[1].stderr

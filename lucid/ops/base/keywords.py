@@ -91,15 +91,22 @@ def _parameters(function: Any) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
+def as_method(function: Any, name: str) -> Any:
+    """Return a function as a method of tensors, with the keywords that it has in PyTorch."""
+    if name.startswith("_") or not hasattr(function, "__code__"):
+        return function
+    named = not {"dim", "keepdim"}.isdisjoint(_parameters(function))
+    wanted = named or name.startswith("new_") or name in FORMATTED
+    return with_keywords(function, f"Tensor.{name}") if wanted else function
+
+
 def add_to_methods(kind: type[Any]) -> None:
-    """Give the methods of a class of tensors the keywords that they have in PyTorch."""
-    for name in dir(kind):
-        function = getattr(kind, name)
-        if name.startswith("_") or not hasattr(function, "__code__"):
-            continue
-        names = _parameters(function)
-        if not {"dim", "keepdim"}.isdisjoint(names) or name.startswith("new_") or name in FORMATTED:
-            setattr(kind, name, with_keywords(function, f"{kind.__name__}.{name}"))
+    """Give the methods of the class of tensors, and of those above it, the keywords that they have in PyTorch."""
+    methods = {name: method for each in reversed(kind.__mro__) for name, method in vars(each).items()}
+    for name, method in methods.items():
+        adapted = as_method(method, name)
+        if adapted is not method:
+            setattr(kind, name, adapted)
 
 
 def add_to_functions(names: Iterable[str], namespace: dict[str, Any], prefix: str = "") -> None:

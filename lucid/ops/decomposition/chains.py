@@ -9,7 +9,8 @@ from lucid.ops.base.dims import tensors_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import array_of, promote
 from lucid.ops.base.scalars import as_int
-from lucid.ops.creation.ranges import arange
+from lucid.ops.creation.ranges import arange, eye
+from lucid.ops.decomposition.inverses import inv
 from lucid.ops.decomposition.operands import alike
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.elementwise.complex import conj
@@ -19,6 +20,7 @@ from lucid.ops.linalg.matrices import of_dimensions
 from lucid.ops.linalg.products import matmul
 from lucid.ops.reduction.sums import sum
 from lucid.ops.shape import diagonal as diagonals
+from lucid.ops.shape.broadcasting import broadcast_to
 from lucid.ops.shape.reshape import squeeze, unsqueeze
 
 if TYPE_CHECKING:
@@ -133,3 +135,31 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     if columns < 1:
         raise ShapeError(f"linalg.vander: expected N of 1 or more, got {columns}")
     return power_of(unsqueeze(x, -1), arange(columns, device=x.device))
+
+
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """Return the product of `n` times a square matrix, or each matrix of a stack; the identity if `n` is 0.
+
+    A negative `n` multiplies the inverse.
+
+    >>> import lucid
+    >>> lucid.matrix_power(lucid.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
+    tensor([[1., 5.],
+            [0., 1.]])
+    """
+    shape, count = array_of(input).shape, as_int(n, "n")
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ShapeError(f"matrix_power: expected square matrices, got shape {list(shape)}")
+    if count < 0:
+        input, count = inv(input), -count
+    if not count:
+        return broadcast_to(eye(shape[-1], dtype=input.dtype, device=input.device), shape).clone()
+    result: Any = None
+    square: Any = input
+    while True:
+        if count & 1:
+            result = square if result is None else matmul(result, square)
+        count >>= 1
+        if not count:
+            return result.clone() if result is input else result
+        square = matmul(square, square)

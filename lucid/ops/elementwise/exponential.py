@@ -9,9 +9,10 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend.dtype import as_dtype
 from lucid.ops.base.declaration import REAL, Fused, elementwise
 from lucid.ops.base.operands import of_one, refuse
-from lucid.ops.base.promotion import float_operand, promote
+from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, promote
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.arithmetic import add, mul, neg, sub
 from lucid.ops.elementwise.comparison import eq, le
@@ -134,7 +135,9 @@ def logaddexp2(input: Tensor, other: Tensor | Number) -> Tensor:
     """
     refuse("logaddexp2", "c", input, other, instead=REAL[1])
     a, b = promote(input, other, at_least_float=True)
-    return div(logaddexp(mul(a, LN2), mul(b, LN2)), LN2)
+    # the sum may cancel, as at -1 and -1, where it is 0
+    wide, b = promote(cast_to(a, as_dtype(accumulation_dtype(a.array.dtype))), b)
+    return cast_to(div(logaddexp(mul(wide, LN2), mul(b, LN2)), LN2), a.dtype)
 
 
 def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:

@@ -33,7 +33,7 @@ class NegativePowerError(LucidError, RuntimeError, ValueError):
 
 
 def _power_on(xp: ModuleType, a: Array, b: Array) -> Array:
-    if isinstance(b, int | float):
+    if isinstance(b, int | float) and type(b) is not np.float64:  # which is what an array without dimensions becomes
         # the library's pow costs ten times a product
         if b == 2:
             return xp.square(a)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.promotion import array_of, only_tensors, promote
 from lucid.ops.base.scalars import as_bool, as_int
-from lucid.ops.creation.ranges import arange, eye
-from lucid.ops.decomposition.inverses import inv
+from lucid.ops.creation.ranges import arange
 from lucid.ops.elementwise.arithmetic import mul, sub
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.elementwise.power import pow as power_of
 from lucid.ops.linalg.addmm import added_product
 from lucid.ops.linalg.matrices import of_dimensions, stacks_of_one_length
-from lucid.ops.linalg.products import dot, lowered_on_cuda_alone, matmul
+from lucid.ops.linalg.products import dot, lowered_on_cuda_alone
 from lucid.ops.reduction.sums import sum
 from lucid.ops.shape.axes import flip, movedim, permute, roll
-from lucid.ops.shape.broadcasting import broadcast_tensors, broadcast_to
+from lucid.ops.shape.broadcasting import broadcast_tensors
 from lucid.ops.shape.diagonal import diagonal
 from lucid.ops.shape.reshape import reshape, squeeze, unsqueeze
 
@@ -141,34 +140,6 @@ def trace(input: Tensor) -> Tensor:
     """
     of_dimensions("trace", ("input", input, 2))
     return sum(diagonal(wide_in_autocast(input, cpu=True, cuda=False)))
-
-
-def matrix_power(input: Tensor, n: int) -> Tensor:
-    """Return the product of `n` times a square matrix, or each matrix of a stack; the identity if `n` is 0.
-
-    A negative `n` multiplies the inverse.
-
-    >>> import lucid
-    >>> lucid.matrix_power(lucid.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
-    tensor([[1., 5.],
-            [0., 1.]])
-    """
-    shape, count = array_of(input).shape, as_int(n, "n")
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ShapeError(f"matrix_power: expected square matrices, got shape {list(shape)}")
-    if count < 0:
-        input, count = inv(input), -count
-    if not count:
-        return broadcast_to(eye(shape[-1], dtype=input.dtype, device=input.device), shape).clone()
-    result: Any = None
-    square: Any = input
-    while True:
-        if count & 1:
-            result = square if result is None else matmul(result, square)
-        count >>= 1
-        if not count:
-            return result.clone() if result is input else result
-        square = matmul(square, square)
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:

@@ -108,6 +108,14 @@ def test_power_at_zero(rng):
         np.testing.assert_array_equal(gradient(x ** leaf(float(exponent)), x, rng), [slope])
 
 
+@pytest.mark.parametrize("base", [-math.inf, -0.0])
+def test_the_slope_of_a_root_of_one_element_is_that_of_a_power(base):
+    """Of x**y for y = 0.5 without dimensions the slope is y * x**(y - 1), 0 at -inf and infinite at -0."""
+    x = lucid.tensor(base, dtype=lucid.float64, requires_grad=True)
+    (x ** lucid.tensor(0.5, dtype=lucid.float64)).backward()
+    assert x.grad.item() == (0 if math.isinf(base) else math.inf)
+
+
 def test_power_of_zero(rng):
     """The slope of 0**y is zero for y of at least zero, and not NaN."""
     y = leaf(0.0, 1.0, 2.5)
@@ -258,6 +266,15 @@ def test_erfinv_inverts_erf(rng):
     np.testing.assert_allclose(back, x, rtol=1e-14, atol=1e-16 / np.exp(-9.0))
     edges = numbers(lucid.erfinv(lucid.tensor([-1.0, 0.0, 1.0, 1.5])))
     np.testing.assert_array_equal(edges, [-math.inf, 0, math.inf, math.nan])
+
+
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.bfloat16])
+def test_sums_of_powers_of_two_that_cancel_keep_the_digits_of_halves(dtype):
+    """log2(2**-1 + 2**-1) is 0 also in a half type, to the rounding of float32, with a number as with a tensor."""
+    x = lucid.full((3,), -1.0, dtype=dtype)
+    for other in (x, -1, lucid.tensor(-1.0, dtype=dtype)):
+        assert lucid.logaddexp2(x, other).dtype is dtype
+        assert abs(numbers(lucid.logaddexp2(x, other)).astype(float)).max() < 1e-6
 
 
 @pytest.mark.parametrize("op", [lucid.logaddexp, lucid.logaddexp2])

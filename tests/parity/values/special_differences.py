@@ -110,7 +110,7 @@ DIFFERENCES = (
         "a rest of zero has the sign of the divisor, as other rests, and in Python",
     ),
     Difference(
-        "maximum|minimum|clamp:tensors|lerp|(a?max|a?min|median|max_pool1d)(:.*)?",
+        "maximum|minimum|clamp:tensors|lerp|(a?max|a?min|aminmax|median|(adaptive_)?max_pool1d)(:.*)?",
         "all pairs|.* of no dimension|(several|-?0) .*", "value", "sign of zero",
         "of 0 and -0 either is the larger; PyTorch chooses by dtype. A product of 0 has the sign of its factors",
     ),
@@ -375,7 +375,7 @@ DIFFERENCES = (
         "elements of weight zero are not looked at, as in interpolate",
     ),
     Difference(
-        "grid_sample.*", "only (-0|subnormal) .*", "value", "sign of zero",
+        "grid_sample.*", "(only )?(-0|subnormal) .*|several .*", "value", "sign of zero",
         "sums of zeros of both signs, in one order and in the other",
     ),
     Difference(
