@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Iterator
 
     from lucid.backend.arrays import Array
 
@@ -30,21 +29,25 @@ def row_blocks(rows: int, columns: int) -> Iterator[slice]:
         yield slice(start, min(start + step, rows))
 
 
-@contextmanager
-def by_rows(rows: int, columns: int) -> Generator[None]:
-    """Let a number for each row meet the rows at the speed of one number, where rows are long.
+class by_rows:
+    """A context in which a number for each row meets the rows at the speed of one number, where rows are long.
 
     NumPy copies such a column into a buffer, as often as rows are long, and adds or multiplies two arrays; not so if
     no two rows fit its buffer, which takes half the time.
     """
-    if columns < LONG_ROW or rows == 1:
-        yield
-        return
-    size = np.setbufsize(LONG_ROW)
-    try:
-        yield
-    finally:
-        np.setbufsize(size)
+
+    __slots__ = ("size",)
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.size = 0 if columns < LONG_ROW or rows == 1 else LONG_ROW
+
+    def __enter__(self) -> None:
+        if self.size:
+            self.size = np.setbufsize(self.size)
+
+    def __exit__(self, *_: object) -> None:
+        if self.size:
+            np.setbufsize(self.size)
 
 
 def row_maxima(x: Array) -> Array:

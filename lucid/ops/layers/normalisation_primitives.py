@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.base.rows import by_rows, row_blocks, row_products, row_sums
+from lucid.ops.base.rows import ROWS_BLOCK, by_rows, row_blocks, row_products, row_sums
 from lucid.ops.layers import normalisation_cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
 
@@ -130,6 +130,15 @@ def _collapsed(shape: tuple[int, ...], dim: tuple[int, ...], broadcast: tuple[in
     return shape, dim, broadcast
 
 
+def _at_once(xp: ModuleType, x: Array, axes: Ints) -> bool:
+    """Whether an array is not taken in blocks of rows: it is small, or values of several rows belong together."""
+    return xp is not np or x.size <= ROWS_BLOCK or 0 in axes
+
+
+def _long_rows(xp: ModuleType, shape: Ints, axes: Ints) -> by_rows:
+    return by_rows(shape[0] if xp is np and 0 not in axes else 1, shape[-1])
+
+
 def _shaped(xp: ModuleType, x: Array, work: np.dtype[Any], shape: Ints) -> Any:
     return None if x is None else x.reshape(shape).astype(work, copy=False)
 
@@ -143,15 +152,16 @@ def _normalise_on(
     weight, bias = _shaped(xp, weight, work, affine), _shaped(xp, bias, work, affine)
     stats = kept_shape(x.shape, dim)
     out = xp.empty(shape, x.dtype)
-    if xp is not np or 0 in axes or not x.size:
+    if _at_once(xp, x, axes):
         whole = out if work == x.dtype else xp.empty(shape, work)
-        mean, variance = _forward(xp, whole, rows.astype(work, copy=False), weight, bias, axes, eps, center)
+        with _long_rows(xp, shape, axes):
+            mean, variance = _forward(xp, whole, rows.astype(work, copy=False), weight, bias, axes, eps, center)
         if whole is not out:
             out[...] = whole
         return out.reshape(x.shape), mean.reshape(stats), variance.reshape(stats)
     kept = kept_shape(shape, axes)
     mean, variance = np.empty(kept, work), np.empty(kept, work)
-    with by_rows(shape[0], shape[-1]):
+    with _long_rows(xp, shape, axes):
         for block in row_blocks(shape[0], x.size // shape[0]):
             part = out[block] if work == x.dtype else np.empty(rows[block].shape, work)
             mean[block], variance[block] = _forward(
@@ -220,11 +230,12 @@ def _normalise_grad_on(
     settings = (axes, eps, center, affine, wants)
     out = xp.empty(shape, x.dtype) if wants[0] else xp.zeros(0, x.dtype)
     whole: Any
-    if xp is not np or 0 in axes or not x.size:
+    if _at_once(xp, x, axes):
         whole = out if work == x.dtype or not wants[0] else xp.empty(shape, work)
         grad, rows = grad.astype(work, copy=False), rows.astype(work, copy=False)
         known = xp.empty(shape, work)
-        to_weight, to_bias = _backward(xp, whole, known, grad, rows, weight, mean, variance, *settings)
+        with _long_rows(xp, shape, axes):
+            to_weight, to_bias = _backward(xp, whole, known, grad, rows, weight, mean, variance, *settings)
         if whole is not out:
             out[...] = whole
     else:
@@ -233,7 +244,7 @@ def _normalise_grad_on(
         # fresh memory for every block would cost more than the work on it
         spare: Any = np.empty(rows[blocks[0]].shape, work)
         known: Any = np.empty_like(spare)
-        with by_rows(shape[0], shape[-1]):
+        with _long_rows(xp, shape, axes):
             for block in blocks:
                 size = block.stop - block.start
                 part = out[block] if wants[0] and work == x.dtype else spare[:size]
