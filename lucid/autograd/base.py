@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from lucid.autograd.modes.state import NO_GRAD, thread, unusual
 from lucid.errors import GraphError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.autograd.engine.node import AccumulateGrad, Node
     from lucid.autograd.recording.views import View
@@ -73,9 +74,21 @@ generic: Any = np.generic
 
 
 class _Registered:
-    """The class that ops return; `lucid.tensor` registers its own once it exists."""
+    """The class that ops return, and what makes one of it; `lucid.tensor` registers its own once it exists.
 
-    tensor: type[TensorBase] = TensorBase
+    `new` does not call the constructor, which is the user's, and makes a tensor of sizes or data.
+    """
+
+    tensor: type[TensorBase]
+    new: Callable[[], Any]
+
+    def __init__(self) -> None:
+        self.register(TensorBase)
+
+    def register(self, tensor: type[TensorBase]) -> None:
+        """Make `tensor` the class that ops return."""
+        self.tensor = tensor
+        self.new = functools.partial(_new, tensor)
 
 
 registered = _Registered()
@@ -83,7 +96,7 @@ registered = _Registered()
 
 def wrap(array: Array) -> Any:
     """Return a tensor around `array` that is in no graph; of a NumPy scalar, around an array of no dimension."""
-    tensor = _new(registered.tensor)
+    tensor = registered.new()
     tensor.array = array if type(array) is ndarray or not isinstance(array, generic) else asarray(array)
     tensor.edge = None
     tensor.origin = None
@@ -94,7 +107,7 @@ def wrap(array: Array) -> Any:
 
 def wrap_on_graph(array: Array, edge: Edge | None, version: list[int]) -> Any:
     """Return what `wrap` does, with its gradient going to `edge` and the version counter `version`."""
-    tensor = _new(registered.tensor)
+    tensor = registered.new()
     tensor.array = array if type(array) is ndarray or not isinstance(array, generic) else asarray(array)
     tensor.edge = edge
     tensor.version = version

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.anomaly import check_grads, explain
-from lucid.autograd.base import TensorBase, describe, grad_of, is_list, registered, wrap
+from lucid.autograd.base import TensorBase, describe, grad_of, is_list, wrap
 from lucid.autograd.engine.accumulation import Sums, contribute
 from lucid.autograd.engine.nesting import on_new_stack, stack_is_half_used
 from lucid.autograd.engine.node import SMALL_BYTES, AccumulateGrad, Extra, Node
 from lucid.autograd.engine.passes import Pass
 from lucid.autograd.engine.streams import follow
 from lucid.autograd.engine.taking_over import references_in
-from lucid.autograd.hooks.firing import add_hook_note, fire, hook_name, note_fired, position_of
-from lucid.autograd.hooks.gradients import check_replacement, fire_node_hooks, fire_tensor_hooks
+from lucid.autograd.hooks.firing import fire, hook_name
+from lucid.autograd.hooks.gradients import fire_light, fire_node_hooks, fire_tensor_hooks
 from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, namespace_of
 from lucid.backend import gpu
@@ -148,16 +148,18 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         if leaves:
             this.node = node = leaves.pop(0)
             extra = node.extra
-            if plain and (extra is None or extra.light is not None) and type(buffers.get(node)) is ndarray:
+            if plain and (extra is None or extra.light is not None):
                 # the same as below, for the many leaves on which nothing or only hooks of the tensor hang
-                if extra is None:
-                    node.backward(CPU, buffers.pop(node), quiet)
-                else:
-                    _run_light_leaf(this, node, extra, buffers, quiet)
-                continue
-            if plain and extra is None and type(buffers.get(node)) is device_array:
-                _accumulate_on_device(node, buffers, sums, quiet)
-                continue
+                kind: Any = type(buffers.get(node))
+                if kind is ndarray:
+                    if extra is None:
+                        node.backward(CPU, buffers.pop(node), quiet)
+                    else:
+                        _run_light_leaf(this, node, extra, buffers, quiet)
+                    continue
+                if kind is device_array:
+                    _run_leaf_on_device(this, node, extra, buffers, sums, quiet)
+                    continue
         elif newest is not None:
             this.node = node = newest
             newest = heappop(ready)[1] if ready else None
@@ -171,12 +173,19 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                 grad = sums.settled(node, grad)
             # of several outputs mostly the first has one
             some = grad[0] if grad.__class__ is list else grad
-            if plain and extra is None and type(some) is device_array:
-                # the same as below, for the many nodes on which nothing hangs
+            if plain and type(some) is device_array and (extra is None or extra.light is not None):
+                # the same as below, for the many nodes on which nothing or only hooks of the tensor hang
                 index = some.data.device_id
                 if gpu.current_stream(index).ptr != default:
                     follow(this, node, grad)
-                grads = gpu.run_on(index, node.backward, CUDA, grad, quiet)
+                if extra is not None:
+                    grad = fire_light(node, extra, grad, _owner)
+                if extra is None or extra.light is not None:
+                    grads = gpu.run_on(index, node.backward, CUDA, grad, quiet)
+                else:
+                    grads = _run_watched(this, node, CUDA, grad, quiet, index, fired=True)
+                    if grads is None:
+                        continue
             else:
                 m = GRAPH if graph else namespace_of_buffer(grad)
                 index = None if m is CPU else follow(this, node, grad)
@@ -189,7 +198,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
         elif extra is None:
             grads = node.backward(CPU, grad, quiet)
         elif extra.light is not None:
-            grad = fire_light(node, extra, grad)
+            grad = fire_light(node, extra, grad, _owner)
             if extra.light is not None:
                 grads = node.backward(CPU, grad, quiet)
             else:
@@ -267,39 +276,12 @@ def _call_queued(this: Pass) -> None:
     fire(this.callbacks, lambda callback, _: callback(), None, kind, owner)
 
 
-def fire_light(node: Node, extra: Extra, grad: Any) -> Any:
-    """Return the gradient of a node's only output after its tensor hooks, where nothing else hangs on the node.
-
-    What `_run_watched` does for any node, for the case in which its generality would cost more than the hooks: one adds
-    0.3 us, and by `fire` 0.7.
-    """
-    tensor: Any = registered.tensor()
-    expected = extra.expected[0]
-    # another dtype where `data` was set since
-    tensor.array = grad if grad.dtype is expected[1] else grad.astype(expected[1], copy=False)
-    tensor.edge = tensor.origin = None
-    light: Any = extra.light
-    hooks = light[:]
-    if captures:
-        note_fired(hooks, "tensor hook")
-    hook = None
-    try:
-        for hook in hooks:
-            result = hook(tensor)
-            if result is not None:
-                tensor = check_replacement(hook, "tensor hook", result, expected, tensor)
-    except Exception as error:
-        add_hook_note(error, hook, "tensor hook", _owner(node, 0), position_of(hook, hooks))
-        raise
-    return tensor.array
-
-
 def _run_light_leaf(
     this: Pass, leaf: AccumulateGrad, extra: Extra, buffers: dict[Node, Any], quiet: Callable[..., Any]
 ) -> None:
     """Run a leaf on which only tensor hooks hang, as long as these hang nothing else on it."""
     # in a list, from which the leaf gets it without another holder
-    grads = [fire_light(leaf, extra, buffers.pop(leaf))]
+    grads = [fire_light(leaf, extra, buffers.pop(leaf), _owner)]
     if extra.light is not None:
         leaf.backward(CPU, grads.pop(), quiet)
     else:
@@ -320,11 +302,20 @@ def _run_on_device(
     return run(m, grad, quiet) if index is None else gpu.run_on(index, run, m, grad, quiet)
 
 
-def _accumulate_on_device(node: Node, buffers: dict[Node, Any], sums: Sums, quiet: Callable[..., Any]) -> None:
+def _run_leaf_on_device(
+    this: Pass, leaf: AccumulateGrad, extra: Extra | None, buffers: dict[Node, Any], sums: Sums,
+    quiet: Callable[..., Any],
+) -> None:  # fmt: skip
     """Run a leaf on the device of its gradient, which it finds in nobody else's hands."""
     if sums:
-        buffers[node] = sums.settled(node, buffers[node])
-    gpu.run_on(buffers[node].data.device_id, lambda: node.backward(CUDA, buffers.pop(node), quiet))
+        buffers[leaf] = sums.settled(leaf, buffers[leaf])
+    index = buffers[leaf].data.device_id
+    if extra is not None:
+        buffers[leaf] = fire_light(leaf, extra, buffers.pop(leaf), _owner)
+    if extra is None or extra.light is not None:
+        gpu.run_on(index, lambda: leaf.backward(CUDA, buffers.pop(leaf), quiet))
+    else:
+        _run_watched(this, leaf, CUDA, buffers.pop(leaf), quiet, index, fired=True)
 
 
 def _run_watched(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.autograd.base import TensorBase, describe
-from lucid.autograd.hooks.firing import fire, hook_name
+from lucid.autograd.base import TensorBase, describe, registered
+from lucid.autograd.hooks.firing import add_hook_note, fire, hook_name, note_fired, position_of
+from lucid.backend.capture import captures
 from lucid.errors import HookError, HookTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from lucid.autograd.engine.node import Extra, Node
 
 
 def check_replacement(
@@ -49,6 +52,33 @@ def fire_tensor_hooks(
         return None if result is None else check_replacement(hook, "tensor hook", result, expected, grad)
 
     return fire(tuple(hooks), call, grad, "tensor hook", owner)
+
+
+def fire_light(node: Node, extra: Extra, grad: Any, owner: Callable[[Node, int], str]) -> Any:
+    """Return the gradient of a node's only output after its tensor hooks, where nothing else hangs on the node.
+
+    What the engine does for any node, for the case in which its generality would cost more than the hooks: one adds
+    0.3 us, and by `fire` 0.7.
+    """
+    tensor = registered.new()
+    expected = extra.expected[0]
+    # another dtype where `data` was set since
+    tensor.array = grad if grad.dtype is expected[1] else grad.astype(expected[1], copy=False)
+    tensor.edge = tensor.origin = None
+    light: Any = extra.light
+    hooks = light[:]
+    if captures:
+        note_fired(hooks, "tensor hook")
+    hook = None
+    try:
+        for hook in hooks:
+            result = hook(tensor)
+            if result is not None:
+                tensor = check_replacement(hook, "tensor hook", result, expected, tensor)
+    except Exception as error:
+        add_hook_note(error, hook, "tensor hook", owner(node, 0), position_of(hook, hooks))
+        raise
+    return tensor.array
 
 
 def fire_node_hooks(

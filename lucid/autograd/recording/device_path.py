@@ -119,7 +119,7 @@ def _planned(primitive: Primitive) -> Caller:
                 tensors[index].edge = (node, index)
             result: Any = tuple(tensors)
         else:
-            result = registered.tensor()
+            result = registered.new()
             result.array = out
             result.edge = (node, 0)
             result.version = [0]

@@ -8,7 +8,6 @@ all in which they differ.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
@@ -36,15 +35,14 @@ asarray = np.asarray
 
 # The class of tensors, as `register` has set it: a global costs half of what an attribute of `registered` does.
 Tensor: type[TensorBase] = TensorBase
-# Makes one without what its constructor, the user's, does.
-new_tensor: Callable[[], Any] = functools.partial(object.__new__, TensorBase)
+new_tensor: Callable[[], Any] = registered.new
 
 
 def register(tensor: type[TensorBase]) -> None:
     """Make `tensor` the class that ops return."""
     global Tensor, new_tensor
-    Tensor = registered.tensor = tensor
-    new_tensor = functools.partial(object.__new__, tensor)
+    registered.register(tensor)
+    Tensor, new_tensor = tensor, registered.new
 
 
 NO_SETTINGS: dict[str, Any] = {}
