@@ -16,7 +16,7 @@ from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.settings import flag, given_of, numbers_of
-from lucid.optim.base.slots import counts_there, move_scalars, put, scalars_of
+from lucid.optim.base.slots import bring_scalars, counts_there, move_scalars, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,37 +110,50 @@ class ElementwiseOptimizer(DeclaredOptimizer):
             params = self._update_there(params, group)
             if not params:
                 return
-        found = self._found
-        names = self.state_names(group)
-        arrays, scalars = self._apart(names)
-        if scalars and found is not None and found.item():
+        if self.scalars and self._found is not None and self._found.item():
             return
-        settings = numbers_of(group)
+        names = self.state_names(group)
         new = self.make_state(params, group, names)
-        # by the numbers of their state before the step: those of the step, and the rows
-        alike: dict[tuple[float, ...], tuple[dict[str, Any], list[list[Array]]]] = {}
+        settings = numbers_of(group)
+        for turn in _turns(params):
+            self._update_once(turn, names, settings, new, there=there)
+
+    def _update_once(
+        self,
+        params: list[Tensor],
+        names: tuple[str, ...],
+        settings: dict[str, Any],
+        new: dict[Tensor, dict[str, Tensor]],
+        *,
+        there: bool,
+    ) -> None:
+        """Change parameters of which none is given twice, those whose state has the same numbers together."""
+        _, scalars = self._apart(names)
         for param in params:
             version_of(param)[0] += 1
-            row, held, before = [param.stored_grad.array, param.array], [], (math.inf,)
-            if names:
-                state = self.state[param]
-                row += [state[name].array for name in arrays]
-                if scalars:
-                    held = scalars_of(state, scalars, there=there)
-                    before = tuple([array.item() for array in held])
-                elif param in new:
-                    before = (0.0,)
-            if before not in alike:
+        rows, held = self.rows(params, names)
+        if not there and not {type(array) for each in held for array in each} <= {np.ndarray}:
+            for param in params:
+                bring_scalars(self.state[param], scalars)
+            rows, held = self.rows(params, names)
+        if scalars:
+            begun = [tuple([array.item() for array in each]) for each in held]
+        else:
+            begun = [(0.0 if param in new else math.inf,) for param in params]
+        write = put if there else np.ndarray.fill
+        # by those numbers, as they are before the step: the numbers that the formula takes, and the rows
+        alike: dict[tuple[float, ...], tuple[dict[str, Any], list[list[Array]]]] = {}
+        for before, row, counted in zip(begun, rows, held, strict=True):
+            batch = alike.get(before)
+            if batch is None:
                 step = before[0] + 1
                 given = {**settings, **dict(zip(scalars, before, strict=False)), "step": step}
-                alike[before] = {**given, **self.numbers(given, step)}, []
-            given, rows = alike[before]
-            rows.append(row)
-            # at once, since one that is given twice makes two steps
-            for name, array in zip(scalars, held, strict=True):
-                put(array, given[name])
-        for given, rows in alike.values():
-            self._change(rows, {name: given[name] for name in self._numbers})
+                batch = alike[before] = {**given, **self.numbers(given, step)}, []
+            batch[1].append(row)
+            for name, array in zip(scalars, counted, strict=True):
+                write(array, batch[0][name])
+        for given, batch in alike.values():
+            self._change(batch, {name: given[name] for name in self._numbers})
 
     def _apart(self, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
         """Return which of the names of state are arrays, and which numbers."""
@@ -179,13 +192,13 @@ class ElementwiseOptimizer(DeclaredOptimizer):
     def rows(self, params: list[Tensor], names: tuple[str, ...]) -> tuple[list[list[Array]], list[list[Array]]]:
         """Return gradient, parameter and arrays of the state of each, and the numbers of each state."""
         arrays, scalars = self._apart(names)
-        rows: list[list[Array]] = []
-        numbers: list[list[Array]] = []
-        for param in params:
-            state = self.state[param] if names else {}
-            rows.append([param.stored_grad.array, param.array, *(state[name].array for name in arrays)])
-            numbers.append([state[name].array for name in scalars])
-        return rows, numbers
+        states = [self.state[param] for param in params] if names else []
+        columns = [[param.stored_grad.array for param in params], [param.array for param in params]]
+        columns += [[state[name].array for state in states] for name in arrays]
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        if len(scalars) == 1:
+            return rows, [[state[scalars[0]].array] for state in states]
+        return rows, [[state[name].array for name in scalars] for state in states] if scalars else [[] for _ in params]
 
     def _update_groups(self, given: list[list[Tensor]]) -> None:
         attributes = vars(self)
@@ -236,3 +249,17 @@ class ElementwiseOptimizer(DeclaredOptimizer):
                 rows += left
         for row in rows:
             update_in_blocks(self.formula, row, numbers)
+
+
+def _turns(params: list[Tensor]) -> list[list[Tensor]]:
+    """Return the parameters in lists that have none twice: one that is given twice makes two steps."""
+    if len(set(map(id, params))) == len(params):
+        return [params]
+    turns: list[list[Tensor]] = []
+    times: dict[int, int] = {}
+    for param in params:
+        turn = times[id(param)] = times.get(id(param), -1) + 1
+        if turn == len(turns):
+            turns.append([])
+        turns[turn].append(param)
+    return turns

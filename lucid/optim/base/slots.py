@@ -66,14 +66,11 @@ def _filled(xp: Any, shape: tuple[int, ...], dtype: np.dtype[Any], value: comple
     return xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype)
 
 
-def scalars_of(state: dict[str, Tensor], names: Iterable[str], *, there: bool) -> list[Array]:
-    """Return the numbers of a state; those on a device move to the CPU unless they are wanted `there`."""
-    arrays = [state[name].array for name in names]
-    if not there and any(type(array) is not np.ndarray for array in arrays):
-        for name in names:
+def bring_scalars(state: dict[str, Tensor], names: Iterable[str]) -> None:
+    """Move the numbers of a parameter's state to the CPU."""
+    for name in names:
+        if type(state[name].array) is not np.ndarray:
             state[name] = wrap(to_device(state[name].array, CPU))
-        return [state[name].array for name in names]
-    return arrays
 
 
 def move_scalars(state: dict[str, Tensor], names: Iterable[str], param: Tensor) -> None:
