@@ -277,6 +277,10 @@ def main() -> None:
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="where hooks.md is, and the picture goes")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the picture there: .svg, .png, .pdf")
     arguments = parser.parse_args()
+    if arguments.write is not None and not (arguments.write / "hooks.md").is_file():
+        parser.error(f"--write: expected a folder with a hooks.md, got {arguments.write}")
+    if arguments.picture is not None and arguments.picture.suffix not in {".svg", ".png", ".pdf"}:
+        parser.error(f"--picture: expected a file .svg, .png or .pdf, got {arguments.picture}")
     events = record()
     if arguments.write is not None:
         page = arguments.write / "hooks.md"

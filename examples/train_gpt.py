@@ -9,6 +9,7 @@ Every tenth file is held out. Texts are drawn by the seed, so that two runs of o
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import sysconfig
 from pathlib import Path
@@ -85,6 +86,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--prompt", default="def ")
     options = parser.parse_args(arguments)
+    for name in ("steps", "files", "context", "layers", "heads", "width"):
+        if getattr(options, name) < 1:
+            parser.error(f"expected --{name} of at least 1, got {getattr(options, name)}")
+    if not 0 < options.lr < math.inf:
+        parser.error(f"expected --lr above 0 and finite, got {options.lr}")
     if options.width % options.heads:
         parser.error(f"expected --width as a multiple of --heads, got {options.width} and {options.heads}")
     if unknown := set(options.prompt) - set(CHARACTERS):

@@ -80,7 +80,7 @@ __global__ void update_scale(double* scale, float* narrow, double* tracker, cons
     if (bad || (found && *found != 0)) {
         *scale *= backoff;
         *tracker = 0;
-    } else if (++*tracker == interval) {
+    } else if (++*tracker >= interval) {
         *scale *= growth;
         *tracker = 0;
     }

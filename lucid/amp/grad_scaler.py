@@ -320,7 +320,7 @@ class GradScaler:
             self._growth_tracker = 0
         else:
             self._growth_tracker += 1
-            if self._growth_tracker == self._growth_interval:
+            if self._growth_tracker >= self._growth_interval:
                 self._scale *= self._growth_factor
                 self._growth_tracker = 0
         self._found.clear()
@@ -360,6 +360,36 @@ class GradScaler:
     def get_scale(self) -> float:
         """Return the factor; 1 if scaling is off. It waits for the device that the factor is on."""
         return self._read()[0] if self._enabled else 1.0
+
+    def get_growth_factor(self) -> float:
+        """Return what the factor is multiplied by when it grows."""
+        return self._growth_factor
+
+    @checked
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set what the factor is multiplied by when it grows: above 1."""
+        self._check(1.0, new_factor, self._backoff_factor, self._growth_interval)
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """Return what the factor is multiplied by after a gradient that is not finite."""
+        return self._backoff_factor
+
+    @checked
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set what the factor is multiplied by after a gradient that is not finite: between 0 and 1."""
+        self._check(1.0, self._growth_factor, new_factor, self._growth_interval)
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """Return after how many steps in a row the factor grows."""
+        return self._growth_interval
+
+    @checked
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set after how many steps in a row the factor grows: at least 1."""
+        self._check(1.0, self._growth_factor, self._backoff_factor, new_interval)
+        self._growth_interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:
         """Return the factor and how it changes, in PyTorch's form; empty if scaling is off."""

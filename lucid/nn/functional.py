@@ -76,6 +76,7 @@ from lucid.ops.loss.margin import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from lucid.ops.loss.older_reduction import OLDER_PLACES, with_older_reduction
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
 from lucid.ops.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from lucid.ops.pooling.adaptive import (
@@ -262,3 +263,6 @@ hardsigmoid = with_inplace(hard.hardsigmoid)
 hardswish = with_inplace(hard.hardswish)
 threshold = with_inplace(hard.threshold)
 rrelu = with_inplace(sloped.rrelu)
+
+for _loss in OLDER_PLACES:
+    globals()[_loss] = with_older_reduction(globals()[_loss], __name__)

@@ -13,6 +13,7 @@ from lucid import amp, nn, optim
 from lucid.backend import gpu
 from lucid.errors import CaptureError, DtypeError
 from tests.captures import Recorded
+from tests.device import DEVICE
 
 both_devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 SETTINGS = {"init_scale": 2.0**10, "growth_factor": 3.0, "backoff_factor": 0.25, "growth_interval": 3}
@@ -200,6 +201,36 @@ def test_numbers_out_of_range(settings):
     with pytest.raises(ValueError, match="GradScaler: expected"):
         scaler.load_state_dict({**before, name.removeprefix("init_"): value})
     assert scaler.state_dict() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wrong"), [("growth_factor", 4.0, 1.0), ("backoff_factor", 0.125, 1.0), ("growth_interval", 5, 0)]
+)
+def test_how_the_factor_changes_can_be_set(name, value, wrong):
+    """What a scaler was made with is returned and replaced, by one name for each; nonsense changes nothing."""
+    scaler = amp.GradScaler(**SETTINGS)
+    get, put = getattr(scaler, f"get_{name}"), getattr(scaler, f"set_{name}")
+    assert get() == SETTINGS[name]
+    put(value)
+    assert get() == scaler.state_dict()[name] == value
+    for nonsense, error in ((wrong, ValueError), ("2", TypeError)):
+        with pytest.raises(error):
+            put(nonsense)
+    assert get() == value
+    assert scaler.get_scale() == SETTINGS["init_scale"]
+
+
+def test_a_shorter_interval_is_over_at_the_next_step():
+    """An interval that is set below the steps that were made without an overflow makes the factor grow, not never."""
+    weight = lucid.tensor([1.0], requires_grad=True, device=DEVICE)
+    optimizer, scaler = optim.SGD([weight], lr=0.0), amp.GradScaler(init_scale=8.0, growth_interval=10)
+    for interval in (10, 10, 10, 2):
+        scaler.set_growth_interval(interval)
+        optimizer.zero_grad()
+        scaler.scale(weight.sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert scaler.get_scale() == 16.0
 
 
 def test_a_state_goes_on(rng):

@@ -42,3 +42,18 @@ def test_the_picture_has_what_a_run_gives(script, tmp_path):
 def test_every_kind_is_in_the_run(script):
     """Each kind of hook that the table can describe fires in the run."""
     assert {event.kind for event in script["record"]()} == set(script["KINDS"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--write", "/nowhere"], "expected a folder with a hooks.md, got /nowhere"),
+        (["--picture", "order.bmp"], "expected a file .svg, .png or .pdf, got order.bmp"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(arguments, words, monkeypatch, capsys):
+    """A place or a format that cannot be is named, with what can, before anything is recorded."""
+    monkeypatch.setattr("sys.argv", ["hooks_order.py", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        runpy.run_path(str(ROOT / "examples" / "hooks_order.py"), run_name="__main__")
+    assert words in capsys.readouterr().err

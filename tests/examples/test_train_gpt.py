@@ -57,6 +57,8 @@ def test_no_position_sees_what_follows(program, rng):
         (["--width", "33"], "expected --width as a multiple of --heads, got 33 and 2"),
         (["--prompt", "\N{SNOWMAN}"], "expected --prompt of ASCII characters, got \N{SNOWMAN}"),
         (["--prompt", ""], "at least one character"),
+        (["--steps", "0"], "expected --steps of at least 1, got 0"),
+        (["--lr", "nan"], "expected --lr above 0 and finite, got nan"),
     ],
 )
 def test_refuses(program, capsys, arguments, words):

@@ -10,20 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 from lucid.nn import functional as F
 from lucid.nn.layers.ranges import NOT_NEGATIVE, ranged, words
 from lucid.nn.module.module import Module
+from lucid.ops.loss.older_reduction import reduction_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-
-
-def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """Return the reduction, from PyTorch's older two arguments where they are given."""
-    if size_average is None and reduce is None:
-        return reduction
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
 
 
 class Loss(Module):
