@@ -150,14 +150,13 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             extra = node.extra
             if plain and (extra is None or extra.light is not None):
                 # the same as below, for the many leaves on which nothing or only hooks of the tensor hang
-                kind: Any = type(buffers.get(node))
-                if kind is ndarray:
+                if type(buffers.get(node)) is ndarray:
                     if extra is None:
                         node.backward(CPU, buffers.pop(node), quiet)
                     else:
                         _run_light_leaf(this, node, extra, buffers, quiet)
                     continue
-                if kind is device_array:
+                if type(buffers.get(node)) is device_array:
                     _run_leaf_on_device(this, node, extra, buffers, sums, quiet)
                     continue
         elif newest is not None:
