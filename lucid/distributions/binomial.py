@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
@@ -33,7 +34,8 @@ class Binomial(Odds):
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         super().__init__(validate_args, total_count=total_count, probs=probs, logits=logits)
-        whole = (self.total_count >= 0) & (self.total_count == self.total_count.floor())
+        n = self.total_count
+        whole = (n >= 0) & (n < math.inf) & (n == n.floor())
         self._check("total_count", self.total_count, whole, "of whole numbers from 0 on")
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
@@ -12,7 +13,6 @@ from lucid.errors import SettingError
 from lucid.ops.activation.softmax import softmax
 from lucid.ops.creation.ranges import arange
 from lucid.ops.creation.sampling import multinomial
-from lucid.ops.elementwise.nonfinite import isnan
 from lucid.ops.reduction.norms import logsumexp
 from lucid.ops.shape.broadcasting import broadcast_tensors
 
@@ -41,16 +41,20 @@ class Categorical(Distribution):
         if (probs is None) == (logits is None):
             raise SettingError("Categorical: expected either probs or logits, got both or neither")
         (given,) = broadcast_all("Categorical", **({"logits": logits} if probs is None else {"probs": probs}))
-        if given.dim() < 1:
-            raise SettingError(f"Categorical: expected at least one dimension, got shape {tuple(given.shape)}")
+        if given.dim() < 1 or not given.shape[-1]:
+            raise SettingError(
+                f"Categorical: expected at least one dimension, with events, got shape {tuple(given.shape)}"
+            )
         super().__init__(given.shape[:-1], validate_args)
         self._events = given.shape[-1]
         if logits is None:
             total = given.sum(-1, keepdim=True)
-            self._check("probs", given, (given >= 0) & (total > 0), "of 0 and more, not all 0 in a row")
+            fit = (given >= 0) & (total > 0) & (total < math.inf)
+            self._check("probs", given, fit, "of 0 and more, finite, not all 0 in a row")
             self.probs = given / total
         else:
-            self._check("logits", given, ~isnan(given), "that are numbers")
+            fit = (given < math.inf) & (given.amax(-1, keepdim=True) > -math.inf)
+            self._check("logits", given, fit, "that are numbers below infinity, not all -infinity in a row")
             self.logits = given - logsumexp(given, -1, keepdim=True)
 
     @functools.cached_property

@@ -734,11 +734,11 @@ BAD = {
     "milestones, fractions": (lambda o: m.MultiStepLR(o, [3.5]), "milestones value: expected an int, got float 3.5"),
     "lambdas": (lambda o: m.LambdaLR(o, [abs]), "lr_lambda must have the same length .*: expected 2 values, got 1"),
     "no lambda": (lambda o: m.MultiplicativeLR(o, 0.9), "MultiplicativeLR: lr_lambda: expected a function .*, got"),
-    "factor": (lambda o: m.ConstantLR(o, 1.5), r"factor value: 1.5: expected a number in \[0, 1\]"),
-    "factor, nothing": (lambda o: m.ConstantLR(o, 0.0), r"factor value: 0: expected a number in \(0, 1\]"),
-    "start_factor": (lambda o: m.LinearLR(o, 0.0), r"start_factor value: 0: expected a number in \(0, 1\]"),
+    "factor": (lambda o: m.ConstantLR(o, 1.5), r"factor value: 1.5: expected a number in \(0, 1\]"),
+    "factor, nothing": (lambda o: m.ConstantLR(o, 0.0), r"factor value: 0.0: expected a number in \(0, 1\]"),
+    "start_factor": (lambda o: m.LinearLR(o, 0.0), r"start_factor value: 0.0: expected a number in \(0, 1\]"),
     "end_factor": (lambda o: m.LinearLR(o, 0.5, 1.1), r"end_factor value: 1.1: expected a number in \[0, 1\]"),
-    "total_iters": (lambda o: m.LinearLR(o, total_iters=0), "total_iters value: 0: expected a whole .* at least 1"),
+    "total_iters": (lambda o: m.LinearLR(o, total_iters=-1), "total_iters value: -1: expected a whole .* at least 0"),
     "total_iters, float": (lambda o: m.PolynomialLR(o, 2.5), "PolynomialLR: total_iters: expected an int, got float"),
     "power": (lambda o: m.PolynomialLR(o, power=-1), "power value: -1: expected a number of at least 0"),
     "T_max": (lambda o: m.CosineAnnealingLR(o, 0), "T_max value: 0: expected a whole number of at least 1"),
@@ -823,3 +823,33 @@ def test_there_after_the_import():
     assert issubclass(ArgumentError, TypeError)
     with pytest.raises(AttributeError, match=r"module 'lucid\.optim' has no attribute 'nope'"):
         _ = optim.nope
+
+
+@pytest.mark.parametrize("tensor", [False, True])
+@pytest.mark.parametrize("what", ["CyclicLR", "LambdaLR", "SWALR"])
+def test_a_schedule_that_cannot_be_made_leaves_the_optimizer_alone(what, tensor):
+    """Where the user's function, or a setting, raises at the first step, groups and rates are as they were."""
+    make = {
+        "CyclicLR": lambda o: m.CyclicLR(o, 0.01, 0.5, scale_fn=lambda x: "a"),
+        "LambdaLR": lambda o: m.LambdaLR(o, lambda epoch: 1 / epoch),
+        "SWALR": lambda o: lucid.optim.swa_utils.SWALR(o, 0.05, last_epoch=0),
+    }[what]
+    rate = lucid.tensor(0.25) if tensor else 0.25
+    optimizer = lucid.optim.SGD([lucid.ones(2, requires_grad=True)], lr=rate, momentum=0.9)
+    attributes, group = {*vars(optimizer)}, dict(optimizer.param_groups[0])
+    with pytest.raises((TypeError, ZeroDivisionError, StateDictError)):
+        make(optimizer)
+    assert {*vars(optimizer)} == attributes
+    assert optimizer.param_groups[0] == group
+    assert float(optimizer.param_groups[0]["lr"]) == 0.25
+
+
+def test_no_epochs_of_warming_up():
+    """With `total_iters` 0 the first factor stays, as in PyTorch, and a polynomial has no effect."""
+    for make, factor in ((lambda o: m.LinearLR(o, 0.5, total_iters=0), 0.5), (lambda o: m.PolynomialLR(o, 0), 1.0)):
+        optimizer = lucid.optim.SGD([lucid.ones(2, requires_grad=True)], lr=1.0)
+        schedule = make(optimizer)
+        for _ in range(3):
+            assert optimizer.param_groups[0]["lr"] == factor
+            optimizer.step()
+            schedule.step()

@@ -8,11 +8,15 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
+import numpy as np
+
 from lucid.arguments import checked, shown
-from lucid.errors import SettingError
+from lucid.errors import ArgumentError, SettingError
+from lucid.ops.base.scalars import as_int
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,21 +36,35 @@ class Range(NamedTuple):
     """Whether a sequence has an entry for each of the `axes` of the layer, or one for all."""
 
 
-def whole(least: int, *, per_axis: bool = False) -> Range:
-    """Return the range of whole numbers of at least `least`."""
+def whole(least: int, *, per_axis: bool = False, or_word: bool = False) -> Range:
+    """Return the range of whole numbers of at least `least`, as sizes of arrays can be.
+
+    With `or_word` a string is the layer's own to look at.
+    """
 
     def holds(value: Any) -> bool:
-        # a string, such as a convolution's padding, is the layer's own to look at
-        return isinstance(value, str) or int(value) >= least
+        if or_word and isinstance(value, str):
+            return True
+        if isinstance(value, bool | np.bool_):
+            return False
+        try:
+            return least <= as_int(value, "") <= sys.maxsize
+        except ArgumentError:
+            return False
 
-    return Range(f"at least {least}", holds, per_axis)
+    return Range(f"a whole number of at least {least}", holds, per_axis)
 
 
 def number(text: str, holds: Callable[[float], bool]) -> Range:
     """Return a range of numbers, which NaN is not in."""
 
     def of_number(value: Any) -> bool:
-        return holds(float(value))
+        if isinstance(value, np.bool_):
+            return False
+        try:
+            return holds(float(value))
+        except (OverflowError, TypeError):
+            return False
 
     return Range(text, of_number)
 
@@ -64,8 +82,9 @@ NOT_ZERO = number("a finite number other than 0", lambda value: value != 0 and m
 SHARE = number("a number in [0, 1]", lambda value: 0 <= value <= 1)
 
 RANGES: dict[str, Range] = {
-    **dict.fromkeys(("dilation", "kernel_size", "stride"), whole(1, per_axis=True)),
-    **dict.fromkeys(("output_padding", "output_size", "padding"), whole(0, per_axis=True)),
+    **dict.fromkeys(("dilation", "kernel_size", "output_size", "stride"), whole(1, per_axis=True)),
+    "output_padding": whole(0, per_axis=True),
+    "padding": whole(0, per_axis=True, or_word=True),
     **dict.fromkeys(
         (
             "d_model", "downscale_factor", "embed_dim", "groups", "hidden_size", "in1_features", "kdim", "nhead",
@@ -105,15 +124,20 @@ def ranged(init: Callable[Concatenate[M, P], None]) -> Callable[Concatenate[M, P
 
     @functools.wraps(init)
     def call(self: M, *args: P.args, **kwargs: P.kwargs) -> None:
+        signature = _signature(init)
         try:
-            given = _signature(init).bind(self, *args, **kwargs).arguments
+            given = signature.bind(self, *args, **kwargs)
         except TypeError:
-            given = {}  # the call itself says which argument is missing or too much
+            init(self, *args, **kwargs)  # which says which argument is missing or too much
+            return
         own: dict[str, Range] = getattr(self, "_ranges", {})
-        for name, value in given.items():
+        for name, value in given.arguments.items():
             if (name in own or name in RANGES) and value is not None:
                 _check(self, name, value, own.get(name) or RANGES[name])
-        init(self, *args, **kwargs)
+            elif type(value) in {int, np.bool_} and signature.parameters[name].annotation == "bool":
+                # 0 and 1, which functions do not take
+                given.arguments[name] = bool(value)
+        init(*given.args, **given.kwargs)
 
     return checked(call)
 

@@ -9,6 +9,8 @@ import math
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
@@ -29,6 +31,12 @@ def number(value: object, name: str) -> None:
     """Raise unless `value` is a number of Python's or NumPy's."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ArgumentError(f"Invalid {_title(name)}: expected a Python number, got {shown(value)}")
+    try:
+        float(value)
+    except OverflowError:
+        raise SettingError(
+            f"Invalid {_title(name)}: expected a number that float64 can hold, got a larger int"
+        ) from None
 
 
 def finite(value: Any, name: str) -> None:
@@ -81,7 +89,7 @@ def count(value: object, name: str) -> None:
 
 def one_of(options: tuple[str, ...], value: object, name: str) -> None:
     """Raise unless `value` is one of some words."""
-    if value not in options:
+    if not (isinstance(value, str) and value in options):
         got = repr(value) if isinstance(value, str) else shown(value)
         raise SettingError(f"Invalid {name}: expected one of {', '.join(map(repr, options))}, got {got}")
 
@@ -134,8 +142,8 @@ def limits(value: object, name: str) -> None:
 
 
 def flag(value: object, name: str) -> None:
-    """Raise unless `value` is a bool."""
-    if not isinstance(value, bool):
+    """Raise unless `value` is a bool, or 0 or 1."""
+    if not (isinstance(value, bool | np.bool_) or (type(value) is int and value in {0, 1})):
         raise ArgumentError(f"Invalid {name}: expected a bool, got {shown(value)}")
 
 

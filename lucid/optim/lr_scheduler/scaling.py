@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.errors import SettingError
-from lucid.optim.base.settings import at_least_zero, count, share, whole
+from lucid.optim.base.settings import at_least_zero, count, number, share, whole
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class ConstantLR(Scaling):
     factor : float
         Above 0 and at most 1.
     total_iters : int
-        At least 1.
+        At least 0.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class ConstantLR(Scaling):
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
     ) -> None:
         _first_factor(factor, "factor")
-        count(total_iters, "total_iters")
+        whole(total_iters, "total_iters")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -186,7 +186,7 @@ class LinearLR(Scaling):
     end_factor : float
         From 0 to 1.
     total_iters : int
-        At least 1.
+        At least 0.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class LinearLR(Scaling):
     ) -> None:
         _first_factor(start_factor, "start_factor")
         share(end_factor, "end_factor")
-        count(total_iters, "total_iters")
+        whole(total_iters, "total_iters")
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters
@@ -227,7 +227,7 @@ class LinearLR(Scaling):
 
     def _total(self) -> float:
         rise = self.end_factor - self.start_factor
-        return self.start_factor + rise * min(self.total_iters, self.last_epoch) / self.total_iters
+        return self.start_factor + rise * min(self.total_iters, self.last_epoch) / max(self.total_iters, 1)
 
 
 class ExponentialLR(Scaling):
@@ -275,7 +275,7 @@ class PolynomialLR(Scaling):
     Parameters
     ----------
     total_iters : int
-        At least 1.
+        At least 0.
     power : float
         At least 0.
 
@@ -293,7 +293,7 @@ class PolynomialLR(Scaling):
 
     @checked
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
-        count(total_iters, "total_iters")
+        whole(total_iters, "total_iters")
         at_least_zero(power, "power")
         self.total_iters = total_iters
         self.power = power
@@ -306,11 +306,11 @@ class PolynomialLR(Scaling):
         return (left / before) ** self.power
 
     def _total(self) -> float:
-        return (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
+        return (1.0 - min(self.total_iters, self.last_epoch) / max(self.total_iters, 1)) ** self.power
 
 
 def _first_factor(value: float, name: str) -> None:
     """Raise unless `value` is in (0, 1]: later learning rates are computed from those that it makes."""
-    share(value, name)
-    if value == 0:
-        raise SettingError(f"Invalid {name} value: 0: expected a number in (0, 1], as later rates are made of it")
+    number(value, name)
+    if not 0 < value <= 1:
+        raise SettingError(f"Invalid {name} value: {value}: expected a number in (0, 1], as later rates are made of it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -80,6 +81,11 @@ class LRScheduler:
     _step_count: int
     _is_initial: bool = False
     _get_lr_called_within_step: bool = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = _undone_if_it_raises(cls.__init__)
 
     @checked
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
@@ -273,6 +279,32 @@ class LRScheduler:
         rate: object = groups[place]["lr"] if place < len(groups) else None
         taken = value if isinstance(value, Tensor) else tensor(value)
         return taken.detach().clone().to(rate.device if isinstance(rate, Tensor) else taken.device)
+
+
+def _undone_if_it_raises(init: Callable[..., None]) -> Callable[..., None]:
+    """Return the constructor of a schedule, after an error in which the optimizer is as it was before."""
+
+    @functools.wraps(init)
+    def call(self: LRScheduler, *args: Any, **kwargs: Any) -> None:
+        optimizer: Any = args[0] if args else kwargs.get("optimizer")
+        groups: list[Group] = getattr(optimizer, "param_groups", [])
+        before = [dict(group) for group in groups]
+        rates = read(optimizer, "lr") if groups else []
+        attributes: dict[str, Any] = getattr(optimizer, "__dict__", {})
+        noted = "_opt_called" in attributes
+        try:
+            init(self, *args, **kwargs)
+        except BaseException:
+            with no_grad():
+                for group, settings, rate in zip(groups, before, rates, strict=True):
+                    group.clear()
+                    group.update(settings)
+                    write_rate(group, rate)
+            if not noted:
+                attributes.pop("_opt_called", None)
+            raise
+
+    return call
 
 
 @contextmanager

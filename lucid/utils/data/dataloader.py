@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
-from lucid.arguments import checked
+from lucid.arguments import checked, unfit
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.hooks.table import HookTable, register
 from lucid.backend import gpu
@@ -183,6 +183,8 @@ class DataLoader(Generic[T_co]):
         self.sampler = sampler
         self.batch_sampler = batch_sampler
         batched = batch_sampler is not None or batch_size is not None
+        if collate_fn is not None and not callable(collate_fn):
+            raise unfit(collate_fn, "a callable or None", "collate_fn")
         self.collate_fn = (default_collate if batched else default_convert) if collate_fn is None else collate_fn
         self._own_passes = Passes(generator)
         self._hooks = HookTable("batch hooks")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from lucid.arguments import checked
 from lucid.backend.random.draws import permutation
 from lucid.errors import SettingError
+from lucid.ops.base.scalars import as_int
 from lucid.utils.data.dataset import size_of
 from lucid.utils.data.epochs import EpochSampler
 
@@ -75,12 +75,13 @@ class DistributedSampler(EpochSampler):
                 "DistributedSampler: expected num_replicas and rank: how many processes there are, and which of them "
                 f"this is, got num_replicas={num_replicas}, rank={rank}"
             )
-        num_replicas, rank = operator.index(num_replicas), operator.index(rank)
+        num_replicas, rank = as_int(num_replicas, "num_replicas"), as_int(rank, "rank")
         if num_replicas < 1 or not 0 <= rank < num_replicas:
             raise SettingError(
                 "DistributedSampler: Invalid rank: expected num_replicas of at least 1 and rank in "
                 f"[0, num_replicas - 1], got num_replicas={num_replicas}, rank={rank}"
             )
+        seed = as_int(seed, "seed")
         super().__init__(seed=seed)
         self.dataset = dataset
         self.num_replicas = self.stride = num_replicas

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from lucid.arguments import shown
+from lucid.arguments import shown, unfit
 from lucid.backend.random.generator import Generator, default_generator_for, use_generator
 from lucid.errors import ArgumentError, DeviceError
 
@@ -72,6 +72,8 @@ class Passes:
     """
 
     def __init__(self, generator: Generator | None = None, seed: int | None = None) -> None:
+        if generator is not None and not isinstance(generator, Generator):
+            raise unfit(generator, "a Generator or None", "generator")
         if generator is not None and generator.device != "cpu":
             raise DeviceError(f"expected a Generator of the CPU, got one of {generator.device}")
         self.generator = generator

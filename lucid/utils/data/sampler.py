@@ -18,6 +18,7 @@ import numpy as np
 from lucid.arguments import checked, shown, unfit
 from lucid.backend.random.draws import exponential, permutation, randint, uniform
 from lucid.errors import ArgumentError, SettingError, ShapeError
+from lucid.ops.base.scalars import as_int
 from lucid.utils.data.dataset import size_of
 from lucid.utils.data.epochs import EpochSampler, Sampler, state_at_rest, teller_of, tells_its_order
 from lucid.utils.data.randomness import Passes, Walk, natural
@@ -98,9 +99,9 @@ class RandomSampler(EpochSampler):
         super().__init__(generator)
         self.data_source = data_source
         self.replacement = replacement
-        self._num_samples = num_samples
-        if num_samples is not None and (isinstance(num_samples, bool) or num_samples < 0):
+        if num_samples is not None and (isinstance(num_samples, bool) or as_int(num_samples, "num_samples") < 0):
             raise SettingError(f"RandomSampler: expected num_samples of at least 0, got {num_samples}")
+        self._num_samples = None if num_samples is None else as_int(num_samples, "num_samples")
 
     @property
     def num_samples(self) -> int:
@@ -187,8 +188,9 @@ class WeightedRandomSampler(EpochSampler):
         generator: Generator | None = None,
     ) -> None:
         super().__init__(generator)
-        if num_samples <= 0:
+        if isinstance(num_samples, bool) or as_int(num_samples, "num_samples") <= 0:
             raise SettingError(f"WeightedRandomSampler: expected num_samples of at least 1, got {num_samples}")
+        num_samples = as_int(num_samples, "num_samples")
         self.weights = _weights(weights)
         usable = int(np.count_nonzero(self.weights))
         if not usable or (not replacement and usable < num_samples):
@@ -256,12 +258,12 @@ class BatchSampler(Sampler["list[Any]"]):
     def __init__(self, sampler: Sampler[Any] | Iterable[Any], batch_size: int, drop_last: bool) -> None:
         if not isinstance(sampler, Iterable):
             raise unfit(sampler, "an iterable of indices", "sampler")
-        if isinstance(batch_size, bool) or batch_size <= 0:
+        if isinstance(batch_size, bool) or as_int(batch_size, "batch_size") <= 0:
             raise SettingError(f"BatchSampler: expected a batch_size of at least 1, got {batch_size}")
         if not isinstance(drop_last, bool):
             raise ArgumentError(f"BatchSampler: drop_last: expected a bool, got {drop_last!r}")
         self.sampler = sampler
-        self.batch_size = int(batch_size)
+        self.batch_size = as_int(batch_size, "batch_size")
         self.drop_last = drop_last
         self._latest: BatchIterator | None = None
         self._skipped = 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lucid.arguments import shown
 from lucid.backend import gpu
 from lucid.errors import ArgumentError, SettingError
+from lucid.ops.base.scalars import as_int
 from lucid.utils.data.workers.processes import preload
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def check_order(
         )
     if batch_size is None and batch_sampler is None and drop_last:
         raise SettingError("DataLoader: batch_size=None gives single samples and is mutually exclusive with drop_last")
-    if batch_size is not None and (isinstance(batch_size, bool) or batch_size < 1):
+    if batch_size is not None and (isinstance(batch_size, bool) or as_int(batch_size, "batch_size") < 1):
         raise SettingError(f"DataLoader: expected a batch_size of at least 1, or None, got {batch_size}")
     for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
         if value is not None and not isinstance(value, Iterable):

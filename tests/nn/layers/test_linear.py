@@ -37,7 +37,7 @@ def test_first_parameters_of_bilinear(rng):
 
 def test_bilinear_refuses():
     """No features, and inputs, weights and biases whose shapes or dtypes do not fit."""
-    with pytest.raises(SettingError, match="in1_features: expected at least 1, got int 0"):
+    with pytest.raises(SettingError, match="in1_features: expected a whole number of at least 1, got int 0"):
         nn.Bilinear(0, 2, 3)
     weight = lucid.ones(4, 3, 2)
     for x, y in (((5, 3), (5, 3)), ((5, 3), (4, 2)), ((3,), (1, 2)), ((), ())):

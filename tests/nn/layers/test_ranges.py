@@ -98,18 +98,32 @@ def test_nan_is_no_setting(kind, given, name):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: nn.Conv2d(3, 4, 3, stride=-1), "Conv2d: stride: expected at least 1, got int -1"),
-        (lambda: nn.Conv2d(3, 4, (3, 0)), r"Conv2d: kernel_size: expected at least 1, got 0 in \(3, 0\)"),
+        (lambda: nn.Conv2d(3, 4, 3, stride=-1), "Conv2d: stride: expected a whole number of at least 1, got int -1"),
+        (
+            lambda: nn.Conv2d(3, 4, (3, 0)),
+            r"Conv2d: kernel_size: expected a whole number of at least 1, got 0 in \(3, 0\)",
+        ),
         (lambda: nn.MaxPool2d((2, 2, 2)), "MaxPool2d: kernel_size: expected one number, or one for each of 2 dimen"),
         (lambda: nn.BatchNorm1d(3, eps=-1e-5), "BatchNorm1d: eps: expected a finite number of at least 0, got float"),
         (lambda: nn.BatchNorm1d(3, momentum=1.5), r"BatchNorm1d: momentum: expected a number in \[0, 1\], got float"),
-        (lambda: nn.LazyConv2d(4, 3, dilation=0), "LazyConv2d: dilation: expected at least 1"),
+        (lambda: nn.LazyConv2d(4, 3, dilation=0), "LazyConv2d: dilation: expected a whole number of at least 1"),
         (lambda: nn.MSELoss(reduction="none of it"), "MSELoss: reduction: expected one of 'none', 'mean', 'sum', got"),
         (lambda: nn.L1Loss(reduction="batchmean"), "L1Loss: reduction: expected one of"),
         (lambda: nn.CrossEntropyLoss(label_smoothing=2), r"CrossEntropyLoss: label_smoothing: .* in \[0, 1\]"),
         (lambda: nn.Upsample(scale_factor=(2, -1)), r"Upsample: scale_factor: .* above 0, got -1 in \(2, -1\)"),
+        (lambda: nn.Linear(3, True), "Linear: out_features: expected a whole number of at least 0, got bool True"),
+        (lambda: nn.Linear(10**30, 3), "Linear: in_features: expected a whole number of at least 0, got int 1000"),
+        (lambda: nn.Linear(int, 3), "Linear: in_features: expected a whole number of at least 0, got type"),
+        (lambda: nn.CTCLoss(lucid.tensor(0.5)), "CTCLoss: blank: expected a whole number of at least 0, got Tensor"),
+        (lambda: nn.AdaptiveAvgPool2d(("a", 2)), r"output_size: expected a whole number of at least 1, got a in"),
+        (lambda: nn.AdaptiveMaxPool1d(0), "AdaptiveMaxPool1d: output_size: expected a whole number of at least 1"),
+        (lambda: nn.Dropout(10**400), r"Dropout: p: expected a number in \[0, 1\], got int"),
+        (lambda: nn.Dropout(np.True_), r"Dropout: p: expected a number in \[0, 1\], got bool"),
         (lambda: nn.Softshrink(-1.0), "Softshrink: lambd: expected a number of at least 0"),
-        (lambda: nn.TransformerEncoderLayer(8, 2, dim_feedforward=-1), "dim_feedforward: expected at least 0"),
+        (
+            lambda: nn.TransformerEncoderLayer(8, 2, dim_feedforward=-1),
+            "dim_feedforward: expected a whole number of at least 0",
+        ),
     ],
 )
 def test_the_message_says_what_may_be(make, message):
@@ -123,7 +137,7 @@ def test_the_message_says_what_may_be(make, message):
     "make",
     [
         lambda: nn.ConstantPad2d(-1, float("nan")), lambda: nn.KLDivLoss(reduction="batchmean"),
-        lambda: nn.AdaptiveAvgPool2d((None, 0)), lambda: nn.BatchNorm1d(3, momentum=None), lambda: nn.Linear(0, 3),
+        lambda: nn.AdaptiveAvgPool2d((None, 1)), lambda: nn.BatchNorm1d(3, momentum=None), lambda: nn.Linear(0, 3),
         lambda: nn.Hardshrink(-1.0), lambda: nn.PairwiseDistance(float("inf")), lambda: nn.Hardtanh(0, float("inf")),
         lambda: nn.Conv2d(3, 4, 3, padding="same"), lambda: nn.MaxPool3d((2,), stride=[1]), lambda: nn.Dropout(1),
         lambda: nn.SmoothL1Loss(beta=0), lambda: nn.AvgPool2d(2, divisor_override=-3), lambda: nn.RNNCell(0, 3),
@@ -160,3 +174,13 @@ def test_flags_and_factors_are_made_into_what_functions_take(rng):
 def test_one_entry_is_that_of_all_axes():
     """A sequence of one entry stands for as many as there are dimensions."""
     assert nn.Conv2d(3, 4, (3,), stride=[2]).kernel_size == (3, 3)
+
+
+@pytest.mark.parametrize("flag", [1, np.True_])
+def test_flags_may_be_numbers_where_layers_are_made(flag):
+    """0 and 1, and NumPy's bools, are False and True for layers, and for the functions that these call."""
+    x = lucid.ones(1, 1, 4, 4)
+    values, indices = nn.MaxPool2d(2, return_indices=flag)(x)
+    assert values.shape == indices.shape == (1, 1, 2, 2)
+    assert nn.MaxPool2d(3, 2, ceil_mode=flag)(x).shape == nn.MaxPool2d(3, 2, ceil_mode=True)(x).shape
+    assert nn.Linear(2, 3, bias=flag).bias.shape == (3,)

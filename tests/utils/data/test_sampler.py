@@ -13,6 +13,7 @@ import lucid
 from lucid.errors import ArgumentError, DeviceError, SettingError, ShapeError
 from lucid.utils.data import (
     BatchSampler,
+    DataLoader,
     DistributedSampler,
     RandomSampler,
     Sampler,
@@ -305,3 +306,30 @@ def test_seeds_and_epochs_below_zero():
 def test_ranks_as_tensors():
     """Whatever is an integer."""
     assert list(DistributedSampler(range(4), lucid.tensor(2), lucid.tensor(1), shuffle=False)) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: BatchSampler(range(5), lucid.tensor(0.5), False), "batch_size: expected an int"),
+        (lambda: DataLoader(range(5), batch_size=lucid.tensor(1.7)), "batch_size: expected an int"),
+        (lambda: DataLoader(range(5), collate_fn=5), "collate_fn: expected a callable or None, got int 5"),
+        (lambda: WeightedRandomSampler([1, 2], np.array(0.5)), "num_samples: expected an int"),
+        (lambda: WeightedRandomSampler([1, 2], True), "num_samples of at least 1, got True"),
+        (lambda: RandomSampler(range(3), num_samples=lucid.tensor(0.5)), "num_samples: expected an int"),
+        (lambda: SubsetRandomSampler([0, 1], generator=5), "generator: expected a Generator or None, got int 5"),
+        (lambda: DistributedSampler(range(8), 2, 0, seed=0.5), "seed: expected an int"),
+        (lambda: DistributedSampler(range(8), 2.0, 0), "num_replicas: expected an int"),
+    ],
+)
+def test_what_is_no_whole_number_is_refused_at_once(make, words):
+    """Sizes, seeds and functions are looked at where a sampler or loader is made, not at the first batch."""
+    with pytest.raises((ArgumentError, SettingError), match=words):
+        make()
+
+
+def test_whole_numbers_of_numpy_are_as_good():
+    """A seed and sizes of NumPy's integers give the order that Python's give."""
+    two = np.int64(2)
+    assert list(DistributedSampler(range(8), two, 0, seed=two)) == list(DistributedSampler(range(8), 2, 0, seed=2))
+    assert list(BatchSampler(range(5), two, False)) == [[0, 1], [2, 3], [4]]

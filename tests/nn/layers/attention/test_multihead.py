@@ -162,9 +162,9 @@ def test_mistakes():
     """Settings out of range, and shapes and dtypes that do not fit, are refused with what was expected."""
     for settings, text in (
         ({"embed_dim": 6, "num_heads": 4}, "multiple of num_heads"),
-        ({"embed_dim": 0, "num_heads": 1}, "embed_dim: expected at least 1"),
+        ({"embed_dim": 0, "num_heads": 1}, "embed_dim: expected a whole number of at least 1"),
         ({"embed_dim": 6, "num_heads": 2, "dropout": 1.0}, r"dropout in \[0, 1\)"),
-        ({"embed_dim": 6, "num_heads": 2, "kdim": 0}, "kdim: expected at least 1"),
+        ({"embed_dim": 6, "num_heads": 2, "kdim": 0}, "kdim: expected a whole number of at least 1"),
     ):
         with pytest.raises(SettingError, match=text):
             nn.MultiheadAttention(**settings)

@@ -123,7 +123,7 @@ def test_mistakes():
         with pytest.raises(ArgumentError, match=r"activation: expected .*callable, got int 3"):
             make(8, 2, activation=3)
     for make in (nn.TransformerEncoder, nn.TransformerDecoder):
-        with pytest.raises(SettingError, match="num_layers: expected at least 1, got int 0"):
+        with pytest.raises(SettingError, match="num_layers: expected a whole number of at least 1, got int 0"):
             make(nn.Linear(1, 1), 0)
     m = nn.Transformer(8, 2, 1, 1, 4)
     for src, tgt in (((3, 2, 8), (3, 1, 8)), ((3, 2, 4), (3, 2, 8)), ((3, 2, 8), (3, 2, 4)), ((3, 2, 8), (3, 8))):

@@ -12,7 +12,7 @@ from lucid.nn import functional as F
 
 def test_settings_and_inputs_that_are_refused():
     """Sizes below 1, even ones of CrossMapLRN2d, and inputs of other dimensions or of integers."""
-    with pytest.raises(SettingError, match="size: expected at least 1, got int 0"):
+    with pytest.raises(SettingError, match="size: expected a whole number of at least 1, got int 0"):
         nn.LocalResponseNorm(0)
     with pytest.raises(SettingError, match="expected a size of at least 1 channel, got 0"):
         F.local_response_norm(lucid.ones(1, 2, 3), 0)
