@@ -6,6 +6,7 @@ import copy
 import gc
 import json
 import pickle
+import warnings
 import weakref
 
 import numpy as np
@@ -753,3 +754,18 @@ def test_state_that_was_deleted_is_missed():
     with pytest.raises(KeyError, match=r"shape \(2,\) has \['step', 'exp_avg_sq'\] and lacks \['exp_avg'\]"):
         optimizer.step()
     assert (x.tolist(), optimizer.state[x]["step"].item()) == (before, step)
+
+
+def test_the_second_step_of_a_parameter_given_twice_is_no_first_one():
+    """Momentum begins with the gradient in the first of two steps at once, and is dampened in the second."""
+    twice, alone = (lucid.tensor([1.0], requires_grad=True) for _ in range(2))
+    settings = {"lr": 0.1, "momentum": 0.5, "dampening": 0.25}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        both = lucid.optim.SGD([twice, twice], **settings)
+    one = lucid.optim.SGD([alone], **settings)
+    twice.grad, alone.grad = lucid.ones(1), lucid.ones(1)
+    both.step()
+    one.step()
+    one.step()
+    assert twice.item() == alone.item()

@@ -32,4 +32,6 @@ class LaterMethod:
         function = getattr(import_module(self.path), self.name)
         for kind, attribute in self.places:
             setattr(kind, attribute, as_method(function, attribute))
-        return getattr(owner if instance is None else instance, self.places[0][1])
+        # not by the instance, whose class may have one of its own that has called this one
+        kind, attribute = self.places[0]
+        return vars(kind)[attribute].__get__(instance, owner)

@@ -117,6 +117,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         settings = numbers_of(group)
         for turn in _turns(params):
             self._update_once(turn, names, settings, new, there=there)
+            new = {}
 
     def _update_once(
         self,

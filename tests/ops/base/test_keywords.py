@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -282,3 +284,17 @@ def test_new():
     assert x.new(2).device == x.device
     base = lucid.ones(2)
     assert shares_memory(base.new(base), base)
+
+
+def test_a_method_whose_module_comes_later_can_be_extended():
+    """A class of the user's whose method calls that of tensors is called once, the first time too."""
+    code = """
+import lucid
+class Counted(lucid.Tensor):
+    def det(self):
+        return super().det() + 1
+t = Counted([[2.0]])
+print(t.det().item(), t.det().item())
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert child.stdout == "3.0 3.0\n", child.stderr
