@@ -641,3 +641,17 @@ def test_two_leaves_do_not_share_one_buffer() -> None:
     (x + y).backward(lucid.tensor([5.0, 6.0], dtype=lucid.float64))
     x.grad.zero_()
     assert y.grad.tolist() == [5.0, 6.0]
+
+
+@pytest.mark.parametrize("kind", ["leaf", "op"])
+def test_a_hook_gets_the_dtype_that_its_tensor_has_now(kind: str) -> None:
+    """Where `data` got another dtype after the graph was made, the gradient is converted before hooks see it."""
+    x = lucid.ones(3, requires_grad=True)
+    hooked = x if kind == "leaf" else x * 1
+    out = (hooked * 2).sum()
+    seen: list[Any] = []
+    hooked.register_hook(lambda grad: seen.append(grad.dtype))
+    hooked.data = hooked.data.double()
+    out.backward()
+    assert seen == [lucid.float64]
+    assert x.grad.tolist() == [2.0] * 3

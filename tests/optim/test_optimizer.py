@@ -317,6 +317,23 @@ def test_duplicates_in_a_group_are_warned_of():
         optim.SGD([a, a])
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_a_parameter_given_three_times_makes_three_steps(name):
+    """Each by the state that the one before has left: as three steps of an optimizer that has it once."""
+    thrice, once = (lucid.tensor([1.0, -2.0], dtype=lucid.float64, requires_grad=True) for _ in range(2))
+    with pytest.warns(UserWarning, match="duplicate"):
+        optimizer = getattr(optim, name)([thrice] * 3, **SETTINGS[name])
+    other = getattr(optim, name)([once], **SETTINGS[name])
+    for param in (thrice, once):
+        param.grad = lucid.tensor([0.5, 0.25], dtype=lucid.float64)
+    optimizer.step()
+    for _ in range(3):
+        other.step()
+    assert thrice.tolist() == once.tolist()
+    assert optimizer.state[thrice].keys() == other.state[once].keys()
+    assert all(lucid.equal(value, other.state[once][key]) for key, value in optimizer.state[thrice].items())
+
+
 # ---- state dicts ----
 
 

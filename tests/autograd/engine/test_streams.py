@@ -119,6 +119,38 @@ def test_a_pass_on_another_stream_than_the_default_one(create_graph, acts):
     assert x.grad.tolist() == [6.0] * 4
 
 
+def test_a_hook_does_not_keep_a_node_from_its_stream():
+    """A node with tensor hooks is differentiated on the stream of its forward, and they run there too."""
+    stream, x = lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)
+    lucid.cuda.synchronize()
+    default, seen = lucid.cuda.default_stream(), []
+    y = Tripled.apply(x)
+    y.register_hook(lambda grad: seen.append(lucid.cuda.current_stream()))
+    with lucid.cuda.stream(stream):
+        y.backward(lucid.ones_like(y))
+        assert lucid.cuda.current_stream() == stream
+    assert Tripled.streams == (default,)
+    assert seen == [default]
+
+
+@pytest.mark.parametrize("kind", ["leaf", "op"])
+def test_a_hook_that_hangs_another_kind_beside_itself_on_another_device(kind):
+    """What it hangs beside itself does not change the device on which the gradient is made, whichever is current."""
+    if lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    x = lucid.tensor([1.0, 2.0], device="cuda:1", requires_grad=True)
+    y, added = x if kind == "leaf" else x * 1, []
+    if kind == "leaf":
+        x.register_hook(lambda _: x.register_post_accumulate_grad_hook(lambda _: added.append("leaf")) and None)
+    else:
+        y.register_hook(lambda _: y.grad_fn.register_prehook(lambda _: added.append("op")) and None)
+    with lucid.cuda.device(0):
+        (y * y).sum().backward()
+    assert added == [kind]
+    assert str(x.grad.device) == "cuda:1"
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
 def test_each_stream_that_took_part_waits_for_the_last(acts):
     """Memory that a pass has freed may be used again on the stream on which it was allocated."""
     first, second, x = lucid.cuda.Stream(), lucid.cuda.Stream(), lucid.ones(4, device="cuda", requires_grad=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import types
 import weakref
 
 import numpy as np
@@ -150,6 +151,16 @@ def test_a_debugger_that_watches_the_measurement_counts_for_nothing(watch):
     assert counted == loop.alone_in_loop
     assert after is debugger
     assert kept
+
+
+@pytest.mark.parametrize("tool", [None, 0, 3, 5])
+def test_a_tool_of_the_interpreter_watches(monkeypatch, tool):
+    """One that Python 3.12 and later know, under any of their numbers, as one of coverage is; none does not."""
+    get_tool = {tool: "coverage"}.get
+    monkeypatch.setattr(sys, "monitoring", types.SimpleNamespace(get_tool=get_tool), raising=False)
+    monkeypatch.setattr(sys, "gettrace", lambda: None)
+    monkeypatch.setattr(sys, "getprofile", lambda: None)
+    assert ownership.is_watched() is (tool is not None)
 
 
 NOTE = """

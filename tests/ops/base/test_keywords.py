@@ -13,7 +13,8 @@ import pytest
 
 import lucid
 from lucid.errors import ArgumentError, DeviceError, DtypeError, GraphError, InplaceError, ShapeError
-from lucid.ops.base.keywords import ALSO_OUT, NEVER_OUT
+from lucid.ops.base.keywords import ALSO_OUT, NEVER_OUT, add_to_methods
+from lucid.ops.base.later import LaterMethod, LaterModule
 from tests.device import DEVICE, shares_memory
 
 
@@ -298,3 +299,32 @@ print(t.det().item(), t.det().item())
 """
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert child.stdout == "3.0 3.0\n", child.stderr
+
+
+def test_a_method_whose_module_comes_later():
+    """It takes PyTorch's keywords, under the name that the class gives it, which errors of it say."""
+    module = LaterModule("lucid.ops.reduction.sums")
+
+    class Holder:
+        total = module.sum
+
+    assert isinstance(vars(Holder)["total"], LaterMethod)
+    assert Holder.total(lucid.ones(2, 3), axis=1, keepdims=True).tolist() == [[3.0], [3.0]]
+    assert Holder.total.__qualname__ == "Tensor.total"
+    assert not isinstance(vars(Holder)["total"], LaterMethod)
+
+
+def test_a_method_of_the_lowest_class_is_the_one_that_gets_keywords():
+    """Where a class and one above it have a method of one name, the keywords are the lower one's."""
+
+    class Above:
+        def total(self, dim):
+            return ("above", dim)
+
+    class Below(Above):
+        def total(self, dim):
+            return ("below", dim)
+
+    add_to_methods(Below)
+    assert Below().total(axis=3) == ("below", 3)
+    assert Above().total(dim=3) == ("above", 3)

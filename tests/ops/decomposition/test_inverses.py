@@ -158,3 +158,20 @@ def test_keywords_of_pytorch(rng):
     out = lucid.empty(0, dtype=lucid.float64)
     assert lucid.inverse(input=a, out=out) is out
     np.testing.assert_array_equal(numbers(out), numbers(linalg.inv(A=a)))
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_power_of_matrices_is_a_tensor_of_its_own(n):
+    """What is written into a power 0 or 1 of a stack changes neither the stack nor another matrix of the power."""
+    stack = lucid.tensor([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]])
+    power = lucid.matrix_power(stack, n)
+    other = power[1].tolist()
+    power[0].fill_(9.0)
+    assert power[1].tolist() == other
+    assert stack[0].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize("dtype", [lucid.float64, lucid.complex64])
+def test_the_power_of_none_has_the_dtype_of_the_matrix(dtype):
+    """A matrix to the power of 0 is the identity in the matrix's dtype."""
+    assert lucid.matrix_power(lucid.ones(2, 2, dtype=dtype), 0).dtype is dtype

@@ -213,3 +213,19 @@ def test_images_of_no_channels_are_normalised():
     running = [lucid.ones(0, device=DEVICE) for _ in range(2)]
     batch_norm(x, *running, training=True).sum().backward()
     assert x.grad.shape == (2, 0, 3)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, ROWS_BLOCK // 4), (ROWS_BLOCK + 8,)], ids=["channels", "one row"])
+def test_values_of_several_rows_belong_together_in_large_arrays(shape, rng):
+    """More values than a block of rows has are normalised over all of the dimensions, and so are gradients."""
+    array = rng.standard_normal(shape)
+    x, again = (lucid.tensor(array, device=DEVICE, requires_grad=True) for _ in range(2))
+    weights = lucid.tensor(rng.standard_normal(shape), device=DEVICE)
+    if len(shape) == 3:
+        out, expected = batch_norm(x, None, None, training=True), by_hand(again, (0, 2))
+    else:
+        out, expected = layer_norm(x, shape), by_hand(again, (0,))
+    np.testing.assert_allclose(numbers(out), numbers(expected), rtol=1e-9, atol=1e-9)
+    sum(out * weights).backward()
+    sum(expected * weights).backward()
+    np.testing.assert_allclose(numbers(x.grad), numbers(again.grad), rtol=1e-7, atol=1e-9)

@@ -603,3 +603,21 @@ def test_a_copy_of_an_optimizer_has_state_of_its_own(rng):
     training.optimizer.step()
     for param, original in zip(params, training.params, strict=True):
         assert param.detach().cpu().numpy().tobytes() == original.detach().cpu().numpy().tobytes()
+
+
+@pytest.mark.parametrize("moved", ["step", "mu_product"])
+def test_one_number_of_a_state_on_the_device_moves_alone(rng, moved):
+    """Where the host counts, each number is brought to it wherever the others lie, and the step is the same."""
+    start, results = rng.standard_normal(5), []
+    for there in (True, False):
+        param = lucid.tensor(start, device="cuda").requires_grad_()
+        optimizer = optim.NAdam([param], lr=0.1, capturable=False)
+        for _ in range(3):
+            state = optimizer.state[param]
+            if there and moved in state:
+                state[moved] = state[moved].cuda()
+            param.grad = param.detach() * 0.5
+            optimizer.step()
+            assert {name: state[name].is_cuda for name in optimizer.scalars} == {"step": False, "mu_product": False}
+        results.append(param.tolist())
+    assert results[0] == results[1]

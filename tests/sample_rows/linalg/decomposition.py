@@ -61,6 +61,17 @@ def spread(*shape):
     return draw
 
 
+def uneven(*shape):
+    """Return what draws an array of either sign, whose elements, and sums of rows and columns, differ in size."""
+
+    def draw(rng):
+        array = rng.uniform(0.9, 1.1, shape) * rng.choice([-1.0, 1.0], shape)
+        rows = 1.5 ** rng.permutation(shape[-2])
+        return (array * rows[:, None] * 2.0 ** rng.permutation(shape[-1]) / 4,)
+
+    return draw
+
+
 def positive(x):
     """Return positive-definite matrices of any."""
     return x @ x.swapaxes(-1, -2) + x.shape[-1] * eye(x)
@@ -381,21 +392,22 @@ ROWS = [
     ],
     row("linalg.matrix_power", regular((3, 3)), lambda a: np.linalg.matrix_power(a, -3), -3),
     *[
-        row(f"linalg.matrix_norm:{order}", spread(2, 3, 4), norm_of(order), order)
-        for order in ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+        row(f"linalg.matrix_norm:{order}", draw(2, 3, 4), norm_of(order), order)
+        for draw, orders in ((spread, ("fro", "nuc", 2, -2)), (uneven, (1, -1, math.inf, -math.inf)))
+        for order in orders
     ],
     row(
         "linalg.matrix_norm:dims", spread(2, 3, 4), lambda a: np.linalg.norm(a, "nuc", (2, 0), keepdims=True), "nuc",
         {"dim": (2, 0), "keepdim": True},
     ),
     *[
-        row(f"linalg.vector_norm:{order}", normal((3, 4)), lambda a, p=order: np.linalg.norm(a, p, 1), order, 1)
+        row(f"linalg.vector_norm:{order}", uneven(3, 4), lambda a, p=order: np.linalg.norm(a, p, 1), order, 1)
         for order in (2, 1, 3, math.inf)
     ],
     row("linalg.vector_norm:all", normal((3, 4)), lambda a: np.linalg.norm(a.ravel())),
     row("linalg.norm", normal((2, 3, 4)), lambda a: np.linalg.norm(a.ravel())),
-    row("linalg.norm:matrix", normal((3, 4)), lambda a: np.linalg.norm(a, 1), 1),
-    row("linalg.norm:vectors", normal((3, 4)), lambda a: np.linalg.norm(a, 1, 0), 1, 0),
+    row("linalg.norm:matrix", uneven(3, 4), lambda a: np.linalg.norm(a, 1), 1),
+    row("linalg.norm:vectors", uneven(3, 4), lambda a: np.linalg.norm(a, 1, 0), 1, 0),
     Sample(
         "linalg.multi_dot", lambda *t: lucid.linalg.multi_dot(t), normal((2, 5), (5, 3), (3, 4), (4,)),
         lambda *a: functools.reduce(np.matmul, a), lambda torch, *t: torch.linalg.multi_dot(t), dtypes=WIDE,
