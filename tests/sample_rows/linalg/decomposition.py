@@ -208,13 +208,16 @@ def spectral(result):
     return values, (vectors * values[..., None, :] ** 3) @ vectors.swapaxes(-1, -2)
 
 
-def signless(result):
-    return result.Q.abs() if hasattr(result, "Q") else None, result.R.abs()
+def turned(result):
+    """Return the factors whose R has a positive diagonal; which of the two it has is the library's choice."""
+    signs = result.R.diagonal(0, -2, -1).sign()
+    return result.Q * signs[..., None, :], result.R * signs[..., None]
 
 
 def numpy_qr(a, mode="reduced"):
     q, r = np.linalg.qr(a, mode)
-    return np.abs(q), np.abs(r)
+    signs = np.sign(np.diagonal(r, 0, -2, -1))
+    return q[..., : signs.shape[-1]] * signs[..., None, :], r[..., : signs.shape[-1], :] * signs[..., None]
 
 
 def norm_of(order):
@@ -306,20 +309,20 @@ ROWS = [
         dtypes=WIDE, tolerance=COARSE,
     ),
     *[
-        row(f"linalg.qr:{shape}", regular(shape), numpy_qr, after=signless)
+        row(f"linalg.qr:{shape}", regular(shape), numpy_qr, after=turned)
         for shape in ((3, 3), (4, 2), (2, 4), (2, 4, 3))
     ],
     row(
-        "linalg.qr:complete", normal((4, 2)), lambda a: numpy_qr(a, "complete")[1], "complete",
+        "linalg.qr:complete", normal((4, 2)), lambda a: np.abs(np.linalg.qr(a, "complete")[1]), "complete",
         before=detached, after=lambda result: result.R.abs(), differentiable=False,
     ),
     row(
-        "linalg.qr:r", normal((4, 2)), lambda a: numpy_qr(a)[1], "r", before=detached,
+        "linalg.qr:r", normal((4, 2)), lambda a: np.abs(np.linalg.qr(a, "r")), "r", before=detached,
         after=lambda result: result.R.abs(), differentiable=False,
     ),
-    row("qr", regular((3, 3)), numpy_qr, after=signless),
+    row("qr", regular((3, 3)), numpy_qr, after=turned),
     row(
-        "geqrf", normal((4, 2)), lambda a: numpy_qr(a)[1], before=detached,
+        "geqrf", normal((4, 2)), lambda a: np.abs(np.linalg.qr(a, "r")), before=detached,
         after=lambda r: r.a[:2].triu().abs(), differentiable=False,
     ),
     row("linalg.householder_product", normal((4, 3), (3,)), reflections, empty=normal((0, 3, 2), (0, 2))),

@@ -136,11 +136,17 @@ def scores(rng):
     return rng.permuted(np.tile(spread, (4, 1)), axis=1) + rng.uniform(-0.02, 0.02, SHAPE)
 
 
+def embeddings(rng):
+    """Draw distances whose losses are of one sign, so that halves of them do not cancel."""
+    x, y = around(0.7)(rng), signs(rng, SHAPE)
+    return np.where(y == 1, np.abs(x), x), y
+
+
 ROWS = [
     *(
         of(
             margin.hinge_embedding_loss,
-            lambda rng: (around(0.7)(rng), signs(rng, SHAPE)),
+            embeddings,
             lambda x, y: np.where(y == 1, x, np.maximum(0.7 - x, 0)),
             reduction=reduction,
             margin=0.7,
