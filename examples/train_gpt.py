@@ -89,6 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("steps", "files", "context", "layers", "heads", "width"):
         if getattr(options, name) < 1:
             parser.error(f"expected --{name} of at least 1, got {getattr(options, name)}")
+    if options.files < 10:
+        parser.error(f"expected --files of at least 10, of which the last is held out, got {options.files}")
     if not 0 < options.lr < math.inf:
         parser.error(f"expected --lr above 0 and finite, got {options.lr}")
     if options.width % options.heads:

@@ -58,6 +58,7 @@ def test_no_position_sees_what_follows(program, rng):
         (["--prompt", "\N{SNOWMAN}"], "expected --prompt of ASCII characters, got \N{SNOWMAN}"),
         (["--prompt", ""], "at least one character"),
         (["--steps", "0"], "expected --steps of at least 1, got 0"),
+        (["--files", "9"], "expected --files of at least 10, of which the last is held out, got 9"),
         (["--lr", "nan"], "expected --lr above 0 and finite, got nan"),
     ],
 )
