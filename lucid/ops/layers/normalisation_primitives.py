@@ -94,23 +94,28 @@ def _backward(
     scale = 1 / xp.sqrt(variance + eps)
     none = xp.zeros(broadcast, grad.dtype)
     to_bias = sum_to_array(xp, grad, broadcast) if wants[2] else none
-    centred = xp.subtract(x, mean, out=known) if center else x
-    if not wants[0] or (weight is not None and weight.shape != scale.shape):
-        xp.multiply(centred, scale, out=known)
-        if not wants[0]:
-            return sum_to_array(xp, xp.multiply(grad, known, out=known), broadcast) if wants[1] else none, to_bias
-        # where nothing is summed the products are the result, and need memory of their own
-        room = None if grad.shape == broadcast else out
-        to_weight = sum_to_array(xp, xp.multiply(grad, known, out=room), broadcast) if wants[1] else none
-        grad = xp.multiply(grad, weight, out=out)
-        xp.multiply(known, _inner(xp, grad, known, dim) / count, out=known)
-    else:
-        # a number for each set of values: they need not be standardised one by one
+    # with a number for each set of values, or none, these need not be standardised one by one
+    plain = weight is None or weight.shape == scale.shape
+    centred = xp.subtract(x, mean, out=out if wants[0] and plain else known) if center else x
+    if wants[0] and plain:
         inner = _inner(xp, grad, centred, dim) * scale
         # no values have no variance, but a sum
         to_weight = inner if wants[1] and x.size else none
-        xp.multiply(centred, inner * scale / count, out=known)
-        scale = scale if weight is None else scale * weight
+        # in one place, which stays in the cache
+        xp.multiply(centred, inner * scale / -count, out=out)
+        xp.add(out, grad, out=out)
+        if center:
+            xp.subtract(out, _total(xp, grad, dim) / count, out=out)
+        xp.multiply(out, scale if weight is None else scale * weight, out=out)
+        return to_weight, to_bias
+    xp.multiply(centred, scale, out=known)
+    if not wants[0]:
+        return sum_to_array(xp, xp.multiply(grad, known, out=known), broadcast) if wants[1] else none, to_bias
+    # where nothing is summed the products are the result, and need memory of their own
+    room = None if grad.shape == broadcast else out
+    to_weight = sum_to_array(xp, xp.multiply(grad, known, out=room), broadcast) if wants[1] else none
+    grad = xp.multiply(grad, weight, out=out)
+    xp.multiply(known, _inner(xp, grad, known, dim) / count, out=known)
     if center:
         grad = xp.subtract(grad, _total(xp, grad, dim) / count, out=out)
     xp.subtract(grad, known, out=out)
