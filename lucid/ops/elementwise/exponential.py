@@ -137,7 +137,8 @@ def logaddexp2(input: Tensor, other: Tensor | Number) -> Tensor:
     a, b = promote(input, other, at_least_float=True)
     # the sum may cancel, as at -1 and -1, where it is 0
     wide, b = promote(cast_to(a, as_dtype(accumulation_dtype(a.array.dtype))), b)
-    return cast_to(div(logaddexp(mul(wide, LN2), mul(b, LN2)), LN2), a.dtype)
+    exponents = mul(wide, LN2), b * LN2 if isinstance(b, int | float) else mul(b, LN2)
+    return cast_to(div(logaddexp(*exponents), LN2), a.dtype)
 
 
 def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
