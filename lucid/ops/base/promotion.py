@@ -121,6 +121,25 @@ def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
     return tuple(cast_to(o, dtype) if isinstance(o, TensorBase) else number_in(o, dtype, like) for o in known)
 
 
+def promote_to_tensors(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
+    """Return the operands in their common dtype, numbers as tensors on the device of the others.
+
+    For what is composed of several ops: one of a number alone would give a tensor on the CPU.
+    """
+    promoted = promote(*operands, at_least_float=at_least_float)
+    like = next((each.array for each in promoted if isinstance(each, TensorBase)), None)
+    if like is None:
+        return promoted
+    return tuple(each if isinstance(each, TensorBase) else wrap(_number_beside(each, like)) for each in promoted)
+
+
+def _number_beside(value: Any, like: Array) -> Array:
+    if not gpu.is_gpu_array(like):
+        return np.asarray(value, like.dtype)
+    with gpu.use_device(gpu.device_index(like)):
+        return gpu.cupy().full((), value, like.dtype)
+
+
 def number_in(value: Any, dtype: dtype_class, like: Array | None = None) -> Any:
     """Return a Python number as an operand of arrays of `dtype`; integers wrap around, as in PyTorch.
 

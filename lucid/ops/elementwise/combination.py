@@ -8,7 +8,7 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.declaration import Fused, elementwise
 from lucid.ops.base.operands import as_factor, refuse
-from lucid.ops.base.promotion import array_of, number_in, promote
+from lucid.ops.base.promotion import array_of, number_in, only_tensors, promote
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -76,6 +76,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     >>> lucid.addcmul(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([3.0]), value=10)
     tensor([61.])
     """
+    only_tensors(input, tensor1, tensor2)
     value, dtype = as_factor("addcmul", "value", value, input, tensor1, tensor2)
     x, a, b = promote(input, tensor1, tensor2)
     return GRAPH.addcmul(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))
@@ -103,6 +104,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     >>> lucid.addcdiv(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([4.0]), value=10)
     tensor([6.])
     """
+    only_tensors(input, tensor1, tensor2)
     if all(array_of(o).dtype.kind in "biu" for o in (tensor1, tensor2)):
         refuse("addcdiv", "biu", tensor1, tensor2, instead="convert one to a floating-point dtype")
     x, a, b = promote(input, tensor1, tensor2, at_least_float=True)

@@ -15,7 +15,7 @@ from lucid.cuda.launch.elementwise import ALL
 from lucid.errors import DtypeError
 from lucid.ops.base.declaration import Fused, elementwise
 from lucid.ops.base.operands import refuse, tensor_operand
-from lucid.ops.base.promotion import promote
+from lucid.ops.base.promotion import promote_to_tensors
 from lucid.ops.elementwise.logic import logical_or
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def minimum(input: Tensor, other: Tensor | Number) -> Tensor:
 
 def _either(input: Tensor, other: Tensor | Number, chosen: Any) -> Any:
     """Return one of two, elementwise: the other one where one is NaN, else what `chosen` says."""
-    a, b = promote(input, other)
+    a, b = promote_to_tensors(input, other)
     for operand in (a, b):
         refuse("fmax" if chosen is ge else "fmin", "c", operand, instead=ORDERED[1])
     return GRAPH.where(logical_or(chosen(a, b), ne(b, b)), a, b)

@@ -12,7 +12,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import as_dtype
 from lucid.ops.base.declaration import REAL, Fused, elementwise
 from lucid.ops.base.operands import of_one, refuse
-from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, promote
+from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, promote_to_tensors
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.arithmetic import add, mul, neg, sub
 from lucid.ops.elementwise.comparison import eq, le
@@ -134,11 +134,10 @@ def logaddexp2(input: Tensor, other: Tensor | Number) -> Tensor:
     tensor([ 1., 11.])
     """
     refuse("logaddexp2", "c", input, other, instead=REAL[1])
-    a, b = promote(input, other, at_least_float=True)
+    a, b = promote_to_tensors(input, other, at_least_float=True)
     # the sum may cancel, as at -1 and -1, where it is 0
-    wide, b = promote(cast_to(a, as_dtype(accumulation_dtype(a.array.dtype))), b)
-    exponents = mul(wide, LN2), b * LN2 if isinstance(b, int | float) else mul(b, LN2)
-    return cast_to(div(logaddexp(*exponents), LN2), a.dtype)
+    wide = as_dtype(accumulation_dtype(a.array.dtype))
+    return cast_to(div(logaddexp(*[mul(cast_to(x, wide), LN2) for x in (a, b)]), LN2), a.dtype)
 
 
 def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
@@ -164,7 +163,7 @@ def xlog1py(input: Tensor | Number, other: Tensor | Number) -> Tensor:
 def _times_logarithm(name: str, input: Any, other: Any, logarithm: Callable[[Any], Tensor], pole: int) -> Tensor:
     """Return a product with a logarithm that is infinite at `pole`, NaN below, and 0 one above."""
     refuse(name, "c", input, other, instead=REAL[1])
-    a, b = promote(input, other, at_least_float=True)
+    a, b = promote_to_tensors(input, other, at_least_float=True)
     zero = eq(a, 0)
     nothing = logical_and(zero, logical_or(le(b, pole), eq(b, math.inf)))
     # a product with zero may be -0

@@ -16,7 +16,7 @@ from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.errors import LucidError
 from lucid.ops.base.declaration import FLOATING, Fused, elementwise
 from lucid.ops.base.operands import is_bool, refuse, summed, tensor_operand
-from lucid.ops.base.promotion import accumulation_dtype, as_operand, cast_to, promote
+from lucid.ops.base.promotion import accumulation_dtype, as_operand, cast_to, promote, promote_to_tensors
 from lucid.ops.elementwise.arithmetic import mul
 
 if TYPE_CHECKING:
@@ -220,7 +220,8 @@ def ldexp(input: Tensor, other: Tensor | Number) -> Tensor:
     >>> lucid.ldexp(lucid.tensor([1.0, 3.0]), lucid.tensor([4, -1]))
     tensor([16.0000,  1.5000])
     """
-    return mul(input, pow(2.0, other))
+    exponent = other if isinstance(other, TensorBase) else promote_to_tensors(input, other)[1]
+    return mul(input, pow(2.0, exponent))
 
 
 class MantissaExponent(NamedTuple):

@@ -1,0 +1,52 @@
+"""A number in the place of an operand, in every function that takes one there."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid.ops.base.promotion import OperandTypeError
+from tests.device import DEVICE
+from tests.gradients import numbers
+
+# Which have rules of their own for a number.
+OTHERS = {"bucketize", "isin", "searchsorted", "where"}
+OF_INTEGERS = ("bitwise", "gcd", "lcm")
+
+
+def operands():
+    """Yield the functions of two operands and the places of those that may be numbers."""
+    for name in lucid.__all__:
+        function = getattr(lucid, name)
+        if hasattr(function, "__code__") and name not in OTHERS:
+            parameters = [*inspect.signature(function).parameters.values()][:2]
+            for place, parameter in enumerate(parameters):
+                if parameter.annotation == "Tensor | Number":
+                    yield name, place
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.bfloat16])
+@pytest.mark.parametrize(("name", "place"), [*operands()])
+def test_a_number_is_as_good_as_a_tensor_of_it(name, place, dtype):
+    """It lies where the other operand does, and changes neither the dtype of the result nor its values."""
+    function, integral = getattr(lucid, name), name.startswith(OF_INTEGERS)
+    x = lucid.tensor([1, 2, 3] if integral else [0.5, 1.0, 3.0], device=DEVICE)
+    x, number = (x, 2) if integral else (x.to(lucid.float32 if name == "nextafter" else dtype), 1.5)
+    given, wanted = [x, x], [x, x]
+    given[place], wanted[place] = number, lucid.full((), number, dtype=x.dtype, device=DEVICE)
+    got, wanted = function(*given), function(*wanted)
+    assert got.device == wanted.device
+    assert got.dtype is wanted.dtype
+    np.testing.assert_allclose(numbers(got).astype(float), numbers(wanted).astype(float), rtol=1e-2, atol=1e-6)
+
+
+@pytest.mark.parametrize("op", [lucid.addcmul, lucid.addcdiv])
+def test_factors_are_tensors(op):
+    """Where PyTorch takes tensors only, a number is refused, and widens nothing."""
+    x = lucid.ones(2, device=DEVICE)
+    for given in ((x, 1.0, x), (x, x, 2.0), (1.0, x, x)):
+        with pytest.raises(OperandTypeError):
+            op(*given)
