@@ -35,7 +35,7 @@ def test_pieces_follow_each_other(program, rng):
 
 @pytest.mark.cpu("the example chooses its device itself")
 def test_learns_and_repeats(program, capsys, monkeypatch):
-    """Some hundred steps learn which letters follow in words, far below guessing by their frequency; a seed ends alike."""
+    """Some hundred steps learn which letters follow in words, far below their frequency; a seed ends alike."""
     words = np.random.default_rng(0).choice(["import", "return", "lambda", "yield"], 20_000)
     text = np.array([program.CHARACTERS.index(each) for each in " ".join(words)])
     frequencies = np.unique(text, return_counts=True)[1] / len(text)
