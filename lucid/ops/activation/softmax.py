@@ -23,7 +23,7 @@ from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
-from lucid.ops.base.rows import by_rows, row_blocks, row_maxima, row_products, row_sums
+from lucid.ops.base.rows import ROWS_BLOCK, by_rows, row_blocks, row_maxima, row_products, row_sums
 from lucid.ops.elementwise.arithmetic import neg
 from lucid.ops.reduction.sums import kept_shape
 
@@ -113,16 +113,21 @@ def _by_rows(into: Callable[..., None], dim: int, *arrays: Array) -> Array:
     if dim != first.ndim - 1 or not first.size:
         return _whole(np, into, dim, *arrays)
     columns = first.shape[-1]
-    flat = [a.reshape(-1, columns) for a in arrays]
-    out: Array = np.empty(flat[0].shape, first.dtype)
-    blocks = list(row_blocks(len(out), columns))
-    spare = np.empty(out[blocks[0]].shape, first.dtype)
-    with by_rows(*out.shape):
+    rows = first.size // columns
+    flat = [a if a.ndim == 2 else a.reshape(rows, columns) for a in arrays]
+    out: Array = np.empty((rows, columns), first.dtype)
+    halves = first.dtype.itemsize == 2
+    with by_rows(rows, columns):
+        if first.size <= ROWS_BLOCK and not halves:
+            into(np, out, None, *flat, 1)
+            return out.reshape(first.shape)
+        blocks = list(row_blocks(rows, columns))
+        spare = np.empty((blocks[0].stop, columns), first.dtype)
         for block in blocks:
-            if first.dtype.itemsize > 2:
-                into(np, out[block], spare[: block.stop - block.start], *[a[block] for a in flat], 1)
-            else:
+            if halves:
                 out[block] = _whole(np, into, 1, *[a[block] for a in flat])
+            else:
+                into(np, out[block], spare[: block.stop - block.start], *[a[block] for a in flat], 1)
     return out.reshape(first.shape)
 
 

@@ -21,6 +21,10 @@ LONG_ROW = 512
 # sums grow with the length and round more, those of NumPy's sum with the logarithm of the length.
 SUMMED_AT_ONCE = 1024
 
+# Rows that BLAS adds up one after the other: more would round more.
+ROWS_AT_ONCE = 64
+_ONES = {char: np.ones(ROWS_AT_ONCE, char) for char in "fd"}
+
 
 def row_blocks(rows: int, columns: int) -> Iterator[slice]:
     """Yield slices of at least one row that together cover `rows` rows of `columns` elements."""
@@ -66,3 +70,16 @@ def row_sums(x: Array) -> Array:
 def row_products(x: Array, y: Array) -> Array:
     """Return the sum of ``x * y`` of each row of two matrices of NumPy's, as a column."""
     return np.vecdot(x, y)[:, None]
+
+
+def column_sums(x: Array) -> Array:
+    """Return the sum of each column of a matrix of NumPy's, of float32 or float64, as a vector.
+
+    A product with ones, by BLAS, takes a half to a twentieth of the time of NumPy's sum, and rounds less.
+    """
+    ones, rows = _ONES[x.dtype.char], len(x)
+    if rows <= ROWS_AT_ONCE:
+        return ones[:rows] @ x
+    whole = rows - rows % ROWS_AT_ONCE
+    partial = ones @ x[:whole].reshape(-1, ROWS_AT_ONCE, x.shape[1])
+    return column_sums(partial) + ones[: rows - whole] @ x[whole:]

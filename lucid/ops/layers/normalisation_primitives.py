@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.base.rows import ROWS_BLOCK, by_rows, row_blocks, row_products, row_sums
+from lucid.ops.base.rows import LONG_ROW, ROWS_BLOCK, by_rows, column_sums, row_blocks, row_products, row_sums
 from lucid.ops.layers import normalisation_cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
 
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array, Ints
-
-
-# Rows that are added up one after the other.
-MANY_ROWS = 32
 
 
 def _trailing(x: Array, dim: tuple[int, ...]) -> int:
@@ -38,11 +34,8 @@ def _total(xp: ModuleType, x: Array, dim: Ints) -> Any:
     if xp is np and dim == (1,) and x.ndim == 2:
         return row_sums(x)
     first = _trailing(x, dim)
-    if xp is np and dim == (0,) and len(x) > MANY_ROWS:
-        # NumPy adds row after row, and each addition rounds the whole sum so far: sums of sums round much less
-        whole = len(x) - len(x) % MANY_ROWS
-        partial = np.add.reduce(x[:whole].reshape(-1, MANY_ROWS, *x.shape[1:]), 1)
-        return np.add.reduce(partial, 0, keepdims=True) + np.add.reduce(x[whole:], 0, keepdims=True)
+    if xp is np and dim == (0,) and x.ndim == 2:
+        return column_sums(x)[None]
     if xp is np and 0 < first < x.ndim and x.flags.c_contiguous:
         partial = np.add.reduce(x.reshape(*x.shape[:first], math.prod(x.shape[first:])), -1)
         axes = tuple([d for d in dim if d < first])
@@ -88,38 +81,38 @@ def _backward(
 ) -> tuple[Any, Any]:  # fmt: skip
     """Write the gradient of `x` into `out` and return those of weight and bias, zeros where they are not wanted.
 
-    `known` is room for the standardised values.
+    `known` is room. With ``h = grad * weight`` and ``r = 1 / sqrt(variance + eps)`` the gradient of x is ``r * (h +
+    slope * (x - mean) - sum(h) / count)``, where ``slope = -sum(h * (x - mean)) * r ** 2 / count``. Long rows
+    of NumPy's take the mean off the sums and not off x: one pass less, and the rounding of PyTorch.
     """
     count = count_of(x.shape, dim)
     scale = 1 / xp.sqrt(variance + eps)
     none = xp.zeros(broadcast, grad.dtype)
-    to_bias = sum_to_array(xp, grad, broadcast) if wants[2] else none
-    # with a number for each set of values, or none, these need not be standardised one by one
+    to_weight, to_bias = none, sum_to_array(xp, grad, broadcast) if wants[2] else none
+    # a number for each set of values needs these not one by one
     plain = weight is None or weight.shape == scale.shape
-    centred = xp.subtract(x, mean, out=out if wants[0] and plain else known) if center else x
-    if wants[0] and plain:
-        inner = _inner(xp, grad, centred, dim) * scale
-        # no values have no variance, but a sum
-        to_weight = inner if wants[1] and x.size else none
-        # in one place, which stays in the cache
-        xp.multiply(centred, inner * scale / -count, out=out)
-        xp.add(out, grad, out=out)
-        if center:
-            xp.subtract(out, _total(xp, grad, dim) / count, out=out)
-        xp.multiply(out, scale if weight is None else scale * weight, out=out)
-        return to_weight, to_bias
-    xp.multiply(centred, scale, out=known)
+    if wants[1] and not (wants[0] and plain):
+        y = xp.multiply(xp.subtract(x, mean, out=known) if center else x, scale, out=known)
+        # where nothing is summed the products are the result, and need memory of their own
+        room = known if not wants[0] else None if grad.shape == broadcast else out
+        to_weight = sum_to_array(xp, xp.multiply(grad, y, out=room), broadcast)
     if not wants[0]:
-        return sum_to_array(xp, xp.multiply(grad, known, out=known), broadcast) if wants[1] else none, to_bias
-    # where nothing is summed the products are the result, and need memory of their own
-    room = None if grad.shape == broadcast else out
-    to_weight = sum_to_array(xp, xp.multiply(grad, known, out=room), broadcast) if wants[1] else none
-    grad = xp.multiply(grad, weight, out=out)
-    xp.multiply(known, _inner(xp, grad, known, dim) / count, out=known)
+        return to_weight, to_bias
+    h = grad if plain else xp.multiply(grad, weight, out=known)
+    total = _total(xp, h, dim) if center else 0
+    in_sums = center and xp is np and dim == (1,) and x.shape[1] >= LONG_ROW
+    centred = x if in_sums or not center else xp.subtract(x, mean, out=out)
+    products = _inner(xp, h, centred, dim) - (total * mean if in_sums else 0)
+    # no values have no variance, but a sum
+    if plain and wants[1] and x.size:
+        to_weight = products * scale
+    slope = products * (scale * scale / -count)
+    # in one place, which stays in the cache
+    xp.multiply(centred, slope, out=out)
+    xp.add(out, h, out=out)
     if center:
-        grad = xp.subtract(grad, _total(xp, grad, dim) / count, out=out)
-    xp.subtract(grad, known, out=out)
-    xp.multiply(out, scale, out=out)
+        xp.subtract(out, total / count + (slope * mean if in_sums else 0), out=out)
+    xp.multiply(out, scale if weight is None or not plain else scale * weight, out=out)
     return to_weight, to_bias
 
 
