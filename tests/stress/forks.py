@@ -92,6 +92,8 @@ def run(forks: int) -> dict[str, int]:
                 failed.append(traceback.format_exc())
                 raise
 
+        # what is imported first: a child that is forked meanwhile finds Python's lock of that module closed for ever
+        work(models[-1], x, Path(folder) / "first.st")
         threads = [threading.Thread(target=busy, args=(number,)) for number in range(THREADS)]
         sys.setswitchinterval(1e-6)  # so that many a fork finds a thread that holds a lock
         for thread in threads:
