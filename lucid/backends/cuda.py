@@ -25,24 +25,21 @@ class MatmulSettings:
     >>> lucid.backends.cuda.matmul.allow_tf32 = False
     """
 
-    __slots__ = ("_allow_tf32",)
+    # an attribute, not a property: every planned launch reads it
+    __slots__ = ("allow_tf32",)
+    allow_tf32: bool
 
     def __init__(self) -> None:
-        self._allow_tf32 = False
+        self.allow_tf32 = False
 
-    @property
-    def allow_tf32(self) -> bool:
-        """Whether factors may be rounded to TF32."""
-        return self._allow_tf32
-
-    @allow_tf32.setter
-    def allow_tf32(self, value: bool) -> None:
-        if not isinstance(value, bool):
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set the switch; an ArgumentError for what is no bool."""
+        if name == "allow_tf32" and not isinstance(value, bool):
             raise ArgumentError(f"allow_tf32: expected True or False, got {value!r}")
-        self._allow_tf32 = value
+        super().__setattr__(name, value)
 
     def __repr__(self) -> str:
-        return f"lucid.backends.cuda.matmul(allow_tf32={self._allow_tf32})"
+        return f"lucid.backends.cuda.matmul(allow_tf32={self.allow_tf32})"
 
 
 matmul = MatmulSettings()

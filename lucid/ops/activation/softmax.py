@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
+from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import Primitive
 from lucid.backend.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError
@@ -187,7 +188,9 @@ def _log_softmax_grad_vjp_y(m: Namespace, upper: Array, grad: Array, y: Array, d
 
 def _prepared(name: str, input: Tensor, dim: int | None, dtype: Dtype | None) -> tuple[Tensor, int]:
     """Return the tensor in the dtype that is wanted, and the dimension."""
-    x = tensor_operand(input) if dtype is not None else wide_in_autocast(tensor_operand(input))
+    x = tensor_operand(input)
+    if dtype is None and unusual:
+        x = wide_in_autocast(x)
     wanted = dtype_of(x.array) if dtype is None else as_dtype(dtype)
     if not wanted.is_floating_point:
         raise DtypeError(
@@ -200,7 +203,7 @@ def _prepared(name: str, input: Tensor, dim: int | None, dtype: Dtype | None) ->
             stacklevel=3,
         )
         dim = 0 if x.array.ndim in {0, 1, 3} else 1
-    return cast_to(x, wanted), dim_in(dim, x.array.ndim)
+    return x if dtype is None else cast_to(x, wanted), dim_in(dim, x.array.ndim)
 
 
 def softmax(input: Tensor, dim: int | None = None, dtype: Dtype | None = None) -> Tensor:

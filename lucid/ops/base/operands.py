@@ -74,7 +74,9 @@ def tensor_operand(x: Any) -> Any:
     OperandTypeError
         If it is neither a tensor nor an array.
     """
-    operand = x if isinstance(x, TensorBase) else as_operand(x)
+    if isinstance(x, TensorBase):
+        return x
+    operand = as_operand(x)
     if not isinstance(operand, TensorBase):
         raise unfit(x, "a Tensor", kind=OperandTypeError)
     return operand

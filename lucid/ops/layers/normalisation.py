@@ -14,6 +14,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.casting import wide_in_autocast
+from lucid.autograd.modes.state import unusual
 from lucid.backend.dtype import dtype_of, float32
 from lucid.backend.limits import finfo
 from lucid.errors import DtypeError, SettingError, ShapeError
@@ -84,7 +85,8 @@ def layer_norm(
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
     """
-    input, weight, bias = map(wide_in_autocast, (input, weight, bias))
+    if unusual:
+        input, weight, bias = map(wide_in_autocast, (input, weight, bias))
     x = real_operand("layer_norm", input)
     features, dim = _features("layer_norm", x, normalized_shape)
     check_affine("layer_norm", x, features, "that of normalized_shape", weight=weight, bias=bias)
@@ -101,7 +103,8 @@ def rms_norm(input: Tensor, normalized_shape: Sizes, weight: Tensor | None = Non
     >>> lucid.nn.functional.rms_norm(lucid.tensor([[3.0, 4.0]]), 2)
     tensor([[0.8485, 1.1314]])
     """
-    input, weight = map(wide_in_autocast, (input, weight))
+    if unusual:
+        input, weight = map(wide_in_autocast, (input, weight))
     x = real_operand("rms_norm", input)
     features, dim = _features("rms_norm", x, normalized_shape)
     check_affine("rms_norm", x, features, "that of normalized_shape", weight=weight)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
+from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, dtype_of, int64, uint8
@@ -130,7 +131,9 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype 
     >>> lucid.sum(x), lucid.sum(x, 0)
     (tensor(10.), tensor([4., 6.]))
     """
-    x = tensor_operand(input) if dtype is not None else wide_in_autocast(tensor_operand(input))
+    x = tensor_operand(input)
+    if dtype is None and unusual:
+        x = wide_in_autocast(x)
     own = x.array.dtype
     wanted = as_dtype(dtype) if dtype is not None else dtype_of(x.array) if own.kind in "fcV" else int64
     if wanted.numpy != own:
