@@ -24,7 +24,7 @@ from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
-from lucid.ops.base.rows import ROWS_BLOCK, by_rows, row_blocks, row_maxima, row_products, row_sums
+from lucid.ops.base.rows import ROWS_BLOCK, by_rows, row_blocks, row_maxima, row_products, row_sums, sum_of
 from lucid.ops.elementwise.arithmetic import neg
 from lucid.ops.reduction.sums import kept_shape
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 def _total(xp: ModuleType, x: Array, axis: int) -> Array:
     """Return the sum along `axis`, kept with size 1."""
-    return row_sums(x) if xp is np and x.ndim == 2 and axis == 1 else xp.sum(x, axis, None, None, True)
+    return row_sums(x) if xp is np and x.ndim == 2 and axis == 1 else sum_of(xp, x, (axis,), keepdims=True)
 
 
 def _from_largest_into(xp: ModuleType, out: Array, x: Array, axis: int) -> None:
@@ -78,7 +78,7 @@ def _softmax_grad_into(xp: ModuleType, out: Array, spare: Array | None, grad: Ar
     if xp is np and y.ndim == 2 and axis == 1:
         total = row_products(grad, y)
     else:
-        total = xp.sum(xp.multiply(grad, y, out=out), axis, None, None, True)
+        total = sum_of(xp, xp.multiply(grad, y, out=out), (axis,), keepdims=True)
     xp.subtract(grad, total, out=out)
     xp.multiply(out, y, out=out)
 

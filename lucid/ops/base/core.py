@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from lucid.cuda.launch.elementwise import ALL, Elementwise, converted
 from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import sum_over
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.base.rows import column_sums
+from lucid.ops.base.rows import sum_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -31,10 +30,7 @@ def sum_to_array(xp: ModuleType, x: Array, shape: Ints) -> Array:
     """Return `x` summed to `shape`, half types accumulated in float32."""
     if x.shape == shape:
         return x
-    rows_alike = shape and x.size and x.shape[x.ndim - len(shape) :] == shape
-    if xp is np and rows_alike and x.dtype.char in "fd" and x.flags.c_contiguous:
-        return column_sums(x.reshape(-1, math.prod(shape))).reshape(shape)
-    total = xp.sum(x, axis=broadcast_axes(x.shape, shape), dtype=accumulation_dtype(x.dtype))
+    total = sum_of(xp, x, broadcast_axes(x.shape, shape), accumulation_dtype(x.dtype))
     return total.reshape(shape).astype(x.dtype, copy=False)
 
 

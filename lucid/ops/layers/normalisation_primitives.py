@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.base.rows import LONG_ROW, ROWS_BLOCK, by_rows, column_sums, row_blocks, row_products, row_sums
+from lucid.ops.base.rows import LONG_ROW, ROWS_BLOCK, by_rows, row_blocks, row_products, row_sums, sum_of
 from lucid.ops.layers import normalisation_cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
 
@@ -30,17 +30,10 @@ def _trailing(x: Array, dim: tuple[int, ...]) -> int:
 
 
 def _total(xp: ModuleType, x: Array, dim: Ints) -> Any:
-    """Return the sum over `dim`, kept with size 1: over what lies together in memory first, which is fastest."""
+    """Return the sum over `dim`, kept with size 1."""
     if xp is np and dim == (1,) and x.ndim == 2:
         return row_sums(x)
-    first = _trailing(x, dim)
-    if xp is np and dim == (0,) and x.ndim == 2:
-        return column_sums(x)[None]
-    if xp is np and 0 < first < x.ndim and x.flags.c_contiguous:
-        partial = np.add.reduce(x.reshape(*x.shape[:first], math.prod(x.shape[first:])), -1)
-        axes = tuple([d for d in dim if d < first])
-        return (np.add.reduce(partial, axes) if axes else partial).reshape(kept_shape(x.shape, dim))
-    return xp.sum(x, dim, keepdims=True)
+    return sum_of(xp, x, dim, keepdims=True)
 
 
 def _inner(xp: ModuleType, x: Array, y: Array, dim: Ints) -> Any:
@@ -53,7 +46,7 @@ def _inner(xp: ModuleType, x: Array, y: Array, dim: Ints) -> Any:
         partial = np.einsum("...i,...i->...", x.reshape(flat), y.reshape(flat))
         axes = tuple([d for d in dim if d < first])
         return (np.add.reduce(partial, axes) if axes else partial).reshape(kept_shape(x.shape, dim))
-    return xp.sum(xp.multiply(x, y), dim, keepdims=True)
+    return sum_of(xp, xp.multiply(x, y), dim, keepdims=True)
 
 
 def _forward(

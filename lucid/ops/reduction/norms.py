@@ -19,6 +19,7 @@ from lucid.cuda.launch.reduction import Reduction, total_bytes
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, in_float32, promote
+from lucid.ops.base.rows import sum_of
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.elementwise.division import div
@@ -64,7 +65,7 @@ def _logsumexp_of(xp: ModuleType, x: Array, dim: Ints, keepdim: bool) -> Any:
     # where the largest is infinite, what it would be subtracted from is infinite too
     peak = xp.where(xp.isfinite(peak), peak, peak.dtype.type(0))
     shifted = xp.subtract(x, peak, dtype=accumulation_dtype(x.dtype))
-    total = xp.sum(xp.exp(shifted), axis, None, None, True)
+    total = sum_of(xp, xp.exp(shifted), axis, keepdims=True)
     out = xp.log(total) + peak
     return out if keepdim else out.squeeze(axis)
 
@@ -118,15 +119,15 @@ def _norm_of(xp: ModuleType, x: Array, p: float, axis: Ints | None, keepdim: boo
         if axis is None and not keepdim and x.flags.c_contiguous:
             flat = x.reshape(-1).astype(work, copy=False)
             return xp.sqrt(xp.dot(flat, flat))
-        return xp.sqrt(xp.sum(xp.square(x, dtype=work), axis, None, None, keepdim))
+        return xp.sqrt(sum_of(xp, xp.square(x, dtype=work), axis, keepdims=keepdim))
     if p == 0:
         return xp.sum(x != 0, axis, work, None, keepdim)
     size = xp.abs(x)
     if math.isinf(p):
         return (xp.max if p > 0 else xp.min)(size, axis, None, keepdim)
     if p == 1:
-        return xp.sum(size, axis, work, None, keepdim)
-    return xp.power(xp.sum(xp.power(size, p, dtype=work), axis, None, None, keepdim), 1 / p)
+        return sum_of(xp, size, axis, work, keepdims=keepdim)
+    return xp.power(sum_of(xp, xp.power(size, p, dtype=work), axis, keepdims=keepdim), 1 / p)
 
 
 @primitive

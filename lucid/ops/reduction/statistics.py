@@ -21,6 +21,7 @@ from lucid.errors import DtypeError, LucidError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, in_float32
+from lucid.ops.base.rows import sum_of
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.reduction.extremes import ValuesIndices, check_ordered, element_at
 from lucid.ops.reduction.sorting import order_of
@@ -53,10 +54,10 @@ def _variance(xp: ModuleType, x: Array, dim: Ints, correction: float, keepdim: b
     """Return the variance; in float64 where the squares leave the range of float32, which their root may not."""
     work = accumulation_dtype(x.dtype)
     axis = axis_of(x, dim)
-    centred = xp.subtract(x, xp.sum(x, axis, work, None, True) / count_of(x.shape, dim), dtype=work)
-    squares = xp.sum(xp.square(centred), axis, None, None, keepdim)
+    centred = xp.subtract(x, sum_of(xp, x, axis, work, keepdims=True) / count_of(x.shape, dim), dtype=work)
+    squares = sum_of(xp, xp.square(centred), axis, keepdims=keepdim)
     if work == np.float32 and (xp is not np or out_of_range(squares)):
-        squares = xp.sum(xp.square(centred, dtype=np.float64), axis, None, None, keepdim)
+        squares = sum_of(xp, xp.square(centred, dtype=np.float64), axis, keepdims=keepdim)
     return squares / _freedom(x.shape, dim, correction)
 
 
@@ -87,7 +88,7 @@ def _spread(name: str, flavour: int) -> tuple[Primitive, Primitive]:
         return MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), flavour)
 
     def both(xp: ModuleType, x: Array, *, dim: Ints, correction: float, keepdim: bool) -> tuple[Array, Array]:
-        mean = xp.sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim) / count_of(x.shape, dim)
+        mean = sum_of(xp, x, axis_of(x, dim), accumulation_dtype(x.dtype), keepdims=keepdim) / count_of(x.shape, dim)
         return xp.asarray(spread_of(xp, x, dim, correction, keepdim), x.dtype), xp.asarray(mean, x.dtype)
 
     def both_cuda(x: Array, *, dim: Ints, correction: float, keepdim: bool) -> Any:

@@ -30,6 +30,7 @@ from lucid.errors import DtypeError
 from lucid.ops.base.dims import dims_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
+from lucid.ops.base.rows import array_sum
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.elementwise.nonfinite import isnan
 from lucid.ops.elementwise.selection import where
@@ -95,12 +96,8 @@ def of_category(x: Tensor, dtype: Dtype) -> Tensor:
     return cast_to(x, dtype) if dtype_of(x.array).category > dtype.category else x
 
 
-# np.sum without its wrapper, which costs a small reduction more than the sum itself
-_add_reduce: Any = np.add.reduce
-
-
 def _sum_cpu(x: Array, *, dim: Ints, keepdim: bool, dtype: np.dtype[Any]) -> Array:
-    total = _add_reduce(x, axis_of(x, dim), accumulation_dtype(dtype), None, keepdim)
+    total = array_sum(x, axis_of(x, dim), accumulation_dtype(dtype), keepdim)
     return total if total.dtype == dtype else astype(total, dtype)
 
 
@@ -142,7 +139,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype 
 
 
 def _mean_cpu(x: Array, *, dim: Ints, keepdim: bool) -> Array:
-    total = _add_reduce(x, axis_of(x, dim), accumulation_dtype(x.dtype), None, keepdim)
+    total = array_sum(x, axis_of(x, dim), accumulation_dtype(x.dtype), keepdim)
     mean = np.divide(total, count_of(x.shape, dim))
     return mean if mean.dtype == x.dtype else astype(mean, x.dtype)
 

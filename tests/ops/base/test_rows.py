@@ -1,20 +1,26 @@
 """What is done with the rows of a matrix on the CPU, against NumPy over the same dimension."""
 
+from itertools import chain, combinations
+
 import numpy as np
 import pytest
 
 import lucid
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.rows import (
+    FEW,
     LONG_ROW,
     ROWS_AT_ONCE,
     SUMMED_AT_ONCE,
+    array_sum,
     by_rows,
     column_sums,
     row_maxima,
     row_products,
     row_sums,
 )
+from tests.device import DEVICE
+from tests.gradients import numbers
 
 
 @pytest.mark.parametrize("columns", [1, 7, SUMMED_AT_ONCE, SUMMED_AT_ONCE + 1])
@@ -61,11 +67,63 @@ def test_sums_that_undo_broadcasting(shape, wanted, rng):
         np.testing.assert_allclose(sum_to_array(np, array, wanted), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_many_rows_round_little():
-    """200,000 tenths of float32 add up to within their last bits, where one by one loses a thousandth."""
-    x = np.full((200_000, 2), 0.1, np.float32)
-    np.testing.assert_allclose(sum_to_array(np, x, (2,)), 200_000 * float(x[0, 0]), rtol=1e-6)
-    assert abs(np.add.accumulate(x[:, 0])[-1] / 20_000 - 1) > 1e-3
+LAYOUTS = {
+    "in order": lambda x: x,
+    "in Fortran's": np.asfortranarray,
+    "turned": lambda x: x.transpose(*range(1, x.ndim), 0),
+    "with gaps": lambda x: np.repeat(x, 2, -1)[..., ::2],
+    "backwards": lambda x: x[::-1],
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.int32])
+@pytest.mark.parametrize("shape", [(FEW + 1,), (70, 40), (5, 7, 80), (3, 1, 700, 2), (65, 65, 3), (2, 4, 5, 5, 17)])
+def test_sums_over_any_axes(shape, dtype, layout, rng):
+    """They are those of float64, over each choice of axes, with NumPy's shape and dtype."""
+    x = LAYOUTS[layout]((10 * rng.standard_normal(shape)).astype(dtype))
+    work = np.dtype(np.float32) if dtype is np.float16 else None
+    exact = x.astype(np.complex128 if dtype is np.complex64 else np.float64)
+    for axes in chain.from_iterable(combinations(range(x.ndim), count) for count in range(x.ndim + 1)):
+        for keepdims in (False, True):
+            known = np.add.reduce(x, axes, work, None, keepdims)
+            for named in (axes, None) if len(axes) == x.ndim else (axes,):
+                total = array_sum(x, named, work, keepdims)
+                assert (total.shape, total.dtype) == (known.shape, known.dtype)
+                expected = np.add.reduce(exact, axes, keepdims=keepdims)
+                size = np.add.reduce(np.abs(exact), axes, keepdims=keepdims)
+                assert np.all(np.abs(total - expected) <= 40 * np.finfo(np.float32).eps * size + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x: x.sum(0),
+        lambda x: x.mean(0),
+        lambda x: x.reshape(-1, 4, 2, 2).sum((0, 2)),
+        lambda x: x[:, ::2].sum(0),
+        lambda x: x.norm(dim=0),
+        lambda x: x.norm(1, dim=0),
+        lambda x: x.cumsum(0)[-1],
+        lambda x: lucid.logsumexp(x, 0),
+        lambda x: lucid.softmax(x, 0)[0],
+        lambda x: x.sum_to_size(1, 4),
+        lambda x: x.var(0),
+        lambda x: x.std(0),
+    ],
+)
+def test_many_rows_round_little(op, rng):
+    """200,000 rows of float32 near a tenth give the digits of float64; one by one a thousandth is lost."""
+    x = lucid.tensor(0.1 + rng.uniform(0, 1e-3, (200_000, 4)), device=DEVICE)
+    near = x.to(lucid.float32)
+    np.testing.assert_allclose(numbers(op(near)), numbers(op(near.to(lucid.float64))), rtol=1e-5)
+
+
+def test_one_by_one_a_thousandth_is_lost():
+    """What the other tests guard against is there."""
+    x = np.full(200_000, 0.1, np.float32)
+    assert abs(np.add.accumulate(x)[-1] / 20_000 - 1) > 1e-3
 
 
 def test_the_largest_of_special_values():
