@@ -132,6 +132,10 @@ class Pool:
         self._addresses.add(pointer.ptr)
         return pointer
 
+    def holds(self, array: Any) -> bool:
+        """Return whether a CUDA array lies in this memory."""
+        return getattr(array.data.mem, "ptr", None) in self._addresses
+
     def live(self) -> list[Any]:
         """Return the memory that arrays hold, for a graph to hold too: what is let go of would be given out again."""
         # one thread at a time: each holds the memory of all while it looks

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import describe, grad_of
 from lucid.errors import CaptureError
-from lucid.graphs.outside import holding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["Gradients"]
 
@@ -23,19 +22,27 @@ class Gradients:
         Tensors and the gradients that they had when the capture began; they have those of its end now.
     assigned : set of int
         By `id`, the tensors whose gradient the step itself set or cleared.
-    addresses : iterable of int
-        Those that the graph holds: a gradient that it neither replaces nor uses is none of its business.
+    changed : set of int
+        By `id`, the tensors whose gradient hooks between parts of the step changed.
+    is_of_graph : callable
+        Whether the graph made or uses an array: what other threads did meanwhile is none of its business.
     """
 
-    def __init__(self, before: Iterable[tuple[Any, Any]], assigned: set[int], addresses: Iterable[int]) -> None:
-        is_used = holding(addresses)
+    def __init__(
+        self,
+        before: Iterable[tuple[Any, Any]],
+        assigned: set[int],
+        changed: set[int],
+        is_of_graph: Callable[[Any], bool],
+    ) -> None:
         self._left: list[tuple[Any, Any]] = []
         self._found: list[tuple[Any, Any]] = []
         for tensor, found in before:
             left = grad_of(tensor)
-            if left is not found:
+            own = id(tensor) in changed or any(g is not None and is_of_graph(g.array) for g in (found, left))
+            if left is not found and (own or id(tensor) in assigned):
                 self._left.append((tensor, left))
-            if id(tensor) not in assigned and (left is not found or (found is not None and is_used(found.array))):
+            if own and id(tensor) not in assigned:
                 self._found.append((tensor, found))
 
     def check(self) -> None:

@@ -182,13 +182,19 @@ class Watch:
         found = [(reference(), grad) for reference, grad in self._gradients]
         return [(tensor, grad) for tensor, grad in found if tensor is not None]
 
-    def put_back(self) -> None:
-        """Let tensors have the arrays and gradients that they had: those of work that was not done hold nothing."""
+    def put_back(self, assigned: set[int], is_own: Callable[[Any], bool]) -> None:
+        """Let tensors have the arrays and gradients that they had: those of work that was not done hold nothing.
+
+        What other threads did meanwhile stays: what is put back is the gradient of `assigned`, by `id`, and where the
+        work's own array stands.
+        """
         for watched in self._watched.values():
             tensor = watched.reference()
-            if tensor is not None and tensor.array is not watched.array:
+            if tensor is not None and tensor.array is not watched.array and is_own(tensor.array):
                 tensor.array = watched.array
         for reference, grad in self._gradients:
             tensor = reference()
-            if tensor is not None:
+            if tensor is None or (left := grad_of(tensor)) is grad:
+                continue
+            if id(tensor) in assigned or (left is not None and is_own(left.array)):
                 tensor.stored_grad = grad

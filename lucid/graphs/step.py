@@ -19,7 +19,7 @@ from lucid.errors import ArgumentError, CaptureError, SettingError
 from lucid.graphs.capture import Capture
 from lucid.graphs.gradients import Gradients
 from lucid.graphs.graph import check_replay, checked_pool, recording
-from lucid.graphs.outside import Watch
+from lucid.graphs.outside import Watch, holding
 from lucid.graphs.static import check_form, copy_to_static, detached, static_input, tensors_in, tensors_like
 from lucid.nn.hooking.tables import calls_noted
 
@@ -99,7 +99,9 @@ class OutsideCall:
 
     __slots__ = ("args", "function", "given", "gradients", "kwargs", "recording", "result")
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], changed: set[int]
+    ) -> None:
         self.function = function
         self.args, self.kwargs = args, kwargs
         self.recording = thread.state.grad_mode.enabled
@@ -109,7 +111,10 @@ class OutsideCall:
         for group in getattr(args[0], "param_groups", ()) if args else ():
             leaves += group["params"]
         found = [(leaf, grad_of(leaf)) for leaf in leaves]
-        self.result = function(*args, **kwargs)
+        try:
+            self.result = function(*args, **kwargs)
+        finally:
+            changed.update([id(leaf) for leaf, grad in found if grad_of(leaf) is not grad])
         # of each leaf that it is given the gradient before and after
         self.gradients = [(leaf, grad, grad_of(leaf)) for leaf, grad in found]
         self.given = {id(tensor.array.data.mem) for tensor in given if tensor.is_cuda}
@@ -235,10 +240,17 @@ class GraphedStep:
             uninterrupted(partial(before.wait_stream, side))
         return outputs
 
+    def _own(self, addresses: set[int]) -> Callable[[Any], bool]:
+        """Return whether captured work made or uses an array, of which it holds these addresses."""
+        is_used = holding(addresses)
+        return lambda array: self._pool.holds(array) or is_used(array)
+
     def _capture(self) -> None:
         watch = Watch(self._device)
         parts: list[Capture | OutsideCall] = []
         captures: list[Capture] = []
+        # by `id`, the tensors whose gradient hooks between the parts have changed
+        changed: set[int] = set()
         allocator, pool = gpu.cupy().cuda.get_allocator(), self._pool
 
         def begin() -> None:
@@ -256,7 +268,7 @@ class GraphedStep:
             captures[-1].replay(gpu.current_stream())
             # what a hook makes and keeps lies where no part of the graph writes
             with gpu.cupy().cuda.using_allocator(allocator):
-                call = OutsideCall(function, args, kwargs)
+                call = OutsideCall(function, args, kwargs, changed)
             parts.append(call)
             begin()
             return call.result
@@ -266,15 +278,14 @@ class GraphedStep:
                 begin()
                 outputs = map_leaves(self._step(*self._inputs), partial(detached, static=self._leaves))
                 end()
-                addresses = {address for part in captures for address in part.addresses}
-                assigned = {each for part in captures for each in part.assigned}
-                gradients = Gradients(watch.gradients(), assigned, addresses)
+                addresses = _addresses(captures)
+                gradients = Gradients(watch.gradients(), _assigned(captures), changed, self._own(addresses))
                 watch.use(addresses)
                 captures[-1].replay(gpu.current_stream())
             except BaseException:
                 for capture in reversed(captures):
                     capture.abandon()
-                watch.put_back()
+                watch.put_back(changed | _assigned(captures), self._own(_addresses(captures)))
                 raise
             finally:
                 done, recorded = parts[:], captures[:]
@@ -296,6 +307,14 @@ class GraphedStep:
                 "Register with every_step=True what each step has to call",
                 stacklevel=4,
             )
+
+
+def _addresses(captures: list[Capture]) -> set[int]:
+    return {address for part in captures for address in part.addresses}
+
+
+def _assigned(captures: list[Capture]) -> set[int]:
+    return {each for part in captures for each in part.assigned}
 
 
 def copy_of(tensor: Any) -> Any:
