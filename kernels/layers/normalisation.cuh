@@ -38,6 +38,11 @@ template <typename R> struct Moments {
 
     __device__ __forceinline__ void merge(const Moments& other) {
         if (other.count == 0) return;
+        // the distance from no mean says nothing, and its square may be infinite
+        if (count == 0) {
+            *this = other;
+            return;
+        }
         const R total = count + other.count, share = other.count / total, delta = other.mean - mean;
         mean += delta * share;
         m2 += other.m2 + delta * delta * count * share;

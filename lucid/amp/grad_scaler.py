@@ -201,9 +201,9 @@ class GradScaler:
             capture.undo.append(put_back)
 
     def _unscale(self, grads: list[Any]) -> Any:
-        """Return whether an element is infinite or NaN, after unscaling all: on one device a flag there."""
+        """Return whether an element is infinite or NaN, after unscaling all: on one device a flag; None of none."""
         if not grads:
-            return False
+            return None
         devices = list(dict.fromkeys(grad.device for grad in grads))
         if len(devices) != 1 or not grads[0].is_cuda:
             self._refuse_capture(
@@ -279,6 +279,8 @@ class GradScaler:
         if key not in self._found:
             self.unscale_(optimizer)
         found = self._found[key]
+        if found is None:
+            raise GradScalerError("step: no parameter of the optimizer has a gradient: call backward() before it")
         if isinstance(found, TensorBase):
             why = why_on_host(optimizer, gpu.device_index(found.array))
             if why is None:

@@ -258,9 +258,9 @@ def _out_of_memory(error: BaseException) -> OutOfMemoryError:
     pool = cupy().get_default_memory_pool()
     used, total = pool.used_bytes(), pool.total_bytes()
     return OutOfMemoryError(
-        f"cuda:{current_device()} has no room left: {error} Tensors hold {used:,} bytes, and {total - used:,} more "
-        "lie in pieces between them, too small or of other streams. Use smaller batches, free tensors and graphs that "
-        "are no longer needed, or run parts of the model under lucid.no_grad()"
+        f"CUDA out of memory: cuda:{current_device()} has no room left: {error} Tensors hold {used:,} bytes, and "
+        f"{total - used:,} more lie in pieces between them, too small or of other streams. Use smaller batches, free "
+        "tensors and graphs that are no longer needed, or run parts of the model under lucid.no_grad()"
     )
 
 

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from lucid.backend import gpu
 from lucid.backend.locks import new_lock, new_rlock
@@ -111,14 +111,18 @@ class Pool:
     ----------
     device : int
         Its index.
+    workspaces : mapping of int to Array
+        Memory that captured matrix products work in, by the stream's pointer: for all graphs here, which do not run at
+        the same time, as long as one of them holds it.
     """
 
-    __slots__ = ("__weakref__", "_addresses", "_raw", "device")
+    __slots__ = ("__weakref__", "_addresses", "_raw", "device", "workspaces")
 
     def __init__(self) -> None:
         self.device = gpu.current_device()
         self._raw: Any = gpu.cupy().cuda.MemoryPool()
         self._addresses: set[int] = set()
+        self.workspaces: WeakValueDictionary[int, Any] = WeakValueDictionary()
         _graph_pools.add(self)
 
     @contextmanager

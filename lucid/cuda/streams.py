@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pickle import PicklingError
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from lucid.arguments import checked
 from lucid.backend import gpu
@@ -19,7 +20,22 @@ if TYPE_CHECKING:
 __all__ = ["Event", "Stream", "current_stream", "default_stream", "stream"]
 
 
-class Stream:
+class OfProcess:
+    """What names something of this process on its device: a copy is it itself."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise PicklingError(f"a {type(self).__name__} is of this process: make one in the other")
+
+
+class Stream(OfProcess):
     """A queue of work on one CUDA device: what is queued runs in order, and beside the work of other streams.
 
     A new stream does not wait for the default stream; order the two with `wait_stream` or events. CuPy gives freed
@@ -111,7 +127,7 @@ class Stream:
         return f"lucid.cuda.Stream(device={self.device}, cuda_stream={self.cuda_stream:#x})"
 
 
-class Event:
+class Event(OfProcess):
     """A mark in a stream, to wait for or to take times with.
 
     It belongs to the device of the stream on which it is first recorded. An event that was never recorded counts as

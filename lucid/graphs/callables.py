@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
 from functools import partial
@@ -253,7 +254,10 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
 
     def replay(*args: Any) -> Any:
         given = tensors_like("make_graphed_callables", sample, args)
-        check_form("make_graphed_callables", graphed.inputs[: graphed.given], given)
+        own = graphed.inputs[: graphed.given]
+        # as PyTorch's copy to where the graph reads, which autocast relies on
+        given = [new.to(like.dtype) if new.dtype.category == 2 else new for like, new in zip(own, given, strict=True)]
+        check_form("make_graphed_callables", own, given)
         for number, (own, new) in enumerate(zip(graphed.inputs, given, strict=False)):
             if new.requires_grad and not own.requires_grad:
                 raise ArgumentError(
@@ -265,7 +269,8 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
         return map_leaves(graphed.outputs, lambda leaf: next(results) if isinstance(leaf, TensorBase) else leaf)
 
     if not _is_module(function):
-        return replay
+        # the tensors that it closes over live as long as the graphs, which use them
+        return functools.wraps(function, assigned=(), updated=())(replay)
     function.forward = GraphedForward(function, replay)
     return function
 

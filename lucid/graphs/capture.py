@@ -12,6 +12,7 @@ from lucid.backend.capture import capture_of_this_thread, captures, check_device
 from lucid.backend.locks import new_lock
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.random import DeviceSeed
+from lucid.cuda.memory import Pool
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from lucid.backend.random.generator import Generator as RandomGenerator
-    from lucid.cuda.memory import Pool
 
 __all__ = ["Capture", "capture_of_this_thread", "captures"]
 
@@ -47,7 +47,7 @@ class Capture:
     Parameters
     ----------
     pool : Pool, optional
-        Where its arrays lie.
+        Where its arrays lie; new memory without it.
 
     Attributes
     ----------
@@ -62,8 +62,6 @@ class Capture:
         By `id`, the tensors whose gradient was set or cleared.
     undo : list of callable
         Called, the last one first, where the captured work has failed and nothing of it is done.
-    workspaces : dict of int to Array
-        Memory that matrix products of a stream work in, by the stream's pointer.
     fired : dict of str to str
         The hooks that ran meanwhile, by name, and their kinds.
     places : dict of int to weakref
@@ -77,17 +75,16 @@ class Capture:
 
     __slots__ = (
         "addresses", "ahead", "assigned", "before", "device", "draws", "fired", "graph", "kept", "outside", "places",
-        "pool", "stream", "undo", "workspaces",
+        "pool", "stream", "undo",
     )  # fmt: skip
 
     def __init__(self, pool: Pool | None = None) -> None:
-        self.pool = pool
+        self.pool = Pool() if pool is None else pool
         self.before: list[Callable[[], None]] = []
         self.kept: list[object] = []
         self.addresses: set[int] = set()
         self.assigned: set[int] = set()
         self.undo: list[Callable[[], None]] = []
-        self.workspaces: dict[int, Any] = {}
         self.draws: dict[RandomGenerator, Draws] = {}
         self.fired: dict[str, str] = {}
         self.places: dict[int, weakref.ref[Any]] = {}
@@ -116,8 +113,7 @@ class Capture:
         CaptureError
             If something that cannot be recorded was done in between.
         """
-        if self.pool is not None:
-            self.kept.extend(self.pool.live())
+        self.kept.extend(self.pool.live())
         try:
             self.graph = self.stream.end_capture()
         except Exception as error:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from pickle import PicklingError
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakValueDictionary
 
 from lucid.arguments import shown
@@ -125,6 +126,16 @@ class CUDAGraph:
             self.reset()
             raise
 
+    def __del__(self) -> None:
+        """Leave a capture in progress that nobody can end any more, in its own thread."""
+        # one whose making has failed has no such attribute
+        capture = getattr(self, "_capture", None)
+        if capture is not None and self._recording is not None and capture_of_this_thread() is capture:
+            self.abandon()
+
+    def __reduce__(self) -> NoReturn:
+        raise PicklingError("a CUDAGraph is of this process and its tensors, and cannot be copied or pickled")
+
     def abandon(self) -> None:
         """Leave a capture in progress, whose work has failed."""
         if self._capture is not None and self._recording is not None:
@@ -231,18 +242,9 @@ class CUDAGraph:
 
 
 def check_error_mode(mode: object) -> None:
-    """Raise `ArgumentError` unless this is the mode of captures: "relaxed"."""
-    if mode != "relaxed":
-        known = mode in ("global", "thread_local")
-        raise ArgumentError(
-            f"capture_error_mode: expected 'relaxed', got {shown(mode)}"
-            + (
-                ", in which CUDA refuses to allocate memory, as a capture here does: leave it out; in the relaxed mode "
-                "other threads are not disturbed, and lucid itself raises a CaptureError for what cannot be captured"
-                if known
-                else ""
-            )
-        )
+    """Raise `ArgumentError` unless this is one of PyTorch's modes of captures."""
+    if mode not in ("global", "thread_local", "relaxed"):
+        raise ArgumentError(f"capture_error_mode: expected 'global', 'thread_local' or 'relaxed', got {shown(mode)}")
 
 
 def check_replay(name: str, device: int) -> None:
@@ -323,8 +325,9 @@ class graph:
         Whose memory it shares; new memory without it.
     stream : Stream, optional
         One of the current device, not the default one.
-    capture_error_mode : {"relaxed"}
-        PyTorch's others, "global" and "thread_local", have CUDA refuse allocations, which a capture makes: they raise.
+    capture_error_mode : {"relaxed", "thread_local", "global"}
+        All are "relaxed" for CUDA, which in the others refuses allocations, as a capture makes them. What cannot be
+        captured raises in each.
 
     Raises
     ------

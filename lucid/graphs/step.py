@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pickle import PicklingError
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, grad_of, wrap
@@ -189,6 +190,9 @@ class GraphedStep:
     def inputs(self) -> Any:
         """The tensors that the step is called with, in a tuple; each call copies its inputs to them."""
         return self._inputs
+
+    def __reduce__(self) -> NoReturn:
+        raise PicklingError("a graphed step is of this process and its tensors: make one of each copy of the model")
 
     def reset(self) -> None:
         """Forget the graph: the next calls warm up, and then one captures anew."""

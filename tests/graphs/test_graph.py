@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import inspect
+import pickle
 import sys
 import threading
 import time
@@ -448,15 +450,82 @@ def test_graphs_that_are_kept(rng, tmp_path):
         lucid.cuda.CUDAGraph(keep_graph="yes")
 
 
-def test_error_modes(rng):
-    """A capture allocates, which CUDA's stricter modes refuse: they are refused before it begins, as what is none."""
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
+def test_error_modes(mode, rng):
+    """Each of PyTorch's is taken, and lets what cannot be captured raise; anything else is refused."""
+    x = drawn(rng, 3)
     g = lucid.cuda.CUDAGraph()
-    for mode, words in (("global", "refuses to allocate"), ("thread_local", "leave it out"), ("loose", "'loose'")):
-        for call in (lambda m=mode: lucid.cuda.graph(g, capture_error_mode=m), lambda m=mode: g.capture_begin(None, m)):
-            with pytest.raises(ArgumentError, match=rf"expected 'relaxed'.*{words}"):
+    with lucid.cuda.graph(g, capture_error_mode=mode):
+        y = x + 1
+    g.replay()
+    np.testing.assert_array_equal(numbers(y), numbers(x) + 1)
+    with pytest.raises(CaptureError, match="item"), lucid.cuda.graph(lucid.cuda.CUDAGraph(), capture_error_mode=mode):
+        x.sum().item()
+    for wrong in ("loose", ["global"]):
+        for call in (
+            lambda m=wrong: lucid.cuda.graph(g, capture_error_mode=m),
+            lambda m=wrong: lucid.cuda.CUDAGraph().capture_begin(None, m),
+        ):
+            with pytest.raises(ArgumentError, match="expected 'global', 'thread_local' or 'relaxed'"):
                 call()
-    with pytest.raises(ArgumentError, match="got list"):
-        g.capture_begin(capture_error_mode=["global"])
+
+
+def test_a_capture_that_nobody_can_end_is_left(rng):
+    """A graph that is dropped between capture_begin and capture_end, as by an error, lets its thread go on."""
+    x = drawn(rng, 3)
+
+    def fail():
+        g = lucid.cuda.CUDAGraph()
+        with lucid.cuda.stream(lucid.cuda.Stream()):
+            g.capture_begin()
+            raise KeyError(len(x))
+
+    with pytest.raises(KeyError):
+        fail()
+    assert not lucid.cuda.is_current_stream_capturing()
+    lucid.cuda.synchronize()
+    g, y = captured(lambda: x * 2)
+    g.replay()
+    np.testing.assert_array_equal(numbers(y), numbers(x) * 2)
+
+
+def test_copies_of_what_is_of_a_process(rng):
+    """Copies of streams and events are they themselves; graphs cannot be copied, and none is pickled."""
+    x, s = drawn(rng, 3), lucid.cuda.Stream()
+    g, _ = captured(lambda: x + 1)
+    for each in (s, s.record_event()):
+        assert copy.deepcopy([each])[0] is copy.copy(each) is each
+        with pytest.raises(pickle.PicklingError, match="of this process"):
+            pickle.dumps(each)
+    for act in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(pickle.PicklingError, match="of this process"):
+            act(g)
+    g.replay()
+    with lucid.cuda.stream(s):
+        assert numbers(x + 1).shape == (3,)
+
+
+def test_graphs_of_one_pool_share_the_memory_of_products(rng):
+    """What cuBLAS works in is there once for all of them, and goes with the last."""
+    a, pool = drawn(rng, 4, 4), lucid.cuda.graph_pool_handle()
+    before = lucid.cuda.memory_allocated()
+    graphs = []
+    for _ in range(3):
+        g = lucid.cuda.CUDAGraph()
+        with lucid.cuda.graph(g, pool=pool):
+            out = a @ a
+        graphs.append((g, out))
+        if len(graphs) == 1:
+            first = lucid.cuda.memory_allocated() - before
+    assert lucid.cuda.memory_allocated() - before < first + 100_000
+    graphs.pop(0)
+    for g, out in graphs:
+        g.replay()
+        np.testing.assert_allclose(numbers(out), numbers(a) @ numbers(a), rtol=1e-5)
+    graphs.clear()
+    del g, out
+    gc.collect()
+    assert lucid.cuda.memory_allocated() == before
 
 
 def test_two_devices(rng):

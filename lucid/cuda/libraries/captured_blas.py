@@ -60,11 +60,13 @@ def captured_product(mode: int, values: tuple[int, ...]) -> None:
             "work in; this stream captures for somebody else"
         )
     stream, handle, library = gpu.current_stream().ptr, _handles[capture.device, get_ident()], _library()
-    workspace: Any = capture.workspaces.get(stream)
+    workspace: Any = capture.pool.workspaces.get(stream)
     if workspace is None:
         major = int(gpu.cupy().cuda.Device().compute_capability[:-1])
         workspace = gpu.cupy().empty(_WORKSPACE_BYTES.get(major, _OTHER_WORKSPACE_BYTES), "u1")
-        capture.workspaces[stream] = workspace
+        capture.pool.workspaces[stream] = workspace
+    if not any(each is workspace for each in capture.kept):
+        capture.kept.append(workspace)
     _check(library.cublasSetMathMode(handle, mode), "cublasSetMathMode")
     _check(library.cublasSetStream_v2(handle, _POINTER(stream)), "cublasSetStream")
     _check(library.cublasSetWorkspace_v2(handle, workspace.data.ptr, workspace.nbytes), "cublasSetWorkspace")

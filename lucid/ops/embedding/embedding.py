@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import version_of
+from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
@@ -138,13 +139,16 @@ def shorten(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) ->
             if kernels.shorten(array, index.array, max_norm, norm_type):
                 version_of(weight)[0] += 1
                 return
-    used = xp.unique(index.array)
+    thread.state.quiet(_shorten, xp, array, xp.unique(index.array), max_norm, norm_type)
+    version_of(weight)[0] += 1
+
+
+def _shorten(xp: ModuleType, array: Array, used: Array, max_norm: float, norm_type: float) -> None:
     rows = array[used].astype(accumulation_dtype(array.dtype), copy=False)
     lengths = xp.linalg.norm(rows, norm_type, 1, True)
     # the small number is PyTorch's, and keeps a shortened row from being shortened again
     factor = xp.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1).astype(rows.dtype)
     array[used] = (rows * factor).astype(array.dtype, copy=False)
-    version_of(weight)[0] += 1
 
 
 def embedding(

@@ -82,9 +82,8 @@ def _cross_entropy(
     rows = hard * xp.where(valid, log_mass + (peak - x[xp.arange(len(x)), known]), work.type(0))
     if smooth is not None:
         each = xp.ones(classes, work) if weight is None else weight.astype(work)
-        rows = rows + smooth * xp.where(
-            valid, (log_mass + peak) * xp.sum(each) - x.astype(work, copy=False) @ each, work.type(0)
-        )
+        below = xp.subtract(x, peak[:, None], dtype=work)
+        rows = rows + smooth * xp.where(valid, log_mass * xp.sum(each) - below @ each, work.type(0))
     loss = rows if reduction == "none" else xp.asarray(xp.sum(rows))
     if reduction == "mean":
         loss = xp.asarray(loss / total)

@@ -74,6 +74,7 @@ class ToleranceError(LucidError, RuntimeError, ValueError):
     """A tolerance is negative."""
 
 
+@on_one_device
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Return whether all elements are close, as a bool, for which it waits for the device.
 
