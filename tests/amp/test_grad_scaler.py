@@ -655,6 +655,26 @@ def test_what_the_host_reads_is_refused_in_a_capture(rng):
 
 
 @pytest.mark.gpu
+def test_parameters_without_gradients_may_lie_anywhere(rng):
+    """They are not stepped, and no reason to ask the host: a capture takes the step of the others."""
+    param, frozen = (lucid.ones(4, device=device, requires_grad=True) for device in ("cuda", "cpu"))
+    optimizer, scaler = optim.AdamW([param, frozen], lr=0.1, capturable=True), amp.GradScaler("cuda")
+    given = lucid.tensor(rng.standard_normal(4), dtype=lucid.float32, device="cuda")
+
+    def step():
+        param.grad = None
+        scaler.scale((param * given).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    step()
+    before = param.tolist()
+    Recorded(step)()
+    assert param.tolist() != before
+    assert frozen.tolist() == [1.0] * 4
+
+
+@pytest.mark.gpu
 def test_a_norm_that_must_be_finite_is_refused_in_a_capture():
     """Whether it is, only the host can raise; without the question a clip is recorded."""
     x = lucid.ones(4, device="cuda", requires_grad=True)

@@ -2,10 +2,14 @@
 
 import os
 import platform
+import runpy
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from lucid.backend import memory
 
 FAULTS = """
 import resource
@@ -34,3 +38,13 @@ def test_memory_that_is_freed_is_used_again():
 
     assert run() < 100
     assert run(MALLOC_TRIM_THRESHOLD_="131072") > 10_000
+
+
+def test_memory_that_is_not_there_is_done_without(monkeypatch):
+    """Where the system refuses the array that is made for this, lucid is imported all the same."""
+
+    def refuse(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(np, "empty", refuse)
+    assert "byte_bounds" in runpy.run_path(memory.__file__)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -118,6 +119,49 @@ def test_hooks_do_not_fire(net):
     assert fired == []
     model(x.clone()).sum().backward()
     assert sorted(fired) == ["accumulated", "backward", "forward", "pre", "tensor"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("fail", [False, True])
+def test_random_numbers_go_on_as_if_nothing_had_run(net, fail):
+    """Generators are where they were, also after a run that drew and then failed."""
+    model, x = net
+    model.dropout.train()
+    model.fail = fail
+    before = get_rng_states()
+    with pytest.raises(ArithmeticError, match="own") if fail else nullcontext():
+        lucid.cuda.warmup(model, x)
+    assert same(get_rng_states(), before)
+    model.dropout(x)
+    assert not same(get_rng_states(), before)
+
+
+@pytest.mark.gpu
+def test_an_output_of_complex_numbers():
+    """Without a loss backward runs from the sum of their absolute values, as a gradient begins at a real number."""
+    weight = lucid.ones(3, dtype=lucid.complex64, device="cuda", requires_grad=True)
+    reached = []
+
+    class Scaled(nn.Module):
+        def forward(self, x):
+            out = x * weight
+            out.register_hook(lambda grad: reached.append(grad.tolist()))
+            return out
+
+    lucid.cuda.warmup(Scaled(), lucid.full((3,), 2.0, device="cuda"))
+    assert reached[-1] == [1.0] * 3
+
+
+@pytest.mark.gpu
+def test_hooks_of_outputs_do_not_fire(net):
+    """Nor do those of ``register_backward_hook``, which lie on what a module returns."""
+    model, x = net
+    fired = []
+    model.hidden.register_backward_hook(lambda _, grad: fired.append(grad.shape))
+    lucid.cuda.warmup(model, x)
+    assert fired == []
+    model(x.clone()).sum().backward()
+    assert len(fired) == 1
 
 
 @pytest.mark.gpu

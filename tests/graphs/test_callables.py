@@ -14,7 +14,16 @@ import pytest
 import lucid
 import lucid.nn.functional as F
 from lucid import nn
-from lucid.errors import ArgumentError, CaptureError, GraphError, HookError, InplaceError, SettingError, ShapeError
+from lucid.errors import (
+    ArgumentError,
+    CaptureError,
+    DtypeError,
+    GraphError,
+    HookError,
+    InplaceError,
+    SettingError,
+    ShapeError,
+)
 from tests.gradients import numbers
 
 pytestmark = pytest.mark.gpu
@@ -270,6 +279,20 @@ def test_bad_calls(rng):
         layer(x)
 
 
+def test_arguments_by_keyword_are_refused(rng):
+    """A graph was captured without them, and would leave them out, also beside those by position."""
+
+    class Scaled(nn.Module):
+        def forward(self, x, factor=1.0):
+            return x * factor
+
+    x = drawn(rng, 3)
+    model = lucid.cuda.make_graphed_callables(Scaled(), (x,))
+    with pytest.raises(ArgumentError, match=r"expected positional arguments, as the samples were, got \['factor'\]"):
+        model(x, factor=2.0)
+    np.testing.assert_array_equal(numbers(model(x)), numbers(x))
+
+
 def test_what_backward_alone_reads(rng):
     """It is kept and watched as what forward reads."""
     factor = [drawn(rng, 3)]
@@ -307,3 +330,37 @@ def test_hooks_inside_are_named(rng):
 
 def look(module, args, output):
     """Look at an output."""
+
+
+def test_a_function_keeps_what_it_closes_over(rng):
+    """The tensors of a function that nobody else holds live as long as what launches its graphs."""
+
+    def make():
+        layer = nn.Linear(3, 2).to("cuda")
+        return lambda x: layer(x)
+
+    x = lucid.tensor(rng.standard_normal((4, 3)).astype("f"), device="cuda")
+    function = make()
+    expected = numbers(function(x))
+    graphed = lucid.cuda.make_graphed_callables(function, (x,))
+    del function
+    gc.collect()
+    np.testing.assert_allclose(numbers(graphed(x)), expected, rtol=1e-6)
+
+
+def test_inputs_of_another_floating_dtype(rng):
+    """They are converted, as what autocast gives a graph of float32; gradients come back in their dtype."""
+    x = lucid.tensor(rng.standard_normal((4, 3)).astype("f"), device="cuda", requires_grad=True)
+    layer = nn.Linear(3, 2).to("cuda")
+    expected = layer(x.half().float())
+    graphed = lucid.cuda.make_graphed_callables(layer, (x,))
+    half = x.detach().half().requires_grad_()
+    out = graphed(half)
+    np.testing.assert_allclose(numbers(out), numbers(expected), rtol=1e-6)
+    out.sum().backward()
+    assert half.grad.dtype is lucid.float16
+    np.testing.assert_allclose(
+        numbers(half.grad).astype("f"), np.tile(numbers(layer.weight).sum(0), (4, 1)), rtol=2e-3, atol=1e-3
+    )
+    with pytest.raises(DtypeError):
+        graphed(lucid.ones(4, 3, dtype=lucid.int64, device="cuda"))

@@ -125,6 +125,26 @@ def test_random_numbers_go_on(rng, name):
         np.testing.assert_array_equal(numbers(lucid.rand(2, device="cuda")), expected[2 * k + 1])
 
 
+def test_random_numbers_that_are_drawn_again(rng):
+    """Where the work puts the generator's state back, later draws go on from there, as without a graph."""
+
+    def work():
+        state = lucid.cuda.get_rng_state()
+        first = lucid.rand(300, device="cuda")
+        lucid.cuda.set_rng_state(state)
+        return first, lucid.rand(5, device="cuda")
+
+    seed = int(rng.integers(2**62))
+    g, out = captured(work)
+    lucid.manual_seed(seed)
+    expected = [[numbers(t) for t in (*work(), lucid.rand(2, device="cuda"))] for _ in range(3)]
+    lucid.manual_seed(seed)
+    for values in expected:
+        g.replay()
+        for ours, theirs in zip((*out, lucid.rand(2, device="cuda")), values, strict=True):
+            np.testing.assert_array_equal(numbers(ours), theirs)
+
+
 def test_where_random_numbers_begin_is_no_temporarys(rng):
     """What the graph does first may not write where it is told the seed, free memory when it first drew."""
     x = drawn(rng, 2)
@@ -165,6 +185,7 @@ REFUSED = {
     "seed": lambda x: lucid.manual_seed(3),
     "seed of a generator": lambda x: lucid.backend.random.generator.default_generator_for("cuda").manual_seed(3),
     "item": lambda x: x.sum().item(),
+    "allclose": lambda x: lucid.allclose(x, x),
     "bool": lambda x: bool((x > 0).all()),
     "tolist": lambda x: x.tolist(),
     "cpu": lambda x: x.cpu(),
@@ -448,6 +469,27 @@ def test_graphs_that_are_kept(rng, tmp_path):
         kept.raw_cuda_graph()
     with pytest.raises(ArgumentError, match="keep_graph: expected a bool"):
         lucid.cuda.CUDAGraph(keep_graph="yes")
+
+
+def test_graphs_that_are_kept_are_instantiated_once(rng, monkeypatch):
+    """The first replay does it, and later ones launch the same until `instantiate`; what is forgotten is destroyed."""
+    runtime, made, destroyed = gpu.cupy().cuda.runtime, [], []
+    instantiate, destroy = runtime.graphInstantiate, runtime.graphExecDestroy
+    monkeypatch.setattr(runtime, "graphInstantiate", lambda graph: (made.append(instantiate(graph)), made[-1])[1])
+    monkeypatch.setattr(runtime, "graphExecDestroy", lambda pointer: (destroyed.append(pointer), destroy(pointer))[1])
+    x, g = drawn(rng, 3), lucid.cuda.CUDAGraph(keep_graph=True)
+    with lucid.cuda.graph(g):
+        y = x + 1
+    made.clear()
+    for k in range(4):
+        if k == 2:
+            g.instantiate()
+        g.replay()
+        assert len(made) == 1 + (k >= 2)
+    np.testing.assert_array_equal(numbers(y), numbers(x + 1))
+    g.reset()
+    gc.collect()
+    assert destroyed == made
 
 
 @pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])

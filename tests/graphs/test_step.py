@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import threading
 import warnings
 
 import numpy as np
@@ -176,6 +177,25 @@ def test_checkpointing_draws_again_what_it_drew(rng, reentrant):
 
 
 # ---- inputs and outputs ----
+
+
+def test_a_step_of_the_warm_up_that_fails_does_not_count(rng):
+    """What a first step makes is not there yet: as many steps run as always before the capture as were asked for."""
+    calls = []
+
+    def step(x):
+        calls.append(1)
+        if len(calls) == 1:
+            raise ZeroDivisionError
+        return x * 2
+
+    x = lucid.ones(3, device="cuda")
+    run = lucid.cuda.graphed_step(step, x, warmup=1)
+    with pytest.raises(ZeroDivisionError):
+        run(x)
+    for k in range(4):
+        assert run(x).tolist() == [2.0] * 3
+        assert len(calls) == 2 + min(k, 1)
 
 
 def test_inputs_of_every_kind(rng):
@@ -479,6 +499,18 @@ def test_the_end_of_a_tensor_that_is_strided(rng):
     gc.collect()
     with pytest.raises(CaptureError, match="replaced or moved"):
         run(x)
+
+
+def test_a_tensor_that_ends_where_a_used_one_begins(rng):
+    """It is none of the graph's business, and may get other memory."""
+    both = gpu.cupy().arange(8, dtype="f")
+    first, second = lucid.as_tensor(both[:4]), lucid.as_tensor(both[4:])
+    x = lucid.ones(4, device="cuda")
+    run = lucid.cuda.graphed_step(lambda x: second + x, x)
+    for k in range(WARMUP + 3):
+        assert run(x).tolist() == [5.0, 6.0, 7.0, 8.0]
+        if k > WARMUP:
+            first.data = first.data.clone()
 
 
 def test_a_view_whose_base_is_in_a_graph_for_a_while(rng):
@@ -977,6 +1009,31 @@ def test_a_hook_of_each_step_that_assigns_gradients(rng):
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_step_hook_of_each_step_that_assigns_gradients(rng):
+    """It is given the optimizer alone: what it assigns to the parameters there is what the step goes by."""
+    data = [lucid.tensor(rng.standard_normal(64).astype("f"), device="cuda") for _ in range(9)]
+    found = []
+    for graphed in (False, True):
+        w = lucid.ones(64, device="cuda", requires_grad=True)
+        optimizer, count = lucid.optim.SGD([w], lr=0.1), itertools.count(1)
+
+        def assign(optimizer, args, kwargs, count=count):
+            for param in optimizer.param_groups[0]["params"]:
+                param.grad = param.grad * next(count)
+
+        def step(x, w=w, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = (w * x).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        optimizer.register_step_pre_hook(assign, every_step=True)
+        run = lucid.cuda.graphed_step(step, data[0]) if graphed else step
+        found.append([*[run(x).item() for x in data], numbers(w)])
+    same(*found)
+
+
 def test_what_a_hook_of_each_step_keeps(rng):
     """A state that it makes when it first runs, at the capture, is its own: no replay writes there."""
     data = batches(rng, 9)
@@ -1322,6 +1379,9 @@ def test_gradients_of_others_may_come_and_go():
     for count in range(4):
         assert graphed(lucid.full((3,), float(count), device="cuda")).item() == 3.0 * count
         assert weight.grad.tolist() == [count] * 3
+        if not count:
+            # it has one at the capture, too
+            continue
         other.grad = None
         if count % 2:
             (other * count).sum().backward()
@@ -1354,3 +1414,67 @@ def test_autocast_in_a_captured_step(rng):
         runs.append((losses, weight.detach().cpu().numpy()))
     assert runs[0][0] == runs[1][0]
     assert np.array_equal(runs[0][1], runs[1][1])
+
+
+def test_other_threads_are_left_alone(rng):
+    """Gradients and memory that another thread gives its tensors during a capture stay its own, in replays too."""
+    training, other = Training(0), nn.Linear(4, 2).to("cuda")
+    given, moved = lucid.ones(3, 4, device="cuda"), lucid.ones(3, device="cuda")
+    theirs = lucid.full((3,), 2.0, device="cuda")
+    (x, y), *rest = batches(rng, 6)
+    calls = itertools.count()
+
+    def work():
+        other(given).sum().backward()
+        moved.data = theirs
+
+    def step(x, y):
+        loss = training.step(x, y)
+        if next(calls) == WARMUP:
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        return loss
+
+    run = lucid.cuda.graphed_step(step, x, y)
+    for _ in range(WARMUP + 1):
+        run(x, y)
+    np.testing.assert_allclose(numbers(other.weight.grad), 3.0)
+    other.zero_grad()
+    for batch in rest:
+        run(*batch)
+    assert other.weight.grad is None
+
+    def failing(x, y):
+        step(x, y)
+        return x.sum().item() if next(failures) == WARMUP else None
+
+    calls, failures = itertools.count(), itertools.count()
+    moved = lucid.ones(3, device="cuda")
+    run = lucid.cuda.graphed_step(failing, x, y)
+    with pytest.raises(CaptureError, match="item"):
+        for _ in range(WARMUP + 1):
+            run(x, y)
+    np.testing.assert_allclose(numbers(other.weight.grad), 3.0)
+    np.testing.assert_array_equal(numbers(moved), 2.0)
+
+
+def test_gradients_that_a_hook_changes_before_a_failure_are_as_before(rng):
+    """What a hook of each step set, and what the step did, is put back where the capture fails."""
+    training, (x, y) = Training(0), batches(rng, 1)[0]
+    weight = training.model[0].weight
+    calls = itertools.count()
+
+    def hook(optimizer, *_):
+        weight.grad = lucid.ones_like(weight)
+        if next(calls) == WARMUP:
+            raise KeyError(len(optimizer.param_groups))
+
+    training.optimizer.register_step_pre_hook(hook, every_step=True)
+    run = lucid.cuda.graphed_step(training.step, x, y)
+    for _ in range(WARMUP):
+        run(x, y)
+    before = weight.grad
+    with pytest.raises(KeyError):
+        run(x, y)
+    assert weight.grad is before

@@ -8,6 +8,7 @@ import pytest
 import lucid
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import Primitive
+from lucid.backend import gpu
 from lucid.errors import DeviceError, GraphError, InplaceError
 from lucid.nn import functional as F
 
@@ -274,3 +275,27 @@ def test_steps_of_one_element_do_not_matter(op, odd_first, rng):
             found.append([out.detach(), *[t.grad for t in (base, w, b) if t.grad is not None]])
         for one, other in zip(*found, strict=True):
             np.testing.assert_allclose(one.numpy(force=True), other.numpy(force=True), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("apart", [4, 20])
+def test_operands_that_overlap_elsewhere(apart, rng):
+    """A plan that was made for operands that overlap is for no others of their form."""
+    x = rng.standard_normal((3, 8)).astype(np.float32)
+    values = gpu.cupy().asarray(rng.standard_normal(40).astype(np.float32))
+    for second in (4, 4, apart, 8, 4):
+        weight, bias = values[:8], values[second : second + 8]
+        out = F.layer_norm(lucid.tensor(x, device="cuda"), (8,), lucid.as_tensor(weight), lucid.as_tensor(bias))
+        expected = F.layer_norm(lucid.tensor(x), (8,), lucid.tensor(weight.get()), lucid.tensor(bias.get()))
+        np.testing.assert_allclose(out.tolist(), expected.tolist(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_views_of_every_dtype_are_recorded(dtype, rng):
+    """Gradients go through a view whatever its floating-point dtype; one of integers is in no graph."""
+    x = lucid.tensor(rng.standard_normal((2, 3)), dtype=getattr(lucid, dtype), device="cuda", requires_grad=True)
+    for _ in range(2):
+        view = x.T[1]
+        assert view.requires_grad
+        (grad,) = lucid.autograd.grad(view.sum(), x)
+        assert grad.tolist() == [[0.0, 1.0, 0.0]] * 2
+    assert not lucid.ones(2, 3, dtype=lucid.int64, device="cuda").T.requires_grad

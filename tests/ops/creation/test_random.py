@@ -259,3 +259,10 @@ def test_values_that_are_no_probabilities():
         multinomial(lucid.zeros(3), 1)
     with pytest.raises(ShapeError, match="without replacement: 3 asked for, 2 that can be drawn"):
         multinomial(lucid.tensor([1.0, 0.0, 1.0]), 3)
+
+
+def test_numbers_beyond_the_dtype_are_infinite_without_a_word():
+    """As in PyTorch, whatever the user made of NumPy's warnings."""
+    with np.errstate(all="raise"):
+        drawn = lucid.empty(1000).normal_(0, 1e39)
+    assert np.isinf(drawn.numpy()).any()

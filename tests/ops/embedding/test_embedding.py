@@ -98,3 +98,11 @@ def test_given_rows_are_shortened_by_their_norm():
     """A layer of given rows keeps all settings: here rows have a sum of magnitudes of at most 1."""
     layer = lucid.nn.Embedding.from_pretrained(lucid.tensor([[3.0, -1.0], [0.5, 0.25]]), max_norm=1.0, norm_type=1.0)
     np.testing.assert_allclose(numbers(layer(lucid.tensor([0, 1]))), [[0.75, -0.25], [0.5, 0.25]], rtol=1e-5)
+
+
+def test_rows_beyond_all_lengths_warn_of_nothing():
+    """The length of a row may overflow, whatever the user made of NumPy's warnings."""
+    table = lucid.tensor([[1e38, 1e38, 3e38]])
+    with np.errstate(all="raise"):
+        embedding(lucid.tensor([0]), table, max_norm=1.0)
+    assert np.abs(numbers(table)).max() <= 1

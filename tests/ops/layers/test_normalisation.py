@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 import lucid
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.base.rows import ROWS_BLOCK
+from lucid.ops.base.rows import LONG_ROW, ROWS_BLOCK
 from lucid.ops.elementwise.power import pow
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
 from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
@@ -96,6 +98,28 @@ def test_a_large_mean_does_not_swallow_the_spread(rng):
             assert np.sqrt(np.mean((one - expected) ** 2)) < allowed * np.sqrt(np.mean(expected**2))
 
 
+@pytest.mark.parametrize("count", [64, LONG_ROW // 2])
+@pytest.mark.parametrize("op", [layer_norm, batch_norm])
+def test_a_large_mean_costs_gradients_no_more_than_results(op, count, rng):
+    """Of short rows, and of columns, it is taken off before anything is summed: gradients round as results do."""
+    array = (rng.standard_normal((2048, count)) + 10000).astype(np.float32)
+    upstream = (rng.standard_normal((2048, count)) + 1).astype(np.float32)
+    if op is batch_norm:
+        array, upstream = (np.ascontiguousarray(each.T) for each in (array, upstream))
+
+    def run(dtype):
+        x = lucid.tensor(array.astype(dtype), requires_grad=True)
+        out = layer_norm(x, count) if op is layer_norm else batch_norm(x, None, None, training=True)
+        out.backward(lucid.tensor(upstream.astype(dtype)))
+        return numbers(out), numbers(x.grad)
+
+    result, gradient = (
+        np.sqrt(np.mean((one - other) ** 2) / np.mean(other**2))
+        for one, other in zip(run(np.float32), run(np.float64), strict=True)
+    )
+    assert gradient < 1.4 * result
+
+
 @pytest.mark.parametrize("shape", [(6, 3), (4, 3, 5), (2, 3, 4, 5)])
 def test_running_statistics(shape, rng):
     """In training they move by `momentum` towards the batch's mean and unbiased variance, in place; else they stay."""
@@ -182,6 +206,35 @@ def test_frozen_parameters_cost_no_gradient(rng):
         assert [t.grad is not None for t in tensors] == [place == wanted for place in range(3)]
 
 
+@pytest.mark.parametrize("columns", [8, LONG_ROW])
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x, weight, bias: layer_norm(x, weight.shape, weight, bias),
+        lambda x, weight, bias: group_norm(x, 2, weight, bias),
+        lambda x, weight, bias: batch_norm(x, None, None, weight, bias, training=True),
+    ],
+    ids=["layer_norm", "group_norm", "batch_norm"],
+)
+def test_frozen_operands_leave_the_other_gradients(op, columns, rng):
+    """A gradient is the same whichever others are wanted beside it."""
+    arrays = rng.standard_normal((4, columns)), rng.uniform(0.5, 1, columns), rng.standard_normal(columns)
+    upstream = lucid.tensor(rng.standard_normal((4, columns)), device=DEVICE)
+
+    def gradients(wanted):
+        tensors = [lucid.tensor(a, device=DEVICE, requires_grad=w) for a, w in zip(arrays, wanted, strict=True)]
+        op(*tensors).backward(upstream)
+        return [numbers(t.grad) if w else None for t, w in zip(tensors, wanted, strict=True)]
+
+    expected = gradients((True, True, True))
+    assert all(np.abs(grad).max() > 0.01 for grad in expected)
+    for wanted in itertools.product((False, True), repeat=3):
+        if any(wanted):
+            for got, other in zip(gradients(wanted), expected, strict=True):
+                if got is not None:
+                    np.testing.assert_allclose(got, other, rtol=1e-9, atol=1e-11)
+
+
 @pytest.mark.parametrize("shape", [(1, 6), (1, 6, 1)])
 @pytest.mark.parametrize("groups", [1, 2])
 def test_one_value_for_each_weight(shape, groups):
@@ -242,3 +295,18 @@ def test_values_of_several_rows_belong_together_in_large_arrays(shape, rng):
     sum(out * weights).backward()
     sum(expected * weights).backward()
     np.testing.assert_allclose(numbers(x.grad), numbers(again.grad), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [3e19, 1e30])
+def test_a_mean_whose_square_is_infinite(size, rng):
+    """It is taken off first: what is left has a variance, on both devices."""
+    array = (size * (1 + 1e-3 * rng.standard_normal((40, 2)))).astype(np.float32)
+    x = lucid.tensor(array, device=DEVICE)
+    running = lucid.zeros(2, device=DEVICE), lucid.ones(2, device=DEVICE)
+    got = batch_norm(x, *running, training=True)
+    exact = batch_norm(lucid.tensor(array.astype(np.float64)), None, None, training=True)
+    if size < 1e20:
+        np.testing.assert_allclose(numbers(got), numbers(exact), rtol=1e-2, atol=1e-2)
+    assert np.all(np.isfinite(numbers(got)))
+    assert np.all(np.isfinite(numbers(running[0])))
+    assert not np.any(np.isnan(numbers(running[1])))

@@ -12,6 +12,7 @@ from lucid.ops.loss.cross_entropy import SmoothingError, cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
 from lucid.ops.loss.probability_loss import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
 from lucid.ops.loss.regression import LossSettingError, ReductionError, huber_loss, l1_loss, mse_loss, smooth_l1_loss
+from tests.device import DEVICE
 from tests.gradients import numbers
 
 PAIRS = [mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div]
@@ -214,3 +215,21 @@ def test_equal_numbers_have_no_slope(rng):
     x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
     l1_loss(x, x.detach(), reduction="sum").backward(lucid.tensor(rng.standard_normal(())))
     assert not numbers(x.grad).any()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_smooth_labels_beside_a_large_mean(weighted, rng):
+    """What all logits of a row have in common takes no digits from the loss and its gradient."""
+    logits, targets = rng.standard_normal((4, 10)), rng.integers(0, 10, 4)
+    weight = rng.uniform(0.5, 2, 10) if weighted else None
+    near = (logits + 10_000).astype(np.float32)
+
+    def loss(array, dtype):
+        x = lucid.tensor(array, dtype=dtype, device=DEVICE, requires_grad=True)
+        own = None if weight is None else lucid.tensor(weight, dtype=dtype, device=DEVICE)
+        out = cross_entropy(x, lucid.tensor(targets, device=DEVICE), own, label_smoothing=0.7)
+        out.backward()
+        return numbers(out), numbers(x.grad)
+
+    for got, exact in zip(loss(near, lucid.float32), loss(near.astype(np.float64), lucid.float64), strict=True):
+        np.testing.assert_allclose(got, exact, rtol=2e-5, atol=1e-6)

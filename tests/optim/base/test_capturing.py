@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import lucid
 from lucid import optim
 from lucid.backend import gpu
-from lucid.errors import CaptureError
+from lucid.errors import CaptureError, InplaceError
 from tests.captures import Recorded
 from tests.optimizers import COUNTED_THERE, NAMES, SETTINGS, USUAL
 
@@ -326,6 +327,22 @@ def test_another_tensor_as_learning_rate_is_an_error_of_the_replay(rng):
         step()
 
 
+@pytest.mark.parametrize(
+    "change", [lambda params, late: params.append(late), lambda params, late: params.pop()], ids=["added", "removed"]
+)
+def test_another_list_of_parameters_is_an_error_of_the_replay(rng, change):
+    """A group that got or lost a parameter is not the one that the graph steps."""
+    training = Training(rng)
+    training.optimizer.step()
+    step = Recorded(training.optimizer.step)
+    before = [param.tolist() for param in training.params]
+    late = lucid.ones(3, device="cuda", requires_grad=True)
+    change(training.optimizer.param_groups[0]["params"], late)
+    with pytest.raises(CaptureError, match="a parameter or group was added or removed"):
+        step()
+    assert [param.tolist() for param in training.params] == before
+
+
 def test_a_capture_of_cupys_own_records_settings_as_they_are(rng):
     """Nothing is called before its replays: numbers stay, steps are counted."""
     training = Training(rng)
@@ -337,6 +354,19 @@ def test_a_capture_of_cupys_own_records_settings_as_they_are(rng):
     step()
     assert training.params[0].tolist() != before
     assert training.optimizer.state[training.params[0]]["step"].item() == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_and_a_capture_count_as_in_place_changes(rng, name):
+    """Backward through a value that they overwrite is an error, also where steps are counted on the device."""
+    training = Training(rng, name)
+    for step in (training.optimizer.step, lambda: Recorded(training.optimizer.step)):
+        versions = [param._version for param in training.params]
+        loss = (training.params[0] * training.params[0]).sum()
+        step()
+        assert all(param._version > before for param, before in zip(training.params, versions, strict=True))
+        with pytest.raises(InplaceError, match="version"):
+            loss.backward()
 
 
 def test_versions_stay_at_a_replay(rng):
@@ -588,6 +618,27 @@ def test_numbers_that_a_subclass_makes_are_the_host_s(rng):
         if capturable:
             refused(optimizer, [param], "no kernel")
     assert results[0] == results[1]
+
+
+class Reordered(optim.AdamW):
+    """It has its base's settings in another order, in which the kernel of the base would take them for others."""
+
+    ranges: ClassVar = {"weight_decay": optim.AdamW.ranges["weight_decay"], **optim.AdamW.ranges}
+
+
+def test_settings_that_a_subclass_declares_are_the_host_s(rng):
+    """The kernel of the base does not know them: eager steps ask `numbers`, and a capture is refused."""
+    start, results = rng.standard_normal(5), []
+    for kind, capturable in ((optim.AdamW, False), (Reordered, False), (Reordered, True)):
+        param = lucid.tensor(start, device="cuda").requires_grad_()
+        optimizer = kind([param], lr=0.1, weight_decay=0.2, capturable=capturable)
+        for _ in range(4):
+            param.grad = param.detach() * 0.5
+            optimizer.step()
+        results.append(param.tolist())
+        if capturable:
+            refused(optimizer, [param], "no kernel")
+    assert results[0] == results[1] == results[2]
 
 
 def test_a_copy_of_an_optimizer_has_state_of_its_own(rng):
