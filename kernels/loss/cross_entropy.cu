@@ -19,7 +19,7 @@ namespace lucid {
 
 template <typename R> struct Crossed {
     Mass<R> mass;
-    R product, weights;  // sum(w * x), sum(w)
+    R product, weights;  // sum(w * (x - shift)), sum(w)
 };
 
 template <typename R> struct Crossing {
@@ -61,11 +61,14 @@ __global__ void cross_entropy(const T* x_nc, const long long* target_n, const T*
     Crossed<R> a = op.identity();
     const T* x_c = x_nc + n * row_step;
     const bool smooth = smoothing != 0;
+    // what logits have in common would take the digits of their differences
+    R shift = smooth && n < rows ? (R)x_c[0] : 0;
+    if (!(shift - shift == 0)) shift = 0;
     const auto take = [&](long long c, R x) {
         a.mass = Massing<R>().merge(a.mass, Mass<R>{x, 1});
         if (smooth) {
             const R weight = weight_c ? (R)weight_c[c] : (R)1;
-            a.product += weight * x;
+            a.product += weight * (x - shift);
             a.weights += weight;
         }
     };
@@ -90,7 +93,7 @@ __global__ void cross_entropy(const T* x_nc, const long long* target_n, const T*
         const R log_mass = log(a.mass.mass);
         const R x = own.known ? (R)x_c[target_n[n] * class_step] : 0;
         loss = own.weight * (R)(1 - smoothing) * (log_mass + (a.mass.peak - x));
-        if (smooth) loss += (R)(smoothing / classes) * ((log_mass + a.mass.peak) * a.weights - a.product);
+        if (smooth) loss += (R)(smoothing / classes) * ((log_mass + (a.mass.peak - shift)) * a.weights - a.product);
     }
     peak_n[n] = a.mass.peak;
     mass_n[n] = a.mass.mass;
