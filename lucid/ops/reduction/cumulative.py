@@ -20,7 +20,7 @@ from lucid.cuda.launch.reduction import PRODUCT, reduced_as
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
-from lucid.ops.base.rows import ROWS_AT_ONCE
+from lucid.ops.base.rows import running_sums
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.reduction import cumulative_cuda as kernels
 from lucid.ops.shape.reshape import reshape
@@ -86,10 +86,9 @@ def _recurrence_vjp(m: Namespace, grad: Array, factor: Array, out: Array, dim: i
 
 
 def _accumulated(
-    xp: ModuleType, accumulate: Callable[..., Array], x: Array, dim: int, reverse: bool, dtype: np.dtype[Any],
-    work: np.dtype[Any] | None = None,
-) -> Any:  # fmt: skip
-    work = work or accumulation_dtype(dtype)
+    xp: ModuleType, accumulate: Callable[..., Array], x: Array, dim: int, reverse: bool, dtype: np.dtype[Any]
+) -> Any:
+    work = accumulation_dtype(dtype)
     if not x.ndim:
         return astype(x, dtype, copy=True)
     if not reverse:
@@ -100,11 +99,7 @@ def _accumulated(
 
 @primitive
 def _cumsum(xp: ModuleType, x: Array, *, dim: int, reverse: bool, dtype: np.dtype[Any]) -> Array:
-    work = accumulation_dtype(dtype)
-    if xp is np and x.ndim and x.shape[dim] > ROWS_AT_ONCE and dtype.kind in "fcV":
-        # each number is added to the sum of all before it, and rounded
-        work = np.result_type(work, np.float64)
-    return _accumulated(xp, xp.cumsum, x, dim, reverse, dtype, work)
+    return _accumulated(xp, running_sums if xp is np and dtype.kind in "fcV" else xp.cumsum, x, dim, reverse, dtype)
 
 
 @_cumsum.cuda

@@ -18,6 +18,7 @@ from lucid.ops.base.rows import (
     row_maxima,
     row_products,
     row_sums,
+    running_sums,
 )
 from tests.device import DEVICE
 from tests.gradients import numbers
@@ -94,6 +95,28 @@ def test_sums_over_any_axes(shape, dtype, layout, rng):
                 expected = np.add.reduce(exact, axes, keepdims=keepdims)
                 size = np.add.reduce(np.abs(exact), axes, keepdims=keepdims)
                 assert np.all(np.abs(total - expected) <= 40 * np.finfo(np.float32).eps * size + 1e-12)
+
+
+@pytest.mark.parametrize("layout", ["in order", "turned", "with gaps", "backwards"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("size", [0, 1, ROWS_AT_ONCE, ROWS_AT_ONCE + 1, 2 * ROWS_AT_ONCE, ROWS_AT_ONCE**2 + 70])
+def test_running_sums(size, dtype, layout, rng):
+    """They are those of float64, along each axis; what is infinite stays so, and minus zeros stay."""
+    for shape in ((size,), (size, 3), (2, size, 2), (3, 0, size)):
+        x = LAYOUTS[layout](rng.standard_normal(shape).astype(dtype))
+        work = np.dtype(np.float32) if dtype is np.float16 else x.dtype
+        exact = x.astype(np.complex128 if dtype is np.complex64 else np.float64)
+        for axis in range(x.ndim):
+            sums = running_sums(x, axis, work)
+            assert (sums.shape, sums.dtype) == (x.shape, work)
+            np.testing.assert_allclose(sums, np.cumsum(exact, axis), rtol=1e-4, atol=1e-4)
+    if size and dtype is not np.complex64:
+        assert np.all(np.signbit(running_sums(np.full(size, -0.0, dtype), 0, np.dtype(dtype))))
+    if size > 1 and dtype is np.float32:
+        x = np.zeros(size, dtype)
+        x[:2], x[-1] = 3e38, -3e38
+        with np.errstate(over="ignore"):
+            assert np.all(running_sums(x, 0, x.dtype)[1:] == np.inf)
 
 
 @pytest.mark.parametrize(
