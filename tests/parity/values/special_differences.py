@@ -202,6 +202,20 @@ DIFFERENCES = (
         "a loss that is zero is 0 or -0",
     ),
     Difference(
+        "cross_entropy:weight:smoothing.*", "((only )?-?inf|-?huge|several) in 2", "value|gradient",
+        OVERFLOW + "|sign of infinity",
+        "sums of weights, and of weights times logits, overflow or meet both infinities",
+    ),
+    Difference(
+        "cross_entropy:weight:(.*:)?mean", "(only )?-?(0|subnormal) in 2|several in 2", "value|gradient",
+        OVERFLOW + "|sign of infinity|number",
+        "the sum of weights vanishes: the loss is divided by it last",
+    ),
+    Difference(
+        "nll_loss:weight:.*mean", "(nan|several|only .*) in 2", "gradient", OVERFLOW,
+        "the same of the gradient, which PyTorch divides first",
+    ),
+    Difference(
         "cross_entropy:probabilities.*", "last size 0", "value", "NaN of PyTorch",
         "a sum over no class is 0",
     ),
