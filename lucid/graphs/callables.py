@@ -256,7 +256,10 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
         given = tensors_like("make_graphed_callables", sample, args)
         own = graphed.inputs[: graphed.given]
         # as PyTorch's copy to where the graph reads, which autocast relies on
-        given = [new.to(like.dtype) if new.dtype.category == 2 else new for like, new in zip(own, given, strict=True)]
+        given = [
+            new.to(like.dtype) if new.dtype.category == like.dtype.category == 2 else new
+            for like, new in zip(own, given, strict=True)
+        ]
         check_form("make_graphed_callables", own, given)
         for number, (own, new) in enumerate(zip(graphed.inputs, given, strict=False)):
             if new.requires_grad and not own.requires_grad:

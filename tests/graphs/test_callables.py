@@ -364,3 +364,6 @@ def test_inputs_of_another_floating_dtype(rng):
     )
     with pytest.raises(DtypeError):
         graphed(lucid.ones(4, 3, dtype=lucid.int64, device="cuda"))
+    number = lucid.ones(3, dtype=lucid.int64, device="cuda")
+    with pytest.raises(DtypeError):
+        lucid.cuda.make_graphed_callables(lambda n: n + 1, (number,))(number + 0.5)
