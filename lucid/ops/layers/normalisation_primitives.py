@@ -320,8 +320,9 @@ def _normalise_grad_vjp(
             along_h = m.div(m.sum_to(m.mul(h, y), shape=stats), count)
             along_u = m.div(m.sum_to(m.mul(to_x, y), shape=stats), count)
             bent = m.mul(r, m.add(m.mul(to_x, along_h), m.mul(h, along_u)))
-            size = m.div(m.mul(r, m.sum_to(m.mul(to_x, pulled(h)), shape=stats)), count)
-            add(1, m.neg(m.add(pulled(bent), m.mul(y, size))))
+            share = m.div(m.sum_to(m.mul(to_x, pulled(h)), shape=stats), count)
+            # y first: of a row of zeros r times the share may be infinite in float16
+            add(1, m.neg(m.add(pulled(bent), m.mul(m.mul(y, r), share))))
     if to_weight is not None:
         add(0, m.mul(y, to_weight))
         if needs[1]:

@@ -310,3 +310,19 @@ def test_a_mean_whose_square_is_infinite(size, rng):
     assert np.all(np.isfinite(numbers(got)))
     assert np.all(np.isfinite(numbers(running[0])))
     assert not np.any(np.isnan(numbers(running[1])))
+
+
+@pytest.mark.parametrize("op", [rms_norm, layer_norm])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_second_derivative_of_a_row_of_zeros(dtype, op):
+    """It is that of float64: padding in float16 gives no NaN."""
+
+    def second(dtype):
+        x = lucid.zeros(5, dtype=dtype, device=DEVICE, requires_grad=True)
+        upstream = lucid.tensor([1.0, 2.0, -1.0, 0.5, 3.0], dtype=dtype, device=DEVICE, requires_grad=True)
+        (first,) = lucid.autograd.grad(op(x, (5,), None, eps=1e-5), x, upstream, create_graph=True)
+        along = lucid.tensor([0.125, 0.25, -0.25, 0.5, 1.0], dtype=dtype, device=DEVICE)
+        return [numbers(g).astype(np.float64) for g in lucid.autograd.grad(first, (x, upstream), along)]
+
+    for got, exact in zip(second(getattr(lucid, dtype)), second(lucid.float64), strict=True):
+        np.testing.assert_allclose(got, exact, rtol=2e-2, atol=2.0)
