@@ -267,7 +267,7 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
                     f"make_graphed_callables: input {number} requires grad, and the sample of {describe(own)} did not: "
                     "pass samples that require grad where the inputs will"
                 )
-        graphed.watch.check()
+        graphed.watch.check("call make_graphed_callables again, with the function or a module's copy without graphs")
         results = iter(Replay.apply(*given, *graphed.inputs[graphed.given :]))
         return map_leaves(graphed.outputs, lambda leaf: next(results) if isinstance(leaf, TensorBase) else leaf)
 

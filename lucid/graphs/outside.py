@@ -153,16 +153,15 @@ class Watch:
         found = [each.reference() for each in self._watched.values() if is_there(each.array)]
         return [tensor for tensor in found if tensor is not None]
 
-    def check(self) -> None:
-        """Raise `CaptureError` if a tensor that the graph uses has other memory by now, or is gone."""
+    def check(self, remedy: str) -> None:
+        """Raise `CaptureError`, with how to capture anew, if a tensor in use has other memory by now, or is gone."""
         if self._lost or self._changes != changes.arrays:
             self._check(
                 self._watched,
                 self._lost,
-                "a tensor that the captured step uses was replaced or moved since, or requires grad no longer as it "
+                "a tensor that captured work uses was replaced or moved since, or requires grad no longer as it "
                 "did: of {}. The graph would go on as before: change tensors in place (copy_, a module's "
-                "load_state_dict), or call reset() on the graphed step, which then captures anew, as after an "
-                "optimizer's load_state_dict",
+                "load_state_dict), or " + remedy,
             )
             self._lost.clear()
             self._changes = changes.arrays

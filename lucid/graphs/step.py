@@ -208,7 +208,9 @@ class GraphedStep:
         given = tensors_like("graphed_step", self._inputs, inputs)
         check_form("graphed_step", self._leaves, given)
         if self._watch is not None and self._gradients is not None:
-            self._watch.check()
+            self._watch.check(
+                "call reset() on the graphed step, which then captures anew, as after an optimizer's load_state_dict"
+            )
             self._gradients.check()
             if self._watch.hooks_changed:
                 warnings.warn(
