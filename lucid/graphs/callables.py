@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 import weakref
-from functools import partial
+from functools import partial, wraps
 from pickle import PicklingError
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
@@ -273,7 +272,7 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
 
     if not _is_module(function):
         # the tensors that it closes over live as long as the graphs, which use them
-        return functools.wraps(function, assigned=(), updated=())(replay)
+        return wraps(function, assigned=(), updated=())(replay)
     function.forward = GraphedForward(function, replay)
     return function
 

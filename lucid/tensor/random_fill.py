@@ -9,6 +9,7 @@ import numpy as np
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.modes.state import thread
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
@@ -36,7 +37,7 @@ def filled(self: Tensor, generator: Generator | None, draw: Callable[[Generator,
     array = self.array
     chosen = default_generator_for(str(device_of(array))) if generator is None else generator
     if type(array) is np.ndarray:
-        return copy_(self, wrap(draw(chosen, np)))
+        return copy_(self, wrap(thread.state.quiet(draw, chosen, np)))
     with gpu.use_device(gpu.device_index(array)):
         return copy_(self, wrap(draw(chosen, namespace(array))))
 

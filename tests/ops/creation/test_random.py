@@ -261,8 +261,9 @@ def test_values_that_are_no_probabilities():
         multinomial(lucid.tensor([1.0, 0.0, 1.0]), 3)
 
 
-def test_numbers_beyond_the_dtype_are_infinite_without_a_word():
+@pytest.mark.parametrize("name", ["normal_", "cauchy_", "log_normal_"])
+def test_numbers_beyond_the_dtype_are_infinite_without_a_word(name):
     """As in PyTorch, whatever the user made of NumPy's warnings."""
     with np.errstate(all="raise"):
-        drawn = lucid.empty(1000).normal_(0, 1e39)
+        drawn = getattr(lucid.empty(1000), name)(0, 1e39 if name != "log_normal_" else 200)
     assert np.isinf(numbers(drawn)).any()
