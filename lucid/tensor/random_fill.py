@@ -39,7 +39,7 @@ def filled(self: Tensor, generator: Generator | None, draw: Callable[[Generator,
     if type(array) is np.ndarray:
         return copy_(self, wrap(thread.state.quiet(draw, chosen, np)))
     with gpu.use_device(gpu.device_index(array)):
-        return copy_(self, wrap(draw(chosen, namespace(array))))
+        return copy_(self, wrap(thread.state.quiet(draw, chosen, namespace(array))))
 
 
 def working(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -1460,14 +1460,15 @@ def test_other_threads_are_left_alone(rng):
 
 
 def test_gradients_that_a_hook_changes_before_a_failure_are_as_before(rng):
-    """What a hook of each step set, and what the step did, is put back where the capture fails."""
+    """What a hook of each step gave a parameter that the step itself does not touch is put back with the rest."""
     training, (x, y) = Training(0), batches(rng, 1)[0]
-    weight = training.model[0].weight
+    weight, idle = training.model[0].weight, lucid.ones(2, device="cuda", requires_grad=True)
+    training.optimizer.add_param_group({"params": [idle]})
     calls = itertools.count()
 
     def hook(optimizer, *_):
-        weight.grad = lucid.ones_like(weight)
         if next(calls) == WARMUP:
+            idle.grad = lucid.ones_like(idle)
             raise KeyError(len(optimizer.param_groups))
 
     training.optimizer.register_step_pre_hook(hook, every_step=True)
@@ -1478,3 +1479,4 @@ def test_gradients_that_a_hook_changes_before_a_failure_are_as_before(rng):
     with pytest.raises(KeyError):
         run(x, y)
     assert weight.grad is before
+    assert idle.grad is None
