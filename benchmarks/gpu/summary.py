@@ -1,0 +1,126 @@
+"""What the facts of a folder say in short: for the end of the run's output, and for the report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.gpu.facts import read, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.gpu.facts import Fact
+
+FILE = "summary.txt"
+MOST_FAILURES = 60
+# What belongs to how a fact came about, and not to what it says.
+COMMON = ("stage", "at", "seconds", "where", "group", "part")
+
+
+def said(fact: Fact) -> Fact:
+    """Return what a row says."""
+    return {name: value for name, value in fact.items() if name not in COMMON}
+
+
+def failures(facts: list[Fact]) -> list[dict[str, str]]:
+    """Return what failed, in order: rows, processes before their first row, stages."""
+    made: list[dict[str, str]] = []
+    for stage in dict.fromkeys(fact["stage"] for fact in facts):
+        alone = [fact for fact in facts if fact["stage"] == stage and "row" not in fact]
+        for fact in (*rows(facts, stage).values(), *alone):
+            if fact.get("ok") is False:
+                what = fact.get("row") or fact.get("skipped") or "process"
+                why = fact.get("error") or "; ".join(f"{name} {value}" for name, value in said(fact).items())
+                made.append({"stage": stage, "what": what, "why": str(why).strip()})
+    return made
+
+
+def stages(facts: list[Fact]) -> list[dict[str, Any]]:
+    """Return of each stage its time and box, its rows, those that failed and those that were left."""
+    made: dict[str, dict[str, Any]] = {}
+    for fact in facts:
+        if fact["stage"] == "run" and "ended" in fact:
+            mine = rows(facts, name := fact["ended"]).values()
+            before = made.get(name, {"seconds": 0.0, "box": 0.0})
+            made[name] = {
+                "name": name,
+                "seconds": round(before["seconds"] + fact["seconds"], 1),
+                "box": round(before["box"] + fact["box"], 1),
+                "rows": len(mine),
+                "failed": sum(each.get("ok") is False for each in mine),
+                "left": fact["left"],
+            }
+    return list(made.values())
+
+
+def digest(folder: Path) -> dict[str, Any]:
+    """Return what the facts in a folder say, as one object."""
+    facts = read(folder)
+    heads = [fact for fact in facts if "device" in fact]
+    head = heads[0] if heads else {"device": {}, "machine": {}, "simulated": None, "rehearsed": None}
+    battery, tests = rows(facts, "battery"), rows(facts, "tests").values()
+    tables = ("hello", "large", "capture", "host", "steps", "kernels", "sanitizer", "profile")
+    return {
+        **{name: head[name] for name in ("simulated", "rehearsed", "device", "machine")},
+        "stages": stages(facts),
+        "failures": failures(facts),
+        "battery": {
+            "right": sum(fact.get("ok") is True for fact in battery.values()),
+            "failed": sum(fact.get("ok") is False for fact in battery.values()),
+            "moving": [name for name, fact in battery.items() if fact.get("moving")],
+        },
+        "tests": {
+            "passed": sum(fact.get("ok") is True for fact in tests),
+            "failed": sum(fact.get("ok") is False for fact in tests),
+            "skipped": dict(Counter(fact["skipped"] for fact in tests if "skipped" in fact)),
+        },
+        "contexts_lost": sum("lost" in fact for fact in facts),
+        "processes_restarted": sum("restarted" in fact for fact in facts),
+        **{stage: {name: said(fact) for name, fact in rows(facts, stage).items()} for stage in tables},
+    }
+
+
+def failed(made: dict[str, Any]) -> bool:
+    """Return whether something failed, or a stage has not done a single row."""
+    return bool(made["failures"]) or not made["stages"] or any(not stage["rows"] for stage in made["stages"])
+
+
+def brief(value: Any) -> str:
+    """Return a value as a word."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return " ".join(f"{name} {brief(each)}" for name, each in value.items())
+    return str(value).replace("\n", " ")
+
+
+def text(made: dict[str, Any]) -> list[str]:
+    """Return the lines of the summary."""
+    device = made["device"].get("name", "no device")
+    kind = "simulated device, no figure is one of a GPU: " if made["simulated"] else ""
+    lines = [f"{kind}{device}"]
+    for stage in made["stages"]:
+        left = f", {stage['left']} left" if stage["left"] else ""
+        lines.append(
+            f"{stage['name']:10s} {stage['seconds']:6.1f} s of {stage['box']:4.0f}: "
+            f"{stage['rows']} rows, {stage['failed']} failed{left}"
+        )
+    lines.append(f"contexts lost {made['contexts_lost']}, processes restarted {made['processes_restarted']}")
+    lines.append(f"FAILED: {len(made['failures'])}" if made["failures"] else "nothing failed")
+    lines += [f"  {each['stage']}: {each['what']}: {each['why'][:160]}" for each in made["failures"][:MOST_FAILURES]]
+    battery, tests = made["battery"], made["tests"]
+    lines.append(f"battery: {battery['right']} right, {battery['failed']} failed, moving: {battery['moving']}")
+    lines.append(f"tests: {tests['passed']} passed, {tests['failed']} failed, {sum(tests['skipped'].values())} skipped")
+    lines += [f"  skipped {count}: {reason[:120]}" for reason, count in tests["skipped"].items()]
+    for stage in ("hello", "capture", "steps", "kernels", "host", "large", "sanitizer", "profile"):
+        lines += [
+            f"{stage}: {name}: " + "; ".join(f"{key} {brief(value)}"[:200] for key, value in fact.items() if key != "row")
+            for name, fact in made[stage].items()
+        ]
+    return [line.replace("\n", " ") for line in lines]
+
+
+def write(folder: Path) -> None:
+    """Write the summary anew."""
+    (folder / FILE).write_text("\n".join(text(digest(folder))) + "\n", encoding="utf-8")
