@@ -6,7 +6,7 @@ PYTEST = $(PYTHON) -m pytest -q --numprocesses 2
 # simulated devices, kernels under the sanitizers, the order of threads permuted; nothing is left out for want of a GPU
 SIMULATED = OPENBLAS_NUM_THREADS=1 LUCID_CUDA_SIMULATOR=2 LUCID_SIMULATOR_SANITIZE=1 LUCID_SIMULATOR_SEED=1 LUCID_REQUIRE_GPU=1
 
-.PHONY: help check test parity kernels device nvrtc bench
+.PHONY: help check test parity kernels device nvrtc rehearse bench
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ device: ## the other tests that use one, their tensors on a simulated device
 
 nvrtc: ## each kernel in each dtype by NVIDIA's compiler
 	LUCID_REQUIRE_NVRTC=1 $(PYTEST) tests/kernels/test_nvrtc.py $(T)
+
+rehearse: ## what is run on a GPU, small on a simulated device, and what it must leave; T: a folder
+	$(PYTHON) -m benchmarks.gpu --rehearse --out $(or $(T),$$(mktemp -d))
 
 bench: ## speed and memory, as ratios to PyTorch; T=gelu: rows of that name
 	$(PYTHON) -m benchmarks $(if $(T),--rows $(T))

@@ -25,7 +25,7 @@ from rich.table import Table
 
 from benchmarks.command import RESULTS, machine
 from benchmarks.families import FAMILIES, WIDTH
-from benchmarks.gpu.device import NoDeviceError, device
+from benchmarks.gpu.device import NO_DEVICE, NoDeviceError, device
 from benchmarks.measure import Peer
 from lucid.backend import gpu
 from lucid.cuda.launch.random import FILLS
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from benchmarks.families import Family
 
 MIB = 1 << 20
-NO_DEVICE = 2
 SIZES = (1.0, 16.0, 64.0, 256.0)
 DTYPES = {"float32": 4, "bfloat16": 2}
 SHARE_GOAL, SHARE_GOAL_FROM = 0.9, 64.0  # of a copy's bandwidth; MiB

@@ -28,6 +28,9 @@ STICKY = re.compile(
 )
 
 
+NO_DEVICE = 2  # exit status of a command that found none
+
+
 class NoDeviceError(RuntimeError):
     """There is no CUDA device to run on."""
 

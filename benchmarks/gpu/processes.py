@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -12,13 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.gpu.facts import Facts
 from benchmarks.gpu.rows import LOST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import IO
 
+    from benchmarks.gpu.facts import Facts
     from benchmarks.gpu.rows import Group, Scope, Setting
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,10 +36,8 @@ def begin(command: Sequence[str], environment: Mapping[str, str], log: IO[bytes]
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """End a process and all that it has started."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 
@@ -58,7 +57,9 @@ class Worker:
 
 
 class Workers:
-    """The processes of one stage."""
+    """The processes of one stage; `command` is given the words of a scope."""
+
+    command: Sequence[str] = (sys.executable, "-m", "benchmarks.gpu", "--worker")
 
     def __init__(self, setting: Setting, facts: Facts, log: IO[bytes]) -> None:
         self.setting, self.facts, self.log = setting, facts, log
@@ -68,7 +69,7 @@ class Workers:
     def start(self, group: Group, scope: Scope) -> None:
         """Start the process that does what a scope says."""
         Path(scope.note).unlink(missing_ok=True)
-        command = [*group.prefix, sys.executable, "-m", "benchmarks.gpu", "--worker", json.dumps(scope.words())]
+        command = [*group.prefix, *self.command, json.dumps(scope.words())]
         process = begin(command, {**self.setting.environment, **group.environment}, self.log)
         self.running.append(Worker(group, scope, process))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from benchmarks.gpu import facts as known
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 # Before which of the rows of a stage what happens. Both processes of the stage have more rows behind it.
@@ -34,13 +34,11 @@ def stray_write() -> None:
     cupy.cuda.runtime.deviceSynchronize()
 
 
-def complaints(folder: Path) -> list[str]:
-    """Return what a rehearsal has not left in its folder, and what failed there beside what was planted."""
-    from benchmarks.gpu.stages import BOXES
-
+def complaints(folder: Path, stages: Iterable[str]) -> list[str]:
+    """Return what a rehearsal of stages has not left in its folder, and what failed there that was not planted."""
     facts = known.read(folder)
     ended = [fact["ended"] for fact in facts if "ended" in fact and fact["stage"] == "run"]
-    made = [f"{name}: has not come to its end" for name in BOXES if name not in ended]
+    made = [f"{name}: has not come to its end" for name in stages if name not in ended]
     made += [f"{name}: has no row" for name in ended if not known.rows(facts, name)]
     made += [f"{fact['ended']}: {fact['left']} rows were left" for fact in facts if fact.get("left") and "box" in fact]
     planted: dict[str, list[str]] = {"killed": [], "lost": []}

@@ -22,7 +22,11 @@ SIMULATED = "**The facts on this page come from a simulated device: no figure is
 def table(headings: Sequence[str], lines: Iterable[Sequence[Any]]) -> list[str]:
     """Return a table of Markdown, nothing where it would have no line."""
     made = [" | ".join("" if cell is None else brief(cell).replace("|", "\\|") for cell in line) for line in lines]
-    return ["", *(f"| {line} |" for line in (" | ".join(headings), "|".join("---" for _ in headings), *made)), ""] if made else []
+    return (
+        ["", *(f"| {line} |" for line in (" | ".join(headings), "|".join("---" for _ in headings), *made)), ""]
+        if made
+        else []
+    )
 
 
 def ratios(rows: dict[str, Any], *fields: str) -> list[str]:
@@ -35,16 +39,35 @@ def page(made: dict[str, Any]) -> str:
     device, machine = made["device"], made["machine"]
     versions = {name: each for name, each in device.items() if name not in ("name", "count") and each is not None}
     lines = [SIMULATED, ""] if made["simulated"] else []
-    lines += ["# On a GPU", "", f"{device.get('name')}, {str(machine.get('date'))[:10]}: what `python -m benchmarks.gpu` "]
+    lines += [
+        "# On a GPU",
+        "",
+        f"{device.get('name')}, {str(machine.get('date'))[:10]}: what `python -m benchmarks.gpu` ",
+    ]
     lines[-1] += "brought back; [benchmarks](benchmarks.md#on-a-machine-with-a-gpu) says how each figure is measured."
-    lines += table(("what", "version"), [*versions.items(), ("python", machine.get("python")), ("cpu", machine.get("cpu"))])
-    lines += ["## Stages", *table(tuple(made["stages"][0]) if made["stages"] else (), [s.values() for s in made["stages"]])]
+    lines += table(
+        ("what", "version"), [*versions.items(), ("python", machine.get("python")), ("cpu", machine.get("cpu"))]
+    )
+    lines += [
+        "## Stages",
+        *table(tuple(made["stages"][0]) if made["stages"] else (), [s.values() for s in made["stages"]]),
+    ]
     lines += ["## What failed", ""]
-    lines += [f"- {each['stage']}, {each['what']}: {brief(each['why'])[:300]}" for each in made["failures"]] or ["Nothing."]
+    lines += [f"- {each['stage']}, {each['what']}: {brief(each['why'])[:300]}" for each in made["failures"]] or [
+        "Nothing."
+    ]
     battery, tests = made["battery"], made["tests"]
-    lines += ["", "## Is it right", "", f"Of the table of ops {battery['right']} rows were right and {battery['failed']} failed."]
+    lines += [
+        "",
+        "## Is it right",
+        "",
+        f"Of the table of ops {battery['right']} rows were right and {battery['failed']} failed.",
+    ]
     lines += [f"Not the same bits twice: {', '.join(battery['moving']) or 'none'}."]
-    lines += [f"Tests: {tests['passed']} passed, {tests['failed']} failed, {sum(tests['skipped'].values())} skipped.", ""]
+    lines += [
+        f"Tests: {tests['passed']} passed, {tests['failed']} failed, {sum(tests['skipped'].values())} skipped.",
+        "",
+    ]
     lines += ["Large arrays, errors of output and gradients as shares of norm and largest element:"]
     lines += ratios(made["large"], "ok", "errors", "bound", "mb_of_float32")
     lines += ["Captured steps:", *ratios(made["capture"], "ok", "eager_repeats", "same_bits")]
@@ -52,8 +75,21 @@ def page(made: dict[str, Any]) -> str:
     lines += ratios(made["kernels"], "copy_gb_per_s", "lucid", "torch")
     lines += ["Steps of training, in milliseconds:", *ratios(made["steps"], "queued_ms", "ms")]
     lines += ["Host time in microseconds:", *ratios(made["host"], "lucid", "torch", "ratio", "goal")]
-    lines += ["## Who was there", *table(("what", "says"), [(n, {k: v for k, v in r.items() if k != "row"}) for n, r in made["hello"].items()])]
-    lines += ["## Tools", *table(("run", "says"), [(n, {k: v for k, v in r.items() if k != "row"}) for t in ("sanitizer", "profile") for n, r in made[t].items()])]
+    lines += [
+        "## Who was there",
+        *table(("what", "says"), [(n, {k: v for k, v in r.items() if k != "row"}) for n, r in made["hello"].items()]),
+    ]
+    lines += [
+        "## Tools",
+        *table(
+            ("run", "says"),
+            [
+                (n, {k: v for k, v in r.items() if k != "row"})
+                for t in ("sanitizer", "profile")
+                for n, r in made[t].items()
+            ],
+        ),
+    ]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -80,7 +80,7 @@ def described(variables: dict[str, str]) -> dict[str, object]:
 
 def boxes(names: Sequence[str], budget: float | None) -> dict[str, float]:
     """Return the seconds of each stage: its own, or its share of a budget."""
-    factor = 1.0 if budget is None else budget / sum(BOXES[name] for name in names)
+    factor = 1.0 if budget is None or not names else budget / sum(BOXES[name] for name in names)
     return {name: BOXES[name] * factor for name in names}
 
 

@@ -115,7 +115,8 @@ def text(made: dict[str, Any]) -> list[str]:
     lines += [f"  skipped {count}: {reason[:120]}" for reason, count in tests["skipped"].items()]
     for stage in ("hello", "capture", "steps", "kernels", "host", "large", "sanitizer", "profile"):
         lines += [
-            f"{stage}: {name}: " + "; ".join(f"{key} {brief(value)}"[:200] for key, value in fact.items() if key != "row")
+            f"{stage}: {name}: "
+            + "; ".join(f"{key} {brief(value)}"[:200] for key, value in fact.items() if key != "row")
             for name, fact in made[stage].items()
         ]
     return [line.replace("\n", " ") for line in lines]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmarks import families, gpu, kernels
+from benchmarks import families, kernels
 from benchmarks.measure import Peer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,21 +159,6 @@ def test_the_table_shows_figures_verdicts_and_reasons():
     )
     for words in ("0.95", "91.2", "1,234.5", "reached", "missed", "not run: ValueError: x", "goal: 0.9 of a copy"):
         assert words in text
-
-
-def test_the_stage_of_the_gpu_script_reads_the_file(tmp_path):
-    """What was not run is a complaint there, and so is no row at all."""
-    path = tmp_path / "kernels.json"
-    content = kernels.report([row(lucid=1.0), row(not_run="ValueError: x")], [kernels.Launch("bare", 3.0, 5.0, True)])
-    path.write_text(json.dumps(content), encoding="utf-8")
-    found, complaints = gpu.read_kernels(path)
-    assert found == json.loads(path.read_text(encoding="utf-8"))
-    assert complaints == ["f, float32, 64 MiB: not run: ValueError: x"]
-    path.write_text(json.dumps(kernels.report([], [])), encoding="utf-8")
-    assert gpu.read_kernels(path)[1] == ["no kernel was measured"]
-    (stage,) = [each for each in gpu.stages(tmp_path, 1, 1) if each.name == "kernels"]
-    assert stage.read is gpu.read_kernels
-    assert "benchmarks.kernels" in stage.command
 
 
 def test_the_script_writes_what_it_measured(monkeypatch, tmp_path, capsys):

@@ -37,7 +37,7 @@ def outcome(sample: Any, dtype: str, device: str) -> tuple[list[Any], list[Any]]
         if not sample.differentiable:
             return [numbers(value) for value in flat(sample.op(*given))], []
 
-        def upstream(place: int, array: Any) -> Any:
+        def upstream(_: int, array: Any) -> Any:
             # bfloat16's kind is V; it is drawn wide and rounded by the tensor
             return random_like(rng, array.astype(np.float64) if array.dtype.kind == "V" else array)
 
@@ -64,11 +64,13 @@ def compared(sample: Any, dtype: str) -> dict[str, object]:
             if one.dtype != other.dtype:
                 raise AssertionError(f"{what}: {one.dtype} on CUDA, {other.dtype} on the CPU")
             check_close(one, other, factor * error[dtype], what)
-    first, second = ([array.tobytes() for array in (*values, *grads) if array is not None] for values, grads in (cuda, again))
+    first, second = (
+        [array.tobytes() for array in (*values, *grads) if array is not None] for values, grads in (cuda, again)
+    )
     return {} if first == second else {"moving": True}
 
 
-def rows(scope: Scope) -> Sequence[Row]:
+def rows(_: Scope) -> Sequence[Row]:
     from tests.gradients import is_floating
     from tests.samples import all_samples
 

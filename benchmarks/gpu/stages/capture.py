@@ -41,7 +41,7 @@ def compared(dtype: str) -> dict[str, object]:
     }
 
 
-def rows(scope: Scope) -> Sequence[Row]:
+def rows(_: Scope) -> Sequence[Row]:
     return [Row(dtype, partial(compared, dtype)) for dtype in ("float32", "bfloat16")]
 
 

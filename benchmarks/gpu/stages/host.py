@@ -56,7 +56,7 @@ def compared(case: host.Case) -> dict[str, object]:
     return told
 
 
-def rows(scope: Scope) -> Sequence[Row]:
+def rows(_: Scope) -> Sequence[Row]:
     return [Row(case.name, partial(compared, case)) for case in host.CASES]
 
 

@@ -42,7 +42,7 @@ def share(family: Family, dtype: str, mib: float) -> dict[str, object]:
     return told
 
 
-def rows(scope: Scope) -> Sequence[Row]:
+def rows(_: Scope) -> Sequence[Row]:
     sizes = (0.25,) if device.simulated() else SIZES
     return [
         Row(f"{family.name}, {dtype}, {mib:g} MiB", partial(share, family, dtype, mib))

@@ -50,7 +50,7 @@ def launched(family: Family, dtype: str) -> dict[str, object]:
     return {"dtype": dtype}
 
 
-def rows(scope: Scope) -> Sequence[Row]:
+def rows(_: Scope) -> Sequence[Row]:
     families = {family.name: family for family in FAMILIES}
     return [Row(name, partial(launched, families[name], dtype)) for name, dtype in PROFILED.items()]
 
@@ -75,7 +75,12 @@ def finish(setting: Setting, facts: Facts) -> None:
     path = setting.folder / REPORT
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     launches = re.findall(r"^  (\S.*) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context", text, re.MULTILINE)
-    facts(row=TOOL, ok=len(launches) >= len(PROFILED), launches=len(launches), **({} if launches else {"error": text[-300:]}))
+    facts(
+        row=TOOL,
+        ok=len(launches) >= len(PROFILED),
+        launches=len(launches),
+        **({} if launches else {"error": text[-300:]}),
+    )
 
 
 STAGE = Stage(working(rows), rehearsed=1, groups=groups, finish=finish)

@@ -61,7 +61,7 @@ def timed(peer: Peer, size: Size, dtype: str, *, captured: bool) -> dict[str, ob
         device.free()
 
 
-def rows(scope: Scope) -> Sequence[Row]:
+def rows(_: Scope) -> Sequence[Row]:
     sizes = {"small GPT": SMALL, "half of GPT-2 small": HALF_OF_GPT_2}
     if device.simulated():
         sizes = {"small GPT": SIMULATED}

@@ -93,7 +93,13 @@ class Reporter:
         row = self.row(item.nodeid)
         if report.failed:
             how = device.lost(call.excinfo.value)
-            self.facts(row=row, ok=False, when=report.when, error=str(report.longrepr)[-1500:], **({"lost": how} if how else {}))
+            self.facts(
+                row=row,
+                ok=False,
+                when=report.when,
+                error=str(report.longrepr)[-1500:],
+                **({"lost": how} if how else {}),
+            )
             if how:
                 os._exit(LOST)
         elif report.skipped:

@@ -1,0 +1,72 @@
+"""What the sanitizer and the profiler leave is read, and their absence is said."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from benchmarks.gpu.facts import read
+from benchmarks.gpu.stages import profile, sanitizer
+
+TOOLS = [sanitizer, profile]
+
+
+@pytest.fixture
+def there(monkeypatch):
+    """Say whether the tools are on the path."""
+    return lambda whether: monkeypatch.setattr("shutil.which", lambda name: f"/{name}" if whether else None)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_missing_tool_is_a_failure_on_a_gpu_only(setting, facts, there, tool):
+    """On a GPU nothing is run without it; a simulated device runs its rows without it, to rehearse them."""
+    there(False)
+    assert tool.groups(setting) == []
+    tool.finish(setting, facts)
+    simulated = dataclasses.replace(setting, simulated=True)
+    assert [group.prefix for group in tool.groups(simulated)] == [()]
+    tool.finish(simulated, facts)
+    first, second = read(setting.folder)
+    assert (first["row"], first["ok"], first["error"]) == (tool.TOOL, False, f"there is no {tool.TOOL} here")
+    assert (second["row"], second["ok"], second["absent"]) == (tool.TOOL, None, f"there is no {tool.TOOL} here")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_tool_starts_the_processes(setting, there, tool):
+    """Each process of a group is the tool's child."""
+    there(True)
+    assert all(group.prefix[0] == tool.TOOL for group in tool.groups(setting))
+
+
+def test_the_sanitizers_errors_are_failures(setting, facts, there):
+    """Its count decides; a process that time ended, and that had found nothing, is open."""
+    there(True)
+    logs = {
+        "memcheck-1": "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n",
+        "memcheck-2": "========= Invalid __global__ write of size 4 bytes\n========= ERROR SUMMARY: 3 errors\n",
+        "racecheck-3": "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors)\n",
+        "memcheck-4": "========= COMPUTE-SANITIZER\n",
+        "memcheck-5": "========= Error: Device not supported\n",
+    }
+    for name, text in logs.items():
+        (setting.scratch / f"{name}.log").write_text(text, encoding="utf-8")
+    sanitizer.finish(setting, facts)
+    assert {fact["row"]: fact["ok"] for fact in read(setting.folder)} == {
+        "memcheck-1": True, "memcheck-2": False, "racecheck-3": True, "memcheck-4": None, "memcheck-5": False,
+    }  # fmt: skip
+    assert "Invalid __global__ write" in (setting.folder / sanitizer.REPORT).read_text(encoding="utf-8")
+
+
+LAUNCH = "  void lucid::binary<float>(Layout, float) (4096, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0\n"
+
+
+@pytest.mark.parametrize(("launches", "ok"), [(0, False), (6, False), (7, True), (24, True)])
+def test_launches_that_were_profiled_are_counted(setting, facts, there, launches, ok):
+    """Of seven families there is at least one each."""
+    there(True)
+    text = "==PROF== Connected\n" + launches * (LAUNCH + "    Section: GPU Speed Of Light Throughput\n")
+    (setting.folder / profile.REPORT).write_text(text, encoding="utf-8")
+    profile.finish(setting, facts)
+    (fact,) = read(setting.folder)
+    assert (fact["launches"], fact["ok"]) == (launches, ok)
