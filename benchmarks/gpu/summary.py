@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FILE = "summary.txt"
 MOST_FAILURES = 60
 # What belongs to how a fact came about, and not to what it says.
-COMMON = ("stage", "at", "seconds", "where", "group", "part")
+COMMON = ("stage", "row", "at", "seconds", "where", "group", "part")
 
 
 def said(fact: Fact) -> Fact:
@@ -31,7 +31,7 @@ def failures(facts: list[Fact]) -> list[dict[str, str]]:
         for fact in (*rows(facts, stage).values(), *alone):
             if fact.get("ok") is False:
                 what = fact.get("row") or fact.get("skipped") or "process"
-                why = fact.get("error") or "; ".join(f"{name} {value}" for name, value in said(fact).items())
+                why = fact.get("error") or words(said(fact))
                 made.append({"stage": stage, "what": what, "why": str(why).strip()})
     return made
 
@@ -95,6 +95,12 @@ def brief(value: Any) -> str:
     return str(value).replace("\n", " ")
 
 
+def words(fact: Fact) -> str:
+    """Return what a row says in one line; that all is right needs no words beside figures."""
+    told = {name: value for name, value in fact.items() if (name, value) != ("ok", True)}
+    return "; ".join(f"{name} {brief(value)}"[:200] for name, value in told.items()) or "ok"
+
+
 def text(made: dict[str, Any]) -> list[str]:
     """Return the lines of the summary."""
     device = made["device"].get("name", "no device")
@@ -114,11 +120,7 @@ def text(made: dict[str, Any]) -> list[str]:
     lines.append(f"tests: {tests['passed']} passed, {tests['failed']} failed, {sum(tests['skipped'].values())} skipped")
     lines += [f"  skipped {count}: {reason[:120]}" for reason, count in tests["skipped"].items()]
     for stage in ("hello", "capture", "steps", "kernels", "host", "large", "sanitizer", "profile"):
-        lines += [
-            f"{stage}: {name}: "
-            + "; ".join(f"{key} {brief(value)}"[:200] for key, value in fact.items() if key != "row")
-            for name, fact in made[stage].items()
-        ]
+        lines += [f"{stage}: {name}: {words(fact)}" for name, fact in made[stage].items()]
     return [line.replace("\n", " ") for line in lines]
 
 

@@ -62,10 +62,13 @@ def absent(what: str, purpose: str, *, anywhere: bool = False) -> Told:
 
 
 def module(name: str, purpose: str, *, anywhere: bool) -> Told:
-    """Return whether a module is installed; PyTorch must see the device too."""
-    if importlib.util.find_spec(name) is None or (name == "torch" and device.torch() is None):
-        return absent(name, purpose, anywhere=anywhere)
-    return {}
+    """Return whether a module is installed; PyTorch must see the device, and the frontend of cuDNN its library."""
+    from lucid.cuda.libraries import cudnn
+
+    found = importlib.util.find_spec(name) is not None
+    if name in ON_A_GPU:
+        found = found and bool(device.torch() if name == "torch" else cudnn.is_able())
+    return {} if found else absent(name, purpose, anywhere=anywhere)
 
 
 def tool(name: str, *arguments: str) -> Told:

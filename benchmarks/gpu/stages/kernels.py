@@ -26,7 +26,7 @@ def share(family: Family, dtype: str, mib: float) -> dict[str, object]:
     """Return the bandwidth of both libraries as a share of a copy's."""
     copy, itemsize = device.copy_bandwidth(mib), DTYPES[dtype]
     rows = max(LEAST_ROWS, int(mib * 2**20) // itemsize // WIDTH)
-    told: dict[str, object] = {"family": family.name, "dtype": dtype, "mib": mib, "copy_gb_per_s": round(copy, 1)}
+    told: dict[str, object] = {"copy_gb_per_s": round(copy, 1)}
     for peer in device.peers():
         try:
             call = family.build(peer, dtype, rows)

@@ -47,12 +47,12 @@ def launched(family: Family, dtype: str) -> dict[str, object]:
         cupy.cuda.runtime.profilerStop()
     del call
     device.free()
-    return {"dtype": dtype}
+    return {}
 
 
 def rows(_: Scope) -> Sequence[Row]:
     families = {family.name: family for family in FAMILIES}
-    return [Row(name, partial(launched, families[name], dtype)) for name, dtype in PROFILED.items()]
+    return [Row(f"{name}, {dtype}", partial(launched, families[name], dtype)) for name, dtype in PROFILED.items()]
 
 
 def groups(setting: Setting) -> Sequence[Group]:

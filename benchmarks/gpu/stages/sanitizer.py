@@ -57,8 +57,8 @@ def finish(setting: Setting, facts: Facts) -> None:
         clean = bool(told) and told[-1].startswith("0 ")
         if told:
             facts(row=name, ok=clean, said=told[-1])
-        else:  # the process was ended by its time; what was found until then stands in the file
-            facts(row=name, ok=None if "=========" in text and "Error" not in text else False, said=text[-300:])
+        else:  # the process was ended by its time; the tool has said more than its name if it had found something
+            facts(row=name, ok=None if len(text.splitlines()) <= 1 else False, said=text[-300:])
     parts = [f"==== {name}\n{text[:3000]}\n[...]\n{text[-3000:]}" for name, text in texts.items()]
     (setting.folder / REPORT).write_text("\n".join(parts), encoding="utf-8")
 
