@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.command import RESULTS
 from benchmarks.gpu.facts import FILE
-from benchmarks.gpu.summary import brief, digest
+from benchmarks.gpu.summary import brief, digest, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,78 +19,61 @@ TABLE, PAGE = "gpu.json", "gpu.md"
 SIMULATED = "**The facts on this page come from a simulated device: no figure is one of a GPU.**"
 
 
-def table(headings: Sequence[str], lines: Iterable[Sequence[Any]]) -> list[str]:
-    """Return a table of Markdown, nothing where it would have no line."""
-    made = [" | ".join("" if cell is None else brief(cell).replace("|", "\\|") for cell in line) for line in lines]
-    return (
-        ["", *(f"| {line} |" for line in (" | ".join(headings), "|".join("---" for _ in headings), *made)), ""]
-        if made
-        else []
-    )
+def table(headings: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    """Return a table of Markdown, a dash where it would have no line."""
+    rows = [["" if cell is None else brief(cell).replace("|", r"\|") for cell in line] for line in lines]
+    made = [f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)]
+    return "\n".join(made) if rows else "-"
 
 
-def ratios(rows: dict[str, Any], *fields: str) -> list[str]:
+def figures(rows: dict[str, Any], *fields: str) -> str:
     """Return the table of a stage whose rows have fields of these names."""
-    return table(("row", *fields), [(name, *(row.get(field) for field in fields)) for name, row in rows.items()])
+    return table(("row", *fields), [(name, *map(row.get, fields)) for name, row in rows.items()])
+
+
+def told(rows: dict[str, Any]) -> str:
+    """Return the table of a stage whose rows have fields of their own."""
+    return table(("row", "says"), [(name, words(row)) for name, row in rows.items()])
 
 
 def page(made: dict[str, Any]) -> str:
-    """Return the page."""
-    device, machine = made["device"], made["machine"]
-    versions = {name: each for name, each in device.items() if name not in ("name", "count") and each is not None}
-    lines = [SIMULATED, ""] if made["simulated"] else []
-    lines += [
-        "# On a GPU",
-        "",
-        f"{device.get('name')}, {str(machine.get('date'))[:10]}: what `python -m benchmarks.gpu` ",
-    ]
-    lines[-1] += "brought back; [benchmarks](benchmarks.md#on-a-machine-with-a-gpu) says how each figure is measured."
-    lines += table(
-        ("what", "version"), [*versions.items(), ("python", machine.get("python")), ("cpu", machine.get("cpu"))]
+    """Return the page: paragraphs, one after another."""
+    device, machine, battery, tests = (made[name] for name in ("device", "machine", "battery", "tests"))
+    versions = {name: each for name, each in device.items() if name != "name" and each is not None}
+    failed = [f"- {each['stage']}, {each['what']}: {brief(each['why'])[:300]}" for each in made["failures"]]
+    stages = made["stages"]
+    return "\n\n".join(
+        [
+            *([SIMULATED] if made["simulated"] else []),
+            "# On a GPU",
+            f"{device.get('name')}, {str(machine.get('date'))[:10]}: what `python -m benchmarks.gpu` brought back.",
+            "[Benchmarks](benchmarks.md#on-a-machine-with-a-gpu) says how it is measured.",
+            table(("what", "is"), [*versions.items(), *((name, machine.get(name)) for name in ("python", "cpu"))]),
+            "## What failed",
+            "\n".join(failed) or "Nothing.",
+            "## Stages",
+            table([*stages[0]] if stages else [], [stage.values() for stage in stages]),
+            "## Is it right",
+            f"Of the table of ops {battery['right']} rows were right and {battery['failed']} failed.",
+            f"Not the same bits twice: {', '.join(battery['moving']) or 'none'}.",
+            f"Tests: {tests['passed']} passed, {tests['failed']} failed, {sum(tests['skipped'].values())} skipped.",
+            "Large arrays, errors of output and gradients as shares of norm and largest element:",
+            figures(made["large"], "ok", "errors", "bound", "mb_of_float32"),
+            "Captured steps:",
+            figures(made["capture"], "ok", "eager_repeats", "same_bits"),
+            "## How fast is it",
+            "Families of kernels, as a share of a copy:",
+            figures(made["kernels"], "copy_gb_per_s", "lucid", "torch"),
+            "Steps of training, in milliseconds:",
+            figures(made["steps"], "queued_ms", "ms"),
+            "Host time, in microseconds:",
+            figures(made["host"], "lucid", "torch", "ratio", "goal"),
+            "## Who was there",
+            told(made["hello"]),
+            "## Tools",
+            told({**made["sanitizer"], **made["profile"]}) + "\n",
+        ]
     )
-    lines += [
-        "## Stages",
-        *table(tuple(made["stages"][0]) if made["stages"] else (), [s.values() for s in made["stages"]]),
-    ]
-    lines += ["## What failed", ""]
-    lines += [f"- {each['stage']}, {each['what']}: {brief(each['why'])[:300]}" for each in made["failures"]] or [
-        "Nothing."
-    ]
-    battery, tests = made["battery"], made["tests"]
-    lines += [
-        "",
-        "## Is it right",
-        "",
-        f"Of the table of ops {battery['right']} rows were right and {battery['failed']} failed.",
-    ]
-    lines += [f"Not the same bits twice: {', '.join(battery['moving']) or 'none'}."]
-    lines += [
-        f"Tests: {tests['passed']} passed, {tests['failed']} failed, {sum(tests['skipped'].values())} skipped.",
-        "",
-    ]
-    lines += ["Large arrays, errors of output and gradients as shares of norm and largest element:"]
-    lines += ratios(made["large"], "ok", "errors", "bound", "mb_of_float32")
-    lines += ["Captured steps:", *ratios(made["capture"], "ok", "eager_repeats", "same_bits")]
-    lines += ["## How fast is it", "", "Each family of kernels as a share of a copy:"]
-    lines += ratios(made["kernels"], "copy_gb_per_s", "lucid", "torch")
-    lines += ["Steps of training, in milliseconds:", *ratios(made["steps"], "queued_ms", "ms")]
-    lines += ["Host time in microseconds:", *ratios(made["host"], "lucid", "torch", "ratio", "goal")]
-    lines += [
-        "## Who was there",
-        *table(("what", "says"), [(n, {k: v for k, v in r.items() if k != "row"}) for n, r in made["hello"].items()]),
-    ]
-    lines += [
-        "## Tools",
-        *table(
-            ("run", "says"),
-            [
-                (n, {k: v for k, v in r.items() if k != "row"})
-                for t in ("sanitizer", "profile")
-                for n, r in made[t].items()
-            ],
-        ),
-    ]
-    return "\n".join(lines).rstrip() + "\n"
 
 
 def report(folder: Path, target: Path | None) -> int:

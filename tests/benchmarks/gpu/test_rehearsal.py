@@ -75,7 +75,7 @@ def test_a_rehearsal_and_its_second_half(tmp_path):
     child = rehearse("--only", "battery,profile", "--resume")
     assert child.returncode == 0, child.stdout + child.stderr
     assert rows(read(tmp_path / "out"), "battery") == battery
-    assert {"add", "ncu"} <= rows(read(tmp_path / "out"), "profile").keys()
+    assert {"add, float32", "ncu"} <= rows(read(tmp_path / "out"), "profile").keys()
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {FILE, "summary.txt", "log.txt"}
     assert json.loads((tmp_path / "out" / FILE).read_text(encoding="utf-8").splitlines()[0])["simulated"] is True

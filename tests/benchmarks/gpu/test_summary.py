@@ -34,7 +34,7 @@ def test_what_failed_is_said_first_with_its_reason(folder):
         "  battery: mul float32: CUDA_ERROR_ILLEGAL_ADDRESS",
     ]
     assert "battery: 2 right, 2 failed, moving: ['div float32']" in lines
-    assert "kernels: row of kernels: ok True; lucid 0.5" in lines
+    assert "kernels: row of kernels: lucid 0.5" in lines
 
 
 def test_skipped_tests_are_counted_by_reason_and_no_failure(tmp_path):
