@@ -49,11 +49,11 @@ class Worker:
     scope: Scope
     process: subprocess.Popen[bytes]
 
-    @property
-    def row(self) -> str:
-        """The row that it has begun last, nothing if none."""
+    def at(self) -> tuple[str, int]:
+        """Return the row that it has begun last, nothing if none, and how many were left to it with that."""
         note = Path(self.scope.note)
-        return note.read_text(encoding="utf-8") if note.exists() else ""
+        left, _, row = note.read_text(encoding="utf-8").partition(" ") if note.exists() else ("0", "", "")
+        return row, int(left or 0)
 
 
 class Workers:
@@ -101,14 +101,15 @@ class Workers:
                 end(worker.process)
 
     def stopped(self, worker: Worker) -> None:
-        """Note the row that was under way when time was over."""
-        where = {"row": worker.row} if worker.row else {}
+        """Note the row that was under way when time was over, and how many are left with it."""
+        (row, left), scope = worker.at(), worker.scope
+        where = {"row": row} if row else {}
         words = "stopped: its stage's time was over"
-        self.facts(**where, ok=False, stopped=True, error=words, group=worker.scope.group, part=worker.scope.part)
+        self.facts(**where, ok=False, stopped=True, error=words, group=scope.group, part=scope.part, left=max(left, 1))
 
     def fell(self, worker: Worker, code: int, until: float) -> None:
         """Note the row at which a process ended, and start another, which goes on behind it."""
-        row, scope = worker.row, worker.scope
+        (row, left), scope = worker.at(), worker.scope
         if code != LOST:  # it has written its row itself
             where = {"row": row} if row else {}
             words = f"its process ended with {code}" + ("" if row else " before its first row; see the log")
@@ -117,3 +118,5 @@ class Workers:
             self.restarts += 1
             self.facts(restarted=scope.part, group=scope.group, ended=code, behind=row)
             self.start(worker.group, scope)
+        elif left > 1:
+            self.facts(group=scope.group, part=scope.part, left=left - 1)

@@ -38,7 +38,7 @@ class Scope:
     rows : int
         How many rows there are at most, taken evenly from all; 0 for no limit.
     note : str
-        The file that says which row it is at.
+        The file that says how many rows are left to it, and at which it is.
     faults : dict
         Before which row of a rehearsal what goes wrong (`benchmarks.gpu.rehearsal`).
     """
@@ -53,10 +53,10 @@ class Scope:
     note: str = ""
     faults: Mapping[str, int] = field(default_factory=dict)
 
-    def at(self, row: str) -> None:
-        """Note the row that is begun."""
+    def at(self, row: str, left: int) -> None:
+        """Note the row that is begun, and how many are left with it."""
         if self.note:
-            Path(self.note).write_text(row, encoding="utf-8")
+            Path(self.note).write_text(f"{left} {row}", encoding="utf-8")
 
     def chosen(self, every: Sequence[Any]) -> list[Any]:
         """Return as many of all as there are to be, evenly spaced."""
@@ -123,10 +123,11 @@ def working(rows: Callable[[Scope], Sequence[Row]]) -> Callable[[Scope], None]:
             if place % scope.parts == scope.part and (row.name not in known or known[row.name].get("stopped"))
         ]
         for done, (place, row) in enumerate(mine):
+            left = len(mine) - done
             if time.time() > scope.until - MARGIN:
-                facts(group=scope.group, part=scope.part, left=len(mine) - done)
+                facts(group=scope.group, part=scope.part, left=left)
                 return
-            scope.at(row.name)
+            scope.at(row.name, left)
             attempt(row, place, scope, facts)
 
     return work

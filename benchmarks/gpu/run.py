@@ -92,8 +92,7 @@ def left_to_do(folder: Path, wanted: Sequence[str]) -> list[str]:
 
 def left_in(folder: Path, name: str, since: float) -> int:
     """Return how many rows the processes of a stage had to leave."""
-    facts = [fact for fact in read(folder) if fact["stage"] == name and fact["at"] >= since]
-    return sum(fact.get("left", 0) for fact in facts) + sum(bool(fact.get("stopped")) for fact in facts)
+    return sum(fact.get("left", 0) for fact in read(folder) if fact["stage"] == name and fact["at"] >= since)
 
 
 def one(name: str, setting: Setting, box: float, log: IO[bytes]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,13 +70,21 @@ class Reporter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
-        """Keep the tests of this process that have no fact yet."""
+        """Keep the tests of this process that have no fact yet, and take one of each file in turn.
+
+        Time that ends leaves no file out then.
+        """
         shared = [i for i in items if i.nodeid.startswith(SHARED) or self.scope.rows]
         others = {i for i in shared if part_of(i.nodeid, self.scope.parts) != self.scope.part}
         mine = self.scope.chosen([item for item in items if item not in others])
         kept = [item for item in mine if self.row(item.nodeid) not in self.known]
         config.hook.pytest_deselected(items=list({*items} - {*kept}))
-        items[:] = kept
+        seen: Counter[Path] = Counter()
+        turn: dict[Any, int] = {}
+        for item in kept:
+            turn[item] = seen[item.path]
+            seen[item.path] += 1
+        items[:] = sorted(kept, key=turn.__getitem__)
         self.left = len(kept)
 
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> None:
@@ -83,8 +92,8 @@ class Reporter:
         if time.time() > self.scope.until - MARGIN:
             self.facts(group=self.scope.group, part=self.scope.part, left=self.left)
             pytest.exit("its time is over", returncode=0)
+        self.scope.at(self.row(item.nodeid), self.left)
         self.left -= 1
-        self.scope.at(self.row(item.nodeid))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:

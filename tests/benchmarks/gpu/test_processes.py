@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from benchmarks.gpu import processes
 from benchmarks.gpu.facts import read
 from benchmarks.gpu.rows import LOST, Group
 
@@ -72,7 +73,15 @@ def test_time_that_is_over_ends_a_process_and_what_it_started(setting, workers):
     with (setting.scratch / "lock").open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
     assert not (setting.scratch / "survived").exists()
-    assert told(setting, "row", "ok", "stopped") == [("a", True, None), ("hangs", False, True)]
+    assert told(setting, "row", "ok", "stopped", "left") == [("a", True, None, None), ("hangs", False, True, 2)]
+
+
+def test_rows_that_no_other_process_comes_to_are_left(setting, workers, monkeypatch):
+    """A device that loses context after context is not asked for ever."""
+    monkeypatch.setattr(processes, "MOST_RESTARTS", 1)
+    workers("a falls b loses c d").wait(NEVER)
+    assert [row for (row,) in told(setting, "row")] == ["a", "falls", "b", "loses"]
+    assert [fact["left"] for fact in read(setting.folder) if "left" in fact] == [2]
 
 
 def test_nothing_is_begun_shortly_before_the_end(setting, workers):

@@ -86,6 +86,15 @@ def test_what_is_known_is_not_run_again(run, tmp_path):
     assert run()[0] == 0
 
 
+def test_files_take_turns(run, tmp_path):
+    """What time cuts off is the end of long files, and no file."""
+    (tmp_path / "t" / "test_other.py").write_text("def test_x(): pass\ndef test_y(): pass\n", encoding="utf-8")
+    run()
+    run()
+    order = [fact["row"].split("::")[-1] for fact in read(tmp_path / "out") if "row" in fact]
+    assert order[:5] == ["test_passes", "test_x", "test_fails", "test_y", "test_skips"]
+
+
 @pytest.mark.parametrize("parts", [1, 2, 5])
 def test_processes_share_the_files(parts):
     """Each file is collected by one of them, the table of ops by all, and folders by all."""
