@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RUN = "run"  # whose facts are those of the run itself
 LOG = "log.txt"
 SHORTEST = 5  # seconds below which a stage is not begun
-DESCRIPTION = 120  # seconds for a process to say what device there is
+DESCRIPTION = 60  # seconds for a process to say what device there is; a simulated one may have to be built before
 CEILING = 3600  # seconds of a rehearsal, whose stages end by their rows: only what hangs meets it
 
 
@@ -67,12 +67,15 @@ def install(prepared: Path, scratch: Path) -> None:
         subprocess.run(command, check=False)
 
 
-def described(variables: dict[str, str]) -> dict[str, object]:
+def described(variables: dict[str, str], seconds: float | None) -> dict[str, object]:
     """Return what a process of its own says of device and machine; NoDeviceError if there is no device."""
     command = [sys.executable, "-m", "benchmarks.gpu", "--describe"]
-    child = subprocess.run(
-        command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=DESCRIPTION, check=False
-    )
+    try:
+        child = subprocess.run(
+            command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NoDeviceError(f"the device has not answered within {error.timeout:g} s") from error
     if child.returncode:
         raise NoDeviceError(child.stderr.strip().splitlines()[-1] if child.stderr.strip() else "no device")
     return json.loads(child.stdout.splitlines()[-1])
@@ -124,7 +127,7 @@ def run(options: argparse.Namespace) -> None:
         if not simulated:
             install(prepared, scratch)
         variables = environment(scratch, prepared, simulated=simulated)
-        description = described(variables)
+        description = described(variables, None if simulated else DESCRIPTION)
         folder.mkdir(parents=True, exist_ok=True)
         told = Facts(folder, RUN)
         told(**description, simulated=simulated, rehearsed=options.rehearse)

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.gpu import __main__ as command
 from benchmarks.gpu import prepare, run
+from benchmarks.gpu.device import NoDeviceError
 from benchmarks.gpu.facts import FILE, Facts, read
 from benchmarks.gpu.processes import ROOT
 from benchmarks.gpu.stages import BOXES, stage
@@ -116,6 +117,12 @@ def test_without_a_device_nothing_runs_and_the_status_is_2(tmp_path):
     assert child.returncode == 2, child.stderr
     assert "nothing was run: CuPy" in child.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_device_that_does_not_answer_is_none():
+    """Its time is not waited away."""
+    with pytest.raises(NoDeviceError, match=r"the device has not answered within 0\.01 s"):
+        run.described({**os.environ, "PYTHONPATH": str(ROOT)}, 0.01)
 
 
 def test_facts_are_not_mixed_with_those_of_another_run(tmp_path):
