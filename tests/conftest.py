@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import random
@@ -118,6 +119,12 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=left_out)
         left = set(left_out)
         items[:] = [item for item in items if item not in left]
+
+
+def pytest_collection_finish(session):
+    """Leave what was collected, which stays, out of each later garbage collection: of 30,000 tests it takes a second."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -33,24 +33,41 @@ def test_pieces_follow_each_other(program, rng):
     np.testing.assert_array_equal(targets, text[1:].reshape(program.STREAMS, 21)[:, :20])
 
 
-@pytest.mark.cpu("the example chooses its device itself")
-def test_learns_and_repeats(program, capsys, monkeypatch):
-    """Some hundred steps learn which letters follow in words, far below their frequency; a seed ends alike."""
+@pytest.fixture
+def text(program, monkeypatch):
+    """Return four words in random order, as numbers, which the example reads in place of a source.
+
+    The source of the standard library is another one in each version of Python.
+    """
     words = np.random.default_rng(0).choice(["import", "return", "lambda", "yield"], 20_000)
-    text = np.array([program.CHARACTERS.index(each) for each in " ".join(words)])
+    numbers = np.array([program.CHARACTERS.index(each) for each in " ".join(words)])
+    monkeypatch.setattr(program, "sources", lambda files: (numbers[:100_000], numbers[100_000:]))
+    return numbers
+
+
+def printed(program, capsys, *arguments):
+    """Return what a run prints below its progress: the loss, the perplexity and the text."""
+    assert program.main([*SMALL, "--width", "64", "--seed", "3", *arguments]) == 0
+    return capsys.readouterr().out.partition("held out: ")[2]
+
+
+@pytest.mark.cpu("the example chooses its device itself")
+def test_learns(program, capsys, text):
+    """Some hundred steps learn which letters follow in words, far below their frequency."""
     frequencies = np.unique(text, return_counts=True)[1] / len(text)
     guessing = -(frequencies * np.log(frequencies)).sum()
-    # the source of the standard library is another one in each version
-    monkeypatch.setattr(program, "sources", lambda files: (text[:100_000], text[100_000:]))
-    printed = []
-    for _ in range(2):
-        assert program.main([*SMALL, "--width", "64", "--steps", "240", "--seed", "3"]) == 0
-        printed.append(capsys.readouterr().out.partition("held out: ")[2])
-    assert printed[0] == printed[1]
-    loss = float(printed[0].split()[0])
+    numbers, _, written = printed(program, capsys, "--steps", "240").partition("\n")
+    loss = float(numbers.split()[0])
     assert loss < guessing / 2
-    np.testing.assert_allclose(float(printed[0].split("perplexity ")[1].split()[0]), np.exp(loss), rtol=1e-3)
-    assert printed[0].partition("\n")[2].startswith("def ")
+    np.testing.assert_allclose(float(numbers.split("perplexity ")[1].split()[0]), np.exp(loss), rtol=1e-3)
+    assert written.startswith("def ")
+
+
+@pytest.mark.cpu("the example chooses its device itself")
+def test_repeats(program, capsys, text):
+    """A seed ends alike, in what is learnt and in what is drawn from it."""
+    first, second = (printed(program, capsys, "--steps", "12") for _ in range(2))
+    assert first == second
 
 
 @pytest.mark.parametrize(
