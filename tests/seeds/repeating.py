@@ -1,0 +1,64 @@
+"""Plugin of pytest that runs each test which draws with many seeds, in one process, and the others once."""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import pytest
+from _pytest.runner import CallInfo, runtestprotocol
+
+from tests.seeds.drawing import VARIABLE, seed_generators, states
+
+
+def pytest_addoption(parser):
+    """Take the seeds from the command line, from which workers of pytest-xdist have them too."""
+    group = parser.getgroup("seeds")
+    group.addoption("--first-seed", type=int, default=1)
+    group.addoption("--number-of-seeds", type=int, default=50)
+
+
+def has_own_numbers(item):
+    """Tell whether a test has random numbers by the fixture `rng`, or examples of hypothesis."""
+    return "rng" in item.fixturenames or hypothesis.is_hypothesis_test(getattr(item, "obj", None))
+
+
+def draws(item, ends):
+    """Tell, after a run, whether a test takes numbers of the generators that all share, and others with another seed."""
+    ends.append(states())
+    seed_generators(item.nodeid)
+    return ends[-1] != states() and ends[1:] != ends[:1]
+
+
+def kept_until(item):
+    """Return what of a test is not torn down before its next run: nothing that has random numbers."""
+    definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
+    wide = any(fixture.scope != "function" and fixture.baseid for fixture in definitions)
+    return item.session if wide else item.parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    """Run a test with each seed, as far as its numbers differ; reports carry the seed, the last one how many runs."""
+    option, before = item.config.option, os.environ[VARIABLE]
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    own, ends, runs = has_own_numbers(item), [], 0
+    for seed in range(option.first_seed, option.first_seed + option.number_of_seeds):
+        os.environ[VARIABLE] = str(seed)
+        item._report_sections.clear()
+        reports = runtestprotocol(item, log=False, nextitem=kept_until(item))
+        for report in filter(lambda report: report.failed, reports):
+            report.user_properties.append(("seed", seed))
+            item.ihook.pytest_runtest_logreport(report=report)
+        runs += 1
+        if reports[0].skipped or (not own and len(ends) < 2 and not draws(item, ends)):
+            runs = 0
+            break
+    os.environ[VARIABLE] = before
+    # what its runs left standing, such as fixtures of its file
+    call = CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(nextitem), when="teardown")
+    report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+    report.user_properties.append(("runs", runs))
+    item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
