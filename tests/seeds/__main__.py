@@ -24,7 +24,7 @@ def parsed(arguments):
     parser.add_argument("paths", nargs="+", help="folders, files or tests, as pytest takes them")
     parser.add_argument("--seeds", type=int, default=50, help="how many (default: 50)")
     parser.add_argument("--first", type=int, default=1, help="the first of them (default: 1; the gate has 0)")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many run at once (default: all cores)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many run at once (default: cores)")
     parser.add_argument("-k", default="", help="an expression of pytest's, which chooses among the tests")
     return parser.parse_args(arguments)
 

@@ -24,7 +24,7 @@ def has_own_numbers(item):
 
 
 def draws(item, ends):
-    """Tell, after a run, whether a test takes numbers of the generators that all share, and others with another seed."""
+    """Tell, after a run, whether a test takes numbers of the generators that all share, other ones with each seed."""
     ends.append(states())
     seed_generators(item.nodeid)
     return ends[-1] != states() and ends[1:] != ends[:1]

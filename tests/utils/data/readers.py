@@ -6,7 +6,6 @@ import contextlib
 import gc
 import multiprocessing
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 import lucid
 from lucid.utils.data import DataLoader, IterableDataset
 from tests.utils.data.datasets import Numbers
+from tests.waiting import until
 
 # How batches are read: by the loop, by processes, by threads.
 READERS = [
@@ -62,12 +62,10 @@ def left_behind():
 
 @contextlib.contextmanager
 def nothing_left():
-    """Fail what leaves a process, a thread, shared memory or an open file behind, two seconds later."""
+    """Fail what leaves a process, a thread, shared memory or an open file behind."""
     # the fork server, which stays, is under way
     list(DataLoader(Numbers(2), num_workers=1))
     before = left_behind()
     yield
-    deadline = time.monotonic() + 2
-    while left_behind() != before and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: left_behind() == before)
     assert left_behind() == before
