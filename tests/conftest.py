@@ -6,14 +6,13 @@ import os
 from pathlib import Path
 
 import hypothesis
-import numpy as np
 import pytest
 
 import lucid
 from lucid.backend import gpu
 from tests import contract
 from tests.device import DEVICE
-from tests.seeds.drawing import VARIABLE, number_of, seed_examples, seed_generators
+from tests.seeds.drawing import VARIABLE, numbers_of, seed_examples, seed_generators
 
 TESTS = Path(__file__).parent
 # Folders of tests of sources, processes and scripts: but for those marked `gpu`, they run on the CPU alone.
@@ -39,7 +38,7 @@ def pytest_report_header(config):
 @pytest.fixture
 def rng(request):
     """Random numbers of this test: from the seed of the run and the test's name, so that they repeat when run alone."""
-    return np.random.default_rng(number_of(request.node.nodeid))
+    return numbers_of(request.node.nodeid)
 
 
 @pytest.hookimpl(tryfirst=True)

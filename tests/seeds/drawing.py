@@ -22,6 +22,11 @@ def number_of(name):
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "little")
 
 
+def numbers_of(name):
+    """Return the generator of a test."""
+    return np.random.default_rng(number_of(name))
+
+
 def seed_generators(name):
     """Let the generators that all share, of lucid, Python, NumPy and PyTorch, give the numbers of this test."""
     number = number_of(name)

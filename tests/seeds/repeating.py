@@ -6,9 +6,9 @@ import os
 
 import hypothesis
 import pytest
-from _pytest.runner import CallInfo, runtestprotocol
+from _pytest.runner import CallInfo, call_and_report, runtestprotocol
 
-from tests.seeds.drawing import VARIABLE, seed_generators, states
+from tests.seeds.drawing import VARIABLE, numbers_of, seed_examples, seed_generators, states
 
 
 def pytest_addoption(parser):
@@ -30,11 +30,35 @@ def draws(item, ends):
     return ends[-1] != states() and ends[1:] != ends[:1]
 
 
+def is_called_alone(item):
+    """Tell whether one setup does for all runs: a test is given constants, and what `tests/conftest.py` has."""
+    fixtures, constants = item._fixtureinfo.name2fixturedefs, getattr(item, "callspec", None)
+    return all(found[-1].baseid == "tests" or name in constants.params for name, found in fixtures.items())
+
+
 def kept_until(item):
     """Return what of a test is not torn down before its next run: nothing that has random numbers."""
-    definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
-    wide = any(fixture.scope != "function" and fixture.baseid for fixture in definitions)
+    fixtures = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
+    wide = any(fixture.scope != "function" and fixture.baseid for fixture in fixtures)
     return item.session if wide else item.parent
+
+
+def run_alone(item, reports):
+    """Return the reports of the next run of a test that is set up once, of which these are those of the run before."""
+    if not reports:
+        reports = [call_and_report(item, "setup", log=False)]
+        return [*reports, call_and_report(item, "call", log=False)] if reports[0].passed else reports
+    seed_generators(item.nodeid)
+    seed_examples(item.obj, item.nodeid)
+    if "rng" in item.funcargs:
+        item.funcargs["rng"] = numbers_of(item.nodeid)
+    return [call_and_report(item, "call", log=False)]
+
+
+def torn_down(item, nextitem):
+    """Return the report of what several runs left standing."""
+    call = CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(nextitem), when="teardown")
+    return item.ihook.pytest_runtest_makereport(item=item, call=call)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -42,11 +66,11 @@ def pytest_runtest_protocol(item, nextitem):
     """Run a test with each seed, as far as its numbers differ; reports carry the seed, the last one how many runs."""
     option, before = item.config.option, os.environ[VARIABLE]
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    own, ends, runs = has_own_numbers(item), [], 0
+    own, alone, ends, reports, runs = has_own_numbers(item), is_called_alone(item), [], [], 0
     for seed in range(option.first_seed, option.first_seed + option.number_of_seeds):
         os.environ[VARIABLE] = str(seed)
         item._report_sections.clear()
-        reports = runtestprotocol(item, log=False, nextitem=kept_until(item))
+        reports = run_alone(item, reports) if alone else runtestprotocol(item, log=False, nextitem=kept_until(item))
         for report in filter(lambda report: report.failed, reports):
             report.user_properties.append(("seed", seed))
             item.ihook.pytest_runtest_logreport(report=report)
@@ -55,9 +79,11 @@ def pytest_runtest_protocol(item, nextitem):
             runs = 0
             break
     os.environ[VARIABLE] = before
-    # what its runs left standing, such as fixtures of its file
-    call = CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(nextitem), when="teardown")
-    report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+    if alone:
+        report = call_and_report(item, "teardown", log=False, nextitem=nextitem)
+        item._request, item.funcargs = False, None
+    else:
+        report = torn_down(item, nextitem)
     report.user_properties.append(("runs", runs))
     item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

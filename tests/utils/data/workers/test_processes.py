@@ -71,9 +71,13 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults(fault):
     """The batches before come; then an error, without a time-out, with worker, batch, indices, and its cause."""
-    act, cause, match = FAULTS[fault]
+    with nothing_left():
+        check_fault(*FAULTS[fault])
+
+
+def check_fault(act, cause, match):
     given = 0
-    with nothing_left(), pytest.raises(WorkerError, match=f"(?s){match}") as caught:
+    with pytest.raises(WorkerError, match=f"(?s){match}") as caught:
         for _ in DataLoader(Failing(act), batch_size=10, num_workers=2):
             given += 1
     error = caught.value
