@@ -41,11 +41,12 @@ def rng(request):
     return numbers_of(request.node.nodeid)
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_fixture_setup(fixturedef, request):
     """Let what several tests share be drawn from its own name, whichever of them comes first."""
     if fixturedef.scope != "function" and fixturedef.baseid:
-        seed_generators(f"{fixturedef.baseid}::{fixturedef.argname} {request.node.name}")
+        seed_generators(f"{fixturedef.baseid}::{fixturedef.argname}")
+    return (yield)
 
 
 @pytest.fixture(autouse=True)

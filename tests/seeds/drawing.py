@@ -44,10 +44,10 @@ def seed_examples(function, name):
 
 
 def states():
-    """Return what the generators that all share have come to, as bytes."""
-    kept = [state.tobytes() for _, state in sorted(get_rng_states().items())]
-    name, keys, *rest = np.random.get_state()  # noqa: NPY002  the stream that users draw from
-    kept += [repr((random.getstate(), name, rest)).encode(), keys.tobytes()]
+    """Return what the generators that all share have come to, each by its name."""
+    found = {device: state.tobytes() for device, state in get_rng_states().items()}
+    _, keys, *rest = np.random.get_state()  # noqa: NPY002  the stream that users draw from
+    found |= {"random": random.getstate(), "numpy": (keys.tobytes(), *rest)}
     if torch := sys.modules.get("torch"):
-        kept.append(torch.default_generator.get_state().numpy().tobytes())
-    return kept
+        found["torch"] = torch.default_generator.get_state().numpy().tobytes()
+    return found

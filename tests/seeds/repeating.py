@@ -10,6 +10,9 @@ from _pytest.runner import CallInfo, call_and_report, runtestprotocol
 
 from tests.seeds.drawing import VARIABLE, numbers_of, seed_examples, seed_generators, states
 
+# fixtures that tests share, and whose setup draws
+DRAWN = set()
+
 
 def pytest_addoption(parser):
     """Take the seeds from the command line, from which workers of pytest-xdist have them too."""
@@ -18,22 +21,36 @@ def pytest_addoption(parser):
     group.addoption("--number-of-seeds", type=int, default=50)
 
 
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_fixture_setup(fixturedef, request):
+    """Note of what several tests share whether it was drawn."""
+    before = states() if fixturedef.scope != "function" else None
+    result = yield
+    if before is not None and states() != before:
+        DRAWN.add(fixturedef)
+    return result
+
+
 def has_own_numbers(item):
-    """Tell whether a test has random numbers by the fixture `rng`, or examples of hypothesis."""
-    return "rng" in item.fixturenames or hypothesis.is_hypothesis_test(getattr(item, "obj", None))
+    """Tell, after a run, whether a test has numbers of `rng` or a fixture of its file, or examples of hypothesis."""
+    fixtures = {found[-1] for found in item._fixtureinfo.name2fixturedefs.values()}
+    return "rng" in item.fixturenames or fixtures & DRAWN or hypothesis.is_hypothesis_test(getattr(item, "obj", None))
 
 
 def draws(item, ends):
     """Tell, after a run, whether a test takes numbers of the generators that all share, other ones with each seed."""
-    ends.append(states())
+    end = states()
     seed_generators(item.nodeid)
-    return ends[-1] != states() and ends[1:] != ends[:1]
+    begin = states()
+    ends.append({name: state for name, state in end.items() if state != begin.get(name)})
+    return ends[-1] and ends[1:] != ends[:1]
 
 
 def is_called_alone(item):
     """Tell whether one setup does for all runs: a test is given constants, and what `tests/conftest.py` has."""
-    fixtures, constants = item._fixtureinfo.name2fixturedefs, getattr(item, "callspec", None)
-    return all(found[-1].baseid == "tests" or name in constants.params for name, found in fixtures.items())
+    constants = item.callspec.params if hasattr(item, "callspec") else {}
+    fixtures = item._fixtureinfo.name2fixturedefs.items()
+    return all(found[-1].baseid == "tests" or name in constants for name, found in fixtures)
 
 
 def kept_until(item):
@@ -66,7 +83,7 @@ def pytest_runtest_protocol(item, nextitem):
     """Run a test with each seed, as far as its numbers differ; reports carry the seed, the last one how many runs."""
     option, before = item.config.option, os.environ[VARIABLE]
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    own, alone, ends, reports, runs = has_own_numbers(item), is_called_alone(item), [], [], 0
+    alone, ends, reports, runs = is_called_alone(item), [], [], 0
     for seed in range(option.first_seed, option.first_seed + option.number_of_seeds):
         os.environ[VARIABLE] = str(seed)
         item._report_sections.clear()
@@ -75,7 +92,7 @@ def pytest_runtest_protocol(item, nextitem):
             report.user_properties.append(("seed", seed))
             item.ihook.pytest_runtest_logreport(report=report)
         runs += 1
-        if reports[0].skipped or (not own and len(ends) < 2 and not draws(item, ends)):
+        if reports[0].skipped or (len(ends) < 2 and not has_own_numbers(item) and not draws(item, ends)):
             runs = 0
             break
     os.environ[VARIABLE] = before
