@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
-FILES = sorted(TESTS.rglob("*.py"))
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "tests").rglob("*.py"))
 CLOCKS = {"time", "monotonic", "perf_counter", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in CLOCKS}
 ENTROPY = {"os.urandom", "random.SystemRandom", "uuid.uuid1", "uuid.uuid4"}
@@ -17,12 +17,12 @@ MAKERS = {"default_rng", "Random", "RandomState"}
 # What reads a clock though it lies here: commands, which say how long they took, what interrupts at any moment, and the
 # one place that waits.
 MAY_READ_CLOCKS = {
-    "cuda/cupys_own_tests.py",
-    "kernels/planted_faults.py",
-    "parity/nn/full_models.py",
-    "parity/programs/__main__.py",
-    "stress/interrupts.py",
-    "waiting.py",
+    "tests/cuda/cupys_own_tests.py",
+    "tests/kernels/planted_faults.py",
+    "tests/parity/nn/full_models.py",
+    "tests/parity/programs/__main__.py",
+    "tests/stress/interrupts.py",
+    "tests/waiting.py",
 }
 
 
@@ -104,7 +104,7 @@ def test_no_test_needs_luck(look):
     """Numbers come from a seed, no test draws from the generator of another, and none looks at a clock."""
     lucky = {}
     for path in FILES:
-        name = str(path.relative_to(TESTS))
+        name = str(path.relative_to(ROOT))
         if look is clocks_in and name in MAY_READ_CLOCKS:
             continue
         if found := look(ast.parse(path.read_text(encoding="utf-8"))):
