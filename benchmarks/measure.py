@@ -133,14 +133,20 @@ def added(with_it: Sampler, without_it: Sampler) -> Sampler:
     return sample
 
 
+def set_aside() -> None:
+    """Let what is alive now, which stays, out of the garbage collection before each piece."""
+    gc.collect()
+    gc.freeze()
+
+
 def measure(row: Row, peers: tuple[Peer, Peer], rounds: int) -> Result:
     """Measure one row; whatever goes wrong becomes the reason why it was not run."""
     result = Result(row.name, row.budget, row.unit)
     rounds = min(rounds, row.most_rounds or rounds)
     try:
+        set_aside()
         samplers = [row.build(peer) for peer in peers]
-        gc.collect()
-        gc.freeze()  # what is alive now stays: the collection before each piece need not look at it again
+        set_aside()
         taken: list[list[float]] = [[], []]
         for index in range(rounds):
             for who in (0, 1) if index % 2 == 0 else (1, 0):

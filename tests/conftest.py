@@ -3,56 +3,67 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
-import random
 from pathlib import Path
 
 import hypothesis
-import numpy as np
 import pytest
 
 import lucid
 from lucid.backend import gpu
 from tests import contract
 from tests.device import DEVICE
+from tests.seeds.drawing import VARIABLE, numbers_of, seed_examples, seed_generators
 
 TESTS = Path(__file__).parent
 # Folders of tests of sources, processes and scripts: but for those marked `gpu`, they run on the CPU alone.
 HOST = {"benchmarks", "compat", "examples", "laws", "utils"}
-# In continuous integration every run is the same run; elsewhere each explores, and prints what repeats it.
-IN_CI = bool(os.environ.get("CI"))
 REQUIRES_GPU = os.environ.get("LUCID_REQUIRE_GPU") == "1"
 
-hypothesis.settings.register_profile("ci", derandomize=True, database=None, deadline=None)
-hypothesis.settings.register_profile("dev", deadline=None, print_blob=True)
-hypothesis.settings.load_profile("ci" if IN_CI else "dev")
+# Every run is the same run, whatever the machine, and however busy it is; `python -m tests.seeds` draws others.
+os.environ.setdefault(VARIABLE, "0")
+hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("same")
 
 
 def pytest_configure(config):
-    """Draw the seed of the run once; workers of pytest-xdist find it in their environment."""
-    os.environ.setdefault("LUCID_TEST_SEED", "0" if IN_CI else str(random.SystemRandom().randrange(2**32)))
+    """Let workers of pytest-xdist, and what tests start, iterate over sets of strings in one order."""
+    os.environ.setdefault("PYTHONHASHSEED", "0")
 
 
 def pytest_report_header(config):
     """Say how to repeat the run."""
-    return f"LUCID_TEST_SEED={os.environ['LUCID_TEST_SEED']} LUCID_TEST_DEVICE={DEVICE}"
+    return f"{VARIABLE}={os.environ[VARIABLE]} LUCID_TEST_DEVICE={DEVICE}"
 
 
 @pytest.fixture
 def rng(request):
     """Random numbers of this test: from the seed of the run and the test's name, so that they repeat when run alone."""
-    words = f"{os.environ['LUCID_TEST_SEED']} {request.node.nodeid}"
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "little"))
+    return numbers_of(request.node.nodeid)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_fixture_setup(fixturedef, request):
+    """Let what several tests share be drawn from its own name, whichever of them comes first."""
+    if fixturedef.scope != "function" and fixturedef.baseid:
+        seed_generators(f"{fixturedef.baseid}::{fixturedef.argname}")
+    return (yield)
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_its_own(request):
+    """Let each test draw the same numbers from generators that all share, whichever tests ran before it."""
+    seed_generators(request.node.nodeid)
+    seed_examples(getattr(request.node, "obj", None), request.node.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     """Print in the report of a failure what draws its random numbers again."""
     report = yield
-    if report.failed and "rng" in getattr(item, "fixturenames", ()):
-        seed = os.environ["LUCID_TEST_SEED"]
-        report.sections.append(("random numbers", f"LUCID_TEST_SEED={seed} pytest '{item.nodeid}' draws them again"))
+    if report.failed:
+        words = f"{VARIABLE}={os.environ[VARIABLE]} pytest '{item.nodeid}' draws them again"
+        report.sections.append(("random numbers", words))
     return report
 
 

@@ -10,16 +10,20 @@ import pkgutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import tests.sample_rows as rows_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 COMPLEX = ("complex64", "complex128")
+# How far inputs stay from where an op has a kink, or two numbers are compared: sixteen times the resolution of the
+# coarsest dtype, bfloat16, so that rounding its inputs and what is computed on the way puts none on the other side.
+GAP = 1 / 16
+MOST_DRAWS = 10_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +38,7 @@ class Sample:
         ``op(*tensors)`` on lucid tensors, settings bound in.
     inputs : callable
         ``inputs(rng)`` gives the float64 (or integer, bool) NumPy arrays, in the interior of the op's domain and away
-        from kinks and ties. Integer and bool arrays are never differentiated.
+        from ties. Integer and bool arrays are never differentiated.
     reference : callable, optional
         ``reference(*arrays)`` on float64 NumPy arrays: the value from an independent source (plain NumPy).
     torch : callable, optional
@@ -49,6 +53,10 @@ class Sample:
         Whether the operands broadcast against each other.
     tolerance : dict of str to float
         By dtype: the relative error allowed there, for an op that loses more than the general tests allow.
+    gaps : callable, optional
+        ``gaps(*arrays)``: arrays of numbers around 1 that are zero where the op has a kink or cancels, such as the
+        distance to a bound, or the difference of two distances by their sum. Inputs are drawn anew until none of these
+        numbers is nearer to zero than `GAP`.
     constants : tuple of int
         Places of floating-point inputs that the op does not differentiate by.
     """
@@ -64,10 +72,33 @@ class Sample:
     empty: Callable[[np.random.Generator], tuple[Any, ...]] | None = None
     broadcasts: bool = False
     tolerance: dict[str, float] = field(default_factory=dict)
+    gaps: Callable[..., Any] | None = None
     constants: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.gaps is not None:
+            object.__setattr__(self, "inputs", clear_of(self.gaps, self.inputs, self.name))
 
     def __repr__(self) -> str:
         return f"<sample {self.name}>"
+
+
+def clear_of(gaps: Callable[..., Any], inputs: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return what draws inputs until none of their `gaps` is near zero."""
+
+    def draw(rng: np.random.Generator) -> tuple[Any, ...]:
+        for _ in range(MOST_DRAWS):
+            arrays = inputs(rng)
+            if all((np.abs(gap) > GAP).all() for gap in gaps(*arrays)):
+                return arrays
+        raise ValueError(f"{name}: of {MOST_DRAWS} draws none is clear of its gaps; draw fewer elements, or wider")
+
+    return draw
+
+
+def kinks(*places: float) -> Callable[..., Any]:
+    """Return the gaps of an elementwise op: the distances of the first input's elements from its kinks."""
+    return lambda x, *_: [x - place for place in places]
 
 
 def all_samples() -> list[Sample]:

@@ -32,8 +32,6 @@ from lucid.errors import CudaUnavailableError, DeviceError, DtypeError, ShapeErr
 
 pytestmark = pytest.mark.cpu("about arrays on the CPU")
 
-rng = np.random.default_rng(20)
-
 
 @pytest.fixture
 def default_float64():
@@ -96,7 +94,7 @@ def test_asked_dtype_is_given(d):
         np.testing.assert_array_equal(made.astype(np.complex128), np.asarray(data).astype(np.complex128))
 
 
-def test_arrays_are_shared_unless_a_copy_is_asked_for():
+def test_arrays_are_shared_unless_a_copy_is_asked_for(rng):
     """`asarray` and `astype` return the array itself where nothing changes; ``copy=True`` never does."""
     x = rng.standard_normal(4)
     assert asarray(x) is x
@@ -182,7 +180,7 @@ def test_other_numeric_arrays_come_in_by_an_asked_dtype():
 
 @pytest.mark.parametrize("source", DTYPES.values(), ids=repr)
 @pytest.mark.parametrize("target", DTYPES.values(), ids=repr)
-def test_conversions_keep_what_the_target_can_hold(source, target):
+def test_conversions_keep_what_the_target_can_hold(source, target, rng):
     """Small integers survive every conversion but that to bool, silently, in every pair of dtypes and every layout."""
     values = rng.integers(0, 100, (3, 4)) if source is not bool_ else rng.integers(0, 2, (3, 4))
     x = values.astype(source.numpy)[::-1, ::2].T

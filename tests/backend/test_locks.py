@@ -12,6 +12,7 @@ from lucid.autograd.modes.state import unusual
 from lucid.backend.locks import Once, new_lock, new_rlock
 from tests.device import DEVICE
 from tests.stress import forks
+from tests.waiting import PATIENCE
 
 needs_forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -19,7 +20,7 @@ needs_forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system ha
 def while_another_thread(holds: threading.Event, release: threading.Event, thread: threading.Thread) -> None:
     """Start a thread and wait until it holds what it is to hold."""
     thread.start()
-    assert holds.wait(10)
+    assert holds.wait(PATIENCE)
     assert not release.is_set()
 
 
@@ -32,13 +33,13 @@ def test_a_child_finds_locks_open(make) -> None:
     def hold() -> None:
         with lock:
             holds.set()
-            release.wait(30)
+            release.wait(PATIENCE)
 
     thread = threading.Thread(target=hold)
     while_another_thread(holds, release, thread)
 
     def act() -> None:
-        assert lock.acquire(timeout=5)
+        assert lock.acquire(timeout=PATIENCE)
 
     try:
         assert forks.ended(forks.child(act)) == "well"
@@ -46,7 +47,7 @@ def test_a_child_finds_locks_open(make) -> None:
     finally:
         release.set()
         thread.join()
-    assert lock.acquire(timeout=5)
+    assert lock.acquire(timeout=PATIENCE)
 
 
 @needs_forks
@@ -57,7 +58,7 @@ def test_a_child_has_its_own_modes() -> None:
     def hold() -> None:
         with lucid.inference_mode():
             holds.set()
-            release.wait(30)
+            release.wait(PATIENCE)
 
     thread = threading.Thread(target=hold)
     while_another_thread(holds, release, thread)
@@ -106,7 +107,7 @@ def test_a_value_is_made_once():
     def another_asks():
         other = threading.Thread(target=lambda: made.append(once("b", lambda: "another")))
         other.start()
-        other.join(60)
+        other.join(PATIENCE)
         assert made == ["another"]
 
     def make():
@@ -118,7 +119,7 @@ def test_a_value_is_made_once():
 
     late = threading.Thread(target=lambda: made.append(once("a", object)))
     value = once("a", make)
-    late.join(60)
+    late.join(PATIENCE)
     assert made == ["another", value]
     assert once("a", object) is value
 

@@ -14,8 +14,6 @@ from lucid.backend.device import CPU, as_device, device, device_of, get_default_
 from lucid.backend.dtype import float16, float32, float64, int64
 from lucid.errors import CudaUnavailableError, DeviceError, OutOfMemoryError, ShapeError
 
-rng = np.random.default_rng(21)
-
 
 def test_without_cupy_the_package_is_named(no_cupy):
     """Where CuPy is not installed the message says what to install, and asking whether it is there never raises."""
@@ -92,7 +90,7 @@ def test_arrays_know_their_device_and_namespace(fake_cupy):
     assert device_of(x) is device_of(x)
 
 
-def test_values_travel_to_every_device_and_back(fake_cupy):
+def test_values_travel_to_every_device_and_back(fake_cupy, rng):
     """A round trip over both devices keeps the values, each step lands where it was sent, the current device stays."""
     x = rng.standard_normal((3, 2))
     first = to_device(x, "cuda:1")
@@ -105,7 +103,7 @@ def test_values_travel_to_every_device_and_back(fake_cupy):
     assert to_device(first, "cuda:1") is first
 
 
-def test_copies_block_unless_told_otherwise(fake_cupy):
+def test_copies_block_unless_told_otherwise(fake_cupy, rng):
     """The default is safe to read and write after the call; ``non_blocking`` is passed on in both directions."""
     x = to_device(rng.standard_normal(2), "cuda")
     to_device(x, "cpu")
@@ -114,7 +112,7 @@ def test_copies_block_unless_told_otherwise(fake_cupy):
     assert fake_cupy.log == [("asarray", 0, True), ("get", True), ("asarray", 0, False), ("get", False)]
 
 
-def test_copies_between_devices_wait_for_each_other(fake_cupy):
+def test_copies_between_devices_wait_for_each_other(fake_cupy, rng):
     """The taker waits until the source is written, and the giver does not overwrite it until it is taken."""
     x = to_device(rng.standard_normal(2), "cuda:0")
     streams = []

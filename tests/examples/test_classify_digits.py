@@ -1,4 +1,4 @@
-"""Both models learn the digits within few epochs, and repeat by the seed."""
+"""Both models learn the digits within an epoch, and repeat by the seed."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def test_pictures_are_the_data(program):
 
 
 @pytest.mark.cpu("the example chooses its device itself")
-@pytest.mark.parametrize(("model", "least"), [("vit", 0.3), ("resnet", 0.7)])
+@pytest.mark.parametrize(("model", "least"), [("vit", 0.2), ("resnet", 0.7)])
 def test_learns(program, capsys, model, least):
-    """Two epochs name far more digits than one in ten, which is what guessing does."""
-    assert program.main(["--model", model, "--epochs", "2"]) == 0
+    """An epoch names far more digits than one in ten, which is what guessing does."""
+    assert program.main(["--model", model, "--epochs", "1"]) == 0
     assert float(capsys.readouterr().out.split("held out: ")[1].split("%")[0]) / 100 > least
 
 

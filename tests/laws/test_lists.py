@@ -13,10 +13,10 @@ import lucid
 from lucid import nn
 from lucid.tensor.numpy_calls import UFUNCS
 from tests import contract, schedulers
+from tests.laws.public import public_names, released_names
 from tests.layers import LAYERS, LOSSES
 from tests.optim import test_formulas
 from tests.optimizers import NAMES, OTHERS, SETTINGS, USUAL
-from tests.public import public_names, released_names
 
 ROOT = Path(__file__).parents[2]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

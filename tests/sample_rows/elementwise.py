@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 import lucid
-from tests.samples import Sample
+from tests.samples import Sample, kinks
 
 SHAPE = (3, 4)
 
@@ -22,22 +22,9 @@ def outside(*gaps, shape=SHAPE):
     return lambda rng: tuple(rng.choice([-1.0, 1.0], shape) * rng.uniform(gap, 2.0, shape) for gap in gaps)
 
 
-def clear_of(*kinks):
-    """Return what draws one array of sizes from 0.6 on, of either sign, no element of which is near a kink."""
-
-    def draw(rng):
-        (x,) = outside(0.6)(rng)
-        for kink in kinks:
-            x = np.where(np.abs(x - kink) < 0.1, x + np.copysign(0.2, kink), x)
-        return (x,)
-
-    return draw
-
-
-def apart(rng):
-    """Draw two arrays no element of which is near its partner."""
-    a = rng.uniform(-2, 2, SHAPE)
-    return a, a + rng.choice([-1.0, 1.0], SHAPE) * rng.uniform(0.1, 1.0, SHAPE)
+def differences(a, b):
+    """Return the gaps of what compares two arrays."""
+    return (a - b,)
 
 
 def no_rows(count):
@@ -100,7 +87,7 @@ def of_integers(name, count, reference):
     )
 
 
-def with_settings(name, variant, inputs, reference, *args, twice=True, **settings):
+def with_settings(name, variant, inputs, reference, *args, twice=True, gaps=None, **settings):
     """Return the row of a function with settings, which PyTorch has under the same name."""
     return Sample(
         f"{name}:{variant}",
@@ -109,6 +96,7 @@ def with_settings(name, variant, inputs, reference, *args, twice=True, **setting
         reference,
         lambda torch, *tensors: getattr(torch, name)(*tensors, *args, **settings),
         twice=twice,
+        gaps=gaps,
     )
 
 
@@ -264,34 +252,35 @@ TRIGONOMETRY = [
 ]
 
 COMPARISON = [
-    *(two(n, apart, r, differentiable=False) for n, r in [
+    *(two(n, between((-2, 2), (-2, 2)), r, gaps=differences, differentiable=False) for n, r in [
         ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
     ]),
     *(two(n, integers(2, 0, 2), r, differentiable=False) for n, r in [("eq", np.equal), ("ne", np.not_equal)]),
-    two("maximum", apart, lambda a, b: np.where(a > b, a, b)),
-    two("minimum", apart, lambda a, b: np.where(a > b, b, a)),
+    two("maximum", between((-2, 2), (-2, 2)), lambda a, b: np.where(a > b, a, b), gaps=differences),
+    two("minimum", between((-2, 2), (-2, 2)), lambda a, b: np.where(a > b, b, a), gaps=differences),
     two("isclose", integers(2, 0, 2), np.isclose, differentiable=False),
     *(one(n, lambda rng: (rng.choice([1.0, np.nan, np.inf, -np.inf], SHAPE),), getattr(np, n), differentiable=False)
       for n in ("isnan", "isinf", "isfinite")),
     with_settings("nan_to_num", "finite", REAL, lambda x: x),
-    with_settings("clamp", "both", clear_of(1.0), lambda x: np.clip(x, -0.5, 1.0), -0.5, 1.0),
-    with_settings("clamp", "below", outside(0.6), lambda x: np.maximum(x, 0.5), min=0.5),
+    with_settings("clamp", "both", REAL, lambda x: np.clip(x, -0.5, 1.0), -0.5, 1.0, gaps=kinks(-0.5, 1.0)),
+    with_settings("clamp", "below", REAL, lambda x: np.maximum(x, 0.5), min=0.5, gaps=kinks(0.5)),
     Sample(
-        "clamp_min", lambda x: lucid.clamp_min(x, 0.5), outside(0.6), lambda x: np.maximum(x, 0.5),
-        lambda torch, x: torch.clamp_min(x, 0.5),
+        "clamp_min", lambda x: lucid.clamp_min(x, 0.5), REAL, lambda x: np.maximum(x, 0.5),
+        lambda torch, x: torch.clamp_min(x, 0.5), gaps=kinks(0.5),
     ),
     Sample(
-        "clamp_max", lambda x: lucid.clamp_max(x, 0.5), outside(0.6), lambda x: np.minimum(x, 0.5),
-        lambda torch, x: torch.clamp_max(x, 0.5),
+        "clamp_max", lambda x: lucid.clamp_max(x, 0.5), REAL, lambda x: np.minimum(x, 0.5),
+        lambda torch, x: torch.clamp_max(x, 0.5), gaps=kinks(0.5),
     ),
-    with_settings("clip", "above", outside(0.6), lambda x: np.minimum(x, 0.5), max=0.5),
+    with_settings("clip", "above", REAL, lambda x: np.minimum(x, 0.5), max=0.5, gaps=kinks(0.5)),
     Sample(
         "clamp:tensors",
         lucid.clamp,
-        lambda rng: (*outside(0.6)(rng), *between((-0.5, -0.4), (0.2, 0.5))(rng)),
+        between((-2, 2), (-0.5, -0.4), (0.2, 0.5)),
         lambda x, low, high: np.minimum(np.maximum(x, low), high),
         lambda torch, x, low, high: torch.clamp(x, low, high),
         broadcasts=True,
+        gaps=lambda x, low, high: (x - low, x - high),
     ),
     Sample(
         "where",
@@ -312,7 +301,7 @@ COMPARISON = [
 
 ROUNDING = [
     *(one(n, between((0.2, 0.4)), getattr(np, n), twice=False) for n in ("floor", "ceil", "trunc")),
-    one("round", clear_of(-1.5, 1.5), np.round, twice=False),
+    one("round", REAL, np.round, twice=False, gaps=kinks(-1.5, -0.5, 0.5, 1.5)),
     with_settings("round", "decimals", between((1.21, 1.24)), lambda x: np.round(x, 1), decimals=1, twice=False),
     with_settings("round", "tens", between((21, 24)), lambda x: np.round(x, -1), decimals=-1, twice=False),
     one("frac", between((1.2, 1.8)), lambda x: x - 1),

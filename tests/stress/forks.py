@@ -1,7 +1,7 @@
 """`python -m tests.stress.forks --forks 1000`: children forked while other threads run lucid all come to their end.
 
 Threads run passes, register and remove hooks, draw numbers, save and load; the main thread forks, and each child does
-the same once. A child that has not ended after `PATIENCE` seconds counts as hanging.
+the same once. A child that has not ended after `PATIENCE` seconds of `tests.waiting` counts as hanging.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 import traceback
 import warnings
 from pathlib import Path
@@ -21,12 +20,12 @@ from typing import TYPE_CHECKING
 import lucid
 from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 THREADS = 3
-PATIENCE = 20.0
 
 
 def work(model: nn.Module, x: lucid.Tensor, path: Path) -> None:
@@ -63,12 +62,15 @@ def child(act: Callable[[], None]) -> int:
 
 def ended(number: int) -> str:
     """Return how a child ended: "well", "badly", or "not at all"."""
-    limit = time.monotonic() + PATIENCE
-    while time.monotonic() < limit:
+    status = 0
+
+    def has_ended() -> bool:
+        nonlocal status
         done, status = os.waitpid(number, os.WNOHANG)
-        if done:
-            return "well" if status == 0 else "badly"
-        time.sleep(0.002)
+        return bool(done)
+
+    if until(has_ended):
+        return "well" if status == 0 else "badly"
     os.kill(number, signal.SIGKILL)
     os.waitpid(number, 0)
     return "not at all"

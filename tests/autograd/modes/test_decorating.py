@@ -21,6 +21,7 @@ from lucid.autograd.graph import disable_saved_tensors_hooks, saved_tensors_hook
 from lucid.autograd.modes import state as autograd_mode
 from lucid.errors import GraphError
 from lucid.utils.checkpoint import set_checkpoint_debug_enabled, set_checkpoint_early_stop
+from tests.waiting import PATIENCE
 
 
 def state():
@@ -482,17 +483,17 @@ def test_threads_share_a_context_manager(name):
     def other():
         with context:
             entered.set()
-            assert leave.wait(10)
+            assert leave.wait(PATIENCE)
         seen.append(everything())
         left.set()
 
     worker = threading.Thread(target=other)
     worker.start()
-    assert entered.wait(10)
+    assert entered.wait(PATIENCE)
     with context:
         inside = everything()
         leave.set()
-        assert left.wait(10)
+        assert left.wait(PATIENCE)
         assert everything() == inside
     worker.join()
     assert [before] == seen

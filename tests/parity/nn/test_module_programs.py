@@ -1,12 +1,9 @@
 """Random programs of modules and hooks give PyTorch's values, gradients and sequence of hook calls.
 
-`python -m tests.parity.programs FIRST COUNT` runs as many as one likes.
+`python -m tests.parity.programs FIRST COUNT` runs as many as one likes, `python -m tests.seeds` others of each test.
 """
 
 from __future__ import annotations
-
-import os
-import random
 
 import pytest
 import torch
@@ -18,7 +15,7 @@ from tests.parity.programs.machine import Raised, Step
 from tests.parity.programs.parts import Spec
 from tests.parity.programs.rounding import close
 
-PROGRAMS = 300
+PROGRAMS = 600
 CHUNK = 20
 
 # In it one unit in the last place grows whenever a part is applied to its own output.
@@ -37,18 +34,10 @@ AMPLIFIES = Program(
 @pytest.mark.contract("5.4")
 @pytest.mark.contract("5.5")
 @pytest.mark.contract("5.9")
-@pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
-def test_programs(first):
-    """Each hook call comes at its moment, with its values, whatever else is registered, removed or raised."""
-    first += PROGRAMS * int(os.environ["LUCID_TEST_SEED"])
-    found = first_that_differs(range(first, first + CHUNK))
-    assert found is None, found
-
-
 @pytest.mark.parametrize("chunk", range(PROGRAMS // CHUNK))
-def test_new_programs(chunk):
-    """As the fixed programs, so those that no run has seen before: a failure prints the number that repeats it."""
-    first = random.SystemRandom().randrange(10**6, 10**12)
+def test_programs(chunk, rng):
+    """Each hook call comes at its moment, with its values, whatever else is registered, removed or raised."""
+    first = int(rng.integers(10**12))
     found = first_that_differs(range(first, first + CHUNK))
     assert found is None, found
 

@@ -15,10 +15,8 @@ REDUCTIONS = {"none": lambda x: x, "mean": np.mean, "sum": np.sum}
 
 
 def draw_pair(rng):
-    """Draw predictions and targets whose differences are clear of 0, 0.7 and 1.3, where losses have kinks."""
-    sizes = rng.choice([0.1, 0.3, 0.5, 0.9, 1.1, 1.6, 2.2], SHAPE) + rng.uniform(-0.05, 0.05, SHAPE)
-    truth = rng.standard_normal(SHAPE)
-    return truth + sizes * rng.choice([-1.0, 1.0], SHAPE), truth
+    """Draw predictions and targets."""
+    return rng.standard_normal(SHAPE), rng.standard_normal(SHAPE)
 
 
 def draw_chances(rng):
@@ -54,8 +52,8 @@ def theirs(torch, name, x, y, reduction, settings):
     return loss(x, y, reduction=reduction, **settings)
 
 
-def pointwise(op, reference, inputs=draw_pair, variant="", **settings):
-    """Return the rows of a loss of pairs, in each reduction."""
+def pointwise(op, reference, inputs=draw_pair, variant="", kinks=(), **settings):
+    """Return the rows of a loss of pairs, in each reduction; `kinks` are sizes of differences."""
     return [
         Sample(
             f"{op.__name__}{variant}:{reduction}",
@@ -64,6 +62,7 @@ def pointwise(op, reference, inputs=draw_pair, variant="", **settings):
             lambda x, y, after=after: after(reference(x, y)),
             lambda torch, x, y, reduction=reduction: theirs(torch, op.__name__, x, y, reduction, settings),
             empty=lambda rng: (np.zeros((0, 5)), np.zeros((0, 5))),
+            gaps=lambda x, y: [np.abs(x - y) - kink for kink in kinks],
         )
         for reduction, after in REDUCTIONS.items()
     ]
@@ -159,10 +158,12 @@ def of_distributions(x, truth, smoothing=0.0):
 
 ROWS = [
     *pointwise(regression.mse_loss, lambda x, y: (x - y) ** 2),
-    *pointwise(regression.l1_loss, lambda x, y: np.abs(x - y)),
-    *pointwise(regression.smooth_l1_loss, lambda x, y: huber(x - y, 1.0)),
-    *pointwise(regression.smooth_l1_loss, lambda x, y: huber(x - y, 0.7) / 0.7, variant=":beta", beta=0.7),
-    *pointwise(regression.huber_loss, lambda x, y: huber(x - y, 1.3), variant=":delta", delta=1.3),
+    *pointwise(regression.l1_loss, lambda x, y: np.abs(x - y), kinks=(0.0,)),
+    *pointwise(regression.smooth_l1_loss, lambda x, y: huber(x - y, 1.0), kinks=(1.0,)),
+    *pointwise(
+        regression.smooth_l1_loss, lambda x, y: huber(x - y, 0.7) / 0.7, variant=":beta", kinks=(0.7,), beta=0.7
+    ),
+    *pointwise(regression.huber_loss, lambda x, y: huber(x - y, 1.3), variant=":delta", kinks=(1.3,), delta=1.3),
     *pointwise(probability_loss.binary_cross_entropy, binary, draw_chances),
     *pointwise(probability_loss.binary_cross_entropy_with_logits, lambda x, t: binary(logistic(x), t), draw_logits),
     *pointwise(probability_loss.kl_div, lambda x, t: t * (np.log(t) - x), draw_log_chances),

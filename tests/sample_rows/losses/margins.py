@@ -10,7 +10,7 @@ import numpy as np
 
 import lucid
 from lucid.ops.loss import counts, ctc, margin
-from tests.samples import Sample
+from tests.samples import Sample, kinks
 
 SHAPE = (4, 5)
 
@@ -20,19 +20,12 @@ def signs(rng, shape):
     return rng.choice([-1, 1], shape)
 
 
-def around(*kinks):
-    """Return what draws numbers of SHAPE that are near to none of these."""
-
-    def draw(rng):
-        x = rng.uniform(-2, 2, SHAPE)
-        for kink in kinks:
-            x = np.where(np.abs(x - kink) < 0.1, x + 0.2, x)
-        return x
-
-    return draw
+def numbers(rng):
+    """Draw numbers of either sign."""
+    return rng.uniform(-2, 2, SHAPE)
 
 
-def of(op, inputs, reference, variant="", reduction="mean", constants=(), tolerance=None, **settings):
+def of(op, inputs, reference, variant="", reduction="mean", constants=(), tolerance=None, gaps=None, **settings):
     """Return the row of a loss that PyTorch has under the same name."""
     name = op.__name__
     after = {"mean": np.mean, "sum": np.sum, "none": lambda x: x}[reduction]
@@ -44,6 +37,7 @@ def of(op, inputs, reference, variant="", reduction="mean", constants=(), tolera
         lambda torch, *tensors: getattr(torch.nn.functional, name)(*tensors, reduction=reduction, **settings),
         constants=constants,
         tolerance=tolerance or {},
+        gaps=gaps,
     )
 
 
@@ -91,12 +85,30 @@ def cosine(a, b, y):
     return np.where(y == 1, 1 - cos, np.maximum(cos - 0.1, 0))
 
 
-def triplet(a, p, n, order=2, swap=False):
+def norms(order):
+    """Return the distances of an order."""
+    return lambda a, b: np.linalg.norm(a - b + 1e-6, order, -1)
+
+
+def triplet(distance, margin, swap):
     """Return the loss of anchors, positives and negatives."""
-    near, far = (np.linalg.norm(a - x + 1e-6, order, -1) for x in (p, n))
-    if swap:
-        far = np.minimum(far, np.linalg.norm(p - n + 1e-6, order, -1))
-    return np.maximum(near - far + 5, 0)
+
+    def loss(a, p, n):
+        far = np.minimum(distance(a, n), distance(p, n)) if swap else distance(a, n)
+        return np.maximum(distance(a, p) - far + margin, 0)
+
+    return loss
+
+
+def triplet_gaps(distance, margin, swap):
+    """Return how near a loss is to its kink, and two distances of which the smaller counts are to each other."""
+
+    def gaps(a, p, n):
+        near, far, other = distance(a, p), distance(a, n), distance(p, n)
+        kink = (near - (np.minimum(far, other) if swap else far)) / margin + 1
+        return (kink, (far - other) / (far + other)) if swap else (kink,)
+
+    return gaps
 
 
 def reads(path, blank):
@@ -138,7 +150,7 @@ def scores(rng):
 
 def embeddings(rng):
     """Draw distances whose losses are of one sign, so that halves of them do not cancel."""
-    x, y = around(0.7)(rng), signs(rng, SHAPE)
+    x, y = numbers(rng), signs(rng, SHAPE)
     return np.where(y == 1, np.abs(x), x), y
 
 
@@ -149,14 +161,16 @@ ROWS = [
             embeddings,
             lambda x, y: np.where(y == 1, x, np.maximum(0.7 - x, 0)),
             reduction=reduction,
+            gaps=kinks(0.7),
             margin=0.7,
         )
         for reduction in ("mean", "sum", "none")
     ),
     of(
         margin.margin_ranking_loss,
-        lambda rng: (around(0.4, -0.4)(rng), np.zeros(SHAPE), signs(rng, SHAPE)),
+        lambda rng: (numbers(rng), numbers(rng), signs(rng, SHAPE)),
         lambda a, b, y: np.maximum(-y * (a - b) + 0.4, 0),
+        gaps=lambda a, b, y: (y * (a - b) - 0.4,),
         margin=0.4,
     ),
     of(
@@ -212,8 +226,9 @@ ROWS = [
         of(
             margin.triplet_margin_loss,
             lambda rng: tuple(rng.standard_normal((3, 4)) for _ in range(3)),
-            functools.partial(triplet, order=p, swap=swap),
+            triplet(norms(p), 5.0, swap),
             f":{p}:{swap}",
+            gaps=triplet_gaps(norms(p), 5.0, swap),
             p=p,
             swap=swap,
             margin=5.0,
@@ -223,7 +238,8 @@ ROWS = [
     of(
         margin.triplet_margin_with_distance_loss,
         lambda rng: tuple(rng.standard_normal((3, 4)) for _ in range(3)),
-        lambda a, p, n: np.maximum(apart(a, p) - np.minimum(apart(a, n), apart(p, n)) + 9, 0),
+        triplet(apart, 9.0, True),
+        gaps=triplet_gaps(apart, 9.0, True),
         distance_function=apart,
         swap=True,
         margin=9.0,
@@ -235,10 +251,11 @@ ROWS = [
     ),
     of(
         counts.poisson_nll_loss,
-        lambda rng: (rng.uniform(0.5, 2, SHAPE), around(1.0)(rng) + 2),
+        lambda rng: (rng.uniform(0.5, 2, SHAPE), rng.uniform(0, 4, SHAPE)),
         lambda x, t: x - t * np.log(x + 1e-3) + stirling(t),
         ":full",
         "none",
+        gaps=lambda x, t: (t - 1,),
         log_input=False,
         full=True,
         eps=1e-3,

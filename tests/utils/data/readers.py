@@ -6,7 +6,6 @@ import contextlib
 import gc
 import multiprocessing
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 import lucid
 from lucid.utils.data import DataLoader, IterableDataset
 from tests.utils.data.datasets import Numbers
+from tests.waiting import until
 
 # How batches are read: by the loop, by processes, by threads.
 READERS = [
@@ -50,24 +50,23 @@ def passes(dataset, count=2, **settings):
 
 
 def left_behind():
-    """Return processes, threads, files in shared memory, and how many files are open."""
+    """Return processes, threads, shared memory that is mapped, and how many files are open."""
     gc.collect()
     children = sorted(child.pid for child in multiprocessing.active_children())
     threads = sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("lucid"))
-    # other programs of the machine have memory there, too, such as PyTorch's, and other tests have folders
-    there = Path("/dev/shm").iterdir()
-    shared = sorted(file.name for file in there if file.is_file() and not file.name.startswith("torch_"))
+    # of this process: other programs of the machine come and go meanwhile; PyTorch's memory is not lucid's
+    mapped = [line.split()[4:] for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()]
+    shared = sorted(words for words in mapped if words[1:] and words[1].startswith(("/dev/shm/", "/memfd:lucid")))
+    shared = [words for words in shared if "/torch_" not in words[1]]
     return children, threads, shared, len(list(Path("/proc/self/fd").iterdir()))
 
 
 @contextlib.contextmanager
 def nothing_left():
-    """Fail what leaves a process, a thread, shared memory or an open file behind, two seconds later."""
+    """Fail what leaves a process, a thread, shared memory or an open file behind."""
     # the fork server, which stays, is under way
     list(DataLoader(Numbers(2), num_workers=1))
     before = left_behind()
     yield
-    deadline = time.monotonic() + 2
-    while left_behind() != before and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: left_behind() == before)
     assert left_behind() == before

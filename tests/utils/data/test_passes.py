@@ -13,6 +13,7 @@ from lucid.errors import ShapeError
 from lucid.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info, sample_seed
 from tests.utils.data.datasets import Failing, Numbers, Stream
 from tests.utils.data.readers import lists, some_readers
+from tests.waiting import PATIENCE, until
 
 
 def _equal(seed):
@@ -54,10 +55,8 @@ def test_how_far_workers_read_ahead(factor):
     dataset = Noted()
     iterator = iter(DataLoader(dataset, num_workers=2, worker="thread", prefetch_factor=factor))
     next(iterator)
-    deadline = time.monotonic() + 5
-    while len(dataset.read) < 2 * factor + 1 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.05)
+    until(lambda: len(dataset.read) >= 2 * factor + 1)
+    time.sleep(0.05)  # time to read too much in
     assert sorted(dataset.read) == list(range(2 * factor + 1))
 
 
@@ -72,7 +71,7 @@ class Gated(Dataset):
 
     def __getitem__(self, index):
         if not index:
-            self.gate.wait(2)
+            self.gate.wait(PATIENCE)
         return index
 
 

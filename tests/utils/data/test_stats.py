@@ -3,30 +3,66 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
-from lucid.utils.data import DataLoader, LoaderStats
+from lucid.utils.data import DataLoader, LoaderStats, iteration
 from tests.utils.data.datasets import Slow
 from tests.utils.data.readers import some_readers
 
 
-@some_readers
-def test_times(reader):
-    """Waiting is told from work: a loop that works for longer than reading takes waits for a worker no more."""
-    loader = DataLoader(Slow(0.004, size=20), batch_size=2, **reader)
-    begin = time.perf_counter()
+class Clock:
+    """Stands where it is set."""
+
+    def __init__(self):
+        self.seconds = 1.0
+
+    def perf_counter(self):
+        return self.seconds
+
+
+class Takes:
+    """Numbers, each of which takes two seconds of a clock to read."""
+
+    def __init__(self, clock):
+        self.clock = clock
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        self.clock.seconds += 2
+        return index
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Give the loops of loaders a clock of the test's own."""
+    clock = Clock()
+    monkeypatch.setattr(iteration, "time", clock)
+    return clock
+
+
+def test_times(clock):
+    """Waiting is told from work: what the loop does between two batches is its own, what reading takes is waiting."""
+    loader = DataLoader(Takes(clock), batch_size=2)
     for _ in loader:
-        time.sleep(0.03)
-    whole = time.perf_counter() - begin
+        clock.seconds += 30
     stats = loader.stats()
-    assert stats.batches == len(stats.waits) == 10
-    assert stats.worked >= 0.26  # nine bodies: the last is not followed by a question
-    assert stats.waited + stats.worked <= whole
-    if not reader:
-        assert stats.waited >= 10 * 2 * 0.004
-    assert stats.share == pytest.approx(stats.waited / (stats.waited + stats.worked))
+    assert stats.batches == 10
+    assert list(stats.waits) == [4] * 10
+    assert (stats.waited, stats.worked) == (40, 300)
+    assert stats.share == 40 / 340
+
+
+@some_readers
+def test_work_beside_reading(reader, clock):
+    """Where workers read, the loop works meanwhile: only its own time passes on its clock."""
+    loader = DataLoader(range(20), batch_size=2, **reader)
+    for _ in loader:
+        clock.seconds += 30
+    stats = loader.stats()
+    assert (stats.batches, stats.waited, stats.worked) == (10, 0, 300)
 
 
 def test_what_is_shown():
@@ -43,14 +79,17 @@ def test_what_is_shown():
     assert before.batches == 3
 
 
-def test_hooks_are_no_work():
+def test_hooks_are_no_work(clock):
     """What batch hooks take is neither waiting nor the loop's own work."""
-    loader = DataLoader(range(3))
-    loader.register_batch_hook(lambda *_: time.sleep(0.1))
-    list(loader)
-    stats = loader.stats()
-    assert stats.worked < 0.1
-    assert stats.waited < 0.1
+    loader = DataLoader(Takes(clock))
+
+    def hook(*_):
+        clock.seconds += 100
+
+    loader.register_batch_hook(hook)
+    for _ in loader:
+        clock.seconds += 5
+    assert (loader.stats().waited, loader.stats().worked) == (40, 100)
 
 
 def test_times_are_of_when_they_were_asked_for():

@@ -21,6 +21,7 @@ from lucid.utils.data.reading import Pass
 from lucid.utils.data.workers import processes, sharing
 from lucid.utils.data.workers.worker_process import Setup
 from tests.utils.data.datasets import Failing, Numbers, Slow
+from tests.waiting import PATIENCE, until
 
 
 class Fatal(Dataset):
@@ -75,8 +76,9 @@ def test_memory_that_was_held_is_given_back():
 
 def test_a_timeout_is_of_the_batch_that_is_wanted():
     """What comes of a pass that was left does not make the wait for a batch of this one longer."""
-    loader = DataLoader(Slow(0.25), num_workers=1, prefetch_factor=10, persistent_workers=True, timeout=0.6)
+    loader = DataLoader(Slow(0.25), num_workers=1, prefetch_factor=10, persistent_workers=True)
     next(iter(loader))
+    loader.timeout = 0.6
     with pytest.raises(WorkerError, match=r"timed out after 0\.6 seconds"):
         next(iter(loader))
 
@@ -205,9 +207,7 @@ def test_a_long_text_does_not_stop_a_worker():
     """A worker reads on while nobody has taken its last batch: what is long does not go through the pipe."""
     dataset = Long()
     iterator = iter(DataLoader(dataset, num_workers=1))
-    deadline = time.monotonic() + 5
-    while not dataset.counts[1] and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: dataset.counts[1])
     assert dataset.counts.tolist() == [1, 1, 0, 0]
     assert [len(batch[0]) for batch in iterator] == [3_000_000] * 4
 
@@ -279,7 +279,7 @@ class Arrays(Dataset):
 
 def test_batches_of_very_many_arrays():
     """A question and an answer that are both larger than a pipe do not wait for each other."""
-    iterator = iter(DataLoader(Arrays(), batch_size=50_000, num_workers=1, collate_fn=as_they_are, timeout=30))
+    iterator = iter(DataLoader(Arrays(), batch_size=50_000, num_workers=1, collate_fn=as_they_are, timeout=PATIENCE))
     signal.signal(signal.SIGALRM, lambda *_: pytest.fail("both wait"))
     signal.alarm(40)
     try:

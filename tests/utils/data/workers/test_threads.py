@@ -14,6 +14,7 @@ from lucid.errors import WorkerError
 from lucid.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 from tests.utils.data.datasets import Failing, Numbers, Slow, Stream
 from tests.utils.data.readers import nothing_left
+from tests.waiting import PATIENCE, until
 
 
 def fail(kind, *arguments):
@@ -54,10 +55,13 @@ def test_leaving_the_loop():
 
 def test_a_thread_that_is_silent():
     """After `timeout` seconds its stack is shown."""
+    dataset = Gated()
+    dataset.gate.clear()
     with pytest.raises(
         WorkerError, match=r"(?s)timed out after 0.3 seconds: worker thread 0 .* batch 0.*in __getitem__"
     ):
-        next(iter(DataLoader(Slow(1), num_workers=1, worker="thread", timeout=0.3)))
+        next(iter(DataLoader(dataset, num_workers=1, worker="thread", timeout=0.3)))
+    dataset.gate.set()
 
 
 class Shared(Dataset):
@@ -126,17 +130,17 @@ class Gated(Dataset):
     def __getitem__(self, index):
         self.read.append(index)
         self.reading.set()
-        self.gate.wait(3)
+        self.gate.wait(PATIENCE)
         return index
 
 
 def test_which_batch_a_silent_thread_has():
     """Its error names a batch of the pass that is under way, not of one that was left."""
     dataset = Gated()
-    loader = DataLoader(dataset, num_workers=1, worker="thread", persistent_workers=True, timeout=0.3)
+    loader = DataLoader(dataset, num_workers=1, worker="thread", persistent_workers=True)
     next(iter(loader))
-    while len(dataset.read) < 3:
-        time.sleep(0.01)
+    until(lambda: len(dataset.read) >= 3)
+    loader.timeout = 0.3
     dataset.gate.clear()
     with pytest.raises(WorkerError) as caught:
         next(iter(loader))
@@ -149,11 +153,11 @@ def test_threads_that_end_read_no_more():
     dataset = Gated()
     dataset.gate.clear()
     iterator = iter(DataLoader(dataset, num_workers=1, worker="thread", prefetch_factor=8))
-    dataset.reading.wait(3)
+    dataset.reading.wait(PATIENCE)
     iterator.close()
     (thread,) = [each for each in threading.enumerate() if each.name == "lucid worker 0"]
     dataset.gate.set()
-    thread.join(3)
+    thread.join(PATIENCE)
     assert dataset.read == [0]
 
 
@@ -162,7 +166,7 @@ def test_threads_leave_pythons_generator_alone():
     dataset = Gated()
     dataset.gate.clear()
     iterator = iter(DataLoader(dataset, num_workers=1, worker="thread", prefetch_factor=1))
-    dataset.reading.wait(3)
+    dataset.reading.wait(PATIENCE)
     random.seed(5)
     random.random()
     state = random.getstate()

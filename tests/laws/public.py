@@ -1,4 +1,4 @@
-"""The public names of lucid, and those of the last release: `python -m tests.public > tests/released_names.txt`."""
+"""The public names of lucid, and those of the last release, which `python -m tests.laws.public` prints anew."""
 
 from __future__ import annotations
 

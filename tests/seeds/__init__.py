@@ -1,0 +1,1 @@
+"""Random numbers of tests: the same in each run, and others by ``python -m tests.seeds tests/ops --seeds 50``."""

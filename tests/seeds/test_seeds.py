@@ -1,0 +1,86 @@
+"""`python -m tests.seeds` finds the seeds with which a test fails, and what it prints repeats them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lucid.backend.random.draws import uniform
+from lucid.backend.random.generator import Generator
+from tests.seeds.drawing import VARIABLE, number_of, numbers_of
+
+ROOT = Path(__file__).parents[2]
+FILE = "tests/seeds/unlucky.py"
+SEEDS = range(3, 15)
+
+
+def run(*words, **variables):
+    """Return what a command of Python prints."""
+    return subprocess.run(
+        [sys.executable, "-m", *words], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """Return what the command prints of the unlucky tests."""
+    ran = run("tests.seeds", FILE, "--first", str(SEEDS[0]), "--seeds", str(len(SEEDS)), "--processes", "1")
+    assert ran.returncode == 1, ran.stderr
+    return ran.stdout
+
+
+def found(printed, name):
+    """Return the seeds with which a test was found to fail."""
+    return [int(s) for s in re.findall(rf"LUCID_TEST_SEED=(\d+) python -m pytest {FILE}::{name}  #", printed)]
+
+
+def test_numbers_of_the_fixture(printed, monkeypatch):
+    """The seeds are those of which the generator of the test draws a zero, however the test is set up."""
+    for name in ("test_own_numbers", "test_own_numbers_and_a_folder"):
+        expected = []
+        for seed in SEEDS:
+            monkeypatch.setenv(VARIABLE, str(seed))
+            expected += [seed] * int(numbers_of(f"{FILE}::{name}").integers(4) == 0)
+        assert expected
+        assert found(printed, name) == expected
+
+
+def test_numbers_that_all_share(printed, monkeypatch):
+    """So are those of which lucid's generator gives little, to a test and to a fixture of a file."""
+    names = {"test_shared_generator": f"{FILE}::test_shared_generator", "test_shared_fixture": f"{FILE}::shared"}
+    for test, name in names.items():
+        expected = []
+        for seed in SEEDS:
+            monkeypatch.setenv(VARIABLE, str(seed))
+            expected += [seed] * (uniform(Generator("cpu", number_of(name)), (1,), np.float32).item() <= 0.25)
+        assert expected
+        assert found(printed, test) == expected
+
+
+def test_the_rest_runs_once(printed):
+    """Tests without numbers run once, and twice where they seed lucid themselves; examples are drawn of each seed."""
+    assert found(printed, "test_no_numbers") == [SEEDS[0]]
+    assert found(printed, "test_seeded_itself") == list(SEEDS[:2])
+    assert set(SEEDS) > set(found(printed, "test_examples"))
+    assert found(printed, "test_examples")
+    failures = sum(len(found(printed, name)) for name in re.findall(r"def (test_\w+)", (ROOT / FILE).read_text()))
+    assert re.search(rf"^tests/seeds +5 +{5 * len(SEEDS)} +{failures} +7$", printed, re.MULTILINE)
+
+
+def test_the_printed_line_repeats_a_find(printed):
+    """The line fails again, and with another seed the test passes."""
+    seeds = found(printed, "test_shared_fixture")
+    line = f"LUCID_TEST_SEED={seeds[0]} python -m pytest {FILE}::test_shared_fixture"
+    assert line in printed
+    _, _, *words = shlex.split(line)
+    assert run(*words[1:], LUCID_TEST_SEED=str(seeds[0])).returncode == 1
+    other = next(seed for seed in SEEDS if seed not in seeds)
+    assert run(*words[1:], LUCID_TEST_SEED=str(other)).returncode == 0
