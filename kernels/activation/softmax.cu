@@ -16,8 +16,8 @@
 namespace lucid {
 
 template <typename T>
-__global__ void __launch_bounds__(MAX_THREADS)
-    softmax_rows(const T* x, T* y_nc, Axes kept, long long rows, int length, int vectors, int logarithm) {
+__global__ void __launch_bounds__(MAX_THREADS) softmax_rows(const T* x, T* y_nc, const __grid_constant__ Axes kept,
+                                                            long long rows, int length, int vectors, int logarithm) {
     typedef Total<T> R;
     const long long n = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     R x_k[HELD];
@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(MAX_THREADS)
 }
 
 template <typename T>
-__global__ void softmax_lines(const T* x, T* y, Axes kept, long long lines, long long length, long long stride,
-                              long long inner, int logarithm) {
+__global__ void softmax_lines(const T* x, T* y, const __grid_constant__ Axes kept, long long lines, long long length,
+                              long long stride, long long inner, int logarithm) {
     typedef Total<T> R;
     DYN_SHARED(Mass<R>, shared);
     const long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -66,8 +66,8 @@ __global__ void softmax_lines(const T* x, T* y, Axes kept, long long lines, long
 
 template <typename T>
 __global__ void __launch_bounds__(MAX_THREADS)
-    softmax_grad_rows(const T* dy, const T* y_nc, T* dx_nc, Axes kept, long long rows, int length, int vectors,
-                      int logarithm) {
+    softmax_grad_rows(const T* dy, const T* y_nc, T* dx_nc, const __grid_constant__ Axes kept, long long rows,
+                      int length, int vectors, int logarithm) {
     typedef Total<T> R;
     const long long n = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     R dy_k[HELD], y_k[HELD];
@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(MAX_THREADS)
 }
 
 template <typename T>
-__global__ void softmax_grad_lines(const T* dy, const T* y, T* dx, Axes kept, long long lines, long long length,
-                                   long long stride, long long inner, int logarithm) {
+__global__ void softmax_grad_lines(const T* dy, const T* y, T* dx, const __grid_constant__ Axes kept, long long lines,
+                                   long long length, long long stride, long long inner, int logarithm) {
     typedef Total<T> R;
     DYN_SHARED(R, shared);
     const long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x;

@@ -86,9 +86,10 @@ template <typename T> struct Line {
 };
 
 template <typename T, template <typename> class Scan>
-__global__ void scan_lines(const T* x, const T* factor, void* y, Axes kept, Axes factor_kept, long long lines,
-                           long long length, long long x_step, long long factor_step, long long y_step, long long first,
-                           long long inner, int dtype) {
+__global__ void scan_lines(const T* x, const T* factor, void* y, const __grid_constant__ Axes kept,
+                           const __grid_constant__ Axes factor_kept, long long lines, long long length,
+                           long long x_step, long long factor_step, long long y_step, long long first, long long inner,
+                           int dtype) {
     const Scan<T> op;
     const long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (n >= lines) return;
@@ -123,9 +124,10 @@ __device__ __forceinline__ typename Op::A scanned(const Op& op, typename Op::A a
 }
 
 template <typename T, template <typename> class Scan>
-__global__ void scan_rows(const T* x, const T* factor, void* y, void* totals_nk, Axes kept, Axes factor_kept,
-                          long long lines, long long length, long long x_step, long long factor_step, long long y_step,
-                          long long first, long long inner, int dtype, int totals_only) {
+__global__ void scan_rows(const T* x, const T* factor, void* y, void* totals_nk, const __grid_constant__ Axes kept,
+                          const __grid_constant__ Axes factor_kept, long long lines, long long length, long long x_step,
+                          long long factor_step, long long y_step, long long first, long long inner, int dtype,
+                          int totals_only) {
     typedef typename Scan<T>::A A;
     __shared__ __align__(16) unsigned char part_bytes[32 * sizeof(A)];
     A* part_w = reinterpret_cast<A*>(part_bytes);
@@ -151,8 +153,8 @@ __global__ void scan_rows(const T* x, const T* factor, void* y, void* totals_nk,
 }
 
 template <typename T>
-__global__ void shift(const T* x, T* y, Axes kept, long long lines, long long length, long long step, long long inner,
-                      int by, double fill) {
+__global__ void shift(const T* x, T* y, const __grid_constant__ Axes kept, long long lines, long long length,
+                      long long step, long long inner, int by, double fill) {
     const long long index = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (index >= lines * length) return;
     const long long slice = index / inner, c = slice % length - by, n = slice / length * inner + index % inner;

@@ -55,8 +55,8 @@ template <typename T> using ShareOfLargest = ShareOf<T, Max>;
 template <typename T> using ShareOfSmallest = ShareOf<T, Min>;
 
 template <typename T>
-__global__ void element_at(const T* x, const long long* place_r, T* out_r, Axes kept, long long rows, long long size,
-                           long long stride) {
+__global__ void element_at(const T* x, const long long* place_r, T* out_r, const __grid_constant__ Axes kept,
+                           long long rows, long long size, long long stride) {
     const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
     const long long place = place_r[row];
@@ -64,8 +64,8 @@ __global__ void element_at(const T* x, const long long* place_r, T* out_r, Axes 
 }
 
 template <typename T>
-__global__ void element_at_grad(const T* grad, const long long* place_ok, T* out, Axes kept, long long outer,
-                                long long size, long long inner) {
+__global__ void element_at_grad(const T* grad, const long long* place_ok, T* out, const __grid_constant__ Axes kept,
+                                long long outer, long long size, long long inner) {
     const long long index = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (index >= outer * size * inner) return;
     const long long slice = index / inner, row = slice / size * inner + index % inner;

@@ -96,7 +96,8 @@ template <typename A> struct Extreme<A, Min> {
 
 constexpr int MAX_AXES = 6;
 
-// Some of the axes of an array, outermost first, with strides in elements; at least one.
+// Some of the axes of an array, outermost first, with strides in elements; at least one. Kernels take them as
+// `const __grid_constant__ Axes`: each thread would copy to its stack what `offset` indexes otherwise.
 struct Axes {
     long long count;
     long long size_d[MAX_AXES];
@@ -177,8 +178,9 @@ __device__ __forceinline__ void take_row(const Op& op, typename Op::A& a, const 
 }
 
 template <typename T, template <typename> class Gather>
-__global__ void reduce_rows(const T* x, void* out, void* partial, Axes kept, Axes reduced, long long rows,
-                            long long length, int vectors, double setting, int flavour) {
+__global__ void reduce_rows(const T* x, void* out, void* partial, const __grid_constant__ Axes kept,
+                            const __grid_constant__ Axes reduced, long long rows, long long length, int vectors,
+                            double setting, int flavour) {
     constexpr int V = Pack<T>::WIDTH;
     const Gather<T> op{setting, flavour};
     const long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y;
@@ -262,8 +264,9 @@ __device__ __forceinline__ void columns_of_thread(const Op& op, const T* x, void
 }
 
 template <typename T, template <typename> class Gather>
-__global__ void reduce_columns(const T* x, void* out, void* partial, Axes kept, Axes reduced, long long columns,
-                               long long length, int vectors, double setting, int flavour) {
+__global__ void reduce_columns(const T* x, void* out, void* partial, const __grid_constant__ Axes kept,
+                               const __grid_constant__ Axes reduced, long long columns, long long length, int vectors,
+                               double setting, int flavour) {
     typedef typename Gather<T>::A A;
     DYN_SHARED(A, shared);
     const Gather<T> op{setting, flavour};

@@ -35,7 +35,7 @@ def launched_names():
 
 
 def compiled_names(report):
-    """Return, by architecture, the usage of each kernel: registers, bytes spilled, bytes of shared memory."""
+    """Return, by architecture, the usage of each kernel: registers, bytes spilled, stack, shared memory."""
     usages = defaultdict(dict)
     for case in ET.parse(report).iter("testcase"):
         architecture = re.search(r"(sm_\d+)", case.get("name"))
@@ -58,7 +58,7 @@ def main(folder, report):
     launched = {name for path in Path(folder).iterdir() for name in path.read_text().splitlines()}
     usages = compiled_names(report)
     table = Table(
-        "kernel", "file", "dtypes", "instances", "run", *ARCHITECTURES, "registers", "spilled", title="Kernels"
+        "kernel", "file", "dtypes", "instances", "run", *ARCHITECTURES, "registers", "spilled", "stack", title="Kernels"
     )
     holes = []
     for kernel in sorted(KERNELS, key=lambda kernel: (kernel.stem, kernel.name)):
@@ -78,6 +78,7 @@ def main(folder, report):
             *map(str, compiled),
             str(max((usage[0] for usage in taken), default="")),
             str(max((usage[1] for usage in taken), default="")),
+            str(max((usage[2] for usage in taken), default="")),
         )
     console = Console(width=180)
     console.print(table)

@@ -6,6 +6,7 @@ Sizes beyond 32 bits are in test_huge.py, indices of each op also in test_indexi
 from __future__ import annotations
 
 import contextlib
+import itertools
 
 import numpy as np
 import pytest
@@ -27,7 +28,12 @@ from tests.samples import FLOATS, INTEGERS
 pytestmark = pytest.mark.gpu
 
 
-EVERY = pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES])
+def each(samples):
+    """Return what makes a test of each row."""
+    return pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in samples])
+
+
+EVERY = each(SAMPLES)
 
 
 def outcome(act):
@@ -36,6 +42,40 @@ def outcome(act):
         return act()
     except Exception as error:  # noqa: BLE001 - whatever it is, both devices must raise it
         return type(error)
+
+
+def check_each(check, cases, rng):
+    """Call `check(*case, rng)` for each case, with random numbers of its own; fail with all that fail, by name."""
+    failures = {}
+    for case, own in zip(cases, rng.spawn(len(cases)), strict=True):
+        try:
+            check(*case, own)
+        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - the other cases are tried all the same
+            failures[" ".join(case)] = error
+            error.add_note(f"in the case {' '.join(case)}")
+    if failures:
+        raise BaseExceptionGroup(f"fail: {', '.join(failures)}", list(failures.values()))
+
+
+def test_every_case_that_fails_is_named(rng):
+    """One that fails keeps no other from being tried, and each has random numbers of its own."""
+    drawn = {}
+
+    def check(how, dtype, rng):
+        drawn[how, dtype] = rng.standard_normal()
+        if how == "raises":
+            pytest.fail(dtype)
+        assert how == "passes"
+
+    cases = [("fails", "int8"), ("passes", "int8"), ("raises", "bool"), ("passes", "bool")]
+    with pytest.raises(BaseExceptionGroup, match="fail: fails int8, raises bool") as raised:
+        check_each(check, cases, rng)
+    assert [error.__notes__ for error in raised.value.exceptions] == [
+        ["in the case fails int8"],
+        ["in the case raises bool"],
+    ]
+    assert len(set(drawn.values())) == len(drawn) == len(cases)
+    check_each(check, [("passes", "int8")], rng)
 
 
 # ---- layouts ----
@@ -102,38 +142,34 @@ UNSTEADY_IF_EQUAL = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("how", "dtype"),
-    [
-        ("turned", "float32"),
-        ("turned", "bfloat16"),
-        ("expanded", "bfloat16"),
-        *(("backwards", dtype) for dtype in FLOATS),
-    ],
-)
 @EVERY
-def test_layouts(sample, how, dtype, rng):
+def test_layouts(sample, rng):
     """Transposed, reversed and repeated inputs give on the device what they give on the CPU."""
-    if how == "expanded" and sample.name.startswith(UNSTEADY_IF_EQUAL):
-        return
-    check_like_cpu(sample, [np.asarray(a) for a in sample.inputs(rng)], dtype, LAYOUTS[how], rng)
+
+    def check(how, dtype, rng):
+        check_like_cpu(sample, [np.asarray(a) for a in sample.inputs(rng)], dtype, LAYOUTS[how], rng)
+
+    cases = [("turned", "float32"), ("turned", "bfloat16"), *(("backwards", dtype) for dtype in FLOATS)]
+    if not sample.name.startswith(UNSTEADY_IF_EQUAL):
+        cases.append(("expanded", "bfloat16"))
+    check_each(check, cases, rng)
 
 
-@pytest.mark.parametrize("how", ["dense", "turned", "backwards"])
 @EVERY
-def test_integers_of_any_layout(sample, how, rng):
+def test_integers_of_any_layout(sample, rng):
     """Integers and bools, wherever they lie, give on the device what they give on the CPU, or the same error."""
-    arrays = [np.nan_to_num(np.asarray(a)) for a in sample.inputs(rng)]
-    for dtype in (*INTEGERS, "bool"):
+
+    def check(how, dtype, rng):
+        arrays = [np.nan_to_num(np.asarray(a)) for a in sample.inputs(rng)]
         # no zeros: the CPU looks for divisors of zero, the device does not wait for them
         whole = [(1 + np.abs(3 * a.clip(-9, 9)).astype(int)).astype(dtype) if is_floating(a) else a for a in arrays]
         results = []
         for xp, device in ((np, "cpu"), (gpu.cupy(), "cuda")):
             tensors = [wrap(LAYOUTS[how](xp, t.array)) for t in tensors_of(whole, requires_grad=False, device=device)]
-            results.append(outcome(lambda tensors=tensors: flat(sample.op(*tensors))))
+            results.append(outcome(lambda: flat(sample.op(*tensors))))
         if isinstance(results[0], type):
             assert results[1] is results[0]
-            continue
+            return
         if sample.name.startswith("topk"):
             # which of equal elements it takes is not said
             results = [found[:1] for found in results]
@@ -142,12 +178,17 @@ def test_integers_of_any_layout(sample, how, rng):
             exact = not is_floating(expected.array)
             check_close(numbers(got), numbers(expected), 0 if exact else 2 * VALUE["float32"], dtype)
 
+    check_each(check, list(itertools.product(["dense", "turned", "backwards"], (*INTEGERS, "bool"))), rng)
 
-@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES if s.empty])
+
+@each([sample for sample in SAMPLES if sample.empty])
 def test_empty(sample, rng):
     """Inputs without elements give on the device what they give on the CPU, and so do their gradients."""
-    for dtype in ("float32", "bfloat16"):
-        check_like_cpu(sample, [np.asarray(a) for a in sample.empty(rng)], dtype, lambda _, array: array, rng)
+
+    def check(dtype, rng):
+        check_like_cpu(sample, [np.asarray(a) for a in sample.empty(rng)], dtype, LAYOUTS["dense"], rng)
+
+    check_each(check, [("float32",), ("bfloat16",)], rng)
 
 
 # ---- devices and dtypes ----
@@ -169,29 +210,34 @@ COMPOSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("other", ["cpu", "cuda:1"])
-@EVERY
-def test_mixed_devices(sample, other, rng, monkeypatch):
-    """Operands on two devices are a DeviceError, and nothing is launched; one number may lie on the CPU."""
+def op_of(sample):
+    return sample.name.partition(":")[0]
+
+
+@each([sample for sample in SAMPLES if op_of(sample) not in SHAPES_ONLY])
+def test_mixed_devices(sample, rng, monkeypatch):
+    """Operands on two devices are a DeviceError, and nothing is launched; one number may lie on the CPU.
+
+    The second is the CPU, and where there is one another CUDA device.
+    """
     if gpu.is_simulated():
         monkeypatch.setenv("LUCID_CUDA_SIMULATOR", "2")
-    elif other == "cuda:1" and gpu.device_count() < 2:
-        pytest.skip("needs two devices")
-    tensors = tensors_of(sample.inputs(rng), sample.constants, requires_grad=False, device="cuda:0")
-    name = sample.name.partition(":")[0]
-    if name in SHAPES_ONLY:
-        return
-    for place, tensor in enumerate(tensors):
-        if len(tensors) == 1 or (tensor.ndim == 0 and other == "cpu"):
-            continue
-        mixed = [t.to(other) if k == place else t for k, t in enumerate(tensors)]
-        if all(t.ndim == 0 for k, t in enumerate(mixed) if k != place):
-            continue
-        before = launches()
-        with pytest.raises(DeviceError, match=r"device|cpu|cuda"):
-            sample.op(*mixed)
-        assert launches() == before or {name, sample.name} & COMPOSED
-        assert all(tensor._version == 0 for tensor in mixed)
+
+    def check(other, rng):
+        tensors = tensors_of(sample.inputs(rng), sample.constants, requires_grad=False, device="cuda:0")
+        for place, tensor in enumerate(tensors):
+            if len(tensors) == 1 or (tensor.ndim == 0 and other == "cpu"):
+                continue
+            mixed = [t.to(other) if k == place else t for k, t in enumerate(tensors)]
+            if all(t.ndim == 0 for k, t in enumerate(mixed) if k != place):
+                continue
+            before = launches()
+            with pytest.raises(DeviceError, match=r"device|cpu|cuda"):
+                sample.op(*mixed)
+            assert launches() == before or {op_of(sample), sample.name} & COMPOSED
+            assert all(tensor._version == 0 for tensor in mixed)
+
+    check_each(check, [("cpu",), ("cuda:1",)] if gpu.device_count() > 1 else [("cpu",)], rng)
 
 
 def launches():
@@ -199,19 +245,22 @@ def launches():
     return counters.launches if gpu.is_simulated() else 0
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int64", "complex64"])
 @EVERY
-def test_other_dtypes(sample, dtype, rng):
+def test_other_dtypes(sample, rng):
     """A dtype that an op does not take on the CPU is refused on the device by the same error, and no other is."""
-    arrays = [np.asarray(a) for a in sample.inputs(rng)]
-    with np.errstate(all="ignore"):
-        # no zeros: the CPU looks for divisors of zero, the device does not wait for them
-        arrays = [np.abs(a).astype(dtype) + np.array(a == a).astype(dtype) if is_floating(a) else a for a in arrays]
-        kinds = []
-        for device in ("cpu", "cuda"):
-            tensors = tensors_of(arrays, requires_grad=False, device=device)
-            kinds.append(outcome(lambda tensors=tensors: [str(out.dtype) for out in flat(sample.op(*tensors))]))
-    assert kinds[0] == kinds[1]
+
+    def check(dtype, rng):
+        arrays = [np.asarray(a) for a in sample.inputs(rng)]
+        with np.errstate(all="ignore"):
+            # no zeros: the CPU looks for divisors of zero, the device does not wait for them
+            arrays = [np.abs(a).astype(dtype) + np.array(a == a).astype(dtype) if is_floating(a) else a for a in arrays]
+            kinds = []
+            for device in ("cpu", "cuda"):
+                tensors = tensors_of(arrays, requires_grad=False, device=device)
+                kinds.append(outcome(lambda: [str(out.dtype) for out in flat(sample.op(*tensors))]))
+        assert kinds[0] == kinds[1]
+
+    check_each(check, [("bool",), ("int64",), ("complex64",)], rng)
 
 
 # ---- indices ----

@@ -123,7 +123,8 @@ def test_parameters_are_packed_as_the_struct_module_packs():
         bool flags[TWICE];
     };
     template <typename T>
-    __global__ void f(Pair pair, const T* __restrict__ x, Table<T, 4> table, Real<T> last, unsigned count[2]) {}
+    __global__ void f(const __grid_constant__ Pair pair, const T* __restrict__ x, Table<T, 4> table, Real<T> last,
+                      unsigned count[2]) {}
     """
     read = Source(text, "mine.cu")
     pair, table = "idh6x", "PPPPPPPPf4?"
