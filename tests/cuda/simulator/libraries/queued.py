@@ -35,7 +35,17 @@ class Library:
         files = [*(str(SOURCES / name) for name in sources), str(HERE / "queued.cpp")]
         text = "".join(Path(file).read_text() for file in [*sorted(map(str, FOLDER.rglob("*.h"))), *files])
         # Symbolic: in this process, another library may have a queue already.
-        options = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-Bsymbolic", "-I", str(FOLDER)]
+        options = [
+            "-std=c++17",
+            "-O2",
+            "-fPIC",
+            "-shared",
+            "-fvisibility=hidden",
+            "-Wl,-Bsymbolic",
+            "-I",
+            str(FOLDER),
+            "-DLUCID_VERSION=11604",
+        ]
         path = builder.build("queued", text, [*options, *files], what=" and ".join(sources))
         self.c = ctypes.CDLL(str(path))
         self.c.queued_name.restype = ctypes.c_char_p
