@@ -88,7 +88,7 @@ def installed() -> tuple[Path, Cuda]:
             f"simulated CUDA devices need CuPy ({_TAKEN}), which is not installed; install it: {INSTALL}"
         )
     if not wheels or wheels[0] not in WHEELS:
-        told = f"{wheels[0]} is installed" if wheels else f"the CuPy in {found.origin} is of no wheel"
+        told = f"{wheels[0]} is installed" if wheels else f"the CuPy in {Path(found.origin).parent} is of no wheel"
         raise CudaUnavailableError(
             f"simulated CUDA devices need the wheel {_TAKEN}, and {told}; use another environment, with: {INSTALL}"
         )
