@@ -36,7 +36,8 @@ int number_in(const char* variable, int otherwise) {
 
 bool is_device(int index) { return index >= 0 && index < device_count(); }
 
-constexpr int processors = 132, clock_khz = 1980000, bus = 33;
+// `several`: one kernel on several devices, which is gone in CUDA 13.
+constexpr int processors = 132, clock_khz = 1980000, bus = 33, several = LUCID_VERSION < 13000;
 
 // By cudaDeviceAttr. Published figures of an H200 and, for textures, of Hopper; what the part of the L2 cache that can be
 // set aside has is not published. It is a host's on PCIe, which does not share its pages.
@@ -52,7 +53,7 @@ const std::map<int, int> attributes = {
     {65, 2048},    {66, 32768},      {67, 32768},  {68, 2046},       {69, 268435456}, {70, 131072},    {71, 65000},
     {72, 2097120}, {73, 32768},      {74, 32768},  {75, 9},          {76, 0},         {77, 32768},     {78, 1},
     {79, 1},       {80, 1},          {81, 233472}, {82, 65536},      {83, 1},         {87, 2},         {89, 1},
-    {90, 1},       {91, 1},          {95, 1},      {96, 1},          {97, 232448},    {99, 1},         {106, 32},
+    {90, 1},       {91, 1},          {95, 1},      {96, several},    {97, 232448},    {99, 1},         {106, 32},
     {111, 1024},   {112, 1},         {114, 1},     {115, 1},         {116, 1},        {117, 1},        {118, 100},
     {119, 9},      {120, 1},         {121, 1},     {125, 1},         {129, 1},
 };
@@ -88,8 +89,7 @@ const std::set<int> only_in_12 = {13, 15, 17, 20, 36, 69, 87, 96};
 constexpr int only_in_13[] = {130, 131, 133, 134, 139, 140, 143};
 
 unsigned char* put(int member, int index, unsigned char* begin, unsigned char* place) {
-    const size_t value = (size_t)attribute(member % large, index),
-                 size = member < large ? sizeof(int) : sizeof value;
+    const size_t value = (size_t)attribute(member % large, index), size = member < large ? sizeof(int) : sizeof value;
     place += (size_t)(begin - place) % size;  // it begins at a multiple of 8
     memcpy(place, &value, size);
     return place + size;

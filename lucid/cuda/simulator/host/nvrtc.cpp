@@ -24,7 +24,7 @@ std::string joined(const std::vector<std::string>& all) {
 
 }  // namespace
 
-LUCID_CUDA int nvrtcVersion(int* major, int* minor) { 
+LUCID_CUDA int nvrtcVersion(int* major, int* minor) {
     return *major = LUCID_VERSION / 1000, *minor = LUCID_VERSION % 1000 / 10, 0;
 }
 LUCID_CUDA const char* nvrtcGetErrorString(int code) {
