@@ -21,6 +21,7 @@ from lucid.cuda.build.nvrtc import Compiler
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.kernels import Launcher, Unit
 from lucid.cuda.simulator.compilation import FOLDER
+from lucid.cuda.simulator.wheels import installed
 from lucid.errors import CudaUnavailableError, KernelError
 
 pytestmark = pytest.mark.gpu
@@ -46,7 +47,10 @@ def as_on_a_gpu(monkeypatch, tmp_path, compiled):
 
     class Driver(driver.CudaDriver):
         def _compiler(self):
-            made = Compiler("libnvrtc.so.12", FOLDER / "toolkit" / "include") if gpu.is_simulated() else real(self)
+            if gpu.is_simulated():
+                made = Compiler(installed()[1].soname("nvrtc"), FOLDER / "toolkit" / "include")
+            else:
+                made = real(self)
             compile = made.compile
             made.compile = lambda unit, architecture: compiled.append(unit.name) or compile(unit, architecture)
             return made

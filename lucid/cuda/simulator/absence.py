@@ -8,6 +8,8 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lucid.cuda.simulator.wheels import installed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
@@ -65,7 +67,7 @@ def _change(module: ModuleType) -> None:
             if libname != "cusolver":
                 return find(libname)
             # the finder would look for the libraries that NVIDIA's depends on
-            loaded = ctypes.CDLL("libcusolver.so.11")
+            loaded = ctypes.CDLL(installed()[1].soname(libname))
             return module.LoadedDL(loaded._name, True, loaded._handle, "system")  # noqa: SLF001
 
         vars(module)["load_nvidia_dynamic_lib"] = load_nvidia_dynamic_lib

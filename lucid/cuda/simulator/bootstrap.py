@@ -5,12 +5,9 @@ from __future__ import annotations
 import ctypes
 import inspect
 import os
-import platform
 import re
 import sys
 from importlib import import_module
-from importlib.machinery import PathFinder
-from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,26 +20,27 @@ from lucid.cuda.simulator.driver import SimulatedDriver
 from lucid.cuda.simulator.redirection import redirect
 from lucid.cuda.simulator.runtime import executes, library, runtime
 from lucid.cuda.simulator.settings import whole_number
+from lucid.cuda.simulator.wheels import INSTALL, installed
 from lucid.errors import CudaUnavailableError, LucidError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.cuda.simulator.compilation import Symbol
+    from lucid.cuda.simulator.wheels import Cuda
 
 __all__ = ["start"]
 
-_INSTALL = "pip install 'lucid-cupy[simulator]'"
 _COMPILATION_FAILED = 6
-# Under the names and versions that CuPy's wheel asks for, of these files.
+# Of these files.
 _LIBRARIES = {
-    "cublas.so.12": ("calls", "cublas", "cublas_vectors", "cublas_solving"),
-    "cusolver.so.11": ("calls", "cusolver", "cusolver_absent"),
-    "curand.so.10": ("curand",),
-    "cufft.so.11": ("cufft",),
+    "cublas": ("calls", "cublas", "cublas_vectors", "cublas_solving"),
+    "cusolver": ("calls", "cusolver", "cusolver_absent"),
+    "curand": ("curand",),
+    "cufft": ("cufft",),
 }
 # What only has to be there; what they hold is the driver's.
-_OTHER_NAMES = ("libcudart.so.12", "libnvrtc.so.12", "libcublasLt.so.12")
+_OTHERS = ("cudart", "nvrtc", "cublasLt")
 _MARK = "lucid simulator\n"
 # Of Python, in a report of who queued what.
 _LINES = 2
@@ -64,35 +62,9 @@ def start() -> None:
     global _state
     if _state is None:
         whole_number("LUCID_CUDA_SIMULATOR", 1, 64)
-        _state = _Simulated(_wheel())
+        _state = _Simulated(*installed())
         gpu.simulate()
         kernels.drive(SimulatedDriver)
-
-
-def _wheel() -> Path:
-    """Return where CuPy is installed."""
-    if sys.platform != "linux" or platform.machine() != "x86_64":
-        raise CudaUnavailableError(
-            f"simulated CUDA devices need Linux on x86-64, this is {sys.platform} on {platform.machine()}; "
-            "use device='cpu'"
-        )
-    # what an interrupted installation has left has no name
-    names = {found.name or "" for found in distributions()}
-    wheels = sorted(name for name in names if re.fullmatch(r"cupy(-cuda\w+|-rocm.*)?", name))
-    if len(wheels) > 1:
-        raise CudaUnavailableError(
-            f"several CuPy are installed: {', '.join(wheels)}; they overwrite each other's files: uninstall all, then "
-            f"install one with: {_INSTALL}"
-        )
-    found = PathFinder.find_spec("cupy")
-    if found is None or found.origin is None:
-        raise CudaUnavailableError(f"simulated CUDA devices need CuPy, which is not installed; install it: {_INSTALL}")
-    if wheels and wheels[0] != "cupy-cuda12x":
-        raise CudaUnavailableError(
-            f"simulated CUDA devices need the wheel cupy-cuda12x, and {wheels[0]} is installed; use another "
-            f"environment, with: {_INSTALL}"
-        )
-    return Path(found.origin).parent
 
 
 class _Python(ctypes.Structure):
@@ -119,22 +91,29 @@ class _Simulated:
     ----------
     cupy : pathlib.Path
         The folder of the package.
+    cuda : Cuda
+        What it asks for.
     """
 
-    def __init__(self, cupy: Path) -> None:
+    def __init__(self, cupy: Path, cuda: Cuda) -> None:
         self._cupy = cupy
         folders = FOLDER.parents[1], cupy, cupy.parent / "cupyx", cupy.parent / "cupy_backends"
         self._inside = tuple(f"{folder}{os.sep}" for folder in folders)
         self._driver = runtime()
         for name, files in _LIBRARIES.items():
-            script = f"-Wl,--version-script=libraries/{name.partition('.')[0]}.map"
-            library(f"lib{name}", *[f"libraries/{file}.cpp" for file in files], options=(script,))
+            # CuPy's binaries ask for versions of symbols, which are called like the library
+            options = f"-DLUCID_VERSION={cuda.libraries[name][1]}", "-Wl,--default-symver"
+            library(cuda.soname(name), *[f"libraries/{file}.cpp" for file in files], options=options)
         path = Path(self._driver._name)  # noqa: SLF001 - there is no other way to its file
-        for name in _OTHER_NAMES:
-            library(name, options=("-x", "c++", "/dev/null", "-x", "none", "-Wl,--no-as-needed", str(path)))
+        for name in _OTHERS:
+            library(
+                cuda.soname(name), options=("-x", "c++", "/dev/null", "-x", "none", "-Wl,--no-as-needed", str(path))
+            )
         thrust = library("liblucid_thrust.so", "libraries/thrust.cpp")
         self._blocks = Blocks(self._driver)
         self._apart = sanitizes()
+        major, minor = cuda.major, cuda.version % 1000 // 10
+        self._versions = f"-D__CUDACC_VER_MAJOR__={major}", f"-D__CUDACC_VER_MINOR__={minor}"  # as NVRTC defines them
         # kept for as long as the libraries may call them
         self._python = _Python(
             _Python.COMPILE(self._answering(self._compile)), _Python.LOAD(self._answering(self._load)),
@@ -154,7 +133,10 @@ class _Simulated:
         unsupported = _address(self._driver, "lucid_unsupported")
         self._redirect(
             "cupy_backends/cuda/api", "runtime",
-            lambda name: (_address(self._driver, name) or unsupported) if re.match("cuda[A-Z]", name) else None,
+            lambda name: (
+                _address(self._driver, cuda.renamed.get(name, name)) or unsupported
+                if re.match("cuda[A-Z]", name) else None
+            ),
         )  # fmt: skip
         self._redirect("cupy/cuda", "thrust", lambda name: _address(thrust, name) if "thrust_" in name else None)
         refuse_what_is_absent()
@@ -166,7 +148,7 @@ class _Simulated:
         if binary is None or redirect(binary, choose) == 0:
             raise CudaUnavailableError(
                 f"the CuPy in {self._cupy} cannot be simulated: its {folder}/{stem} does not name the functions of "
-                f"CUDA that it holds, as the wheels from PyPI do; install one that lucid allows: {_INSTALL}"
+                f"CUDA that it holds, as the wheels from PyPI do; install one that lucid allows: {INSTALL}"
             )
 
     # ---- what the libraries call; nothing may be raised here but what a Ctrl-C raises ----
@@ -188,7 +170,7 @@ class _Simulated:
             path = compiled(
                 source.decode(),
                 names.decode().split("\x1f") if names else [],
-                options.decode().split("\x1f") if options else [],
+                [*self._versions, *(options.decode().split("\x1f") if options else [])],
                 [FOLDER / "toolkit/include", self._cupy / "_core/include"],
             )
         except (LucidError, OSError) as error:

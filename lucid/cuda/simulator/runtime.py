@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lucid.backend.locks import new_lock
 from lucid.cuda.simulator.builder import build
 from lucid.cuda.simulator.settings import whole_number
+from lucid.cuda.simulator.wheels import installed
 from lucid.errors import CudaUnavailableError
 
 if TYPE_CHECKING:
@@ -62,9 +63,7 @@ def library(soname: str, *sources: str, options: tuple[str, ...] = ()) -> ctypes
             f"this process uses a real CUDA: it has loaded {soname}, which CuPy would go on using; import lucid before "
             "anything that uses the GPU, or unset LUCID_CUDA_SIMULATOR"
         )
-    text = "".join(
-        path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("**/*")) if path.suffix in {".h", ".map"}
-    )
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("**/*")) if path.suffix == ".h")
     text += "".join((FOLDER / source).read_text(encoding="utf-8") for source in sources)
     arguments = [*_OPTIONS, f"-Wl,-soname,{soname}", *options, *sources]
     path = build(soname.split(".", maxsplit=1)[0], text, arguments, folder=FOLDER, what=soname)
@@ -76,7 +75,8 @@ def library(soname: str, *sources: str, options: tuple[str, ...] = ()) -> ctypes
 def _driver() -> ctypes.CDLL:
     seed = whole_number("LUCID_SIMULATOR_SEED", 0, 2**64 - 1)
     executing = whole_number("LUCID_SIMULATOR_EXECUTE", 1, 1)
-    made = library(DRIVER, *SOURCES)
+    _, cuda = installed()
+    made = library(DRIVER, *SOURCES, options=(f"-DLUCID_VERSION={cuda.version}",))
     address, size = ctypes.c_void_p, ctypes.c_size_t
     for name, result, *parameters in (
         ("lucid_load", None, address, ctypes.c_char_p, ctypes.c_uint, address, address),

@@ -16,6 +16,7 @@ import pytest
 import lucid
 from lucid.backend import gpu
 from lucid.cuda.simulator import counters
+from lucid.cuda.simulator.wheels import WHEELS
 from lucid.errors import KernelError
 from tests.cuda.simulator.launching import launcher, refused
 
@@ -40,7 +41,9 @@ def run():
 def test_it_is_the_wheel(cupy):
     """CuPy is what is installed, with the devices that were asked for."""
     assert Path(cupy.__file__).parts[-2:] == ("cupy", "__init__.py")
-    assert importlib.metadata.version("cupy-cuda12x") == cupy.__version__
+    (wheel,) = importlib.metadata.packages_distributions()["cupy"]
+    assert wheel in WHEELS
+    assert importlib.metadata.version(wheel) == cupy.__version__
     assert cupy.cuda.runtime.getDeviceProperties(0)["name"] == b"lucid simulator 0"
 
 

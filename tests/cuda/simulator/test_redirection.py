@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,8 +14,18 @@ import pytest
 from lucid.backend import gpu
 from lucid.cuda.simulator.redirection import functions
 from lucid.cuda.simulator.runtime import FOLDER
+from lucid.cuda.simulator.wheels import WHEELS, installed
 
 pytestmark = pytest.mark.skipif(find_spec("cupy") is None, reason="needs CuPy: pip install '.[simulator]'")
+
+# Binaries of CuPy's, and the library of CUDA's that each is linked to.
+LINKED = [
+    ("cupy_backends/cuda/libs/cublas", "cublas"),
+    ("cupy_backends/cuda/libs/cusolver", "cusolver"),
+    ("cupyx/_cusolver", "cusolver"),
+    ("cupy_backends/cuda/libs/curand", "curand"),
+    ("cupy/cuda/cufft", "cufft"),
+]
 
 
 def binary(pattern):
@@ -36,7 +47,11 @@ def test_the_runtime_names_every_function():
     text = "".join(path.read_text(encoding="utf-8") for path in FOLDER.rglob("*.cpp"))
     ours = set(re.findall(r"^LUCID_CUDA [\w* ]*?\b(cuda[A-Z]\w*)\(", text, re.MULTILINE))
     assert {"cudaMalloc", "cudaMemcpyAsync", "cudaEventRecord", "cudaGetErrorString"} < ours
+    # of what CUDA 12 has twice, by parameters, CUDA 13 has one
+    ours = {name.removesuffix("_v2") for name in ours}
     assert not ours - functions(binary("cupy_backends/cuda/api/runtime")).keys()
+    renamed = {name for cuda in WHEELS.values() for name in (*cuda.renamed, *cuda.renamed.values())}
+    assert {name.removesuffix("_v2") for name in renamed} <= ours
 
 
 def test_the_sorts_are_named():
@@ -54,17 +69,43 @@ def test_a_wheel_without_names_is_seen(tmp_path):
     assert not functions(tmp_path / "stripped")
 
 
+@pytest.mark.parametrize(("path", "library"), LINKED)
+def test_the_table_has_the_names_that_the_wheel_is_linked_to(path, library):
+    """A library of CUDA's is called as CuPy's binary asks for it, and so is the version of its symbols."""
+    told = subprocess.run(["readelf", "-dVW", binary(path)], capture_output=True, text=True, check=True).stdout
+    soname = installed()[1].soname(library)
+    assert re.findall(rf"NEEDED.*\[(lib{library}\.so.*)\]", told) == [soname]
+    assert set(re.findall(rf"Name: (lib{library}\.so\S*)", told)) <= {soname}
+
+
+def test_the_table_has_the_version_that_the_wheel_was_built_with():
+    """The runtime inside of the wheel tells it, where nothing redirects it."""
+    code = "from cupy_backends.cuda.api import runtime; print(runtime.runtimeGetVersion())"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(ran.stdout) == installed()[1].version
+
+
 @pytest.mark.skipif(not gpu.is_simulated(), reason="needs LUCID_CUDA_SIMULATOR")
-@pytest.mark.parametrize(
-    ("path", "stem", "soname"),
-    [
-        ("cupy_backends/cuda/libs/cublas", "cublas", "libcublas.so.12"),
-        ("cupy_backends/cuda/libs/cusolver", "cusolver", "libcusolver.so.11"),
-        ("cupyx/_cusolver", "cusolver", "libcusolver.so.11"),
-    ],
-)
-def test_a_simulated_library_has_every_function(path, stem, soname):
+def test_versions_are_those_of_the_table():
+    """Driver, runtime and NVRTC, which kernels ask too, tell one version, and each library its own."""
+    cupy, cuda = gpu.cupy(), installed()[1]
+    assert cupy.cuda.runtime.driverGetVersion() == cupy.cuda.runtime.runtimeGetVersion() == cuda.version
+    major, minor = cupy.cuda.nvrtc.getVersion()
+    assert (major * 1000 + minor * 10, major) == (cuda.version, cuda.major)
+    found = cupy.zeros(2, "i")
+    source = 'extern "C" __global__ void ask(int* x) { x[0] = __CUDACC_VER_MAJOR__, x[1] = __CUDACC_VER_MINOR__; }'
+    cupy.RawKernel(source, "ask")((1,), (1,), (found,))
+    assert found.tolist() == [major, minor]
+    handle = cupy.cuda.device.get_cublas_handle()
+    told = [cupy.cuda.cublas.getVersion(handle), cupy.cuda.cufft.getVersion(), cupy.cuda.curand.getVersion()]
+    assert told == [cuda.libraries[name][1] for name in ("cublas", "cufft", "curand")]
+    assert sum(a * b for a, b in zip(cupy.cuda.cusolver._getVersion(), (1000, 100, 1), strict=True)) == 11604
+
+
+@pytest.mark.skipif(not gpu.is_simulated(), reason="needs LUCID_CUDA_SIMULATOR")
+@pytest.mark.parametrize(("path", "stem"), LINKED)
+def test_a_simulated_library_has_every_function(path, stem):
     """What CuPy's binary is linked to is there under the same names."""
-    names, library = asked_for(binary(path), stem), ctypes.CDLL(soname)
+    names, library = asked_for(binary(path), stem), ctypes.CDLL(installed()[1].soname(stem))
     assert len(names) > 10
     assert [name for name in names if not hasattr(library, name)] == []

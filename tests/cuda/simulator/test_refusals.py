@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from lucid.cuda.simulator.runtime import DRIVER
+from lucid.cuda.simulator.wheels import WHEELS, installed
+
 ROOT = Path(__file__).parents[3]
 INSTALL = re.escape("pip install 'lucid-cupy[simulator]'")
 
@@ -55,26 +58,41 @@ def test_without_cupy():
     """Where CuPy is missing, the error says how to install it."""
     hide = "import importlib.machinery as m; find = m.PathFinder.find_spec\n"
     hide += "m.PathFinder.find_spec = lambda name, *rest: None if name == 'cupy' else find(name, *rest)\nimport lucid"
-    assert_refused(run(hide), "CudaUnavailableError", f"CuPy, which is not installed; install it: {INSTALL}")
+    assert_refused(
+        run(hide),
+        "CudaUnavailableError",
+        rf"CuPy \(cupy-cuda12x or cupy-cuda13x\), which is not installed; install it: {INSTALL}",
+    )
 
 
 @needs_cupy
 def test_two_wheels_of_cupy(tmp_path):
     """Two wheels write into one folder: both are named, and that all must go."""
-    distribution(tmp_path, "cupy-cuda13x")
-    words = f"several CuPy are installed: cupy-cuda12x, cupy-cuda13x; .*uninstall all, then install one with: {INSTALL}"
+    distribution(tmp_path, "cupy-cuda11x")
+    words = (
+        f"several CuPy are installed: cupy-cuda11x, cupy-cuda1[23]x; .*uninstall all, then install one with: {INSTALL}"
+    )
     assert_refused(run("import lucid", tmp_path), "CudaUnavailableError", words)
 
 
 @needs_cupy
-@pytest.mark.parametrize("name", ["cupy-cuda13x", "cupy", "cupy-rocm-5-0"])
+@pytest.mark.parametrize("name", ["cupy-cuda11x", "cupy", "cupy-rocm-5-0"])
 def test_another_wheel(tmp_path, name):
-    """A wheel for other CUDA is named, and the one that it takes."""
+    """A wheel for other CUDA is named, and those that it takes."""
     distribution(tmp_path, name)
     hide = "import importlib.metadata as m; found = m.distributions\n"
-    hide += "m.distributions = lambda: [one for one in found() if one.name != 'cupy-cuda12x']\nimport lucid"
+    hide += f"m.distributions = lambda: [one for one in found() if one.name not in {[*WHEELS]}]\nimport lucid"
     ran = run(hide, tmp_path)
-    assert_refused(ran, "CudaUnavailableError", f"need the wheel cupy-cuda12x, and {name} is installed.*{INSTALL}")
+    words = f"need the wheel cupy-cuda12x or cupy-cuda13x, and {name} is installed.*{INSTALL}"
+    assert_refused(ran, "CudaUnavailableError", words)
+
+
+@needs_cupy
+def test_a_cupy_of_no_wheel():
+    """Without metadata nobody knows what CUDA it is for: its folder is named."""
+    hide = "import importlib.metadata as m; m.distributions = list\nimport lucid"
+    words = f"need the wheel cupy-cuda12x or cupy-cuda13x, and the CuPy in /.*/cupy is of no wheel; .*{INSTALL}"
+    assert_refused(run(hide), "CudaUnavailableError", words)
 
 
 @needs_cupy
@@ -100,9 +118,10 @@ def test_a_wheel_that_names_no_functions(tmp_path):
 
 
 @needs_cupy
-@pytest.mark.parametrize("name", ["libcuda.so.1", "libnvrtc.so.12", "libcublas.so.12"])
-def test_a_real_cuda_in_use(tmp_path, name):
+@pytest.mark.parametrize("library", ["cuda", "nvrtc", "cublas"])
+def test_a_real_cuda_in_use(tmp_path, library):
     """Where NVIDIA's library is loaded, CuPy would go on using it: lucid is to be imported first."""
+    name = DRIVER if library == "cuda" else installed()[1].soname(library)
     command = ["g++", "-shared", "-fPIC", f"-Wl,-soname,{name}", "-x", "c++", "/dev/null", "-o", str(tmp_path / name)]
     subprocess.run(command, check=True)
     ran = run(f"import ctypes; ctypes.CDLL({str(tmp_path / name)!r})\nimport lucid")

@@ -8,8 +8,6 @@
 
 #define __CUDA_ARCH__ 900
 #define __CUDACC_RTC__ 1
-#define __CUDACC_VER_MAJOR__ 12
-#define __CUDACC_VER_MINOR__ 9
 #define NULL __null
 #define __global__
 #define __device__

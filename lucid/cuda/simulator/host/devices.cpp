@@ -36,7 +36,8 @@ int number_in(const char* variable, int otherwise) {
 
 bool is_device(int index) { return index >= 0 && index < device_count(); }
 
-constexpr int processors = 132, clock_khz = 1980000, bus = 33;
+// `several`: one kernel on several devices, which is gone in CUDA 13.
+constexpr int processors = 132, clock_khz = 1980000, bus = 33, several = LUCID_VERSION < 13000;
 
 // By cudaDeviceAttr. Published figures of an H200 and, for textures, of Hopper; what the part of the L2 cache that can be
 // set aside has is not published. It is a host's on PCIe, which does not share its pages.
@@ -52,7 +53,7 @@ const std::map<int, int> attributes = {
     {65, 2048},    {66, 32768},      {67, 32768},  {68, 2046},       {69, 268435456}, {70, 131072},    {71, 65000},
     {72, 2097120}, {73, 32768},      {74, 32768},  {75, 9},          {76, 0},         {77, 32768},     {78, 1},
     {79, 1},       {80, 1},          {81, 233472}, {82, 65536},      {83, 1},         {87, 2},         {89, 1},
-    {90, 1},       {91, 1},          {95, 1},      {96, 1},          {97, 232448},    {99, 1},         {106, 32},
+    {90, 1},       {91, 1},          {95, 1},      {96, several},    {97, 232448},    {99, 1},         {106, 32},
     {111, 1024},   {112, 1},         {114, 1},     {115, 1},         {116, 1},        {117, 1},        {118, 100},
     {119, 9},      {120, 1},         {121, 1},     {125, 1},         {129, 1},
 };
@@ -62,14 +63,16 @@ int attribute(int which, int index) {
     return which == bus ? index + 1 : found == attributes.end() ? 0 : found->second;
 }
 
-// cudaDeviceProp of CUDA 12: what is no attribute, then the attributes that its members tell, in their order. Those that
-// are a size_t are marked.
-struct Properties {
+// cudaDeviceProp: what is no attribute, then the attributes that its members tell, in their order. Those that are a size_t
+// are marked.
+template <size_t size> struct Properties {
     char name[256], uuid[16], luid[8];
     unsigned luid_mask;
     size_t total_memory;
-    unsigned char members[736];
+    unsigned char members[size - 296];
 };
+using Properties12 = Properties<1032>;
+using Properties13 = Properties<1008>;
 constexpr int large = 1000;
 constexpr int members[] = {
     8 + large,  12,         10,  11 + large, 1,   2,          3,   4,   5,           6,  7,   13,  9 + large, 75,  76,
@@ -81,7 +84,31 @@ constexpr int members[] = {
     91,         95,         96,  97 + large, 100, 101,        106, 109, 111 + large, 99, 112, 113, 114,       115, 116,
     117,        118,        119, 121,        125, 120,        129,
 };
-static_assert(sizeof(Properties) == 1032, "as CUDA has it");
+// What CUDA 13 has left out of it, and what it has put behind the rest.
+const std::set<int> only_in_12 = {13, 15, 17, 20, 36, 69, 87, 96};
+constexpr int only_in_13[] = {130, 131, 133, 134, 139, 140, 143};
+
+unsigned char* put(int member, int index, unsigned char* begin, unsigned char* place) {
+    const size_t value = (size_t)attribute(member % large, index), size = member < large ? sizeof(int) : sizeof value;
+    place += (size_t)(begin - place) % size;  // it begins at a multiple of 8
+    memcpy(place, &value, size);
+    return place + size;
+}
+
+template <class Properties> int tell(Properties* out, int index) {
+    if (!is_device(index)) return fail(invalid_device);
+    constexpr bool is_13 = std::is_same<Properties, Properties13>::value;
+    *out = {};
+    snprintf(out->name, sizeof out->name, "lucid simulator %d", index);
+    out->uuid[0] = (char)(index + 1);
+    out->total_memory = capacity();
+    unsigned char* place = out->members;
+    for (const int member : members)
+        if (!is_13 || !only_in_12.count(member)) place = put(member, index, out->members, place);
+    if (is_13)
+        for (const int member : only_in_13) place = put(member, index, out->members, place);
+    return success;
+}
 
 }  // namespace
 
@@ -132,33 +159,19 @@ using namespace lucid_simulator;
 LUCID_CUDA int cudaGetDevice(int* out) { return *out = current_device(), success; }
 LUCID_CUDA int cudaSetDevice(int index) { return set_current_device(index); }
 LUCID_CUDA int cudaGetDeviceCount(int* out) { return *out = device_count(), success; }
-LUCID_CUDA int cudaDriverGetVersion(int* out) { return *out = 12090, success; }
-LUCID_CUDA int cudaRuntimeGetVersion(int* out) { return *out = 12090, success; }
+LUCID_CUDA int cudaDriverGetVersion(int* out) { return *out = LUCID_VERSION, success; }
+LUCID_CUDA int cudaRuntimeGetVersion(int* out) { return *out = LUCID_VERSION, success; }
 LUCID_CUDA int cuInit(unsigned) { return success; }
-LUCID_CUDA int cuDriverGetVersion(int* out) { return *out = 12090, success; }
+LUCID_CUDA int cuDriverGetVersion(int* out) { return *out = LUCID_VERSION, success; }
 
 LUCID_CUDA int cudaDeviceGetAttribute(int* out, int which, int index) {
     if (!is_device(index)) return fail(invalid_device);
     return *out = attribute(which, index), success;
 }
 
-LUCID_CUDA int cudaGetDeviceProperties_v2(Properties* out, int index) {
-    if (!is_device(index)) return fail(invalid_device);
-    *out = {};
-    snprintf(out->name, sizeof out->name, "lucid simulator %d", index);
-    out->uuid[0] = (char)(index + 1);
-    out->total_memory = capacity();
-    unsigned char* place = out->members;
-    for (const int member : members) {
-        const size_t value = (size_t)attribute(member % large, index),
-                     size = member < large ? sizeof(int) : sizeof value;
-        place += (size_t)(out->members - place) % size;  // `members` begins at a multiple of 8
-        memcpy(place, &value, size);
-        place += size;
-    }
-    return success;
-}
-LUCID_CUDA int cudaGetDeviceProperties(Properties* out, int index) { return cudaGetDeviceProperties_v2(out, index); }
+// CUDA 12 has the first name for its own, CUDA 13 the second.
+LUCID_CUDA int cudaGetDeviceProperties_v2(Properties12* out, int index) { return tell(out, index); }
+LUCID_CUDA int cudaGetDeviceProperties(Properties13* out, int index) { return tell(out, index); }
 
 LUCID_CUDA int cudaDeviceGetPCIBusId(char* out, int room, int index) {
     if (!is_device(index)) return fail(invalid_device);

@@ -24,7 +24,9 @@ std::string joined(const std::vector<std::string>& all) {
 
 }  // namespace
 
-LUCID_CUDA int nvrtcVersion(int* major, int* minor) { return *major = 12, *minor = 9, 0; }
+LUCID_CUDA int nvrtcVersion(int* major, int* minor) {
+    return *major = LUCID_VERSION / 1000, *minor = LUCID_VERSION % 1000 / 10, 0;
+}
 LUCID_CUDA const char* nvrtcGetErrorString(int code) {
     switch (code) {
         case 0:

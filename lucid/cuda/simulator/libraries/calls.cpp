@@ -4,7 +4,7 @@
 
 #include "libraries/cublas.h"
 
-// libcudart.so.12
+// libcudart
 extern "C" int cudaStreamSynchronize(void* stream);
 
 namespace lucid_simulator {

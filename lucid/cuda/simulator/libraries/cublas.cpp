@@ -1,4 +1,4 @@
-// libcublas.so.12 of the simulated device: handles, and products of matrices.
+// libcublas of the simulated device: handles, and products of matrices.
 //
 // What cuBLAS refuses is refused, with its codes. Sums of float16 and bfloat16 are made in float32 and rounded once,
 // whatever the math mode; cuBLAS may round parts of them to 16 bits, unless it is
@@ -175,7 +175,7 @@ using namespace lucid_simulator;
 LUCID_CUDA int cublasCreate_v2(Handle** handle) { return make_handle(handle); }
 LUCID_CUDA int cublasDestroy_v2(Handle* handle) { return drop_handle(handle); }
 LUCID_CUDA int cublasGetVersion_v2(Handle* handle, int* version) {
-    return with_handle(handle, [&] { return version ? (*version = 120900, success) : invalid_value; });
+    return with_handle(handle, [&] { return version ? (*version = LUCID_VERSION, success) : invalid_value; });
 }
 LUCID_CUDA int cublasSetStream_v2(Handle* handle, void* stream) {
     // the workspace is the default one again

@@ -206,7 +206,7 @@ Layout layout_of(int rank, const int* embedded, int stride, int distance, const 
 
 }  // namespace
 
-LUCID_CUDA int cufftGetVersion(int* out) { return *out = 11401, success; }
+LUCID_CUDA int cufftGetVersion(int* out) { return *out = LUCID_VERSION, success; }
 LUCID_CUDA int cufftCreate(int* out) {
     static int last = 0;
     std::lock_guard<std::mutex> guard(lock);

@@ -64,7 +64,7 @@ int normal(const char* name, const Generator* generator, T* out, size_t count, T
 
 }  // namespace
 
-LUCID_CUDA int curandGetVersion(int* out) { return *out = 10310, success; }
+LUCID_CUDA int curandGetVersion(int* out) { return *out = LUCID_VERSION, success; }
 LUCID_CUDA int curandCreateGenerator(Generator** out, int kind) {
     if (kind < first_pseudo || kind >= first_quasi) return type_error;
     Generator* made = new Generator;

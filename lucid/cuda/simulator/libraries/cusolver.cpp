@@ -1,4 +1,4 @@
-// libcusolver.so.11 of the simulated device: the functions that cupy.linalg calls. All others are refused in
+// libcusolver of the simulated device: the functions that cupy.linalg calls. All others are refused in
 // cusolver_absent.cpp.
 //
 // What is destroyed in place, such as the matrix of which singular values were asked for, is NaN afterwards, and so is
@@ -275,9 +275,8 @@ LUCID_CUDA int cusolverDnSetStream(Handle* handle, void* stream) {
 LUCID_CUDA int cusolverDnGetStream(Handle* handle, void** stream) {
     return answer(with_handle(handle, [&] { return stream ? (*stream = handle->stream, success) : invalid_value; }));
 }
-// 11.6.4, before which there was no Xgeev
 LUCID_CUDA int cusolverGetProperty(int part, int* value) {
-    static const int version[] = {11, 6, 4};
+    static const int version[] = {LUCID_VERSION / 1000, LUCID_VERSION / 100 % 10, LUCID_VERSION % 100};
     return value && part >= 0 && part < 3 ? (*value = version[part], success) : answer(invalid_value);
 }
 LUCID_CUDA int cusolverDnCreateParams(void** settings) { return make_settings(settings); }

@@ -92,6 +92,50 @@ def test_properties_are_the_attributes():
     assert list(textures) == [16384] * 3 + [8192, 8192, 32768] + [16384] * 3
 
 
+# Bytes of cudaDeviceProp, and where some of its members are, as NVIDIA's headers of both have them: CUDA 12's and 13's.
+LAYOUTS = {"cudaGetDeviceProperties_v2": 1032, "cudaGetDeviceProperties": 1008}
+PLACES = {
+    "totalGlobalMem": (288, 288),
+    "sharedMemPerBlock": (296, 296),
+    "major": (360, 360),
+    "multiProcessorCount": (388, 384),
+    "maxTexture2D": (420, 404),
+    "memoryBusWidth": (612, 592),
+    "sharedMemPerBlockOptin": (696, 672),
+    "maxBlocksPerMultiProcessor": (712, 688),
+}
+
+
+@pytest.mark.parametrize(("function", "which"), [(function, which) for which, function in enumerate(LAYOUTS)])
+def test_layouts_of_properties(function, which):
+    """Each CUDA's own function gives its own layout and nothing behind it, whichever CuPy is installed."""
+    size, room = LAYOUTS[function], (ctypes.c_char * 1100)(*b"\x55" * 1100)
+    assert getattr(runtime(), function)(room, 0) == 0
+    told = gpu.cupy().cuda.runtime.getDeviceProperties(0)
+    for name, places in PLACES.items():
+        wanted = told[name][0] if isinstance(told[name], tuple) else told[name]
+        kind = ctypes.c_size_t if "Mem" in name and "memory" not in name else ctypes.c_int
+        assert kind.from_buffer(room, places[which]).value == wanted, name
+    launches_clusters = 772, 748
+    assert ctypes.c_int.from_buffer(room, launches_clusters[which]).value == 1
+    assert room.raw[size:] == b"\x55" * (1100 - size)
+    assert not any(room.raw[size - 200 : size])  # reserved
+
+
+def test_prefetches_of_both():
+    """CUDA 12 takes the number of a device, -1 for the host; CUDA 13 a kind of place with it, behind that flags."""
+
+    class Place(ctypes.Structure):
+        _fields_ = (("kind", ctypes.c_int), ("number", ctypes.c_int))
+
+    driver, none = runtime(), ctypes.c_void_p()
+    older = [driver.cudaMemPrefetchAsync(none, 0, device, none) for device in (0, -1, 64, -2)]
+    assert older == [0, 0, 101, 101]
+    places = [(1, 0), (2, 64), (1, 64), (0, 0), (3, 0)]
+    assert [driver.cudaMemPrefetchAsync_v2(none, 0, Place(*place), 0, none) for place in places] == [0, 0, 101, 1, 1]
+    driver.cudaGetLastError()
+
+
 @pytest.mark.parametrize("code", [*ERRORS, 7, 12345, -1])
 def test_names_and_texts_of_errors(code):
     """Names and texts are those of CUDA's headers; a code that there is not is none of them."""

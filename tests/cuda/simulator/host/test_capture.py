@@ -12,6 +12,7 @@ import pytest
 import lucid
 from lucid.backend import gpu
 from lucid.cuda.simulator import counters
+from lucid.cuda.simulator.wheels import installed
 from tests.cuda.simulator.host.memory.test_order import SIZE, race, streams
 
 pytestmark = pytest.mark.skipif(not gpu.is_simulated(), reason="about simulated devices: needs LUCID_CUDA_SIMULATOR")
@@ -564,7 +565,7 @@ def test_cublas_is_captured_and_what_waits_is_refused(cupy, stream):
     """A product is recorded like a kernel; a result in memory of the host would need a wait."""
     x, y, out = cupy.full(3, 2, "f"), cupy.full(3, 5, "f"), cupy.zeros(1, "f")
     cupy.cuda.Device().synchronize()
-    cublas, handle = ctypes.CDLL("libcublas.so.12"), ctypes.c_void_p()
+    cublas, handle = ctypes.CDLL(installed()[1].soname("cublas")), ctypes.c_void_p()
     assert cublas.cublasCreate_v2(ctypes.byref(handle)) == 0
     cublas.cublasSetStream_v2(handle, ctypes.c_void_p(stream.ptr))
     on_device = 1
@@ -597,7 +598,7 @@ def test_the_workspace_of_a_handle(cupy, stream):
     ones, out = cupy.ones((3, 3), "f"), [cupy.zeros((3, 3), "f") for _ in range(2)]
     memory, other = cupy.zeros(1024, "u1"), cupy.cuda.Stream(non_blocking=True)
     cupy.cuda.Device().synchronize()
-    cublas, handle = ctypes.CDLL("libcublas.so.12"), ctypes.c_void_p()
+    cublas, handle = ctypes.CDLL(installed()[1].soname("cublas")), ctypes.c_void_p()
     assert cublas.cublasCreate_v2(ctypes.byref(handle)) == 0
     one, zero = ctypes.c_float(1), ctypes.c_float(0)
 

@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 FOLDER = Path(builder.__file__).parent
 SOURCES = FOLDER / "libraries"
 LETTERS = {"S": np.float32, "D": np.float64, "C": np.complex64, "Z": np.complex128}
+VERSION = 11604
 PLAIN, TRANSPOSED, ADJOINT = 0, 1, 2
 NOT_INITIALIZED, INVALID_VALUE, EXECUTION_FAILED, NOT_SUPPORTED = 1, 7, 13, 15
 
@@ -36,6 +37,7 @@ class Library:
         text = "".join(Path(file).read_text() for file in [*sorted(map(str, FOLDER.rglob("*.h"))), *files])
         # Symbolic: in this process, another library may have a queue already.
         options = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-Bsymbolic", "-I", str(FOLDER)]
+        options += [f"-DLUCID_VERSION={VERSION}"]
         path = builder.build("queued", text, [*options, *files], what=" and ".join(sources))
         self.c = ctypes.CDLL(str(path))
         self.c.queued_name.restype = ctypes.c_char_p

@@ -23,6 +23,7 @@ from tests.cuda.simulator.libraries.queued import (
     PLAIN,
     SOURCES,
     TRANSPOSED,
+    VERSION,
     drawn,
     exact,
     matrices,
@@ -244,7 +245,7 @@ def test_handles(cublas, handle):
         for mode in bad:
             assert cublas(f"cublasSet{name}", handle, mode) == INVALID_VALUE
     assert cublas("cublasGetVersion_v2", handle, ctypes.byref(found)) == 0
-    assert found.value >= 12_000
+    assert found.value == VERSION
 
 
 def names():
@@ -282,6 +283,6 @@ def test_names_that_cupy_binds(cublas):
     where = importlib.util.find_spec("cupy_backends").submodule_search_locations[0]
     (module,) = Path(where, "cuda", "libs").glob("cublas.*.so")
     told = subprocess.run(["nm", "-D", "--undefined-only", module], capture_output=True, text=True, check=True).stdout
-    wanted = re.findall(r" (cublas\w+)@libcublas.so.12", told)
+    wanted = re.findall(r" (cublas\w+)@libcublas\.so\.\d+", told)
     assert len(wanted) >= 100
     assert not [name for name in wanted if not hasattr(cublas.c, name)]

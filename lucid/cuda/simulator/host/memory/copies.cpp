@@ -128,6 +128,15 @@ LUCID_CUDA int cudaMemPrefetchAsync(const void*, size_t, int device, void* strea
     if (const int code = check_stream(stream)) return code;
     return check_uncapturable(stream, "cudaMemPrefetchAsync");
 }
+// As cudaMemLocation: the kind 1 is a device, 2 the host.
+struct Place {
+    int kind, number;
+};
+// In CUDA 13 it has the name of the one above.
+LUCID_CUDA int cudaMemPrefetchAsync_v2(const void* begin, size_t size, Place place, unsigned, void* stream) {
+    if (place.kind != 1 && place.kind != 2) return fail(invalid_value);
+    return cudaMemPrefetchAsync(begin, size, place.kind == 1 ? place.number : of_host, stream);
+}
 LUCID_CUDA int cudaMemAdvise(const void*, size_t, int advice, int) {
     return advice >= 1 && advice <= 6 ? success : fail(invalid_value);
 }
