@@ -1,0 +1,254 @@
+"""What a step finds when it looks at the parameters of a group: the next one only asks whether it is still true."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from lucid.autograd.base import versions_of
+from lucid.backend import gpu
+from lucid.backend.capture import capture_of_this_thread
+from lucid.backend.device import CPU, device_of
+from lucid.cuda.launch.multi_tensor import dense, step_tables, step_there
+from lucid.cuda.steps.numbers import RowNumbers
+from lucid.optim.base.blocks import update_in_blocks
+from lucid.optim.base.counts import Counts
+from lucid.optim.base.settings import flag, given_of, numbers_of
+from lucid.optim.base.slots import moved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lucid.backend.arrays import Array
+    from lucid.cuda.launch.multi_tensor import Table
+    from lucid.cuda.steps.numbers import Given
+    from lucid.optim.base.elementwise import ElementwiseOptimizer
+    from lucid.optim.optimizer import Group
+    from lucid.tensor import Tensor
+
+Begun: TypeAlias = list[tuple[float, ...]]
+"""The numbers of the state of each batch, as they are before a step."""
+
+
+class Asked(NamedTuple):
+    """What settings ask of a step: the names of the state, and whether its numbers lie and are counted on devices.
+
+    The latter is so, too, while a step is captured.
+    """
+
+    names: tuple[str, ...]
+    there: bool
+    captured: bool
+
+
+class _Batch(NamedTuple):
+    """Rows that have the same numbers, which the host computes: those of tables, and those that the formula changes."""
+
+    counts: Counts
+    tables: list[Table]
+    others: list[int]
+
+
+class Form:
+    """How parameters, gradients and state of a group lie, each parameter once, and the launches that change them.
+
+    It is made by a look at everything, which changes nothing yet, and holds no gradients. A copy of it is None, since
+    it holds addresses.
+
+    Parameters
+    ----------
+    optimizer : ElementwiseOptimizer
+        Whose step it is.
+    params : list of Tensor
+        Those with gradients.
+    group : dict
+        Their group.
+    asked : Asked
+        What its settings ask for.
+
+    Attributes
+    ----------
+    begun : list of tuple of float
+        The numbers of each batch when it was made.
+    on_host : bool
+        Whether the host has a part in the step but for launches.
+    """
+
+    def __init__(self, optimizer: ElementwiseOptimizer, params: list[Tensor], group: Group, asked: Asked) -> None:
+        optimizer.check_shapes(params, group)
+        self._asked = asked
+        self._versions = versions_of(params)
+        self._arrays = [param.array for param in params]
+        grads: list[Array] = [param.stored_grad.array for param in params]
+        # state that is missing or elsewhere is kept by the step, all of it or none
+        self._made = optimizer.missing_state(params, group, asked.names)
+        new = set(map(id, self._made))
+        counted_there = optimizer.numbers_kernel is not None and (asked.there or asked.captured)
+        there = [param.is_cuda and counted_there for param in params]
+        states = [
+            self._state(optimizer, param, counted=counted) for param, counted in zip(params, there, strict=True)
+        ]
+        arrays = [name for name in asked.names if name not in optimizer.scalars]
+        self._rows = [
+            [array, *[state[name].array for name in arrays]]
+            for array, state in zip(self._arrays, states, strict=True)
+        ]
+        held = [[state[name] for name in asked.names if name in optimizer.scalars] for state in states]
+        whole = [[grad, *row] for grad, row in zip(grads, self._rows, strict=True)]
+        count = len(optimizer.formula_numbers)
+
+        tables, left = step_tables(optimizer.step_kernel, whole, np.flatnonzero(there).tolist(), count, empty=True)
+        size = len(given_of(group, optimizer.ranges, write=False).values) if tables else 0
+        self._there = [(table, _numbers(optimizer, table, held, size)) for table in tables]
+        alike: dict[tuple[float, ...], list[int]] = {}
+        for position in sorted([*np.flatnonzero(np.logical_not(there)).tolist(), *left]):
+            numbers = tuple([tensor.array.item() for tensor in held[position]])
+            alike.setdefault(numbers or (0.0 if id(params[position]) in new else np.inf,), []).append(position)
+        self.begun: Begun = list(alike)
+        self._batches: list[_Batch] = []
+        for begun, positions in alike.items():
+            on_cuda = [position for position in positions if type(self._arrays[position]) is not np.ndarray]
+            tables, others = step_tables(optimizer.step_kernel, whole, on_cuda, count)
+            others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
+            counts = Counts([held[position] for position in positions], begun[0])
+            self._batches.append(_Batch(counts, tables, others))
+        self.on_host = bool(self._batches)
+
+        # what the next step compares: arrays last, since counts may lie elsewhere now
+        self._columns = [(name, [state[name].array for state in states]) for name in asked.names]
+        self._grads = [(grad.dtype, grad.shape, bool(grad.flags.c_contiguous)) for grad in grads]
+        devices = {None if type(array) is np.ndarray else array.data.device_id for array in (*grads, *self._arrays)}
+        # batches that are one from the next step on, and several devices, are looked at each time
+        one = len(devices) == 1 and (bool(optimizer.scalars) or len(self._batches) <= 1)
+        self._device = devices.pop() if one else -1
+
+    def _state(self, optimizer: ElementwiseOptimizer, param: Tensor, *, counted: bool) -> Mapping[str, Tensor]:
+        """Return the state of a parameter as the step will have it."""
+        names = self._asked.names
+        if not names:
+            return {}
+        state: Mapping[str, Tensor] = optimizer.state.get(param) or {}
+        made = self._made.get(param)
+        if made is not None:
+            state = {**state, **made}
+        if counted or not self._asked.there:
+            scalars = [name for name in names if name in optimizer.scalars]
+            elsewhere = moved(state, scalars, device_of(param.array) if counted else CPU)
+            if elsewhere:
+                self._made[param] = {**(made or {}), **elsewhere}
+                state = {**state, **elsewhere}
+        return state
+
+    def grads(self, params: list[Tensor], state: Mapping[Tensor, Any], asked: Asked) -> list[Array] | None:
+        """Return the gradients of parameters for which all is as it was found, and None of others."""
+        device = self._device
+        if asked != self._asked or len(params) != len(self._arrays) or device == -1:
+            return None
+        try:
+            grads: list[Any] = [param.stored_grad.array for param in params]
+            for param, array, version in zip(params, self._arrays, self._versions, strict=True):
+                if param.array is not array or param.version is not version:
+                    return None
+            if asked.names:
+                states: list[Any] = list(map(state.get, params))
+                for name, column in self._columns:
+                    for entries, array in zip(states, column, strict=True):
+                        if entries[name].array is not array:
+                            return None
+            for grad, (dtype, shape, contiguous) in zip(grads, self._grads, strict=True):
+                if grad.dtype is not dtype or grad.shape != shape:
+                    return None
+                if device is None:
+                    if type(grad) is not np.ndarray:
+                        return None
+                # its own attribute takes a tenth of the time of `flags.c_contiguous`
+                elif grad._c_contiguous is not contiguous or grad.data.device_id != device:  # noqa: SLF001
+                    return None
+        except (AttributeError, KeyError, TypeError):
+            # something is missing, or no tensor
+            return None
+        return grads
+
+    def numbers(self) -> Begun | None:
+        """Return the numbers of each batch, None where a batch has several."""
+        begun = [batch.counts.read() for batch in self._batches]
+        return None if None in begun else begun  # pyright: ignore[reportReturnType]
+
+    def step(
+        self, optimizer: ElementwiseOptimizer, group: Group, grads: list[Array], begun: Begun, found: Array | None
+    ) -> Callable[[], None]:
+        """Return what takes a step, which changes nothing where a flag on the device, `found`, is set.
+
+        All that may be refused is computed before.
+        """
+        batches, left_out = self._batches, False
+        if found is not None and (optimizer.scalars or any(batch.others for batch in batches)) and batches:
+            # what the host counts or changes, only the host can leave out
+            left_out = bool(found.item())
+            if left_out and optimizer.scalars:
+                batches = []
+                if not self._there:
+                    return _nothing
+        settings = numbers_of(group) if batches else {}
+        numbers = [optimizer.numbers_of_step(settings, each) for _, each in zip(batches, begun, strict=False)]
+        given = None
+        if self._there:
+            write = not self._asked.captured or capture_of_this_thread() is None
+            given = given_of(group, optimizer.ranges, write=write)
+        if not all([contiguous for _, _, contiguous in self._grads]):
+            grads = [grad if type(grad) is np.ndarray else dense(grad) for grad in grads]
+        work = zip(batches, numbers, strict=True)
+        return partial(self._take, optimizer, group, grads, list(work), given, found, formula=not left_out)
+
+    def _take(
+        self,
+        optimizer: ElementwiseOptimizer,
+        group: Group,
+        grads: list[Any],
+        work: list[tuple[_Batch, tuple[list[float], dict[str, Any]]]],
+        given: Given | None,
+        found: Array | None,
+        *,
+        formula: bool,
+    ) -> None:
+        for param, state in self._made.items():
+            optimizer.state[param].update(state)
+        self._made = {}
+        for version in self._versions:
+            version[0] += 1
+        at = 0 if found is None else found.data.ptr
+        addresses: list[int] = []
+        if self._there or any([batch.tables for batch, _ in work]):
+            addresses = [0 if type(grad) is np.ndarray else grad.data.ptr for grad in grads]
+        if given is not None:
+            names = optimizer.formula_numbers
+            flags = [group[name] if optimizer.ranges.get(name) is flag else 0.0 for name in names]
+            for table, made in self._there:
+                step_there(table, made, addresses, given, at, flags)
+        for batch, (counts, numbers) in work:
+            batch.counts.write(counts)
+            for table in batch.tables:
+                table.launch(addresses, at, 0, *numbers.values())
+            for position in batch.others if formula else ():
+                update_in_blocks(optimizer.formula, [grads[position], *self._rows[position]], numbers)
+
+    def write(self, values: Sequence[float]) -> None:
+        """Write settings to every device where numbers are computed from them, if they have changed."""
+        for _, numbers in self._there:
+            numbers.write(values)
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
+def _numbers(optimizer: ElementwiseOptimizer, table: Table, held: list[list[Tensor]], size: int) -> RowNumbers:
+    """Return the numbers of the rows of a table, which its device computes from so many settings."""
+    scalars = [[tensor.array for tensor in held[position]] for position in table.positions]
+    with gpu.use_device(table.device):
+        return RowNumbers(optimizer.numbers_kernel, scalars, size)
+
+
+def _nothing() -> None:
+    """Leave a step out."""
