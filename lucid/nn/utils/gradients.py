@@ -122,9 +122,7 @@ def get_total_norm(
     return _total_norm(given, arrays_of(given), norm_type, error_if_nonfinite=error_if_nonfinite)
 
 
-def _total_norm(
-    given: list[Any], arrays: Arrays | None, norm_type: float | str, *, error_if_nonfinite: bool
-) -> Tensor:
+def _total_norm(given: list[Any], arrays: Arrays | None, norm_type: float | str, *, error_if_nonfinite: bool) -> Tensor:
     if error_if_nonfinite and gpu.is_capturing():
         raise CaptureError(
             "error_if_nonfinite=True in a capture of a CUDA graph: the host would wait for the norm: pass "
@@ -171,9 +169,7 @@ def clip_grads_with_norm_(
 def _scale_down(grads: list[Any], looked_at: Arrays | None, max_norm: float, total_norm: Tensor) -> None:
     with no_grad():
         if total_norm.is_cuda:
-            grads = changed_on_device(
-                grads, lambda arrays: arrays.clip_by_norm(total_norm.array, max_norm), looked_at
-            )
+            grads = changed_on_device(grads, lambda arrays: arrays.clip_by_norm(total_norm.array, max_norm), looked_at)
         if grads:
             scale = clamp(max_norm / (total_norm + 1e-6), max=1.0)
             for grad in grads:

@@ -92,9 +92,9 @@ def refresh(optimizer: ElementwiseOptimizer, group: Group, form: Form) -> None:
         if loaded or _form(optimizer, group) != captured:
             what = "" if loaded else f"; now it is {_form(optimizer, group)[0]}"
             raise CaptureError(
-                f"replay of a step of {type(optimizer).__name__}: the graph was captured with {captured[0]}{what}: capture "
-                "anew (a graphed step by its reset()) after load_state_dict(), after a change of such settings and of "
-                "the tensor that holds the learning rate; that tensor's value may be changed in place"
+                f"replay of a step of {type(optimizer).__name__}: the graph was captured with {captured[0]}{what}: "
+                "capture anew (a graphed step by its reset()) after load_state_dict(), after a change of such settings "
+                "and of the tensor that holds the learning rate; that tensor's value may be changed in place"
             )
         form.write(given_of(group, optimizer.ranges, write=False).values)
         # of what can change in place, such as a tensor, it is no sign that it is the same

@@ -58,6 +58,8 @@ class ElementwiseOptimizer(DeclaredOptimizer):
     numbers_kernel: ClassVar[NumbersKernel | None]
     # while a step is taken: the flag on the device that makes it change nothing
     _found: Array | None = None
+    # by the id of a group, what its last step found
+    _forms: dict[int, Form | None]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -121,7 +123,8 @@ class ElementwiseOptimizer(DeclaredOptimizer):
     def _step_of(self, params: list[Tensor], group: Group) -> Callable[[], None]:
         """Return what changes the parameters of a group. All that may be refused is looked at here."""
         asked = Asked(self.state_names(group), counts_there(self, group), gpu.is_capturing())
-        form, grads, begun = None if asked.captured else self._forms.get(id(group)), None, None
+        forms: dict[int, Form | None] = vars(self).setdefault("_forms", {})
+        form, grads, begun = None if asked.captured else forms.get(id(group)), None, None
         if form is not None:
             grads = form.grads(params, self.state, asked)
             begun = None if grads is None else form.numbers()
@@ -137,7 +140,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
             check_kernels(self, group, form)
             step = form.step(self, group, grads, begun, self._found)
             return partial(_take, [step, partial(refresh, self, group, form)])
-        self._forms[id(group)] = form
+        forms[id(group)] = form
         return form.step(self, group, grads, begun, self._found)
 
     def numbers_of_step(
@@ -170,6 +173,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
             if missing:
                 made[param] = {name: self.slots[name].made(param, group, there=there) for name in missing}
         return made
+
 
 def _take(steps: list[Callable[[], None]]) -> None:
     """Take steps that were looked at before."""

@@ -87,13 +87,10 @@ class Form:
         new = set(map(id, self._made))
         counted_there = optimizer.numbers_kernel is not None and (asked.there or asked.captured)
         there = [param.is_cuda and counted_there for param in params]
-        states = [
-            self._state(optimizer, param, counted=counted) for param, counted in zip(params, there, strict=True)
-        ]
+        states = [self._state(optimizer, param, counted=counted) for param, counted in zip(params, there, strict=True)]
         arrays = [name for name in asked.names if name not in optimizer.scalars]
         self._rows = [
-            [array, *[state[name].array for name in arrays]]
-            for array, state in zip(self._arrays, states, strict=True)
+            [array, *[state[name].array for name in arrays]] for array, state in zip(self._arrays, states, strict=True)
         ]
         held = [[state[name] for name in asked.names if name in optimizer.scalars] for state in states]
         whole = [[grad, *row] for grad, row in zip(grads, self._rows, strict=True)]
@@ -101,7 +98,11 @@ class Form:
 
         tables, left = step_tables(optimizer.step_kernel, whole, np.flatnonzero(there).tolist(), count, empty=True)
         size = len(given_of(group, optimizer.ranges, write=False).values) if tables else 0
-        self._there = [(table, _numbers(optimizer, table, held, size)) for table in tables]
+        self._there: list[tuple[Table, RowNumbers]] = []
+        for table in tables if optimizer.numbers_kernel is not None else ():
+            scalars = [[tensor.array for tensor in held[position]] for position in table.positions]
+            with gpu.use_device(table.device):
+                self._there.append((table, RowNumbers(optimizer.numbers_kernel, scalars, size)))
         alike: dict[tuple[float, ...], list[int]] = {}
         for position in sorted([*np.flatnonzero(np.logical_not(there)).tolist(), *left]):
             numbers = tuple([tensor.array.item() for tensor in held[position]])
@@ -119,6 +120,7 @@ class Form:
         # what the next step compares: arrays last, since counts may lie elsewhere now
         self._columns = [(name, [state[name].array for state in states]) for name in asked.names]
         self._grads = [(grad.dtype, grad.shape, bool(grad.flags.c_contiguous)) for grad in grads]
+        self._dense = all(contiguous for _, _, contiguous in self._grads)
         devices = {None if type(array) is np.ndarray else array.data.device_id for array in (*grads, *self._arrays)}
         # batches that are one from the next step on, and several devices, are looked at each time
         one = len(devices) == 1 and (bool(optimizer.scalars) or len(self._batches) <= 1)
@@ -157,14 +159,19 @@ class Form:
                     for entries, array in zip(states, column, strict=True):
                         if entries[name].array is not array:
                             return None
-            for grad, (dtype, shape, contiguous) in zip(grads, self._grads, strict=True):
-                if grad.dtype is not dtype or grad.shape != shape:
-                    return None
-                if device is None:
-                    if type(grad) is not np.ndarray:
+            if device is None:
+                for grad, (dtype, shape, _) in zip(grads, self._grads, strict=True):
+                    if type(grad) is not np.ndarray or grad.dtype is not dtype or grad.shape != shape:
                         return None
-                # its own attribute takes a tenth of the time of `flags.c_contiguous`
-                elif grad._c_contiguous is not contiguous or grad.data.device_id != device:  # noqa: SLF001
+                return grads
+            for grad, (dtype, shape, contiguous) in zip(grads, self._grads, strict=True):
+                if (
+                    grad.dtype is not dtype
+                    or grad.data.device_id != device
+                    # its own attribute takes a tenth of the time of `flags.c_contiguous`
+                    or grad._c_contiguous is not contiguous  # noqa: SLF001
+                    or grad.shape != shape
+                ):
                     return None
         except (AttributeError, KeyError, TypeError):
             # something is missing, or no tensor
@@ -197,7 +204,7 @@ class Form:
         if self._there:
             write = not self._asked.captured or capture_of_this_thread() is None
             given = given_of(group, optimizer.ranges, write=write)
-        if not all([contiguous for _, _, contiguous in self._grads]):
+        if not self._dense:
             grads = [grad if type(grad) is np.ndarray else dense(grad) for grad in grads]
         work = zip(batches, numbers, strict=True)
         return partial(self._take, optimizer, group, grads, list(work), given, found, formula=not left_out)
@@ -220,8 +227,12 @@ class Form:
             version[0] += 1
         at = 0 if found is None else found.data.ptr
         addresses: list[int] = []
-        if self._there or any([batch.tables for batch, _ in work]):
-            addresses = [0 if type(grad) is np.ndarray else grad.data.ptr for grad in grads]
+        if self._there or any(batch.tables for batch, _ in work):
+            try:
+                addresses = [grad.data.ptr for grad in grads]
+            except AttributeError:
+                # others are on the CPU
+                addresses = [getattr(grad.data, "ptr", 0) for grad in grads]
         if given is not None:
             names = optimizer.formula_numbers
             flags = [group[name] if optimizer.ranges.get(name) is flag else 0.0 for name in names]
@@ -241,13 +252,6 @@ class Form:
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
-
-
-def _numbers(optimizer: ElementwiseOptimizer, table: Table, held: list[list[Tensor]], size: int) -> RowNumbers:
-    """Return the numbers of the rows of a table, which its device computes from so many settings."""
-    scalars = [[tensor.array for tensor in held[position]] for position in table.positions]
-    with gpu.use_device(table.device):
-        return RowNumbers(optimizer.numbers_kernel, scalars, size)
 
 
 def _nothing() -> None:
