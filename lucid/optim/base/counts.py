@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 class Counts:
     """The numbers of the states of some parameters that have the same ones, as many of each.
 
-    Those on the CPU are laid side by side, where nobody but its tensor holds any of them, so that one call reads or
-    writes all. Each stays what its tensor shows: who reads it there, or writes to it, sees and changes these.
+    Each stays what its tensor shows: who reads it there, or writes to it, sees and changes these.
 
     Parameters
     ----------
@@ -31,31 +30,34 @@ class Counts:
 
     def __init__(self, held: list[list[Tensor]], begun: float) -> None:
         self._begun = begun
-        tensors = [tensor for own in held for tensor in own]
-        self._vector, self._places = _side_by_side(tensors)
-        self._shape = len(held), len(held[0])
-        self._arrays = [tensor.array for tensor in tensors]
+        self._rows, self._each = len(held), len(held[0])
+        self._tensors = [tensor for own in held for tensor in own]
+        self._vector: Array | None = None
+        self._places: Array | None = None
+
+    def lay_side_by_side(self) -> None:
+        """Let those on the CPU that nobody else holds lie in one vector, which is read and written in one call."""
+        self._vector, self._places = _side_by_side(self._tensors)
 
     def read(self) -> tuple[float, ...] | None:
         """Return the numbers that all parameters have; None if they no longer have the same."""
-        rows, each = self._shape
-        if not each:
+        if not self._each:
             return (self._begun,)
         if self._vector is not None:
             now = self._vector[self._places]
         else:
-            now = np.array([array.item() for array in self._arrays])
-        first = now[:each]
-        return tuple(first.tolist()) if now.tobytes() == first.tobytes() * rows else None
+            now = np.array([tensor.array.item() for tensor in self._tensors])
+        first = now[: self._each]
+        return tuple(first.tolist()) if now.tobytes() == first.tobytes() * self._rows else None
 
     def write(self, values: list[float]) -> None:
         """Give all parameters these numbers."""
         self._begun = math.inf
         if self._vector is not None:
-            self._vector[self._places] = values * self._shape[0]
+            self._vector[self._places] = values * self._rows
             return
-        for number, array in enumerate(self._arrays):
-            put(array, values[number % len(values)])
+        for number, tensor in enumerate(self._tensors):
+            put(tensor.array, values[number % self._each])
 
 
 def _side_by_side(tensors: list[Tensor]) -> tuple[Array | None, Array | None]:

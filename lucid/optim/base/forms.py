@@ -10,7 +10,6 @@ import numpy as np
 from lucid.autograd.base import versions_of
 from lucid.backend import gpu
 from lucid.backend.capture import capture_of_this_thread
-from lucid.backend.device import CPU, device_of
 from lucid.cuda.launch.multi_tensor import dense, step_tables, step_there
 from lucid.cuda.steps.numbers import RowNumbers
 from lucid.optim.base.blocks import update_in_blocks
@@ -19,7 +18,7 @@ from lucid.optim.base.settings import flag, given_of, numbers_of
 from lucid.optim.base.slots import moved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lucid.backend.arrays import Array
     from lucid.cuda.launch.multi_tensor import Table
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 
 Begun: TypeAlias = list[tuple[float, ...]]
 """The numbers of the state of each batch, as they are before a step."""
+
+
+_ON_CPU = np.zeros(0)
 
 
 class Asked(NamedTuple):
@@ -86,62 +88,78 @@ class Form:
         self._made = optimizer.missing_state(params, group, asked.names)
         new = set(map(id, self._made))
         counted_there = optimizer.numbers_kernel is not None and (asked.there or asked.captured)
-        there = [param.is_cuda and counted_there for param in params]
-        states = [self._state(optimizer, param, counted=counted) for param, counted in zip(params, there, strict=True)]
-        arrays = [name for name in asked.names if name not in optimizer.scalars]
-        self._rows = [
-            [array, *[state[name].array for name in arrays]] for array, state in zip(self._arrays, states, strict=True)
-        ]
-        held = [[state[name] for name in asked.names if name in optimizer.scalars] for state in states]
-        whole = [[grad, *row] for grad, row in zip(grads, self._rows, strict=True)]
+        there = [counted_there and type(array) is not np.ndarray for array in self._arrays]
+        self._states = self._states_of(optimizer, params, there) if asked.names else []
+        scalars = [name for name in asked.names if name in optimizer.scalars]
+        held = [[state[name] for name in scalars] for state in self._states] if scalars else [[] for _ in params]
+        self._state = self._columns([name for name in asked.names if name not in scalars])
+        whole = list(map(list, zip(grads, self._arrays, *self._state.values(), strict=True)))
         count = len(optimizer.formula_numbers)
 
-        tables, left = step_tables(optimizer.step_kernel, whole, np.flatnonzero(there).tolist(), count, empty=True)
+        counted = [position for position, on_device in enumerate(there) if on_device]
+        tables, left = step_tables(optimizer.step_kernel, whole, counted, count, empty=True)
         size = len(given_of(group, optimizer.ranges, write=False).values) if tables else 0
         self._there: list[tuple[Table, RowNumbers]] = []
         for table in tables if optimizer.numbers_kernel is not None else ():
-            scalars = [[tensor.array for tensor in held[position]] for position in table.positions]
+            numbers = [[tensor.array for tensor in held[position]] for position in table.positions]
             with gpu.use_device(table.device):
-                self._there.append((table, RowNumbers(optimizer.numbers_kernel, scalars, size)))
+                self._there.append((table, RowNumbers(optimizer.numbers_kernel, numbers, size)))
         alike: dict[tuple[float, ...], list[int]] = {}
-        for position in sorted([*np.flatnonzero(np.logical_not(there)).tolist(), *left]):
-            numbers = tuple([tensor.array.item() for tensor in held[position]])
-            alike.setdefault(numbers or (0.0 if id(params[position]) in new else np.inf,), []).append(position)
+        for position in sorted([*(position for position, on_device in enumerate(there) if not on_device), *left]):
+            begun = tuple([tensor.array.item() for tensor in held[position]])
+            alike.setdefault(begun or (0.0 if id(params[position]) in new else np.inf,), []).append(position)
         self.begun: Begun = list(alike)
-        self._batches: list[_Batch] = []
-        for begun, positions in alike.items():
-            on_cuda = [position for position in positions if type(self._arrays[position]) is not np.ndarray]
-            tables, others = step_tables(optimizer.step_kernel, whole, on_cuda, count)
-            others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
-            counts = Counts([held[position] for position in positions], begun[0])
-            self._batches.append(_Batch(counts, tables, others))
+        self._batches = [self._batch(optimizer, whole, held, *batch) for batch in alike.items()]
         self.on_host = bool(self._batches)
 
-        # what the next step compares: arrays last, since counts may lie elsewhere now
-        self._columns = [(name, [state[name].array for state in states]) for name in asked.names]
-        self._grads = [(grad.dtype, grad.shape, bool(grad.flags.c_contiguous)) for grad in grads]
-        self._dense = all(contiguous for _, _, contiguous in self._grads)
+        # what the next step compares
+        self._counts = self._columns(scalars)
+        # its own attribute takes a tenth of the time of `flags.c_contiguous`; on the CPU it does not matter
+        self._grads = [(grad.dtype, grad.shape, getattr(grad, "_c_contiguous", True)) for grad in grads]
+        self._dense = False not in [contiguous for _, _, contiguous in self._grads]
         devices = {None if type(array) is np.ndarray else array.data.device_id for array in (*grads, *self._arrays)}
-        # batches that are one from the next step on, and several devices, are looked at each time
-        one = len(devices) == 1 and (bool(optimizer.scalars) or len(self._batches) <= 1)
+        # several devices, and batches that are one from the next step on, are looked at each time
+        one = len(devices) == 1 and (bool(scalars) or len(self._batches) <= 1)
         self._device = devices.pop() if one else -1
+        self._repeated = False
 
-    def _state(self, optimizer: ElementwiseOptimizer, param: Tensor, *, counted: bool) -> Mapping[str, Tensor]:
-        """Return the state of a parameter as the step will have it."""
-        names = self._asked.names
-        if not names:
-            return {}
-        state: Mapping[str, Tensor] = optimizer.state.get(param) or {}
-        made = self._made.get(param)
-        if made is not None:
-            state = {**state, **made}
-        if counted or not self._asked.there:
-            scalars = [name for name in names if name in optimizer.scalars]
-            elsewhere = moved(state, scalars, device_of(param.array) if counted else CPU)
-            if elsewhere:
-                self._made[param] = {**(made or {}), **elsewhere}
-                state = {**state, **elsewhere}
-        return state
+    def _columns(self, names: Iterable[str]) -> dict[str, list[Array]]:
+        """Return by name the arrays of the state of each parameter."""
+        return {name: [state[name].array for state in self._states] for name in names}
+
+    def _states_of(
+        self, optimizer: ElementwiseOptimizer, params: list[Tensor], there: list[bool]
+    ) -> list[Mapping[str, Tensor]]:
+        """Return the state of each parameter as the step will have it."""
+        states: list[Mapping[str, Tensor]] = [optimizer.state.get(param) or {} for param in params]
+        if self._made:
+            states = [{**state, **self._made.get(param, {})} for param, state in zip(params, states, strict=True)]
+        scalars = [name for name in self._asked.names if name in optimizer.scalars]
+        if True not in there and {type(state[name].array) for name in scalars for state in states} <= {np.ndarray}:
+            return states
+        for position, state in enumerate(states):
+            if there[position] or not self._asked.there:
+                elsewhere = moved(state, scalars, self._arrays[position] if there[position] else _ON_CPU)
+                if elsewhere:
+                    param = params[position]
+                    self._made[param] = {**self._made.get(param, {}), **elsewhere}
+                    states[position] = {**state, **elsewhere}
+        return states
+
+    def _batch(
+        self,
+        optimizer: ElementwiseOptimizer,
+        whole: list[list[Array]],
+        held: list[list[Tensor]],
+        begun: tuple[float, ...],
+        positions: list[int],
+    ) -> _Batch:
+        """Return a batch of rows."""
+        on_cuda = [position for position in positions if type(self._arrays[position]) is not np.ndarray]
+        tables, others = step_tables(optimizer.step_kernel, whole, on_cuda, len(optimizer.formula_numbers))
+        if len(on_cuda) < len(positions):
+            others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
+        return _Batch(Counts([held[position] for position in positions], begun[0]), tables, others)
 
     def grads(self, params: list[Tensor], state: Mapping[Tensor, Any], asked: Asked) -> list[Array] | None:
         """Return the gradients of parameters for which all is as it was found, and None of others."""
@@ -155,7 +173,7 @@ class Form:
                     return None
             if asked.names:
                 states: list[Any] = list(map(state.get, params))
-                for name, column in self._columns:
+                for name, column in (*self._state.items(), *self._counts.items()):
                     for entries, array in zip(states, column, strict=True):
                         if entries[name].array is not array:
                             return None
@@ -168,7 +186,6 @@ class Form:
                 if (
                     grad.dtype is not dtype
                     or grad.data.device_id != device
-                    # its own attribute takes a tenth of the time of `flags.c_contiguous`
                     or grad._c_contiguous is not contiguous  # noqa: SLF001
                     or grad.shape != shape
                 ):
@@ -180,6 +197,12 @@ class Form:
 
     def numbers(self) -> Begun | None:
         """Return the numbers of each batch, None where a batch has several."""
+        if not self._repeated:
+            # only what is used again pays for this; nothing may hold what is to lie elsewhere
+            names, self._counts = list(self._counts), {}
+            for batch in self._batches:
+                batch.counts.lay_side_by_side()
+            self._counts, self._repeated = self._columns(names), True
         begun = [batch.counts.read() for batch in self._batches]
         return None if None in begun else begun  # pyright: ignore[reportReturnType]
 
@@ -243,7 +266,8 @@ class Form:
             for table in batch.tables:
                 table.launch(addresses, at, 0, *numbers.values())
             for position in batch.others if formula else ():
-                update_in_blocks(optimizer.formula, [grads[position], *self._rows[position]], numbers)
+                row = [column[position] for column in (grads, self._arrays, *self._state.values())]
+                update_in_blocks(optimizer.formula, row, numbers)
 
     def write(self, values: Sequence[float]) -> None:
         """Write settings to every device where numbers are computed from them, if they have changed."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from lucid.backend.arrays import Array
-    from lucid.backend.device import Device
     from lucid.optim.optimizer import Group, Optimizer
     from lucid.tensor import Tensor
 
@@ -67,11 +66,14 @@ def _filled(xp: Any, shape: tuple[int, ...], dtype: np.dtype[Any], value: comple
     return xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype)
 
 
-def moved(state: Mapping[str, Tensor], names: Iterable[str], device: Device) -> dict[str, Tensor]:
-    """Return the numbers of a parameter's state that lie on another device than this, copied to it."""
-    return {
-        name: wrap(to_device(state[name].array, device)) for name in names if device_of(state[name].array) != device
-    }
+def moved(state: Mapping[str, Tensor], names: Iterable[str], like: Array) -> dict[str, Tensor]:
+    """Return the numbers of a parameter's state that lie on another device than an array, copied to its device."""
+    elsewhere: dict[str, Tensor] = {}
+    for name in names:
+        array = state[name].array
+        if type(array) is not type(like) or (type(like) is not np.ndarray and device_of(array) != device_of(like)):
+            elsewhere[name] = wrap(to_device(array, device_of(like)))
+    return elsewhere
 
 
 def put(array: Array, value: float) -> None:
