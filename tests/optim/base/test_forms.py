@@ -13,9 +13,7 @@ import pytest
 
 import lucid
 from lucid import optim
-from lucid.errors import GraphError, ShapeError
 from lucid.optim.base import forms
-from lucid.optim.base.slots import Slot
 from tests.device import DEVICE
 from tests.optimizers import COUNTED_THERE, NAMES, USUAL
 
@@ -138,7 +136,9 @@ def set_data(training):
 
 def load(training):
     """Load the state dict of another training."""
-    training.optimizer.load_state_dict(Training(type(training.optimizer).__name__, training.rng, 2).optimizer.state_dict())
+    training.optimizer.load_state_dict(
+        Training(type(training.optimizer).__name__, training.rng, 2).optimizer.state_dict()
+    )
 
 
 def lay_otherwise(training):
@@ -283,7 +283,7 @@ def test_parameters_that_move_to_another_device(name, rng):
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_each_parameter_has_a_count_of_its_own(name, rng):
-    """It says how many steps have changed the parameter, whichever had gradients, as a float32 number of no dimension."""
+    """It says how many steps have changed the parameter, whichever had gradients: a float32 number of no dimension."""
     training = Training(name, rng, steps=0)
     expected = np.zeros(len(SHAPES))
     held = {}
@@ -342,103 +342,6 @@ def test_counts_are_saved_as_they_are(name, rng, tmp_path):
         twin.optimizer.step()
         assert [twin.optimizer.state[param]["step"].item() for param in twin.params] == [5, 4, 5, 5]
         assert [entries["step"].item() for entries in other[1]["state"].values()] == counts
-
-
-# ---- what is refused ----
-
-
-def wrong_shape(training):
-    """Give the last parameter other sizes than its gradient has."""
-    training.params[3].data = lucid.ones(7, device=DEVICE)
-
-
-def wrong_state(training):
-    """Give the state of the last parameter other sizes."""
-    state = training.optimizer.state[training.params[3]]
-    if state:
-        name = first_state(training.optimizer, training.params[3])
-        state[name] = lucid.ones(7, device=DEVICE)
-    else:
-        wrong_shape(training)
-
-
-def missing_state(training):
-    """Take some of the state of the last parameter away."""
-    state = training.optimizer.state[training.params[3]]
-    if len(state) > 1:
-        del state[first_state(training.optimizer, training.params[3])]
-    else:
-        wrong_shape(training)
-
-
-def no_number(training):
-    """Set a learning rate that is none."""
-    training.optimizer.param_groups[1]["lr"] = "fast"
-
-
-def inference(training):
-    """Put a parameter into the last group that was made in inference mode."""
-    with lucid.inference_mode():
-        param = lucid.ones(2, device=DEVICE)
-        grad = lucid.ones(2, device=DEVICE)
-    param.grad = grad
-    training.optimizer.param_groups[1]["params"].append(param)
-
-
-REFUSED = {
-    "shape": (wrong_shape, ShapeError),
-    "shape of state": (wrong_state, ShapeError),
-    "state": (missing_state, (KeyError, ShapeError)),
-    "number": (no_number, ValueError),
-    "inference": (inference, GraphError),
-}
-
-
-@each_optimizer
-@pytest.mark.parametrize("steps", [0, 3])
-@pytest.mark.parametrize(("change", "error"), REFUSED.values(), ids=REFUSED)
-def test_a_refused_step_changes_nothing(name, steps, change, error, rng):
-    """No parameter, state, count or version, of no group."""
-    training = Training(name, rng, steps)
-    training.give()
-    change(training)
-    before, versions = training.values(), training.versions()
-    with pytest.raises(error):
-        training.optimizer.step()
-    assert (training.values(), training.versions()) == (before, versions)
-
-
-@each_optimizer
-def test_a_step_without_room_for_its_state_changes_nothing(name, rng, monkeypatch):
-    """State of all groups is made before any parameter is changed."""
-    training = Training(name, rng, steps=0)
-    training.give()
-    made, versions = Slot.made, training.versions()
-
-    def scarce(slot, param, group, **more):
-        if param is training.params[3]:
-            raise MemoryError
-        return made(slot, param, group, **more)
-
-    monkeypatch.setattr(Slot, "made", scarce)
-    training.optimizer.state.clear()
-    before = training.values()
-    with pytest.raises(MemoryError):
-        training.optimizer.step()
-    assert (training.values(), training.versions()) == (before, versions)
-
-
-@each_optimizer
-def test_a_settled_step_counts_as_an_in_place_change(name, rng):
-    """Backward through a value that it has overwritten is an error, each time."""
-    training = Training(name, rng)
-    for _ in range(2):
-        loss = (training.params[0] * training.params[0]).sum()
-        versions = training.versions()
-        training.step()
-        assert training.versions() == [version + 1 for version in versions]
-        with pytest.raises(RuntimeError, match="version"):
-            loss.backward()
 
 
 # ---- what is kept ----
