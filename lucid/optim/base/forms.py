@@ -198,11 +198,14 @@ class Form:
     def numbers(self) -> Begun | None:
         """Return the numbers of each batch, None where a batch has several."""
         if not self._repeated:
-            # only what is used again pays for this; nothing may hold what is to lie elsewhere
+            # only what is used again pays for this; a Ctrl-C on the way leaves a form that fits nothing
+            device, self._device = self._device, -1
+            # nothing may hold what is to lie elsewhere
             names, self._counts = list(self._counts), {}
             for batch in self._batches:
                 batch.counts.lay_side_by_side()
             self._counts, self._repeated = self._columns(names), True
+            self._device = device
         begun = [batch.counts.read() for batch in self._batches]
         return None if None in begun else begun  # pyright: ignore[reportReturnType]
 
