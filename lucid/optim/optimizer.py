@@ -271,7 +271,7 @@ class Optimizer:
     def _prepared(self, given: list[list[Tensor]]) -> Callable[[], None]:
         """Return what changes parameters, those of each group that have a gradient: what is refused is so before."""
         for params, group in zip(given, self.param_groups, strict=True):
-            self.check_shapes(params, group)
+            self._check_shapes(params, group)
         return partial(self._update_groups, given)
 
     def _update_groups(self, given: list[list[Tensor]]) -> None:
@@ -279,7 +279,7 @@ class Optimizer:
             if params:
                 self.update(params, group)
 
-    def check_shapes(self, params: list[Tensor], group: Group) -> None:
+    def _check_shapes(self, params: list[Tensor], group: Group) -> None:
         """Raise `ShapeError` where a gradient or state is no longer shaped like its parameter."""
         shapes = [param.array.shape for param in params]
         columns = [[param.stored_grad.array.shape for param in params]]

@@ -129,6 +129,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
             grads = form.grads(params, self.state, asked)
             begun = None if grads is None else form.numbers()
         if form is None or grads is None or begun is None:
+            self._check_shapes(params, group)
             turns = _turns(params)
             if len(turns) > 1 and not asked.captured:
                 first = self._step_of(turns[0], group)

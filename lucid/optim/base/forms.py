@@ -79,7 +79,6 @@ class Form:
     """
 
     def __init__(self, optimizer: ElementwiseOptimizer, params: list[Tensor], group: Group, asked: Asked) -> None:
-        optimizer.check_shapes(params, group)
         self._asked = asked
         self._versions = versions_of(params)
         self._arrays = [param.array for param in params]
