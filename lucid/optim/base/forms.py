@@ -35,10 +35,7 @@ _ON_CPU = np.zeros(0)
 
 
 class Asked(NamedTuple):
-    """What settings ask of a step: the names of the state, and whether its numbers lie and are counted on devices.
-
-    The latter is so, too, while a step is captured.
-    """
+    """What is asked of a step: the names of the state, whether its numbers lie on devices, whether it is captured."""
 
     names: tuple[str, ...]
     there: bool
@@ -64,7 +61,7 @@ class Form:
     optimizer : ElementwiseOptimizer
         Whose step it is.
     params : list of Tensor
-        Those with gradients.
+        Those with gradients, of which each has the shape of its own, and of its state.
     group : dict
         Their group.
     asked : Asked
