@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
@@ -53,15 +53,14 @@ def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) ->
                 )
 
 
-def check_kernels(optimizer: ElementwiseOptimizer, group: Group, form: Form) -> None:
-    """Raise `CaptureError` unless kernels do all of the step of a group."""
-    if form.on_host:
-        number = next(number for number, own in enumerate(optimizer.param_groups) if own is group)
-        raise CaptureError(
-            f"{type(optimizer).__name__}.step() in a capture of a CUDA graph: parameter group {number} has parameters "
-            "that no kernel changes: expected floating or complex ones that are contiguous, each in the group once, "
-            "and an optimizer with a kernel"
-        )
+def refuse_without_kernels(optimizer: ElementwiseOptimizer, group: Group) -> NoReturn:
+    """Raise the error of a captured step of a group of which kernels do not do everything."""
+    number = next(number for number, own in enumerate(optimizer.param_groups) if own is group)
+    raise CaptureError(
+        f"{type(optimizer).__name__}.step() in a capture of a CUDA graph: parameter group {number} has parameters that "
+        "no kernel changes: expected floating or complex ones that are contiguous, each in the group once, and an "
+        "optimizer with a kernel"
+    )
 
 
 def refresh(optimizer: ElementwiseOptimizer, group: Group, form: Form) -> None:

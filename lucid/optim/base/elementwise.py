@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.backend import gpu
 from lucid.cuda.launch import multi_tensor
-from lucid.optim.base.capturing import check_capture, check_kernels, refresh
+from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.forms import Asked, Form
 from lucid.optim.base.settings import flag
@@ -138,7 +138,6 @@ class ElementwiseOptimizer(DeclaredOptimizer):
             grads, begun = [param.stored_grad.array for param in params], form.begun
         if asked.captured:
             # a graph has a form of its own, which lives as long as it
-            check_kernels(self, group, form)
             step = form.step(self, group, grads, begun, self._found)
             return partial(_take, [step, partial(refresh, self, group, form)])
         forms[id(group)] = form

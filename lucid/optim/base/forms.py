@@ -13,6 +13,7 @@ from lucid.backend.capture import capture_of_this_thread
 from lucid.cuda.launch.multi_tensor import dense, step_tables, step_there
 from lucid.cuda.steps.numbers import RowNumbers
 from lucid.optim.base.blocks import update_in_blocks
+from lucid.optim.base.capturing import refuse_without_kernels
 from lucid.optim.base.counts import Counts
 from lucid.optim.base.settings import flag, given_of, numbers_of
 from lucid.optim.base.slots import moved
@@ -71,8 +72,15 @@ class Form:
     ----------
     begun : list of tuple of float
         The numbers of each batch when it was made.
-    on_host : bool
-        Whether the host has a part in the step but for launches.
+
+    Raises
+    ------
+    KeyError
+        If state is missing that only a first step makes.
+    GraphError
+        If a parameter is an inference tensor.
+    CaptureError
+        If the step is captured, and kernels do not do all of it.
     """
 
     def __init__(self, optimizer: ElementwiseOptimizer, params: list[Tensor], group: Group, asked: Asked) -> None:
@@ -83,11 +91,13 @@ class Form:
         # state that is missing or elsewhere is kept by the step, all of it or none
         self._made = optimizer.missing_state(params, group, asked.names)
         new = set(map(id, self._made))
-        counted_there = optimizer.numbers_kernel is not None and (asked.there or asked.captured)
-        there = [counted_there and type(array) is not np.ndarray for array in self._arrays]
+        made_by = optimizer.numbers_kernel if asked.there or asked.captured else None
+        there = [made_by is not None and type(array) is not np.ndarray for array in self._arrays]
         self._states = self._states_of(optimizer, params, there) if asked.names else []
         scalars = [name for name in asked.names if name in optimizer.scalars]
-        held = [[state[name] for name in scalars] for state in self._states] if scalars else [[] for _ in params]
+        held: list[list[Tensor]] = [[] for _ in params]
+        if scalars:
+            held = [[state[name] for name in scalars] for state in self._states]
         self._state = self._columns([name for name in asked.names if name not in scalars])
         whole = list(map(list, zip(grads, self._arrays, *self._state.values(), strict=True)))
         count = len(optimizer.formula_numbers)
@@ -96,17 +106,20 @@ class Form:
         tables, left = step_tables(optimizer.step_kernel, whole, counted, count, empty=True)
         size = len(given_of(group, optimizer.ranges, write=False).values) if tables else 0
         self._there: list[tuple[Table, RowNumbers]] = []
-        for table in tables if optimizer.numbers_kernel is not None else ():
-            numbers = [[tensor.array for tensor in held[position]] for position in table.positions]
-            with gpu.use_device(table.device):
-                self._there.append((table, RowNumbers(optimizer.numbers_kernel, numbers, size)))
+        if made_by is not None:
+            for table in tables:
+                numbers = [[tensor.array for tensor in held[position]] for position in table.positions]
+                with gpu.use_device(table.device):
+                    self._there.append((table, RowNumbers(made_by, numbers, size)))
+        of_host = sorted([*(position for position, on_device in enumerate(there) if not on_device), *left])
+        if of_host and asked.captured:
+            refuse_without_kernels(optimizer, group)
         alike: dict[tuple[float, ...], list[int]] = {}
-        for position in sorted([*(position for position, on_device in enumerate(there) if not on_device), *left]):
+        for position in of_host:
             begun = tuple([tensor.array.item() for tensor in held[position]])
             alike.setdefault(begun or (0.0 if id(params[position]) in new else np.inf,), []).append(position)
         self.begun: Begun = list(alike)
         self._batches = [self._batch(optimizer, whole, held, *batch) for batch in alike.items()]
-        self.on_host = bool(self._batches)
 
         # what the next step compares
         self._counts = self._columns(scalars)
