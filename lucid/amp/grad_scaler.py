@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.arguments import checked
-from lucid.autograd.base import TensorBase, grad_of, version_of
+from lucid.autograd.base import TensorBase, version_of, with_grads
 from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
 from lucid.backend.capture import capture_of_this_thread
 from lucid.backend.dtype import float16, float32, float64
-from lucid.cuda.launch import multi_tensor
 from lucid.cuda.steps.scale import update_scale
 from lucid.errors import ArgumentError, CaptureError, DtypeError, LucidError, SettingError
-from lucid.nn.utils.gradients import changed_on_device
+from lucid.nn.utils.gradients import arrays_of, changed_on_device
 from lucid.ops.creation.filling import full, zeros
 from lucid.ops.elementwise.nonfinite import isfinite
 from lucid.optim.base.skipping import step_unless, why_on_host
@@ -163,8 +161,8 @@ class GradScaler:
                 "before step()"
             )
         params = [param for group in optimizer.param_groups for param in group["params"]]
-        grads = [grad for param in params if (grad := grad_of(param)) is not None]
-        if any(grad.dtype is float16 for grad in grads):
+        grads = [param.stored_grad for param in with_grads(params)]
+        if float16.numpy in {grad.array.dtype for grad in grads}:
             raise DtypeError(
                 "unscale_: expected gradients wider than float16, which loses what scaling saved: keep parameters in "
                 "float32 and convert them in forward"
@@ -204,17 +202,16 @@ class GradScaler:
         """Return whether an element is infinite or NaN, after unscaling all: on one device a flag; None of none."""
         if not grads:
             return None
-        devices = list(dict.fromkeys(grad.device for grad in grads))
-        if len(devices) != 1 or not grads[0].is_cuda:
+        arrays = arrays_of(grads)
+        if arrays is None or len(arrays.devices) != 1:
             self._refuse_capture(
                 "unscaling gradients on several devices, or on the CPU,", "keep all of an optimizer on one CUDA device"
             )
             return _unscale(grads, 1 / self._read()[0])
-        scale = self._on(devices[0]).scale.to(devices[0])
-        found: Any = zeros((), dtype=float32, device=devices[0])
-        for grad in changed_on_device(
-            grads, partial(multi_tensor.unscale, factor=0.0, found=found.array, scale=scale.array)
-        ):
+        device = grads[0].device
+        scale = self._on(device).scale.to(device)
+        found: Any = zeros((), dtype=float32, device=device)
+        for grad in changed_on_device(grads, lambda arrays: arrays.unscale(0.0, found.array, scale.array), arrays):
             found.add_((~isfinite(grad).all()).float())
             grad.mul_((1 / scale).to(float64 if grad.real.dtype is float64 else float32))
         return found
@@ -436,8 +433,8 @@ def _unscale(grads: list[Any], factor: float) -> bool:
     """Return whether an element is infinite or NaN, after multiplying all by `factor`; one question to each device."""
     flags: list[Any] = []
     for device in {grad.device: None for grad in grads if grad.is_cuda}:
-        found = zeros((), dtype=float32, device=device)
-        grads = changed_on_device(grads, partial(multi_tensor.unscale, factor=factor, found=found.array))
+        found: Any = zeros((), dtype=float32, device=device)
+        grads = changed_on_device(grads, lambda arrays, found=found: arrays.unscale(factor, found.array))
         flags.append(found)
     for grad in grads:
         flags.append(~isfinite(grad).all())

@@ -11,7 +11,7 @@ from lucid.autograd.modes.state import NO_GRAD, thread, unusual
 from lucid.errors import GraphError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from lucid.autograd.engine.node import AccumulateGrad, Node
     from lucid.autograd.recording.views import View
@@ -131,6 +131,35 @@ def grad_of(tensor: TensorBase) -> Any:
     except AttributeError:
         tensor.stored_grad = None
         return None
+
+
+def with_grads(tensors: Iterable[T]) -> list[T]:
+    """Return those of the tensors that hold a gradient, under `stored_grad`."""
+    given = list(tensors)
+    try:
+        return [tensor for tensor in given if tensor.stored_grad is not None]
+    except AttributeError:
+        return [tensor for tensor in given if grad_of(tensor) is not None]
+
+
+def versions_of(tensors: Iterable[TensorBase]) -> list[list[int]]:
+    """Return the version counters of tensors that are about to be changed in place.
+
+    Raises
+    ------
+    GraphError
+        If one is an inference tensor, which has none.
+    """
+    versions: list[list[int]] = []
+    for tensor in tensors:
+        # most gradients have none yet: an exception for each would take as long as all the rest
+        version = getattr(tensor, "version", None)
+        if version is None:
+            version = tensor.version = [0]
+        elif version is INFERENCE:
+            version[0]
+        versions.append(version)
+    return versions
 
 
 def mark_inference(tensor: TensorBase) -> None:

@@ -85,7 +85,8 @@ class Adagrad(ElementwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
         for group in self.param_groups:
-            self.make_state(group["params"], group, self.state_names(group))
+            for param, state in self.missing_state(group["params"], group, self.state_names(group)).items():
+                self.state[param].update(state)
 
     def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return the learning rate of the step."""

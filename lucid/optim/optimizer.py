@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from lucid.arguments import checked, shown, unfit
-from lucid.autograd.base import TensorBase, grad_of
+from lucid.autograd.base import TensorBase, grad_of, with_grads
 from lucid.autograd.hooks.firing import every_step_hook, fire
 from lucid.autograd.hooks.table import KINDS, TableAttribute, register
 from lucid.autograd.modes.state import enable_grad, no_grad
@@ -264,11 +264,15 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         with no_grad():
-            given = [[p for p in group["params"] if grad_of(p) is not None] for group in self.param_groups]
-            for params, group in zip(given, self.param_groups, strict=True):
-                self._check_shapes(params, group)
-            uninterrupted(partial(self._update_groups, given))
+            given = [with_grads(group["params"]) for group in self.param_groups]
+            uninterrupted(self._prepared(given))
         return loss
+
+    def _prepared(self, given: list[list[Tensor]]) -> Callable[[], None]:
+        """Return what changes parameters, those of each group that have a gradient: what is refused is so before."""
+        for params, group in zip(given, self.param_groups, strict=True):
+            self._check_shapes(params, group)
+        return partial(self._update_groups, given)
 
     def _update_groups(self, given: list[list[Tensor]]) -> None:
         for params, group in zip(given, self.param_groups, strict=True):

@@ -2,15 +2,15 @@
 
 Addresses and sizes of the arrays travel by value in a launch's parameters (``tensors.cuh``), so nothing is
 copied to the device before, and nothing waits for it. A row is a list of arrays of one shape and dtype that belong
-together, such as gradient, parameter and state.
+together, such as gradient, parameter and state. What is kept is the table: all of a launch but the address of each
+row's first array, the gradient, which is another one each time.
 
-The functions that change rows in place return those rows that they have no kernel for, untouched: of another dtype,
-strided where they would be written, or given twice, which one launch would change in no order.
+No kernel takes rows of another dtype, those that are strided where they would be written, and those that are given
+twice, which one launch would change in no order.
 """
 
 from __future__ import annotations
 
-import operator
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -65,22 +65,19 @@ def _kind_of(dtype: np.dtype[Any]) -> tuple[str | None, int]:
     return name if name in FLOATS else None, real.itemsize
 
 
-def _name_of(dtype: np.dtype[Any]) -> str:
-    """Return the C name of the dtype of rows that kernels can take."""
-    return _kind_of(dtype)[0] or ""
-
-
 def _sorted_out(
-    rows: Iterable[Row], *, empty: bool = False
-) -> tuple[dict[tuple[int, np.dtype[Any]], list[Row]], list[Row]]:
-    """Return the rows that kernels can take, by device and dtype, and the others; without elements only if `empty`.
+    rows: Sequence[Row], which: Iterable[int], *, empty: bool = False, again: bool = False
+) -> tuple[dict[tuple[int, np.dtype[Any]], list[int]], list[int]]:
+    """Return which of some rows kernels can take, by device and dtype, and which not.
 
-    The first of several arrays is only read, and so made contiguous where it is strided.
+    Those without elements are among them only if `empty`, and those that are given twice if `again`. The first of
+    several arrays is only read, so that it may be strided: `dense` makes it fit.
     """
-    groups: dict[tuple[int, np.dtype[Any]], list[Row]] = {}
-    others: list[Row] = []
+    groups: dict[tuple[int, np.dtype[Any]], list[int]] = {}
+    others: list[int] = []
     seen: set[int] = set()
-    for row in rows:
+    for position in which:
+        row = rows[position]
         last = row[-1]
         if not (last.size or empty):
             continue
@@ -88,55 +85,100 @@ def _sorted_out(
         name, _ = _kind_of(dtype)
         address = memory.ptr
         # its own attribute takes a tenth of the time of `flags.c_contiguous`
-        fits = name is not None and (address not in seen or not last.size) and last._c_contiguous  # noqa: SLF001
+        fits = name is not None and (again or address not in seen or not last.size) and last._c_contiguous  # noqa: SLF001
         for array in row[:-1] if fits else ():
             if array.dtype != dtype or array.shape != shape or not (array._c_contiguous or array is row[0]):  # noqa: SLF001
                 fits = False
-        if not fits:
-            others.append(row)
-            continue
-        seen.add(address)
-        device = memory.device_id
-        if not row[0]._c_contiguous:  # noqa: SLF001
-            with gpu.use_device(device):
-                row = [gpu.cupy().ascontiguousarray(row[0]), *row[1:]]  # noqa: PLW2901
-        groups.setdefault((device, dtype), []).append(row)
+        if fits:
+            seen.add(address)
+            groups.setdefault((memory.device_id, dtype), []).append(position)
+        else:
+            others.append(position)
     return groups, others
 
 
-def _tables(rows: list[Row]) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Return grid, block and the first values of each of the launches that rows of one dtype and depth need."""
-    whole = rows[0][0].itemsize // _kind_of(rows[0][0].dtype)[1]
-    sizes = [row[0].size * whole for row in rows]
+def dense(array: Array) -> Array:
+    """Return an array as kernels read it: itself, or a contiguous copy."""
+    if array._c_contiguous:  # noqa: SLF001
+        return array
+    with gpu.use_device(gpu.device_index(array)):
+        return gpu.cupy().ascontiguousarray(array)
+
+
+class Table(NamedTuple):
+    """The launches of a kernel over rows of one device and dtype, where the address of each row's first array is given.
+
+    Attributes
+    ----------
+    positions : list of int
+        Which rows these are of all.
+    dtype : dtype
+    device : int
+    launches : list of (callable, int, int, int)
+        What is called with the addresses of some rows and the values behind the table; from which row to which; how
+        many blocks the launches before it have.
+    blocks : int
+        How many all launches have.
+    """
+
+    positions: list[int]
+    dtype: Any
+    device: int
+    launches: list[tuple[Callable[..., None], int, int, int]]
+    blocks: int
+
+    def own(self, of_all: list[Any]) -> list[Any]:
+        """Return what belongs to the rows of the table."""
+        return of_all if len(of_all) == len(self.positions) else [of_all[position] for position in self.positions]
+
+    def launch(self, addresses: list[int], *behind: float) -> None:
+        """Launch the kernel, given the addresses of all first arrays and the values behind the table."""
+        addresses = self.own(addresses)
+        with gpu.use_device(self.device):
+            for launch, start, stop, _ in self.launches:
+                launch(addresses[start:stop], *behind)
+
+
+def _tables(
+    kernel: Kernel, rows: list[Row], which: Iterable[int], behind: int, arguments: tuple[str, ...], **kinds: bool
+) -> tuple[list[Table], list[int]]:
+    """Return the tables of some rows, for a kernel with so many values behind a table, and which it cannot take."""
+    groups, others = _sorted_out(rows, which, **kinds)
+    found = [
+        _table(kernel, [rows[position] for position in positions], positions, behind, arguments)
+        for positions in groups.values()
+    ]
+    return found, others
+
+
+def _table(kernel: Kernel, rows: list[Row], positions: list[int], behind: int, arguments: tuple[str, ...]) -> Table:
+    """Return the table of rows of one device and dtype."""
+    array, depth = rows[0][-1], len(rows[0])
+    name, nbytes = _kind_of(array.dtype)
+    launcher = kernel[(name or "", *arguments)]
+    sizes = [row[-1].size * (array.itemsize // nbytes) for row in rows]
     chunk = _LARGEST_CHUNK
     while chunk > _SMALLEST_CHUNK and sum(sizes) < chunk * _BLOCKS_WANTED:
         chunk //= 2
-    depth = len(rows[0])
     capacity = constant("tensors.cuh", f"table_capacity({depth})")
-    tables: list[tuple[int, int, tuple[int, ...]]] = []
+    launches: list[tuple[Callable[..., None], int, int, int]] = []
+    blocks = 0
     for start in range(0, len(rows), capacity):
         here, count = sizes[start : start + capacity], min(capacity, len(rows) - start)
+        ends = list(accumulate(-(-size // chunk) for size in here))
+        if not ends[-1]:
+            continue
         padding = [0] * (capacity - count)
-        values: list[int] = []
-        for d in range(depth):
+        values = [0] * capacity
+        for d in range(1, depth):
             values += [row[d].data.ptr for row in rows[start : start + capacity]]
             values += padding
-        ends = list(accumulate(-(-size // chunk) for size in here))
+        values += [*here, *padding, *ends, *padding, count, chunk, *[0] * behind]
         threads = min(-(-min(max(here), chunk) // 32) * 32, _THREADS)
-        tables.append((ends[-1], threads, (*values, *here, *padding, *ends, *padding, count, chunk)))
-    return tables
-
-
-def _change(kernel: Kernel, rows: Iterable[Row], *settings: Any, arguments: tuple[str, ...] = ()) -> list[Row]:
-    """Launch a kernel over rows; returns those that it cannot take."""
-    groups, others = _sorted_out(rows)
-    for (device, dtype), group in groups.items():
-        with gpu.use_device(device):
-            name = _name_of(dtype)
-            launch = kernel[name, *arguments] if arguments else kernel[name]
-            for grid, block, values in _tables(group):
-                launch(grid, block, *values, *settings)
-    return others
+        slots = [(number, number, 0) for number in range(count)]
+        launches.append((launcher.bound(ends[-1], threads, tuple(values), slots, behind), start, start + count, blocks))
+        blocks += ends[-1]
+    return Table(positions, array.dtype, array.data.device_id, launches, blocks)
 
 
 # ---- steps of optimizers ----
@@ -147,265 +189,165 @@ def step_kernel(name: str, depths: Iterable[int]) -> Kernel:
     return Kernel(name, f"lucid::{name}", _instances(*map(str, depths)))
 
 
+def step_tables(
+    kernel: Kernel | None, rows: list[Row], which: list[int], settings: int, *, empty: bool = False
+) -> tuple[list[Table], list[int]]:
+    """Return the tables of some rows of gradient, parameter and state, and the positions of those without a kernel.
+
+    Behind a table come the address of a flag, a float32 number on the device where nothing changes if it is not 0, that
+    of the rows' numbers there, which are else among the settings, and so many settings; without flag or numbers 0.
+    """
+    if kernel is None or not which:
+        return [], list(which)
+    return _tables(kernel, rows, which, 2 + settings, (str(len(rows[0])),), empty=empty)
+
+
+def step_there(
+    table: Table, numbers: RowNumbers, addresses: list[int], given: Given, found: int, settings: Sequence[float]
+) -> None:
+    """Change the rows of a table by numbers that are computed on the device, from given settings."""
+    addresses = table.own(addresses)
+    with gpu.use_device(table.device):
+        numbers.compute(given, found)
+        for launch, start, stop, _ in table.launches:
+            launch(addresses[start:stop], found, numbers.address(start), *settings)
+
+
 def numbers_kernel(name: str, count: int, scalars: int) -> NumbersKernel:
     """Declare ``lucid::name_numbers`` of ``name.cu``: so many numbers of each row, from so many of its state."""
     return NumbersKernel(Kernel(name, f"lucid::{name}_numbers", [()]), count, max(scalars, 1))
 
 
-class Table(NamedTuple):
-    """The launches that change rows of one device and dtype, whose arrays stay the same but for the first.
-
-    Attributes
-    ----------
-    kept : list of Array
-        The arrays of all rows, without the first of each.
-    shapes : list of tuple of int
-        Of the rows.
-    launches : list of (callable, int, int)
-        What is called with the addresses of the first arrays of some rows, that of a flag if there is one, and the
-        settings; from which row to which.
-    flagged : bool
-        Whether nothing is to change where a flag on the device is set.
-    numbers : RowNumbers or None
-        Where the numbers of the rows lie on the device; None where they are among the settings.
-    """
-
-    kept: list[Any]
-    shapes: list[tuple[int, ...]]
-    dtype: Any
-    device: int
-    launches: list[tuple[Callable[..., None], int, int]]
-    flagged: bool
-    numbers: RowNumbers | None
-
-    def counts(self, scalars: list[list[Array]]) -> bool:
-        """Return whether the numbers of the rows are computed on the device, from these numbers of their state."""
-        return self.numbers is not None and self.numbers.fits(scalars)
-
-    def change(self, rows: list[Row], settings: Sequence[float], found: int = 0, given: Given | None = None) -> bool:
-        """Change these rows, if they are those of the table and their first arrays are fit to be read."""
-        kept = self.kept
-        if not all(map(operator.is_, [array for row in rows for array in row[1:]], kept)) or len(rows) * (
-            len(rows[0]) - 1
-        ) != len(kept):
-            return False
-        dtype, device = self.dtype, self.device
-        addresses: list[int] = []
-        for (first, *_), shape in zip(rows, self.shapes, strict=True):
-            memory = first.data
-            if (
-                first.dtype is not dtype
-                or memory.device_id != device
-                or not first._c_contiguous  # noqa: SLF001  a tenth of the time of `flags.c_contiguous`
-                or first.shape != shape
-            ):
-                return False
-            addresses.append(memory.ptr)
-        with gpu.use_device(device):
-            if self.numbers is not None and given is not None:
-                self.numbers.compute(given, found)
-            for launch, start, stop in self.launches:
-                here = addresses[start:stop]
-                if self.flagged:
-                    here.append(found)
-                launch(here, *settings)
-        return True
-
-
-class Tables:
-    """The tables of an optimizer's rows, kept from one step to the next.
-
-    A copy of it is empty: tables hold addresses.
-    """
-
-    def __init__(self) -> None:
-        self._before: dict[int, Table] = {}
-        self._now: dict[int, Table] = {}
-
-    def begin(self) -> None:
-        """Begin a step; what it does not use is forgotten at the next one."""
-        self._before, self._now = self._now, {}
-
-    def step(self, kernel: Kernel | None, rows: list[Row], *settings: float, found: int = 0) -> list[Row]:
-        """Change rows of gradient, parameter and state; returns the rows that have no kernel.
-
-        Nothing changes where a float32 flag on their device, at the address `found`, is not 0.
-        """
-        if kernel is None:
-            return rows
-        key, depth = id(rows[0][1]), str(len(rows[0]))
-        table = self._before.get(key)
-        # of numbers on the device the table is `step_there`'s
-        if table is None or table.numbers or table.flagged != bool(found) or not table.change(rows, settings, found):
-            table = _table(kernel, rows, settings, flagged=bool(found))
-            if table is None or not table.change(rows, settings, found):
-                return _change(kernel, rows, found, 0, *settings, arguments=(depth,))
-        self._now[key] = table
-        return []
-
-    def step_there(
-        self,
-        kernel: Kernel | None,
-        made_by: NumbersKernel | None,
-        rows: list[Row],
-        scalars: list[list[Array]],
-        given: Given,
-        settings: Sequence[float],
-        found: int,
-    ) -> list[Row]:
-        """Change rows as `step` does, by numbers that are computed on the device; returns those that have no kernel.
-
-        Parameters
-        ----------
-        kernel, made_by : Kernel, NumbersKernel
-            What changes rows, and what computes their numbers.
-        rows : list of list of Array
-            Gradient, parameter and state.
-        scalars : list of list of Array
-            Of each row the numbers of its state, of which the first counts steps; or none.
-        given : Given
-            The settings that numbers are computed from.
-        settings : sequence of float
-            What the kernel takes by value: of the numbers on the device anything.
-        found : int
-            Address of a flag, or 0.
-        """
-        if kernel is None or made_by is None:
-            return rows
-        table = self._before.get(key := id(rows[0][1]))
-        if table is not None and table.counts(scalars) and table.change(rows, settings, found, given):
-            self._now[key] = table
-            return []
-        scalars_of = {id(row[1]): held for row, held in zip(rows, scalars, strict=True)}
-        groups, others = _sorted_out(rows, empty=True)
-        for (device, _), group in groups.items():
-            held, key = [scalars_of[id(row[1])] for row in group], id(group[0][1])
-            table = self._before.get(key)
-            if table is None or not table.counts(held) or not table.change(group, settings, found, given):
-                with gpu.use_device(device):
-                    numbers = RowNumbers(made_by, held, len(given.values))
-                    table = _table_of(kernel, group, settings, flagged=True, numbers=numbers)
-                table.change(group, settings, found, given)
-            self._now[key] = table
-        return others
-
-    def write(self, values: Sequence[float]) -> None:
-        """Write settings to every device where numbers are computed from them, if they have changed."""
-        for table in self._now.values():
-            if table.numbers is not None:
-                table.numbers.write(values)
-
-    def __reduce__(self) -> tuple[type[Tables], tuple[()]]:
-        return Tables, ()
-
-
-def unfit_for_kernels(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows that kernels cannot take."""
-    return _sorted_out(rows, empty=True)[1]
-
-
-def _table(kernel: Kernel, rows: list[Row], settings: Sequence[float], *, flagged: bool) -> Table | None:
-    """Return the table of rows, None if they need more than one."""
-    groups, others = _sorted_out(rows)
-    if others or len(groups) != 1:
-        return None
-    (group,) = groups.values()
-    return None if len(group) != len(rows) else _table_of(kernel, rows, settings, flagged=flagged, numbers=None)
-
-
-def _table_of(
-    kernel: Kernel, rows: list[Row], settings: Sequence[float], *, flagged: bool, numbers: RowNumbers | None
-) -> Table:
-    """Return the table of rows of one device and dtype."""
-    first = rows[0][0]
-    launcher = kernel[_name_of(first.dtype), str(len(rows[0]))]
-    launches: list[tuple[Callable[..., None], int, int]] = []
-    start = 0
-    for grid, block, values in _tables(rows):
-        count = values[-2]
-        start += count
-        if not grid:
-            continue
-        slots = [(number, number, 0) for number in range(count)]
-        if flagged:
-            slots.append((len(values), count, 0))
-        beside = (0, 0 if numbers is None else numbers.address(start - count))
-        bound = launcher.bound(grid, block, (*values, *beside, *settings), slots, len(settings))
-        launches.append((bound, start - count, start))
-    kept = [array for row in rows for array in row[1:]]
-    shapes = [row[0].shape for row in rows]
-    return Table(kept, shapes, first.dtype, first.data.device_id, launches, flagged, numbers)
-
-
 # ---- gradients ----
 
 
-def total_norm(arrays: list[Array], order: float, wanted: np.dtype[Any]) -> Array:
-    """Return the norm of all arrays as one vector, of no dimension and the dtype `wanted`.
+class _Layout:
+    """How arrays lie that are worked on together, and the tables of such, which hold none of them."""
 
-    Returns NotImplemented if there is no kernel for it: another order than 1, 2 and infinity, another dtype, or arrays
-    on several devices.
+    def __init__(self, arrays: list[Array]) -> None:
+        self.dtypes = list(dict.fromkeys(array.dtype for array in arrays))
+        self.devices = list(dict.fromkeys(array.data.device_id for array in arrays))
+        self._tables: dict[tuple[Kernel, tuple[str, ...]], tuple[list[Table], list[int]]] = {}
+
+    def tables(
+        self, kernel: Kernel, arrays: list[Array], behind: int, arguments: tuple[str, ...]
+    ) -> tuple[list[Table], list[int]]:
+        """Return the tables of a kernel over such arrays, and the positions of those that it cannot take."""
+        known = self._tables.get((kernel, arguments))
+        if known is None:
+            # a row of one array has no address that stays
+            rows = [[array] for array in arrays]
+            known = _tables(kernel, rows, range(len(rows)), behind, arguments, again=True)
+            self._tables[kernel, arguments] = known
+        return known
+
+
+# begun anew when there are many
+_layouts: dict[tuple[Any, ...], _Layout] = {}
+_MOST_LAYOUTS = 64
+
+
+class Arrays:
+    """Arrays on CUDA devices that are worked on together, looked at once whatever is done with them.
+
+    The methods that change them return the positions of those that stay as they are: they have no kernel, or are on
+    another device than an array that is given. No memory may be given twice to these.
+
+    Attributes
+    ----------
+    dtypes, devices : list
+        Those that there are, each once; devices by index.
     """
-    number = _NORM_ORDERS.get(order)
-    if number is None:
-        return NotImplemented
-    rows: dict[str, list[Row]] = {}
-    module = gpu.cupy()
-    dtype = name = None
-    with gpu.use_device(gpu.device_index(arrays[0])):
-        device = arrays[0].data.device_id
-        for array in arrays:
-            if array.dtype is not dtype:
-                dtype = array.dtype
-                name = None if dtype.kind == "c" else _kind_of(dtype)[0]
-            if name is None or array.data.device_id != device:
-                return NotImplemented
-            if array.size:
-                dense = array if array._c_contiguous else module.ascontiguousarray(array)  # noqa: SLF001
-                rows.setdefault(name, []).append([dense])
-        tables = {name: _tables(group) for name, group in rows.items()}
-        count = sum(grid for launches in tables.values() for grid, _, _ in launches)
-        partial = module.empty((count,), np.float64)
-        address = partial.data.ptr
-        for name, launches in tables.items():
-            for grid, block, values in launches:
-                _norm_partial[name, number](grid, block, *values, address)
-                address += partial.itemsize * grid
-        out = module.empty((), wanted)
-        threads = min(max(-(-count // 32), 1) * 32, 1024)
-        _norm_total[C_TYPES[out.dtype], number](1, threads, partial.data.ptr, out.data.ptr, count)
-    return out
 
+    def __init__(self, arrays: list[Array]) -> None:
+        self._arrays = arrays
+        memories = [array.data for array in arrays]
+        self._addresses = [memory.ptr for memory in memories]
+        key = tuple(
+            [
+                (array.dtype, array.shape, array._c_contiguous, memory.device_id)  # noqa: SLF001
+                for array, memory in zip(arrays, memories, strict=True)
+            ]
+        )
+        layout = _layouts.get(key)
+        if layout is None:
+            if len(_layouts) >= _MOST_LAYOUTS:
+                _layouts.clear()
+            layout = _layouts[key] = _Layout(arrays)
+        self._layout = layout
+        self.dtypes, self.devices = layout.dtypes, layout.devices
 
-def clip_by_norm(arrays: list[Array], total: Array, max_norm: float) -> list[Array]:
-    """Scale arrays in place to ``max_norm / (total + 1e-6)`` of themselves where that is below 1.
+    def given_again(self) -> set[int]:
+        """Return the positions of those that lie where one before them does."""
+        addresses = self._addresses
+        if len(set(addresses)) == len(addresses):
+            return set()
+        first: dict[int, int] = {}
+        return {
+            position
+            for position, (address, array) in enumerate(zip(addresses, self._arrays, strict=True))
+            if array.size and first.setdefault(address, position) != position
+        }
 
-    Returns the arrays that have no kernel, or are on another device than `total`.
-    """
-    name = C_TYPES.get(total.dtype)
-    if name not in FLOATS:
-        return arrays
-    device = total.data.device_id
-    near = [[array] for array in arrays if array.data.device_id == device]
-    far = [array for array in arrays if array.data.device_id != device]
-    rest = _change(_clip_by_norm, near, total.data.ptr, max_norm, arguments=(name,))
-    return far + [array for (array,) in rest]
+    def total_norm(self, order: float, wanted: np.dtype[Any]) -> Array:
+        """Return the norm of all arrays as one vector, of no dimension and the dtype `wanted`.
 
+        Returns NotImplemented if there is no kernel for it: another order than 1, 2 and infinity, another dtype, or
+        arrays on several devices.
+        """
+        number = _NORM_ORDERS.get(order)
+        if number is None or len(self.devices) != 1:
+            return NotImplemented
+        if any(dtype.kind == "c" or _kind_of(dtype)[0] is None for dtype in self.dtypes):
+            return NotImplemented
+        known, strided = self._layout.tables(_norm_partial, self._arrays, 1, (number,))
+        if strided:
+            return Arrays([dense(array) for array in self._arrays]).total_norm(order, wanted)
+        module = gpu.cupy()
+        with gpu.use_device(self.devices[0]):
+            count = sum([table.blocks for table in known])
+            partial = module.empty((count,), np.float64)
+            address = partial.data.ptr
+            for table in known:
+                addresses = table.own(self._addresses)
+                for launch, start, stop, before in table.launches:
+                    launch(addresses[start:stop], address + partial.itemsize * before)
+                address += partial.itemsize * table.blocks
+            out = module.empty((), wanted)
+            threads = min(max(-(-count // 32), 1) * 32, 1024)
+            _norm_total[C_TYPES[out.dtype], number](1, threads, partial.data.ptr, out.data.ptr, count)
+        return out
 
-def clip_by_value(arrays: list[Array], limit: float) -> list[Array]:
-    """Limit arrays in place to ``[-limit, limit]``; returns those that have no kernel."""
-    rest = _change(_clip_by_value, [[array] for array in arrays if array.dtype.kind != "c"], limit)
-    return [array for array in arrays if array.dtype.kind == "c"] + [array for (array,) in rest]
+    def _change(
+        self, fits: Callable[[Table], bool], kernel: Kernel, *behind: float, arguments: tuple[str, ...] = ()
+    ) -> list[int]:
+        """Launch a kernel with the values behind the table over those arrays whose tables are fit for it."""
+        known, left = self._layout.tables(kernel, self._arrays, len(behind), arguments)
+        for table in known:
+            if fits(table):
+                table.launch(self._addresses, *behind)
+            else:
+                left = left + table.positions
+        return left
 
+    def clip_by_norm(self, total: Array, max_norm: float) -> list[int]:
+        """Scale arrays in place to ``max_norm / (total + 1e-6)`` of themselves where that is below 1."""
+        name = C_TYPES.get(total.dtype)
+        if name not in FLOATS:
+            return list(range(len(self._arrays)))
+        device = total.data.device_id
+        values = total.data.ptr, max_norm
+        return self._change(lambda table: table.device == device, _clip_by_norm, *values, arguments=(name,))
 
-def unscale(arrays: list[Array], factor: float, found: Array, scale: Array | None = None) -> list[Array]:
-    """Multiply arrays in place by `factor`; a float32 number on their device, `found`, becomes 1 if one is not finite.
+    def clip_by_value(self, limit: float) -> list[int]:
+        """Limit arrays in place to ``[-limit, limit]``."""
+        return self._change(lambda table: table.dtype.kind != "c", _clip_by_value, limit)
 
-    Instead of the factor, a float64 number on that device may be given, `scale`, by which they are divided: multiplied
-    by what 1 divided by it is. Returns the arrays that have no kernel, or are on another device than `found`.
-    """
-    device = found.data.device_id
-    near = [[array] for array in arrays if array.data.device_id == device]
-    far = [array for array in arrays if array.data.device_id != device]
-    at = 0 if scale is None else scale.data.ptr
-    return far + [array for (array,) in _change(_unscale, near, factor, at, found.data.ptr)]
+    def unscale(self, factor: float, found: Array, scale: Array | None = None) -> list[int]:
+        """Multiply arrays in place by `factor`; a float32 number, `found`, becomes 1 if an element is not finite.
+
+        Instead of the factor, a float64 number on their device may be given, `scale`, by which they are divided:
+        multiplied by what 1 divided by it is.
+        """
+        device, at = found.data.device_id, 0 if scale is None else scale.data.ptr
+        return self._change(lambda table: table.device == device, _unscale, factor, at, found.data.ptr)

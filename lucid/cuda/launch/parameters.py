@@ -79,7 +79,9 @@ def last_packer(codes: str, count: int) -> Callable[..., None]:
     places = places_in(codes)[len(places_in(codes)) - count :]
     start = end = places[0][1] if places else 0
     form = "="
-    for code, place in places:
+    for kind, place in places:
+        # without alignment, a pointer has the code of a number of its size
+        code = "Q" if kind == "P" else kind
         form += f"{place - end}x{code}"
         end = place + struct.calcsize(f"={code}")
     packer = struct.Struct(form)

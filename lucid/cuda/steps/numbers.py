@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,7 +76,8 @@ class RowNumbers:
     def __init__(self, made_by: NumbersKernel, scalars: list[list[Array]], size: int) -> None:
         module = gpu.cupy()
         self._device = gpu.current_device()
-        self._scalars = scalars
+        # launches know where they lie
+        self._held = scalars
         self._settings = _lasting(module, size)
         self._numbers = module.empty((len(scalars), made_by.made), np.float64)
         self._written: list[float] | None = None
@@ -97,13 +97,6 @@ class RowNumbers:
     def address(self, row: int) -> int:
         """Return where the numbers of a row lie."""
         return self._numbers.data.ptr + row * self._numbers.strides[0]
-
-    def fits(self, scalars: list[list[Array]]) -> bool:
-        """Return whether these are the numbers that the launches know."""
-        return len(scalars) == len(self._scalars) and all(
-            len(held) == len(known) and all(map(operator.is_, held, known))
-            for held, known in zip(scalars, self._scalars, strict=True)
-        )
 
     def write(self, values: Sequence[float]) -> None:
         """Write the settings to the device, if they are others than those that were written last."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.arguments import checked, unfit
-from lucid.autograd.base import TensorBase, grad_of, version_of, wrap
+from lucid.autograd.base import TensorBase, versions_of, with_grads, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
-from lucid.backend.dtype import promote_types
-from lucid.cuda.launch import multi_tensor
+from lucid.backend.dtype import as_dtype, promote_types
+from lucid.cuda.launch.multi_tensor import Arrays
 from lucid.errors import CaptureError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.elementwise.selection import clamp
@@ -51,29 +51,46 @@ def _order(norm_type: float | str) -> float:
 
 
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
-    return [grad for parameter in _tensors(parameters) if (grad := grad_of(parameter)) is not None]
+    return [parameter.stored_grad for parameter in with_grads(_tensors(parameters))]
 
 
-def changed_on_device(grads: list[Any], kernel: Callable[[list[Any]], list[Any]]) -> list[Any]:
-    """Return the gradients that are still to be changed, after a kernel has changed those on CUDA devices.
+def arrays_of(grads: list[Any]) -> Arrays | None:
+    """Return the arrays of gradients that are all on CUDA devices, looked at once; None of others, and of none."""
+    arrays = [grad.array for grad in grads]
+    return Arrays(arrays) if arrays and np.ndarray not in set(map(type, arrays)) else None
 
-    The kernel gets arrays, and returns those that it cannot take.
+
+def changed_on_device(
+    grads: list[Any], change: Callable[[Arrays], list[int]], looked_at: Arrays | None = None
+) -> list[Any]:
+    """Return the gradients that are still to be changed, after kernels have changed those on CUDA devices.
+
+    Parameters
+    ----------
+    grads : list of Tensor
+    change : callable
+        Changes arrays in place, and returns the positions of those that it cannot take.
+    looked_at : Arrays, optional
+        The arrays of all, if they are on CUDA devices.
     """
-    plain: dict[int, Any] = {}
-    others: list[Any] = []
-    for grad in grads:
-        # what is in a graph, or a view, is left to operations that keep its history; so is what comes a second time
-        key = id(grad.array)
-        if grad.edge is None and grad.origin is None and grad.is_cuda and key not in plain:
-            plain[key] = grad
-        else:
-            others.append(grad)
-    if plain:
-        left = [plain.pop(id(array)) for array in kernel([grad.array for grad in plain.values()])]
-        others += left
-        for grad in plain.values():
-            version_of(grad)[0] += 1
-    return others
+    # what is in a graph, or a view, is left to operations that keep its history
+    plain = [grad for grad in grads if grad.edge is None and grad.origin is None and type(grad.array) is not np.ndarray]
+    whole = len(plain) == len(grads)
+    there = set(map(id, plain))
+    others = [] if whole else [grad for grad in grads if id(grad) not in there]
+    arrays = looked_at if whole and looked_at is not None else arrays_of(plain)
+    if arrays is None:
+        return grads
+    if again := arrays.given_again():
+        others += [plain[position] for position in again]
+        plain = [grad for position, grad in enumerate(plain) if position not in again]
+        arrays = Arrays([grad.array for grad in plain])
+    versions = versions_of(plain)
+    left = change(arrays)
+    for position, version in enumerate(versions):
+        if position not in left:
+            version[0] += 1
+    return others + [plain[position] for position in left]
 
 
 @checked
@@ -101,6 +118,11 @@ def get_total_norm(
     CaptureError
         If that is to be an error in a capture of a CUDA graph, which cannot wait.
     """
+    given = _tensors(tensors)
+    return _total_norm(given, arrays_of(given), norm_type, error_if_nonfinite=error_if_nonfinite)
+
+
+def _total_norm(given: list[Any], arrays: Arrays | None, norm_type: float | str, *, error_if_nonfinite: bool) -> Tensor:
     if error_if_nonfinite and gpu.is_capturing():
         raise CaptureError(
             "error_if_nonfinite=True in a capture of a CUDA graph: the host would wait for the norm: pass "
@@ -108,13 +130,12 @@ def get_total_norm(
         )
     order = _order(norm_type)
     with no_grad():
-        given = _tensors(tensors)
         total: Any = NotImplemented
         if not given:
             total = wrap(np.zeros((), np.float32))
-        elif all(tensor.is_cuda for tensor in given):
-            dtype = functools.reduce(promote_types, {tensor.dtype for tensor in given})
-            total = multi_tensor.total_norm([tensor.array for tensor in given], order, dtype.numpy)
+        elif arrays is not None:
+            dtype = functools.reduce(promote_types, map(as_dtype, arrays.dtypes))
+            total = arrays.total_norm(order, dtype.numpy)
             total = total if total is NotImplemented else wrap(total)
         if total is NotImplemented:
             norms = [norm(tensor, order) for tensor in given]
@@ -142,15 +163,13 @@ def clip_grads_with_norm_(
         If `max_norm` is below 0.
     """
     _check_bound(max_norm, "max_norm")
-    _scale_down(_grads(parameters), max_norm, total_norm)
+    _scale_down(_grads(parameters), None, max_norm, total_norm)
 
 
-def _scale_down(grads: list[Any], max_norm: float, total_norm: Tensor) -> None:
+def _scale_down(grads: list[Any], looked_at: Arrays | None, max_norm: float, total_norm: Tensor) -> None:
     with no_grad():
         if total_norm.is_cuda:
-            grads = changed_on_device(
-                grads, lambda arrays: multi_tensor.clip_by_norm(arrays, total_norm.array, max_norm)
-            )
+            grads = changed_on_device(grads, lambda arrays: arrays.clip_by_norm(total_norm.array, max_norm), looked_at)
         if grads:
             scale = clamp(max_norm / (total_norm + 1e-6), max=1.0)
             for grad in grads:
@@ -205,8 +224,9 @@ def clip_grad_norm_(
     """
     _check_bound(max_norm, "max_norm")
     grads = _grads(parameters)
-    total = get_total_norm(grads, norm_type, error_if_nonfinite)
-    _scale_down(grads, max_norm, total)
+    arrays = arrays_of(grads)
+    total = _total_norm(grads, arrays, norm_type, error_if_nonfinite=error_if_nonfinite)
+    _scale_down(grads, arrays, max_norm, total)
     return total
 
 
@@ -234,9 +254,7 @@ def clip_grad_value_(
     """
     _check_bound(clip_value, "clip_value")
     with no_grad():
-        for grad in changed_on_device(
-            _grads(parameters), lambda arrays: multi_tensor.clip_by_value(arrays, clip_value)
-        ):
+        for grad in changed_on_device(_grads(parameters), lambda arrays: arrays.clip_by_value(clip_value)):
             grad.copy_(clamp(grad, -clip_value, clip_value))
 
 

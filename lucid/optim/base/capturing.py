@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
 from lucid.backend.capture import capture_of_this_thread
-from lucid.cuda.launch.multi_tensor import unfit_for_kernels
 from lucid.errors import CaptureError
 from lucid.optim.base.entries import as_state
 from lucid.optim.base.settings import flag, given_of
 from lucid.optim.base.slots import counts_there
 
 if TYPE_CHECKING:
-    from lucid.cuda.launch.multi_tensor import Tables
     from lucid.optim.base.elementwise import ElementwiseOptimizer
+    from lucid.optim.base.forms import Form
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
 
@@ -52,24 +51,28 @@ def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) ->
                     f"{what}: a parameter of shape {tuple(param.shape)} has no {[*names]} on its device yet, and each "
                     "replay would begin with new state: take a step before the capture"
                 )
-        rows, _ = optimizer.rows(params, names)
-        if rows and (not optimizer.has_numbers_kernel or unfit_for_kernels(rows)):
-            raise CaptureError(
-                f"{what}: parameter group {number} has parameters that no kernel changes: expected floating or complex "
-                "ones that are contiguous, each in the group once, and an optimizer with a kernel"
-            )
 
 
-def refresh(optimizer: ElementwiseOptimizer, group: Group, tables: Tables) -> None:
+def refuse_without_kernels(optimizer: ElementwiseOptimizer, group: Group) -> NoReturn:
+    """Raise the error of a captured step of a group of which kernels do not do everything."""
+    number = next(number for number, own in enumerate(optimizer.param_groups) if own is group)
+    raise CaptureError(
+        f"{type(optimizer).__name__}.step() in a capture of a CUDA graph: parameter group {number} has parameters that "
+        "no kernel changes: expected floating or complex ones that are contiguous, each in the group once, and an "
+        "optimizer with a kernel"
+    )
+
+
+def refresh(optimizer: ElementwiseOptimizer, group: Group, form: Form) -> None:
     """Have the capture of this thread write the settings of a group before each replay, where they have changed.
 
     A capture that CuPy began itself is told nothing: settings are recorded as they are.
     """
     capture = capture_of_this_thread()
     if capture is None:
-        vars(optimizer).setdefault("_recorded", []).append(tables)
+        vars(optimizer).setdefault("_recorded", []).append(form)
         return
-    form = _form(optimizer, group)
+    captured = _form(optimizer, group)
     before: list[Any] = []
     counts = len(optimizer.param_groups), len(group["params"])
 
@@ -85,18 +88,18 @@ def refresh(optimizer: ElementwiseOptimizer, group: Group, tables: Tables) -> No
         now = [group[name] for name in optimizer.ranges]
         if before and not loaded and all(map(operator.is_, now, before)):
             return
-        if loaded or _form(optimizer, group) != form:
+        if loaded or _form(optimizer, group) != captured:
             what = "" if loaded else f"; now it is {_form(optimizer, group)[0]}"
             raise CaptureError(
-                f"replay of a step of {type(optimizer).__name__}: the graph was captured with {form[0]}{what}: capture "
-                "anew (a graphed step by its reset()) after load_state_dict(), after a change of such settings and of "
-                "the tensor that holds the learning rate; that tensor's value may be changed in place"
+                f"replay of a step of {type(optimizer).__name__}: the graph was captured with {captured[0]}{what}: "
+                "capture anew (a graphed step by its reset()) after load_state_dict(), after a change of such settings "
+                "and of the tensor that holds the learning rate; that tensor's value may be changed in place"
             )
-        tables.write(given_of(group, optimizer.ranges, write=False).values)
+        form.write(given_of(group, optimizer.ranges, write=False).values)
         # of what can change in place, such as a tensor, it is no sign that it is the same
         before = now if all(map(_is_constant, now)) else []
 
-    capture.kept += [tables, given_of(group, optimizer.ranges, write=False).there]
+    capture.kept += [form, given_of(group, optimizer.ranges, write=False).there]
     capture.before.append(write)
 
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from lucid.autograd.base import version_of
 from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread
 from lucid.cuda.launch import multi_tensor
-from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
-from lucid.optim.base.settings import flag, given_of, numbers_of
-from lucid.optim.base.slots import bring_scalars, counts_there, move_scalars, put
+from lucid.optim.base.forms import Asked, Form
+from lucid.optim.base.settings import flag
+from lucid.optim.base.slots import counts_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,26 +53,27 @@ class ElementwiseOptimizer(DeclaredOptimizer):
     slots: ClassVar[Mapping[str, Slot]] = {}
     formula: ClassVar[Callable[..., None]]
     kernel: ClassVar[str]
-    _numbers: ClassVar[list[str]]
+    formula_numbers: ClassVar[list[str]]
     step_kernel: ClassVar[Kernel | None]
-    _numbers_kernel: ClassVar[NumbersKernel | None]
-    # while a step is taken: whether it is recorded, and the flag on the device that makes it change nothing
-    _captured = False
+    numbers_kernel: ClassVar[NumbersKernel | None]
+    # while a step is taken: the flag on the device that makes it change nothing
     _found: Array | None = None
+    # by the id of a group, what its last step found
+    _forms: dict[int, Form | None]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.scalars = tuple([name for name, slot in cls.slots.items() if slot.scalar])
         if "formula" in vars(cls):
-            cls._numbers = inspect.getfullargspec(cls.formula).kwonlyargs
+            cls.formula_numbers = inspect.getfullargspec(cls.formula).kwonlyargs
             # what is inherited would do what the inherited formula does
             cls.step_kernel = cls._declare_kernel() if "kernel" in vars(cls) else None
-            plain = [name for name in cls._numbers if cls.ranges.get(name) is not flag]
+            plain = [name for name in cls.formula_numbers if cls.ranges.get(name) is not flag]
             made_by = cls.step_kernel and multi_tensor.numbers_kernel(cls.kernel, len(plain), len(cls.scalars))
-            cls._numbers_kernel = made_by
+            cls.numbers_kernel = made_by
         elif not vars(cls).keys().isdisjoint({"numbers", "ranges"}):
             # for the same reason
-            cls._numbers_kernel = None
+            cls.numbers_kernel = None
 
     @classmethod
     def _declare_kernel(cls) -> Kernel:
@@ -105,118 +102,60 @@ class ElementwiseOptimizer(DeclaredOptimizer):
 
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change the parameters of one group; each has a gradient."""
-        there = counts_there(self, group)
-        if (self._captured or there) and self.has_numbers_kernel:
-            params = self._update_there(params, group)
-            if not params:
-                return
-        if self.scalars and self._found is not None and self._found.item():
-            return
-        names = self.state_names(group)
-        new = self.make_state(params, group, names)
-        settings = numbers_of(group)
-        for turn in _turns(params):
-            self._update_once(turn, names, settings, new, there=there)
-            new = {}
+        self._step_of(params, group)()
 
-    def _update_once(
-        self,
-        params: list[Tensor],
-        names: tuple[str, ...],
-        settings: dict[str, Any],
-        new: dict[Tensor, dict[str, Tensor]],
-        *,
-        there: bool,
-    ) -> None:
-        """Change parameters of which none is given twice, those whose state has the same numbers together."""
-        _, scalars = self._apart(names)
-        for param in params:
-            version_of(param)[0] += 1
-        rows, held = self.rows(params, names)
-        if not there and not {type(array) for each in held for array in each} <= {np.ndarray}:
-            for param in params:
-                bring_scalars(self.state[param], scalars)
-            rows, held = self.rows(params, names)
-        if scalars:
-            begun = [tuple([array.item() for array in each]) for each in held]
-        else:
-            begun = [(0.0 if param in new else math.inf,) for param in params]
-        write = put if there else np.ndarray.fill
-        # by those numbers, as they are before the step: the numbers that the formula takes, and the rows
-        alike: dict[tuple[float, ...], tuple[dict[str, Any], list[list[Array]]]] = {}
-        for before, row, counted in zip(begun, rows, held, strict=True):
-            batch = alike.get(before)
-            if batch is None:
-                step = before[0] + 1
-                given = {**settings, **dict(zip(scalars, before, strict=False)), "step": step}
-                batch = alike[before] = {**given, **self.numbers(given, step)}, []
-            batch[1].append(row)
-            for name, array in zip(scalars, counted, strict=True):
-                write(array, batch[0][name])
-        for given, batch in alike.values():
-            self._change(batch, {name: given[name] for name in self._numbers})
-
-    def _apart(self, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
-        """Return which of the names of state are arrays, and which numbers."""
-        return [name for name in names if name not in self.scalars], [name for name in names if name in self.scalars]
-
-    @property
-    def has_numbers_kernel(self) -> bool:
-        """Whether a device can make the numbers of a step, as `numbers` does."""
-        return self._numbers_kernel is not None
-
-    def _update_there(self, params: list[Tensor], group: Group) -> list[Tensor]:
-        """Change parameters by numbers that their devices compute; returns those on the CPU or without a kernel."""
-        there = [param for param in params if param.is_cuda]
-        if not there:
-            return params
-        names = self.state_names(group)
-        if not self._captured:
-            self.make_state(there, group, names)
-            for param in there if self.scalars else ():
-                move_scalars(self.state[param], self.scalars, param)
-        rows, scalars = self.rows(there, names)
-        given = given_of(group, self.ranges, write=not self._captured or capture_of_this_thread() is None)
-        flags = [group[name] if self.ranges.get(name) is flag else 0.0 for name in self._numbers]
-        for param in there:
-            version_of(param)[0] += 1
-        # a graph has tables of its own: what they hold lives as long as it, and is written when it is launched
-        tables = multi_tensor.Tables() if self._captured else self._tables
-        found = 0 if self._found is None else self._found.data.ptr
-        left = tables.step_there(self.step_kernel, self._numbers_kernel, rows, scalars, given, flags, found)
-        if self._captured:
-            refresh(self, group, tables)
-        others = set(map(id, left))
-        rest = [param for param in params if not param.is_cuda]
-        return rest + [param for param, row in zip(there, rows, strict=True) if id(row) in others]
-
-    def rows(self, params: list[Tensor], names: tuple[str, ...]) -> tuple[list[list[Array]], list[list[Array]]]:
-        """Return gradient, parameter and arrays of the state of each, and the numbers of each state."""
-        arrays, scalars = self._apart(names)
-        states = [self.state[param] for param in params] if names else []
-        columns = [[param.stored_grad.array for param in params], [param.array for param in params]]
-        columns += [[state[name].array for state in states] for name in arrays]
-        rows = [list(row) for row in zip(*columns, strict=True)]
-        if len(scalars) == 1:
-            return rows, [[state[scalars[0]].array] for state in states]
-        return rows, [[state[name].array for name in scalars] for state in states] if scalars else [[] for _ in params]
-
-    def _update_groups(self, given: list[list[Tensor]]) -> None:
+    def _prepared(self, given: list[list[Tensor]]) -> Callable[[], None]:
         attributes = vars(self)
-        if "_tables" not in attributes:
-            self._tables = multi_tensor.Tables()
+        known: dict[int, Form | None] = attributes.get("_forms", {})
+        groups = self.param_groups
+        # forms of groups that are gone, or have no gradients now, would keep their arrays
+        attributes["_forms"] = {
+            id(group): known.get(id(group)) for params, group in zip(given, groups, strict=True) if params
+        }
         if gpu.is_capturing():
             check_capture(self, given)
-            attributes["_captured"] = True
-        else:
-            self._tables.begin()
-        try:
-            super()._update_groups(given)
-        finally:
-            attributes.pop("_captured", None)
+        if type(self).update is not ElementwiseOptimizer.update:
+            return super()._prepared(given)
+        return partial(
+            _take, [self._step_of(params, group) for params, group in zip(given, groups, strict=True) if params]
+        )
 
-    def make_state(self, params: list[Tensor], group: Group, names: tuple[str, ...]) -> dict[Tensor, dict[str, Tensor]]:
-        """Return the state, by name, that parameters lacked and now have.
+    def _step_of(self, params: list[Tensor], group: Group) -> Callable[[], None]:
+        """Return what changes the parameters of a group. All that may be refused is looked at here."""
+        asked = Asked(self.state_names(group), counts_there(self, group), gpu.is_capturing())
+        forms: dict[int, Form | None] = vars(self).setdefault("_forms", {})
+        form, grads, begun = None if asked.captured else forms.get(id(group)), None, None
+        if form is not None:
+            grads = form.grads(params, self.state, asked)
+            begun = None if grads is None else form.numbers()
+        if form is None or grads is None or begun is None:
+            self._check_shapes(params, group)
+            turns = _turns(params)
+            if len(turns) > 1 and not asked.captured:
+                first = self._step_of(turns[0], group)
+                return partial(_take, [first, *[partial(self.update, turn, group) for turn in turns[1:]]])
+            form = Form(self, params, group, asked)
+            grads, begun = [param.stored_grad.array for param in params], form.begun
+        if asked.captured:
+            # a graph has a form of its own, which lives as long as it
+            step = form.step(self, group, grads, begun, self._found)
+            return partial(_take, [step, partial(refresh, self, group, form)])
+        forms[id(group)] = form
+        return form.step(self, group, grads, begun, self._found)
+
+    def numbers_of_step(
+        self, settings: Mapping[str, Any], before: tuple[float, ...]
+    ) -> tuple[list[float], dict[str, Any]]:
+        """Return the numbers of the state after a step, given those before it, and those that the formula takes."""
+        step = before[0] + 1
+        given = {**settings, **dict(zip(self.scalars, before, strict=False)), "step": step}
+        given.update(self.numbers(given, step))
+        return [given[name] for name in self.scalars], {name: given[name] for name in self.formula_numbers}
+
+    def missing_state(
+        self, params: list[Tensor], group: Group, names: tuple[str, ...]
+    ) -> dict[Tensor, dict[str, Tensor]]:
+        """Return the state, by name, that parameters lack, newly made.
 
         What a setting asks for may be missing at any step, since settings change; the rest at the first one only.
         """
@@ -233,23 +172,13 @@ class ElementwiseOptimizer(DeclaredOptimizer):
                 )
             if missing:
                 made[param] = {name: self.slots[name].made(param, group, there=there) for name in missing}
-        # all of it before any is kept, so that a device without room for it leaves the state as it was
-        for param, state in made.items():
-            self.state[param].update(state)
         return made
 
-    def _change(self, rows: list[list[Array]], numbers: dict[str, Any]) -> None:
-        """Change rows of gradient, parameter and state in place."""
-        on_cuda = [row for row in rows if type(row[0]) is not np.ndarray]
-        if on_cuda:
-            found = self._found
-            rows = [row for row in rows if type(row[0]) is np.ndarray]
-            at = 0 if found is None else found.data.ptr
-            left = self._tables.step(self.step_kernel, on_cuda, *numbers.values(), found=at)
-            if left and (found is None or not found.item()):
-                rows += left
-        for row in rows:
-            update_in_blocks(self.formula, row, numbers)
+
+def _take(steps: list[Callable[[], None]]) -> None:
+    """Take steps that were looked at before."""
+    for step in steps:
+        step()
 
 
 def _turns(params: list[Tensor]) -> list[list[Tensor]]:

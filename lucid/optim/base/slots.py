@@ -9,11 +9,11 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace, to_device
-from lucid.backend.device import CPU, device_of
+from lucid.backend.device import device_of
 from lucid.optim.base.settings import rate_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from lucid.backend.arrays import Array
     from lucid.optim.optimizer import Group, Optimizer
@@ -66,18 +66,14 @@ def _filled(xp: Any, shape: tuple[int, ...], dtype: np.dtype[Any], value: comple
     return xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype)
 
 
-def bring_scalars(state: dict[str, Tensor], names: Iterable[str]) -> None:
-    """Move the numbers of a parameter's state to the CPU."""
+def moved(state: Mapping[str, Tensor], names: Iterable[str], like: Array) -> dict[str, Tensor]:
+    """Return the numbers of a parameter's state that lie on another device than an array, copied to its device."""
+    elsewhere: dict[str, Tensor] = {}
     for name in names:
-        if type(state[name].array) is not np.ndarray:
-            state[name] = wrap(to_device(state[name].array, CPU))
-
-
-def move_scalars(state: dict[str, Tensor], names: Iterable[str], param: Tensor) -> None:
-    """Move the numbers of a parameter's state to its device."""
-    for name in names:
-        if type(state[name].array) is np.ndarray:
-            state[name] = wrap(to_device(state[name].array, device_of(param.array)))
+        array = state[name].array
+        if type(array) is not type(like) or (type(like) is not np.ndarray and device_of(array) != device_of(like)):
+            elsewhere[name] = wrap(to_device(array, device_of(like)))
+    return elsewhere
 
 
 def put(array: Array, value: float) -> None:

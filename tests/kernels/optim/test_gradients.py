@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.cuda.launch import multi_tensor
+from lucid.cuda.launch.multi_tensor import Arrays
 
 pytestmark = pytest.mark.gpu
 
@@ -198,7 +198,7 @@ def test_unscaling_finds_what_is_not_finite(rng, dtype, bad):
             grads[1][place] = bad
         params, exact = parameters(grads, dtype)
         found = lucid.zeros((), device="cuda")
-        rest = multi_tensor.unscale([param.grad.array for param in params], 0.25, found.array)
+        rest = Arrays([param.grad.array for param in params]).unscale(0.25, found.array)
         assert rest == []
         assert found.item() == (bad is not None)
         for param, before in zip(params, exact, strict=True):

@@ -25,7 +25,7 @@ def on_device(values, dtype=np.float32):
 def computed(kind, settings, states, found=None, times=1):
     """Return the numbers of each row, and of its state, after some computations."""
     scalars = [[on_device(value) for value in state] for state in states]
-    rows = RowNumbers(kind._numbers_kernel, scalars, len(settings))
+    rows = RowNumbers(kind.numbers_kernel, scalars, len(settings))
     for _ in range(times):
         rows.compute(Given(settings, [], write=True), 0 if found is None else found.data.ptr)
     return rows._numbers.get(), [[array.item() for array in held] for held in scalars]
@@ -75,7 +75,7 @@ def test_the_device_makes_what_the_host_makes(rng, name, flags, step):
     given = {**settings, **dict(zip(kind.scalars, before, strict=True))}
     given["step"] = step if counted else math.inf
     host = {**given, **kind.numbers(kind.__new__(kind), given, given["step"])}
-    names = [each for each in kind._numbers if kind.ranges.get(each) is not flag]
+    names = [each for each in kind.formula_numbers if kind.ranges.get(each) is not flag]
     for row, held in zip(made, after, strict=True):
         np.testing.assert_allclose(row, [float(host[each]) for each in names], rtol=1e-13)
         # a power may be rounded in another way

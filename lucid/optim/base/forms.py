@@ -1,0 +1,294 @@
+"""What a step finds when it looks at the parameters of a group: the next one only asks whether it is still true."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from lucid.autograd.base import versions_of
+from lucid.backend import gpu
+from lucid.backend.capture import capture_of_this_thread
+from lucid.cuda.launch.multi_tensor import dense, step_tables, step_there
+from lucid.cuda.steps.numbers import RowNumbers
+from lucid.optim.base.blocks import update_in_blocks
+from lucid.optim.base.capturing import refuse_without_kernels
+from lucid.optim.base.counts import Counts
+from lucid.optim.base.settings import flag, given_of, numbers_of
+from lucid.optim.base.slots import moved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from lucid.backend.arrays import Array
+    from lucid.cuda.launch.multi_tensor import Table
+    from lucid.cuda.steps.numbers import Given
+    from lucid.optim.base.elementwise import ElementwiseOptimizer
+    from lucid.optim.optimizer import Group
+    from lucid.tensor import Tensor
+
+Begun: TypeAlias = list[tuple[float, ...]]
+"""The numbers of the state of each batch, as they are before a step."""
+
+
+_ON_CPU = np.zeros(0)
+
+
+class Asked(NamedTuple):
+    """What is asked of a step: the names of the state, whether its numbers lie on devices, whether it is captured."""
+
+    names: tuple[str, ...]
+    there: bool
+    captured: bool
+
+
+class _Batch(NamedTuple):
+    """Rows that have the same numbers, which the host computes: those of tables, and those that the formula changes."""
+
+    counts: Counts
+    tables: list[Table]
+    others: list[int]
+
+
+class Form:
+    """How parameters, gradients and state of a group lie, each parameter once, and the launches that change them.
+
+    It is made by a look at everything, which changes nothing yet, and holds no gradients. A copy of it is None, since
+    it holds addresses.
+
+    Parameters
+    ----------
+    optimizer : ElementwiseOptimizer
+        Whose step it is.
+    params : list of Tensor
+        Those with gradients, of which each has the shape of its own, and of its state.
+    group : dict
+        Their group.
+    asked : Asked
+        What its settings ask for.
+
+    Attributes
+    ----------
+    begun : list of tuple of float
+        The numbers of each batch when it was made.
+
+    Raises
+    ------
+    KeyError
+        If state is missing that only a first step makes.
+    GraphError
+        If a parameter is an inference tensor.
+    CaptureError
+        If the step is captured, and kernels do not do all of it.
+    """
+
+    def __init__(self, optimizer: ElementwiseOptimizer, params: list[Tensor], group: Group, asked: Asked) -> None:
+        self._asked = asked
+        self._versions = versions_of(params)
+        self._arrays = [param.array for param in params]
+        grads: list[Array] = [param.stored_grad.array for param in params]
+        # state that is missing or elsewhere is kept by the step, all of it or none
+        self._made = optimizer.missing_state(params, group, asked.names)
+        new = set(map(id, self._made))
+        made_by = optimizer.numbers_kernel if asked.there or asked.captured else None
+        there = [made_by is not None and type(array) is not np.ndarray for array in self._arrays]
+        self._states = self._states_of(optimizer, params, there) if asked.names else []
+        scalars = [name for name in asked.names if name in optimizer.scalars]
+        held: list[list[Tensor]] = [[] for _ in params]
+        if scalars:
+            held = [[state[name] for name in scalars] for state in self._states]
+        self._state = self._columns([name for name in asked.names if name not in scalars])
+        whole = list(map(list, zip(grads, self._arrays, *self._state.values(), strict=True)))
+        count = len(optimizer.formula_numbers)
+
+        counted = [position for position, on_device in enumerate(there) if on_device]
+        tables, left = step_tables(optimizer.step_kernel, whole, counted, count, empty=True)
+        size = len(given_of(group, optimizer.ranges, write=False).values) if tables else 0
+        self._there: list[tuple[Table, RowNumbers]] = []
+        if made_by is not None:
+            for table in tables:
+                numbers = [[tensor.array for tensor in held[position]] for position in table.positions]
+                with gpu.use_device(table.device):
+                    self._there.append((table, RowNumbers(made_by, numbers, size)))
+        of_host = sorted([*(position for position, on_device in enumerate(there) if not on_device), *left])
+        if of_host and asked.captured:
+            refuse_without_kernels(optimizer, group)
+        alike: dict[tuple[float, ...], list[int]] = {}
+        for position in of_host:
+            begun = tuple([tensor.array.item() for tensor in held[position]])
+            alike.setdefault(begun or (0.0 if id(params[position]) in new else np.inf,), []).append(position)
+        self.begun: Begun = list(alike)
+        self._batches = [self._batch(optimizer, whole, held, *batch) for batch in alike.items()]
+
+        # what the next step compares
+        self._counts = self._columns(scalars)
+        # its own attribute takes a tenth of the time of `flags.c_contiguous`; on the CPU it does not matter
+        self._grads = [(grad.dtype, grad.shape, getattr(grad, "_c_contiguous", True)) for grad in grads]
+        self._dense = False not in [contiguous for _, _, contiguous in self._grads]
+        devices = {None if type(array) is np.ndarray else array.data.device_id for array in (*grads, *self._arrays)}
+        # several devices, and batches that are one from the next step on, are looked at each time
+        one = len(devices) == 1 and (bool(scalars) or len(self._batches) <= 1)
+        self._device = devices.pop() if one else -1
+        self._repeated = False
+
+    def _columns(self, names: Iterable[str]) -> dict[str, list[Array]]:
+        """Return by name the arrays of the state of each parameter."""
+        return {name: [state[name].array for state in self._states] for name in names}
+
+    def _states_of(
+        self, optimizer: ElementwiseOptimizer, params: list[Tensor], there: list[bool]
+    ) -> list[Mapping[str, Tensor]]:
+        """Return the state of each parameter as the step will have it."""
+        states: list[Mapping[str, Tensor]] = [optimizer.state.get(param) or {} for param in params]
+        if self._made:
+            states = [{**state, **self._made.get(param, {})} for param, state in zip(params, states, strict=True)]
+        scalars = [name for name in self._asked.names if name in optimizer.scalars]
+        if True not in there and {type(state[name].array) for name in scalars for state in states} <= {np.ndarray}:
+            return states
+        for position, state in enumerate(states):
+            if there[position] or not self._asked.there:
+                elsewhere = moved(state, scalars, self._arrays[position] if there[position] else _ON_CPU)
+                if elsewhere:
+                    param = params[position]
+                    self._made[param] = {**self._made.get(param, {}), **elsewhere}
+                    states[position] = {**state, **elsewhere}
+        return states
+
+    def _batch(
+        self,
+        optimizer: ElementwiseOptimizer,
+        whole: list[list[Array]],
+        held: list[list[Tensor]],
+        begun: tuple[float, ...],
+        positions: list[int],
+    ) -> _Batch:
+        """Return a batch of rows."""
+        on_cuda = [position for position in positions if type(self._arrays[position]) is not np.ndarray]
+        tables, others = step_tables(optimizer.step_kernel, whole, on_cuda, len(optimizer.formula_numbers))
+        if len(on_cuda) < len(positions):
+            others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
+        return _Batch(Counts([held[position] for position in positions], begun[0]), tables, others)
+
+    def grads(self, params: list[Tensor], state: Mapping[Tensor, Any], asked: Asked) -> list[Array] | None:
+        """Return the gradients of parameters for which all is as it was found, and None of others."""
+        device = self._device
+        if asked != self._asked or len(params) != len(self._arrays) or device == -1:
+            return None
+        try:
+            grads: list[Any] = [param.stored_grad.array for param in params]
+            for param, array, version in zip(params, self._arrays, self._versions, strict=True):
+                if param.array is not array or param.version is not version:
+                    return None
+            if asked.names:
+                states: list[Any] = list(map(state.get, params))
+                for name, column in (*self._state.items(), *self._counts.items()):
+                    for entries, array in zip(states, column, strict=True):
+                        if entries[name].array is not array:
+                            return None
+            if device is None:
+                for grad, (dtype, shape, _) in zip(grads, self._grads, strict=True):
+                    if type(grad) is not np.ndarray or grad.dtype is not dtype or grad.shape != shape:
+                        return None
+                return grads
+            for grad, (dtype, shape, contiguous) in zip(grads, self._grads, strict=True):
+                if (
+                    grad.dtype is not dtype
+                    or grad.data.device_id != device
+                    or grad._c_contiguous is not contiguous  # noqa: SLF001
+                    or grad.shape != shape
+                ):
+                    return None
+        except (AttributeError, KeyError, TypeError):
+            # something is missing, or no tensor
+            return None
+        return grads
+
+    def numbers(self) -> Begun | None:
+        """Return the numbers of each batch, None where a batch has several."""
+        if not self._repeated:
+            # only what is used again pays for this; a Ctrl-C on the way leaves a form that fits nothing
+            device, self._device = self._device, -1
+            # nothing may hold what is to lie elsewhere
+            names, self._counts = list(self._counts), {}
+            for batch in self._batches:
+                batch.counts.lay_side_by_side()
+            self._counts, self._repeated = self._columns(names), True
+            self._device = device
+        begun = [batch.counts.read() for batch in self._batches]
+        return None if None in begun else begun  # pyright: ignore[reportReturnType]
+
+    def step(
+        self, optimizer: ElementwiseOptimizer, group: Group, grads: list[Array], begun: Begun, found: Array | None
+    ) -> Callable[[], None]:
+        """Return what takes a step, which changes nothing where a flag on the device, `found`, is set.
+
+        All that may be refused is computed before.
+        """
+        batches, left_out = self._batches, False
+        if found is not None and (optimizer.scalars or any(batch.others for batch in batches)) and batches:
+            # what the host counts or changes, only the host can leave out
+            left_out = bool(found.item())
+            if left_out and optimizer.scalars:
+                batches = []
+                if not self._there:
+                    return _nothing
+        settings = numbers_of(group) if batches else {}
+        numbers = [optimizer.numbers_of_step(settings, each) for _, each in zip(batches, begun, strict=False)]
+        given = None
+        if self._there:
+            write = not self._asked.captured or capture_of_this_thread() is None
+            given = given_of(group, optimizer.ranges, write=write)
+        if not self._dense:
+            grads = [grad if type(grad) is np.ndarray else dense(grad) for grad in grads]
+        work = zip(batches, numbers, strict=True)
+        return partial(self._take, optimizer, group, grads, list(work), given, found, formula=not left_out)
+
+    def _take(
+        self,
+        optimizer: ElementwiseOptimizer,
+        group: Group,
+        grads: list[Any],
+        work: list[tuple[_Batch, tuple[list[float], dict[str, Any]]]],
+        given: Given | None,
+        found: Array | None,
+        *,
+        formula: bool,
+    ) -> None:
+        for param, state in self._made.items():
+            optimizer.state[param].update(state)
+        self._made = {}
+        for version in self._versions:
+            version[0] += 1
+        at = 0 if found is None else found.data.ptr
+        addresses: list[int] = []
+        if self._there or any(batch.tables for batch, _ in work):
+            try:
+                addresses = [grad.data.ptr for grad in grads]
+            except AttributeError:
+                # others are on the CPU
+                addresses = [getattr(grad.data, "ptr", 0) for grad in grads]
+        if given is not None:
+            names = optimizer.formula_numbers
+            flags = [group[name] if optimizer.ranges.get(name) is flag else 0.0 for name in names]
+            for table, made in self._there:
+                step_there(table, made, addresses, given, at, flags)
+        for batch, (counts, numbers) in work:
+            batch.counts.write(counts)
+            for table in batch.tables:
+                table.launch(addresses, at, 0, *numbers.values())
+            for position in batch.others if formula else ():
+                row = [column[position] for column in (grads, self._arrays, *self._state.values())]
+                update_in_blocks(optimizer.formula, row, numbers)
+
+    def write(self, values: Sequence[float]) -> None:
+        """Write settings to every device where numbers are computed from them, if they have changed."""
+        for _, numbers in self._there:
+            numbers.write(values)
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
+def _nothing() -> None:
+    """Leave a step out."""

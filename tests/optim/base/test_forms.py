@@ -1,0 +1,411 @@
+"""What a step has found is used by the next one as long as it is true, and by none after it."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import optim
+from lucid.optim.base import forms
+from tests.device import DEVICE
+from tests.optimizers import COUNTED_THERE, NAMES, USUAL
+
+SHAPES = ((3, 2), (4,), (), (5, 2))
+each_optimizer = pytest.mark.parametrize("name", NAMES)
+COUNTED = [name for name in NAMES if getattr(optim, name).scalars]
+
+
+class Training:
+    """Parameters in two groups, and an optimizer that has taken steps with all gradients."""
+
+    def __init__(self, name, rng, steps=3, **settings):
+        self.rng = rng
+        self.params = [
+            lucid.tensor(rng.standard_normal(shape), dtype=lucid.float32, device=DEVICE, requires_grad=True)
+            for shape in SHAPES
+        ]
+        kind = getattr(optim, name)
+        groups = [{"params": self.params[:3]}, {"params": self.params[3:], "lr": 0.03}]
+        self.optimizer = kind(groups, **{"lr": 0.1, **USUAL[name], **settings})
+        for _ in range(steps):
+            self.step()
+
+    def give(self, without=()):
+        """Give each parameter a gradient but those numbers."""
+        for number, param in enumerate(self.params):
+            grad = lucid.tensor(self.rng.standard_normal(tuple(param.shape)), dtype=param.dtype, device=param.device)
+            param.grad = None if number in without else grad
+
+    def step(self, without=()):
+        """Take a step with new gradients."""
+        self.give(without)
+        self.optimizer.step()
+
+    def values(self):
+        """Return the bytes of parameters and state."""
+        state = self.optimizer.state
+        return [
+            (
+                param.detach().cpu().numpy().tobytes(),
+                {key: value.cpu().numpy().tobytes() for key, value in (state.get(param) or {}).items()},
+            )
+            for param in self.params
+        ]
+
+    def versions(self):
+        """Return how often each parameter was changed in place."""
+        return [param._version for param in self.params]
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Return a list that gets an entry whenever all parameters of a group are looked at."""
+    seen = []
+    init = forms.Form.__init__
+    monkeypatch.setattr(forms.Form, "__init__", lambda *given: (seen.append(1), init(*given))[1])
+    return seen
+
+
+@each_optimizer
+def test_a_settled_step_looks_no_more(name, rng, looks):
+    """Steps after the first find all as it was, whatever the gradients and the numbers among the settings."""
+    training = Training(name, rng, steps=1)
+    looks.clear()
+    for rate in (0.1, 0.2, 0.05):
+        training.optimizer.param_groups[0]["lr"] = rate
+        training.step()
+    assert not looks
+
+
+def first_state(optimizer, param):
+    """Return the name of some state that is like a parameter."""
+    return next(name for name in optimizer.state[param] if name not in optimizer.scalars)
+
+
+def replace_state(training):
+    """Put another tensor in place of one."""
+    state = training.optimizer.state[training.params[0]]
+    name = first_state(training.optimizer, training.params[0])
+    state[name] = state[name] * 0.5 + 0.25
+
+
+def replace_its_data(training):
+    """Give a tensor of the state another array."""
+    state = training.optimizer.state[training.params[1]]
+    name = first_state(training.optimizer, training.params[1])
+    state[name].data = state[name] * 0.5 + 0.25
+
+
+def replace_entries(training):
+    """Put a plain dict in place of one of the state's."""
+    state = training.optimizer.state
+    state[training.params[0]] = {name: value.clone() for name, value in state[training.params[0]].items()}
+
+
+def write_steps(training, number):
+    """Write another count in place."""
+    for param in training.params[:number]:
+        if training.optimizer.scalars:
+            training.optimizer.state[param]["step"].fill_(7)
+
+
+def replace_step(training):
+    """Put another count in place of one."""
+    if training.optimizer.scalars:
+        training.optimizer.state[training.params[1]]["step"] = lucid.tensor(9.0, device="cpu")
+
+
+def share_step(training):
+    """Have two parameters counted by one tensor."""
+    if training.optimizer.scalars:
+        state = training.optimizer.state
+        state[training.params[1]]["step"] = state[training.params[0]]["step"]
+
+
+def set_data(training):
+    """Give a parameter another array."""
+    training.params[0].data = training.params[0].detach() * 2 + 1
+
+
+def load(training):
+    """Load the state dict of another training."""
+    training.optimizer.load_state_dict(
+        Training(type(training.optimizer).__name__, training.rng, 2).optimizer.state_dict()
+    )
+
+
+def lay_otherwise(training):
+    """Give a gradient other strides."""
+    grad = training.params[0].grad
+    training.params[0].grad = grad.T.contiguous().T
+
+
+def widen(training):
+    """Give a parameter, with its gradient and state, another dtype."""
+    param = training.params[0]
+    grad = param.grad
+    param.grad = None
+    param.data = param.detach().double()
+    param.grad = grad.double()
+    training.optimizer.load_state_dict(training.optimizer.state_dict())
+
+
+def widen_gradient(training):
+    """Give a gradient another dtype than its parameter has."""
+    training.params[0].grad.data = training.params[0].grad.double()
+
+
+def add_group(training):
+    """Add a group with a parameter that has a gradient."""
+    param = lucid.ones(3, device=DEVICE, requires_grad=True)
+    param.grad = lucid.ones(3, device=DEVICE)
+    training.params.append(param)
+    training.optimizer.add_param_group({"params": [param]})
+
+
+def append(training):
+    """Add a parameter to the list of a group."""
+    param = lucid.ones(3, device=DEVICE, requires_grad=True)
+    param.grad = lucid.ones(3, device=DEVICE)
+    training.params.append(param)
+    training.optimizer.param_groups[0]["params"].append(param)
+
+
+def reverse(training):
+    """Give the parameters of a group another order."""
+    training.optimizer.param_groups[0]["params"].reverse()
+
+
+def lose(*numbers):
+    """Return what takes gradients away."""
+
+    def change(training):
+        for number in numbers:
+            training.params[number].grad = None
+
+    return change
+
+
+def set_flags(training):
+    """Change settings that are no numbers."""
+    for setting, value in (("maximize", True), ("amsgrad", False), ("centered", False), ("nesterov", True)):
+        if setting in training.optimizer.param_groups[0]:
+            training.optimizer.param_groups[0][setting] = value
+
+
+def step_by_another(training):
+    """Have another optimizer change the same parameters."""
+    optim.Adam(training.params).step()
+
+
+def forget(training):
+    """Clear the state."""
+    training.optimizer.state.clear()
+
+
+CHANGES = {
+    "state replaced": (replace_state, True),
+    "its data replaced": (replace_its_data, True),
+    "entries replaced": (replace_entries, True),
+    "a count written": (lambda training: write_steps(training, 1), None),
+    "all counts written": (lambda training: write_steps(training, 4), False),
+    "a count replaced": (replace_step, None),
+    "a count shared": (share_step, None),
+    "data set": (set_data, True),
+    "data written": (lambda training: training.params[0].data.mul_(0.5), False),
+    "loaded": (load, True),
+    "gradient laid otherwise": (lay_otherwise, None),
+    "widened": (widen, True),
+    "gradient widened": (widen_gradient, True),
+    "group added": (add_group, True),
+    "appended": (append, True),
+    "reversed": (reverse, True),
+    "a gradient gone": (lose(1), True),
+    "a group without": (lose(3), False),
+    "all gone": (lose(0, 1, 2, 3), False),
+    "flags": (set_flags, None),
+    "another optimizer": (step_by_another, False),
+    "state cleared": (forget, True),
+}
+
+
+@each_optimizer
+@pytest.mark.parametrize(("change", "looked"), CHANGES.values(), ids=CHANGES)
+def test_what_has_changed_is_seen(name, change, looked, rng, looks):
+    """The step after a change, and those behind it, are those of a copy, which knows nothing of the steps before."""
+    training = Training(name, rng)
+    training.give()
+    change(training)
+    twin = copy.deepcopy(training)
+    assert all(form is None for form in twin.optimizer._forms.values())
+    looks.clear()
+    training.optimizer.step()
+    if looked is not None:
+        assert bool(looks) is looked
+    twin.optimizer.step()
+    assert training.values() == twin.values()
+    for without in ((), (0,), (), (2, 3), ()):
+        training.give(without)
+        for ours, theirs in zip(training.params, twin.params, strict=True):
+            theirs.grad = None if ours.grad is None else ours.grad.clone()
+        training.optimizer.step()
+        twin.optimizer.step()
+        assert training.values() == twin.values()
+
+
+@pytest.mark.gpu
+@each_optimizer
+def test_parameters_that_move_to_another_device(name, rng):
+    """Those whose state goes along are changed there, and back here."""
+    training = Training(name, rng)
+    for device in ("cpu", "cuda", "cpu"):
+        for param in training.params:
+            param.grad = None
+            param.data = param.detach().to(device)
+        training.optimizer.load_state_dict(training.optimizer.state_dict())
+        for _ in range(2):
+            training.give()
+            twin = copy.deepcopy(training)
+            training.optimizer.step()
+            twin.optimizer.step()
+            assert training.values() == twin.values()
+
+
+# ---- counts ----
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_each_parameter_has_a_count_of_its_own(name, rng):
+    """It says how many steps have changed the parameter, whichever had gradients: a float32 number of no dimension."""
+    training = Training(name, rng, steps=0)
+    expected = np.zeros(len(SHAPES))
+    held = {}
+    for turn in range(12):
+        without = np.flatnonzero(rng.random(len(SHAPES)) < 0.4)
+        training.step(without)
+        expected += ~np.isin(np.arange(len(SHAPES)), without)
+        for number, param in enumerate(training.params):
+            step = training.optimizer.state[param].get("step")
+            if step is None:
+                assert expected[number] == 0
+                continue
+            assert (step.dtype, step.shape, step.device.type) == (lucid.float32, (), "cpu")
+            assert step.item() == expected[number]
+            # what shows a count once does so from then on
+            assert held.setdefault((number, turn // 4), step.numpy()[...]) == expected[number]
+            assert all(view == expected[number] for (other, _), view in held.items() if other == number)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_count_in_memory_of_the_users(name, rng):
+    """A count that shares its memory with an array counts there."""
+    training = Training(name, rng)
+    mine = np.array(20, np.float32)
+    training.optimizer.state[training.params[1]]["step"] = lucid.from_numpy(mine)
+    training.step()
+    assert mine == 21
+    mine[...] = 40
+    training.step()
+    assert mine == 41
+    assert training.optimizer.state[training.params[1]]["step"].item() == 41
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_are_saved_as_they_are(name, rng, tmp_path):
+    """A state dict that was pickled, copied or saved has each count alone, and goes on as the original does."""
+    training = Training(name, rng)
+    training.step(without=(1,))
+    saved = training.optimizer.state_dict()
+    counts = [entries["step"].item() for entries in saved["state"].values()]
+    assert counts == [4, 3, 4, 4]
+    lucid.save(saved, tmp_path / "saved")
+    buffer = io.BytesIO()
+    lucid.save(saved, buffer)
+    for loaded in (
+        lucid.load(tmp_path / "saved"),
+        lucid.load(io.BytesIO(buffer.getvalue())),
+        pickle.loads(pickle.dumps(saved)),
+        copy.deepcopy(saved),
+    ):
+        assert [entries["step"].item() for entries in loaded["state"].values()] == counts
+        twin = copy.deepcopy(training)
+        twin.optimizer.load_state_dict(loaded)
+        twin.give()
+        other = copy.deepcopy((twin.params, training.optimizer.state_dict()))
+        twin.optimizer.step()
+        assert [twin.optimizer.state[param]["step"].item() for param in twin.params] == [5, 4, 5, 5]
+        assert [entries["step"].item() for entries in other[1]["state"].values()] == counts
+
+
+# ---- what is kept ----
+
+
+@each_optimizer
+def test_what_was_found_keeps_no_gradients(name, rng):
+    """They are free once the parameters have others, and arrays that were replaced after the next step."""
+    training = Training(name, rng)
+    grads = [weakref.ref(param.grad.array) for param in training.params]
+    training.optimizer.zero_grad()
+    gc.collect()
+    assert not any(grad() is not None for grad in grads)
+    old = weakref.ref(training.params[0].array)
+    training.params[0].data = lucid.ones(3, 2, device=DEVICE)
+    training.step()
+    gc.collect()
+    assert old() is None
+    # nor does a group that is changed no more keep its own
+    old = weakref.ref(training.params[3].array)
+    training.step(without=(3,))
+    training.params[3].data = lucid.ones(5, 2, device=DEVICE)
+    gc.collect()
+    assert old() is None
+
+
+@each_optimizer
+def test_an_update_of_the_users_own(name, rng):
+    """A subclass may change gradients, and hand on some of the parameters at a time: what it hands on is looked at."""
+
+    def update(self, params, group):
+        for param in params:
+            param.grad = param.grad * 0.5
+        for start in range(len(params)):
+            super(kind, self).update(params[start : start + 1], group)
+
+    kind = type(name, (getattr(optim, name),), {"update": update})
+    training = Training(name, rng, steps=0)
+    settings = {"lr": 0.1, **USUAL[name]}
+    twin = copy.deepcopy(training)
+    twin.optimizer = kind([{"params": twin.params[:3]}, {"params": twin.params[3:], "lr": 0.03}], **settings)
+    for _ in range(3):
+        training.give()
+        for ours, theirs in zip(training.params, twin.params, strict=True):
+            theirs.grad = ours.grad.clone()
+            ours.grad = ours.grad * 0.5
+        training.optimizer.step()
+        twin.optimizer.step()
+        assert training.values() == twin.values()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [name for name in NAMES if COUNTED_THERE[name]])
+def test_counts_that_go_to_the_device_and_back(name, rng):
+    """The setting says where each step counts, and the counts go on."""
+    training = Training(name, rng)
+    for param in training.params:
+        param.grad = None
+        param.data = param.detach().cuda()
+    training.optimizer.load_state_dict(training.optimizer.state_dict())
+    (setting,) = COUNTED_THERE[name]
+    for turn, there in enumerate((True, True, False, False, True)):
+        for group in training.optimizer.param_groups:
+            group[setting] = there
+        training.step()
+        steps = [training.optimizer.state[param]["step"] for param in training.params]
+        assert [(step.item(), step.is_cuda) for step in steps] == [(turn + 4, there)] * len(steps)

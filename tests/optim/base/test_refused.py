@@ -1,0 +1,105 @@
+"""A step that is refused changes nothing, whether it is the first one or those before have settled."""
+
+from __future__ import annotations
+
+import pytest
+
+import lucid
+from lucid.errors import GraphError, ShapeError
+from lucid.optim.base.slots import Slot
+from tests.device import DEVICE
+from tests.optim.base.test_forms import Training, each_optimizer, first_state
+
+
+def wrong_shape(training):
+    """Give the last parameter other sizes than its gradient has."""
+    training.params[3].data = lucid.ones(7, device=DEVICE)
+
+
+def wrong_state(training):
+    """Give the state of the last parameter other sizes."""
+    state = training.optimizer.state[training.params[3]]
+    if state:
+        name = first_state(training.optimizer, training.params[3])
+        state[name] = lucid.ones(7, device=DEVICE)
+    else:
+        wrong_shape(training)
+
+
+def missing_state(training):
+    """Take some of the state of the last parameter away."""
+    state = training.optimizer.state[training.params[3]]
+    if len(state) > 1:
+        del state[first_state(training.optimizer, training.params[3])]
+    else:
+        wrong_shape(training)
+
+
+def no_number(training):
+    """Set a learning rate that is none."""
+    training.optimizer.param_groups[1]["lr"] = "fast"
+
+
+def inference(training):
+    """Put a parameter into the last group that was made in inference mode."""
+    with lucid.inference_mode():
+        param = lucid.ones(2, device=DEVICE)
+        grad = lucid.ones(2, device=DEVICE)
+    param.grad = grad
+    training.optimizer.param_groups[1]["params"].append(param)
+
+
+REFUSED = {
+    "shape": (wrong_shape, ShapeError),
+    "shape of state": (wrong_state, ShapeError),
+    "state": (missing_state, (KeyError, ShapeError)),
+    "number": (no_number, ValueError),
+    "inference": (inference, GraphError),
+}
+
+
+@each_optimizer
+@pytest.mark.parametrize("steps", [0, 3])
+@pytest.mark.parametrize(("change", "error"), REFUSED.values(), ids=REFUSED)
+def test_a_refused_step_changes_nothing(name, steps, change, error, rng):
+    """No parameter, state, count or version, of no group."""
+    training = Training(name, rng, steps)
+    training.give()
+    change(training)
+    before, versions = training.values(), training.versions()
+    with pytest.raises(error):
+        training.optimizer.step()
+    assert (training.values(), training.versions()) == (before, versions)
+
+
+@each_optimizer
+def test_a_step_without_room_for_its_state_changes_nothing(name, rng, monkeypatch):
+    """State of all groups is made before any parameter is changed."""
+    training = Training(name, rng, steps=0)
+    training.give()
+    made, versions = Slot.made, training.versions()
+
+    def scarce(slot, param, group, **more):
+        if param is training.params[3]:
+            raise MemoryError
+        return made(slot, param, group, **more)
+
+    monkeypatch.setattr(Slot, "made", scarce)
+    training.optimizer.state.clear()
+    before = training.values()
+    with pytest.raises(MemoryError):
+        training.optimizer.step()
+    assert (training.values(), training.versions()) == (before, versions)
+
+
+@each_optimizer
+def test_a_settled_step_counts_as_an_in_place_change(name, rng):
+    """Backward through a value that it has overwritten is an error, each time."""
+    training = Training(name, rng)
+    for _ in range(2):
+        loss = (training.params[0] * training.params[0]).sum()
+        versions = training.versions()
+        training.step()
+        assert training.versions() == [version + 1 for version in versions]
+        with pytest.raises(RuntimeError, match="version"):
+            loss.backward()
