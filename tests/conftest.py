@@ -133,7 +133,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """Leave what was collected, which stays, out of each later garbage collection: of 30,000 tests it takes a second."""
+    """Leave what was collected, which stays, out of later garbage collections: of 30,000 tests one takes a second."""
     gc.collect()
     gc.freeze()
 

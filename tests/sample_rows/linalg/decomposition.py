@@ -61,6 +61,12 @@ def spread(*shape):
     return draw
 
 
+def sums_of(matrix):
+    """Return the gaps of what takes the largest or smallest sum of a row or column: what parts these, and signs."""
+    sizes = np.abs(matrix)
+    return [matrix / sizes.mean() * 8, *(np.diff(np.sort(sizes.sum(axis))) for axis in (-1, -2))]
+
+
 def uneven(*shape):
     """Return what draws an array of either sign, whose elements, and sums of rows and columns, differ in size."""
 
@@ -379,6 +385,7 @@ ROWS = [
         Sample(
             f"linalg.cond:{p}", lambda a, p=p: lucid.linalg.cond(a, p), spread(2, 3, 3),
             lambda a, p=p: np.linalg.cond(a, p), dtypes=WIDE, tolerance=COARSE,
+            gaps=lambda a: sums_of(a) + sums_of(np.linalg.inv(a)),
         )
         for p in (1, -1, math.inf, "fro", "nuc")
     ],
