@@ -29,14 +29,13 @@ MORE_REGISTERS = {"lucid::attention_": 224}
 # What the same kernels take more on one architecture: of 128 columns still one block of 256 threads fits a processor.
 MORE_ON = {"sm_100": {"lucid::attention_key_grad": 248}}
 # Bytes that a thread of these may spill, to the cache nearest by: what they hold of a tile or row fills the registers.
-SPILLS = {"lucid::attention_query_grad": 32, "lucid::rows_backward": 8}
+SPILLS = {"lucid::rows_backward": 8}
 # Bytes of stack; any other has none, since each thread stores and loads what lies there.
 STACK = {
     # what is spilled
-    "lucid::attention_query_grad": 16,
     "lucid::rows_backward": 8,
     # CUDA's functions of angles, which they reduce in an array where these are beyond 105,615
-    r"\w+<\w+, (Sin|Cos|Tan)": 32,
+    r"\w+<\w+, (Sin|Cos|Tan|SinGrad|CosGrad),": 32,
 }
 SHARED = 48 << 10
 
