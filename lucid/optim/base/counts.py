@@ -31,13 +31,15 @@ class Counts:
     def __init__(self, held: list[list[Tensor]], begun: float) -> None:
         self._begun = begun
         self._rows, self._each = len(held), len(held[0])
-        self._tensors = [tensor for own in held for tensor in own]
+        self._arrays = [tensor.array for own in held for tensor in own]
         self._vector: Array | None = None
         self._places: Array | None = None
 
-    def lay_side_by_side(self) -> None:
-        """Let those on the CPU that nobody else holds lie in one vector, which is read and written in one call."""
-        self._vector, self._places = _side_by_side(self._tensors)
+    def lay_side_by_side(self, tensors: list[Tensor]) -> None:
+        """Let those on the CPU that only their tensors hold lie in one vector, which one call reads or writes."""
+        self._arrays = []
+        self._vector, self._places = _side_by_side(tensors)
+        self._arrays = [tensor.array for tensor in tensors]
 
     def read(self) -> tuple[float, ...] | None:
         """Return the numbers that all parameters have; None if they no longer have the same."""
@@ -46,7 +48,7 @@ class Counts:
         if self._vector is not None:
             now = self._vector[self._places]
         else:
-            now = np.array([tensor.array.item() for tensor in self._tensors])
+            now = np.array([array.item() for array in self._arrays])
         first = now[: self._each]
         return tuple(first.tolist()) if now.tobytes() == first.tobytes() * self._rows else None
 
@@ -56,8 +58,8 @@ class Counts:
         if self._vector is not None:
             self._vector[self._places] = values * self._rows
             return
-        for number, tensor in enumerate(self._tensors):
-            put(tensor.array, values[number % self._each])
+        for number, array in enumerate(self._arrays):
+            put(array, values[number % self._each])
 
 
 def _side_by_side(tensors: list[Tensor]) -> tuple[Array | None, Array | None]:

@@ -127,7 +127,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         form, grads, begun = None if asked.captured else forms.get(id(group)), None, None
         if form is not None:
             grads = form.grads(params, self.state, asked)
-            begun = None if grads is None else form.numbers()
+            begun = None if grads is None else form.numbers(params, self.state)
         if form is None or grads is None or begun is None:
             self._check_shapes(params, group)
             turns = _turns(params)

@@ -47,6 +47,7 @@ class _Batch(NamedTuple):
     """Rows that have the same numbers, which the host computes: those of tables, and those that the formula changes."""
 
     counts: Counts
+    positions: list[int]
     tables: list[Table]
     others: list[int]
 
@@ -54,8 +55,8 @@ class _Batch(NamedTuple):
 class Form:
     """How parameters, gradients and state of a group lie, each parameter once, and the launches that change them.
 
-    It is made by a look at everything, which changes nothing yet, and holds no gradients. A copy of it is None, since
-    it holds addresses.
+    It is made by a look at everything, which changes nothing yet, and holds no gradients, and no tensors but those of
+    state that is still to be kept. A copy of it is None, since it holds addresses.
 
     Parameters
     ----------
@@ -93,12 +94,12 @@ class Form:
         new = set(map(id, self._made))
         made_by = optimizer.numbers_kernel if asked.there or asked.captured else None
         there = [made_by is not None and type(array) is not np.ndarray for array in self._arrays]
-        self._states = self._states_of(optimizer, params, there) if asked.names else []
+        states = self._states_of(optimizer, params, there) if asked.names else []
         scalars = [name for name in asked.names if name in optimizer.scalars]
         held: list[list[Tensor]] = [[] for _ in params]
         if scalars:
-            held = [[state[name] for name in scalars] for state in self._states]
-        self._state = self._columns([name for name in asked.names if name not in scalars])
+            held = [[state[name] for name in scalars] for state in states]
+        self._state = _columns(states, [name for name in asked.names if name not in scalars])
         whole = list(map(list, zip(grads, self._arrays, *self._state.values(), strict=True)))
         count = len(optimizer.formula_numbers)
 
@@ -122,7 +123,7 @@ class Form:
         self._batches = [self._batch(optimizer, whole, held, *batch) for batch in alike.items()]
 
         # what the next step compares
-        self._counts = self._columns(scalars)
+        self._counts = _columns(states, scalars)
         # its own attribute takes a tenth of the time of `flags.c_contiguous`; on the CPU it does not matter
         self._grads = [(grad.dtype, grad.shape, getattr(grad, "_c_contiguous", True)) for grad in grads]
         self._dense = False not in [contiguous for _, _, contiguous in self._grads]
@@ -131,10 +132,6 @@ class Form:
         one = len(devices) == 1 and (bool(scalars) or len(self._batches) <= 1)
         self._device = devices.pop() if one else -1
         self._repeated = False
-
-    def _columns(self, names: Iterable[str]) -> dict[str, list[Array]]:
-        """Return by name the arrays of the state of each parameter."""
-        return {name: [state[name].array for state in self._states] for name in names}
 
     def _states_of(
         self, optimizer: ElementwiseOptimizer, params: list[Tensor], there: list[bool]
@@ -168,7 +165,8 @@ class Form:
         tables, others = step_tables(optimizer.step_kernel, whole, on_cuda, len(optimizer.formula_numbers))
         if len(on_cuda) < len(positions):
             others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
-        return _Batch(Counts([held[position] for position in positions], begun[0]), tables, others)
+        counts = Counts([held[position] for position in positions], begun[0])
+        return _Batch(counts, positions, tables, others)
 
     def grads(self, params: list[Tensor], state: Mapping[Tensor, Any], asked: Asked) -> list[Array] | None:
         """Return the gradients of parameters for which all is as it was found, and None of others."""
@@ -204,16 +202,17 @@ class Form:
             return None
         return grads
 
-    def numbers(self) -> Begun | None:
+    def numbers(self, params: list[Tensor], state: Mapping[Tensor, Any]) -> Begun | None:
         """Return the numbers of each batch, None where a batch has several."""
         if not self._repeated:
             # only what is used again pays for this; a Ctrl-C on the way leaves a form that fits nothing
             device, self._device = self._device, -1
             # nothing may hold what is to lie elsewhere
             names, self._counts = list(self._counts), {}
-            for batch in self._batches:
-                batch.counts.lay_side_by_side()
-            self._counts, self._repeated = self._columns(names), True
+            for batch in self._batches if names else ():
+                tensors = [state[params[position]][name] for position in batch.positions for name in names]
+                batch.counts.lay_side_by_side(tensors)
+            self._counts, self._repeated = _columns(list(map(state.get, params)), names), True
             self._device = device
         begun = [batch.counts.read() for batch in self._batches]
         return None if None in begun else begun  # pyright: ignore[reportReturnType]
@@ -288,6 +287,11 @@ class Form:
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
+
+
+def _columns(states: Sequence[Any], names: Iterable[str]) -> dict[str, list[Array]]:
+    """Return by name the arrays of the state of each parameter."""
+    return {name: [state[name].array for state in states] for name in names}
 
 
 def _nothing() -> None:

@@ -409,3 +409,14 @@ def test_counts_that_go_to_the_device_and_back(name, rng):
         training.step()
         steps = [training.optimizer.state[param]["step"] for param in training.params]
         assert [(step.item(), step.is_cuda) for step in steps] == [(turn + 4, there)] * len(steps)
+
+
+@each_optimizer
+def test_what_was_found_keeps_no_tensors(name, rng):
+    """Tensors of a state that was replaced are gone at once, by which captured steps learn of it."""
+    training = Training(name, rng)
+    old = [weakref.ref(value) for state in training.optimizer.state.values() for value in state.values()]
+    training.optimizer.load_state_dict(training.optimizer.state_dict())
+    gc.collect()
+    assert old
+    assert not any(tensor() is not None for tensor in old)
