@@ -66,7 +66,7 @@ class Source:
             return to_device(array, target)
         host = gpu.pinned_empty(array.nbytes)
         host[:] = as_bytes(array)
-        moved = to_device(host.view(array.dtype), target, non_blocking=True)
+        moved = to_device(host.view(array.dtype).reshape(array.shape), target, non_blocking=True)
         self.waiting.append((host, target.index))
         if sum(each.nbytes for each, _ in self.waiting) > PENDING:
             self.finish()

@@ -51,10 +51,10 @@ def read_weights(source: Source, contents: Contents, place: Callable[[str], str]
         fits = all(type(size) is int and 0 <= size < 2**63 for size in sizes)
         if not fits or math.prod(sizes) * kind.itemsize != end - begin:
             raise CheckpointError(f"load: {source.name}: {name!r} has {end - begin} bytes for shape {sizes} of {code}")
-        array = source.read(begin, math.prod(sizes), kind)
+        array = source.read(begin, math.prod(sizes), kind).reshape(sizes)
         if kind == np.bool_ and as_bytes(array).max(initial=0) > 1:
             raise CheckpointError(f"load: {source.name}: {name!r} has bytes that are no bool")
-        weights[name] = wrap(source.to(array, where).reshape(sizes))
+        weights[name] = wrap(source.to(array, where))
     return weights
 
 

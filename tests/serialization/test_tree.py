@@ -567,3 +567,20 @@ def test_map_location(path):
         with pytest.raises(lucid.errors.CudaUnavailableError) as caught:
             lucid.load(path, map_location={"cpu": "cuda:0"})
         assert "map_location='cpu' loads it" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("where", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("shape", [(), (0, 3), (3, 5), (150, 130), (2, 90, 100)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "bool", "complex64"])
+def test_shapes_of_any_size(path, shape, dtype, where, rng):
+    """Small and large tensors, dense and transposed, come back whole from each device on each device."""
+    array = (rng.standard_normal(shape) * 8).astype(np.float32)
+    for begin in ("cpu", where):
+        x = lucid.tensor(array, device=begin).to(getattr(lucid, dtype))
+        saved = {"x": x, "turned": x.mT if x.ndim > 1 else x}
+        lucid.save(saved, path)
+        for loaded in (lucid.load(path, map_location=where), lucid.load(path, map_location="cpu")):
+            for name, tensor in loaded.items():
+                assert (tensor.shape, tensor.dtype) == (saved[name].shape, x.dtype)
+                assert lucid.equal(tensor.cpu(), saved[name].cpu())
+        assert lucid.load(path)["x"].device.type == begin

@@ -116,9 +116,28 @@ class ElementwiseOptimizer(DeclaredOptimizer):
             check_capture(self, given)
         if type(self).update is not ElementwiseOptimizer.update:
             return super()._prepared(given)
-        return partial(
-            _take, [self._step_of(params, group) for params, group in zip(given, groups, strict=True) if params]
-        )
+        steps = [self._step_of(params, group) for params, group in zip(given, groups, strict=True) if params]
+        if len(steps) > 1 and not self._are_apart(given):
+            # each group then begins with what the ones before it leave
+            return partial(self._update_groups, given)
+        return partial(_take, steps)
+
+    def _are_apart(self, given: list[list[Tensor]]) -> bool:
+        """Return whether no parameter, and no number of the state, is in several groups."""
+        forms = [form for form in self._forms.values() if form is not None]
+        if len(forms) == sum(map(bool, given)) and all(form.apart for form in forms) and not gpu.is_capturing():
+            return True
+        seen: set[int] = set()
+        for params in given:
+            states = [self.state.get(param) or {} for param in params]
+            own = {id(state[name]) for state in states for name in self.scalars if name in state}
+            own.update(map(id, params))
+            if not seen.isdisjoint(own):
+                return False
+            seen |= own
+        for form in forms:
+            form.apart = True
+        return True
 
     def _step_of(self, params: list[Tensor], group: Group) -> Callable[[], None]:
         """Return what changes the parameters of a group. All that may be refused is looked at here."""

@@ -73,6 +73,8 @@ class Form:
     ----------
     begun : list of tuple of float
         The numbers of each batch when it was made.
+    apart : bool
+        Whether it is known that nothing which its step reads is changed by the steps of other groups.
 
     Raises
     ------
@@ -132,6 +134,7 @@ class Form:
         one = len(devices) == 1 and (bool(scalars) or len(self._batches) <= 1)
         self._device = devices.pop() if one else -1
         self._repeated = False
+        self.apart = False
 
     def _states_of(
         self, optimizer: ElementwiseOptimizer, params: list[Tensor], there: list[bool]

@@ -420,3 +420,38 @@ def test_what_was_found_keeps_no_tensors(name, rng):
     gc.collect()
     assert old
     assert not any(tensor() is not None for tensor in old)
+
+
+def in_both_groups(training):
+    """Give the second group a parameter of the first."""
+    training.optimizer.param_groups[1]["params"].append(training.params[0])
+
+
+def count_of_both_groups(training):
+    """Let a parameter of each group have the same count."""
+    first, *_, last = (training.optimizer.state.get(param, {}) for param in training.params)
+    if "step" in first:
+        last["step"] = first["step"]
+
+
+@each_optimizer
+@pytest.mark.parametrize("steps", [0, 3])
+@pytest.mark.parametrize("share", [in_both_groups, count_of_both_groups])
+def test_groups_that_share_something_are_stepped_in_turn(name, share, steps, rng):
+    """What the first group has changed is what the second begins with, as if each were stepped on its own."""
+    if share is count_of_both_groups and not steps:
+        return
+    training = Training(name, rng, steps=steps)
+    share(training)
+    alone = copy.deepcopy(training)
+    for _ in range(3):
+        training.give()
+        for param, same in zip(training.params, alone.params, strict=True):
+            same.grad = param.grad.clone()
+        training.optimizer.step()
+        groups = alone.optimizer.param_groups
+        for group in groups:
+            alone.optimizer.param_groups = [group]
+            alone.optimizer.step()
+        alone.optimizer.param_groups = groups
+        assert training.values() == alone.values()
