@@ -10,8 +10,10 @@ import numpy as np
 from lucid.autograd.base import versions_of
 from lucid.backend import gpu
 from lucid.backend.capture import capture_of_this_thread
+from lucid.backend.device import device_of
 from lucid.cuda.launch.multi_tensor import dense, step_tables, step_there
 from lucid.cuda.steps.numbers import RowNumbers
+from lucid.errors import DeviceError
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import refuse_without_kernels
 from lucid.optim.base.counts import Counts
@@ -80,6 +82,8 @@ class Form:
     ------
     KeyError
         If state is missing that only a first step makes.
+    DeviceError
+        If a parameter, its gradient and its state lie on several devices.
     GraphError
         If a parameter is an inference tensor.
     CaptureError
@@ -103,6 +107,7 @@ class Form:
             held = [[state[name] for name in scalars] for state in states]
         self._state = _columns(states, [name for name in asked.names if name not in scalars])
         whole = list(map(list, zip(grads, self._arrays, *self._state.values(), strict=True)))
+        _check_devices(whole, ("gradient", "parameter", *self._state))
         count = len(optimizer.formula_numbers)
 
         counted = [position for position, on_device in enumerate(there) if on_device]
@@ -290,6 +295,18 @@ class Form:
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
+
+
+def _check_devices(rows: Iterable[Sequence[Array]], names: Sequence[str]) -> None:
+    """Raise `DeviceError` where what a step changes together lies on several devices."""
+    for row in rows:
+        home = device_of(row[1])
+        for array, name in zip(row, names, strict=True):
+            if device_of(array) is not home:
+                raise DeviceError(
+                    f"step: a parameter of shape {row[1].shape} lies on {home}, and its {name} on {device_of(array)}: "
+                    "expected both on one device; move parameters before the optimizer is made, or load its state again"
+                )
 
 
 def _columns(states: Sequence[Any], names: Iterable[str]) -> dict[str, list[Array]]:

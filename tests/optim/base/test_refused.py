@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lucid
-from lucid.errors import GraphError, ShapeError
+from lucid.errors import DeviceError, GraphError, ShapeError
 from lucid.optim.base.slots import Slot
 from tests.device import DEVICE
 from tests.optim.base.test_forms import Training, each_optimizer, first_state
@@ -68,6 +68,24 @@ def test_a_refused_step_changes_nothing(name, steps, change, error, rng):
     change(training)
     before, versions = training.values(), training.versions()
     with pytest.raises(error):
+        training.optimizer.step()
+    assert (training.values(), training.versions()) == (before, versions)
+
+
+@pytest.mark.gpu
+@each_optimizer
+@pytest.mark.parametrize(("begin", "end"), [("cpu", "cuda"), ("cuda", "cpu")])
+def test_state_on_another_device_is_refused(name, begin, end, rng):
+    """A parameter that has moved without its state is named, with both devices, and nothing is changed."""
+    training = Training(name, rng, steps=0)
+    for param in training.params:
+        param.data = param.data.to(begin)
+    training.step()
+    state = first_state(training.optimizer, training.params[3])
+    training.params[3].data = training.params[3].data.to(end)
+    training.give()
+    before, versions = training.values(), training.versions()
+    with pytest.raises(DeviceError, match=f"of shape .5, 2. lies on {end}.*and its {state} on {begin}"):
         training.optimizer.step()
     assert (training.values(), training.versions()) == (before, versions)
 

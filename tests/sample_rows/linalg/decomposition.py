@@ -61,6 +61,17 @@ def spread(*shape):
     return draw
 
 
+def symmetric(*shape):
+    """Return what draws symmetric matrices of eigenvalues near 1, 2, 3, ..., of either sign."""
+
+    def draw(rng):
+        q, _ = np.linalg.qr(rng.standard_normal(shape))
+        sizes = np.arange(shape[-1], 0, -1) + 0.2 * rng.random(shape[:-1])
+        return (q * (rng.choice([-1.0, 1.0], shape[:-1]) * sizes)[..., None, :] @ q.swapaxes(-1, -2),)
+
+    return draw
+
+
 def sums_of(matrix):
     """Return the gaps of what takes the largest or smallest sum of a row or column: what parts these, and signs."""
     sizes = np.abs(matrix)
@@ -84,7 +95,7 @@ def positive(x):
 
 
 def hermitian(x):
-    """Return the symmetric part, with eigenvalues that are apart."""
+    """Return the symmetric part: what a step beside a symmetric matrix is taken for."""
     return (x + x.swapaxes(-1, -2)) / 2
 
 
@@ -356,21 +367,21 @@ ROWS = [
     ],
     *[
         row(
-            f"linalg.eigh:{shape}", spread(*shape), lambda a: spectral(np.linalg.eigh(a)), before=hermitian,
+            f"linalg.eigh:{shape}", symmetric(*shape), lambda a: spectral(np.linalg.eigh(a)), before=hermitian,
             after=lambda result: spectral(tuple(result)),
         )
         for shape in ((3, 3), (2, 4, 4))
     ],
     row(
-        "linalg.eigh:upper", spread(3, 3), lambda a: spectral(np.linalg.eigh(a)), "U", before=hermitian,
+        "linalg.eigh:upper", symmetric(3, 3), lambda a: spectral(np.linalg.eigh(a)), "U", before=hermitian,
         after=lambda result: spectral(tuple(result)),
     ),
-    row("linalg.eigvalsh", spread(2, 3, 3), np.linalg.eigvalsh, before=hermitian, empty=normal((0, 3, 3))),
+    row("linalg.eigvalsh", symmetric(2, 3, 3), np.linalg.eigvalsh, before=hermitian, empty=normal((0, 3, 3))),
     *[
         row(f"linalg.pinv:{shape}", spread(*shape), np.linalg.pinv, empty=normal((0, 3, 2)))
         for shape in ((3, 3), (4, 3), (2, 3, 4))
     ],
-    row("linalg.pinv:hermitian", spread(3, 3), np.linalg.pinv, {"hermitian": True}, before=hermitian),
+    row("linalg.pinv:hermitian", symmetric(3, 3), np.linalg.pinv, {"hermitian": True}, before=hermitian),
     row("pinverse", spread(3, 2), np.linalg.pinv),
     row(
         "linalg.matrix_rank", lambda rng: (np.stack([np.ones((3, 3)), np.eye(3)]),), np.linalg.matrix_rank,
