@@ -122,8 +122,8 @@ def test_a_failure_is_a_find_whenever_it_comes(when, capsys):
 def test_what_cannot_be_collected_is_said(capsys):
     """A file that cannot be imported is printed with its error, and is no find of a seed."""
     finds = Finds(5)
-    finds.pytest_collectreport(SimpleNamespace(failed=True, nodeid="tests/gone.py", longreprtext="no module"))
+    finds.pytest_collectreport(SimpleNamespace(failed=True, nodeid=FILE, longreprtext="no module"))
     finds.print_all()
-    assert "tests/gone.py: no module" in capsys.readouterr().out
+    assert f"{FILE}: no module" in capsys.readouterr().out
     assert finds.broken
     assert not finds.failures
