@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import astuple
+import sys
+from dataclasses import astuple, fields, replace
 from types import SimpleNamespace
 
 import pytest
@@ -77,6 +78,18 @@ def test_compiles_within_its_budget(stem, group, architecture, record_property):
     assert not beyond, "\n".join(beyond)
 
 
+@pytest.mark.parametrize("field", [field.name for field in fields(Usage)])
+def test_what_is_beyond_its_budget_is_named(monkeypatch, field):
+    """Too many registers, spills, bytes of stack or of shared memory of one kernel fail its unit, each by itself."""
+    name = "lucid::somebodys_kernel<float>"
+    usage = replace(Usage(REGISTERS, 0, 0, SHARED), **{field: 1 << 20})
+    monkeypatch.setattr(sys.modules[__name__], "compile_unit", lambda *_: ({name: usage}, False))
+    with pytest.raises(AssertionError, match=rf"{re.escape(name)}: Usage\(.*{field}=1048576"):
+        test_compiles_within_its_budget(*UNITS[0], "sm_90", lambda *_: None)
+    usage = Usage(REGISTERS, 0, 0, SHARED)
+    test_compiles_within_its_budget(*UNITS[0], "sm_90", lambda *_: None)
+
+
 def test_a_mistake_is_reported_with_its_line():
     """The log of a source that does not compile names file and line."""
     source = '#line 7 "kernels/mine.cu"\nextern "C" __global__ void k(float* x) { x[0] = y; }'
@@ -118,10 +131,11 @@ def test_a_copied_parameter_is_seen():
 class Recorded:
     """Stands in for a compiler that finds a mistake in "mistake", and counts how often it is asked."""
 
-    def __init__(self, folder, library="release 1", header="typedef int half;"):
+    def __init__(self, folder, library="release 1", header="typedef int half;", other="typedef int bfloat16;"):
         folder.mkdir()
         (folder / "libnvrtc.so").write_text(library)
         (folder / "cuda_fp16.h").write_text(header)
+        (folder / "cuda_bf16.h").write_text(other)
         self._library = SimpleNamespace(_name=str(folder / "libnvrtc.so"))
         self._headers = folder
         self.asked = 0
@@ -153,9 +167,11 @@ def test_what_is_known_is_not_compiled_again(tmp_path, monkeypatch):
         "assertions": {"source": "text" + asserted(["true"])},
         "other assertions": {"source": "text" + asserted(["!false"])},
         "names": {"names": ("f",)},
+        "names that run together": {"names": ("fg",)},
         "architecture": {"architecture": "sm_100"},
         "compiler": {"compiler": Recorded(tmp_path / "second", library="release 2")},
         "header": {"compiler": Recorded(tmp_path / "third", header="typedef long half;")},
+        "other header": {"compiler": Recorded(tmp_path / "fourth", other="typedef long bfloat16;")},
     }
     for what, different in ({"nothing": {}} | others).items():
         assert compiles(**different), what
@@ -172,4 +188,4 @@ def test_what_is_known_is_not_compiled_again(tmp_path, monkeypatch):
     for _ in range(2):
         with pytest.raises(KernelError):
             compiles(source="mistake")
-    assert first.asked == 6 + 2 + 1 + 2
+    assert first.asked == 7 + 2 + 1 + 2

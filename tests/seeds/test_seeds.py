@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import lucid
 from lucid.backend.random.draws import uniform
 from lucid.backend.random.generator import Generator
-from tests.seeds.drawing import VARIABLE, number_of, numbers_of
+from tests.seeds.__main__ import Finds
+from tests.seeds.drawing import VARIABLE, number_of, numbers_of, seed_generators
 
 ROOT = Path(__file__).parents[2]
 FILE = "tests/seeds/unlucky.py"
@@ -84,3 +88,42 @@ def test_the_printed_line_repeats_a_find(printed):
     assert run(*words[1:], LUCID_TEST_SEED=str(seeds[0])).returncode == 1
     other = next(seed for seed in SEEDS if seed not in seeds)
     assert run(*words[1:], LUCID_TEST_SEED=str(other)).returncode == 0
+
+
+DRAWS = {
+    "lucid": lambda: lucid.rand(1, device="cpu").item(),
+    "python": random.random,
+    "numpy": lambda: np.random.random(),  # noqa: NPY002  the stream that users draw from
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_every_shared_generator_is_seeded(draw):
+    """A name gives the same numbers each time, and another name others."""
+    drawn = []
+    for name in ("one", "other", "one"):
+        seed_generators(name)
+        drawn.append(draw())
+    assert drawn[0] == drawn[2] != drawn[1]
+
+
+@pytest.mark.parametrize("when", ["setup", "call", "teardown"])
+def test_a_failure_is_a_find_whenever_it_comes(when, capsys):
+    """What a fixture of a test raises with a seed is printed with it, as what the test raises is."""
+    finds = Finds(5)
+    finds.pytest_runtest_logreport(
+        SimpleNamespace(when=when, failed=True, nodeid=f"{FILE}::test_it", longreprtext="why", longrepr="why",
+                        user_properties=[("seed", 7)])
+    )  # fmt: skip
+    assert finds.failures == {f"{FILE}::test_it": {7: "why"}}
+    assert f"LUCID_TEST_SEED=7 python -m pytest {FILE}::test_it  # why" in capsys.readouterr().out
+
+
+def test_what_cannot_be_collected_is_said(capsys):
+    """A file that cannot be imported is printed with its error, and is no find of a seed."""
+    finds = Finds(5)
+    finds.pytest_collectreport(SimpleNamespace(failed=True, nodeid=FILE, longreprtext="no module"))
+    finds.print_all()
+    assert f"{FILE}: no module" in capsys.readouterr().out
+    assert finds.broken
+    assert not finds.failures

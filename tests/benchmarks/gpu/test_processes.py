@@ -53,6 +53,15 @@ def test_a_process_that_falls_before_its_first_row_is_not_started_again(setting,
     assert "ImportError: no rows at all" in (setting.folder / "log.txt").read_text(encoding="utf-8")
 
 
+def test_a_row_of_an_earlier_process_is_not_the_next_ones(setting, workers):
+    """One that falls before its first row has begun none, whatever the process before it was at."""
+    (setting.scratch / "stage--0").write_text("2 a", encoding="utf-8")
+    workers("no_rows_at_all").wait(NEVER)
+    (fact,) = read(setting.folder)
+    assert "row" not in fact
+    assert fact["error"] == "its process ended with 1 before its first row; see the log"
+
+
 def test_what_is_known_is_not_done_again(setting, facts, workers):
     """Where a run is resumed, or one process follows another; a row that was only stopped is open."""
     facts(row="a", ok=True)

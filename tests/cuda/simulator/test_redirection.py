@@ -6,12 +6,14 @@ import ctypes
 import re
 import subprocess
 import sys
+import types
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from lucid.backend import gpu
+from lucid.cuda.simulator import absence
 from lucid.cuda.simulator.redirection import functions
 from lucid.cuda.simulator.runtime import FOLDER
 from lucid.cuda.simulator.wheels import WHEELS, installed
@@ -52,6 +54,9 @@ def test_the_runtime_names_every_function():
     assert not ours - functions(binary("cupy_backends/cuda/api/runtime")).keys()
     renamed = {name for cuda in WHEELS.values() for name in (*cuda.renamed, *cuda.renamed.values())}
     assert {name.removesuffix("_v2") for name in renamed} <= ours
+    # the properties of a device have the plain name in CUDA 13, and the other in CUDA 12
+    twice = {name for name in re.findall(r"\b(cuda[A-Z]\w*)_v2\(", text) if f" {name}(" in text}
+    assert {*WHEELS["cupy-cuda13x"].renamed, "cudaGetDeviceProperties"} == twice
 
 
 def test_the_sorts_are_named():
@@ -67,6 +72,39 @@ def test_a_wheel_without_names_is_seen(tmp_path):
         ["strip", "--strip-all", "-o", str(tmp_path / "stripped"), str(binary("cupy/cuda/thrust"))], check=True
     )
     assert not functions(tmp_path / "stripped")
+
+
+# Of each CUDA the numbers in the names of the files that NVIDIA's packages of it have.
+LIBRARIES = "cublas", "cublasLt", "cudart", "nvrtc", "cusolver", "curand", "cufft"
+NUMBERS = {"cupy-cuda12x": (12, 12, 12, 12, 11, 10, 11), "cupy-cuda13x": (13, 13, 13, 13, 12, 10, 12)}
+
+
+@pytest.mark.parametrize("wheel", WHEELS)
+def test_the_table_has_the_names_of_every_cuda(wheel):
+    """Of wheels that are not installed here too, whose libraries nothing else would ask for."""
+    names = [f"lib{library}.so.{number}" for library, number in zip(LIBRARIES, NUMBERS[wheel], strict=True)]
+    assert [WHEELS[wheel].soname(library) for library in LIBRARIES] == names
+
+
+@pytest.mark.parametrize("wheel", WHEELS)
+def test_the_finder_of_libraries_is_told_the_name_of_its_cuda(monkeypatch, wheel):
+    """The one of cuSOLVER is loaded by the name that the wheel in use asks for."""
+    asked = []
+
+    def load(name):
+        asked.append(name)
+        return types.SimpleNamespace(_name=name, _handle=0)
+
+    finder = types.ModuleType("cuda.pathfinder")
+    finder.load_nvidia_dynamic_lib, finder.DynamicLibNotFoundError = None, RuntimeError
+    finder.LoadedDL = lambda *given: given
+    monkeypatch.setattr(absence, "installed", lambda: (Path(), WHEELS[wheel]))
+    monkeypatch.setattr(
+        ctypes, "CDLL", lambda name: (asked.append(name), types.SimpleNamespace(_name=name, _handle=0))[1]
+    )
+    absence._change(finder)
+    finder.load_nvidia_dynamic_lib("cusolver")
+    assert asked == [WHEELS[wheel].soname("cusolver")]
 
 
 @pytest.mark.parametrize(("path", "library"), LINKED)

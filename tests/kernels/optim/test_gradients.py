@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid import nn
+from lucid.cuda.launch import multi_tensor
 from lucid.cuda.launch.multi_tensor import Arrays
 
 pytestmark = pytest.mark.gpu
@@ -186,6 +187,59 @@ def test_clipping_counts_as_an_in_place_change():
         clip(param)
         with pytest.raises(RuntimeError, match="version"):
             loss.backward()
+
+
+def test_clipping_what_kernels_leave_counts_as_an_in_place_change_too():
+    """Those that a kernel has changed are counted, whatever is left to operations beside them."""
+    for clip in (lambda p: nn.utils.clip_grad_norm_(p, 0.1), lambda p: nn.utils.clip_grad_value_(p, 0.1)):
+        params = [nn.Parameter(lucid.zeros(shape, device="cuda")) for shape in ((2, 3), (2,))]
+        params[0].grad = lucid.ones(2, 3, device="cuda")
+        params[0].grad.data = lucid.ones(3, 2, device="cuda").T
+        params[1].grad = lucid.tensor([3.0, 4.0], device="cuda")
+        versions = [param.grad._version for param in params]
+        clip(params)
+        assert all(param.grad._version > before for param, before in zip(params, versions, strict=True))
+
+
+@pytest.fixture
+def second():
+    """Return another device than the current one."""
+    if lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    return "cuda:1"
+
+
+def test_gradients_that_lie_alike_on_another_device(rng, second):
+    """What is kept of arrays on one device is not used for those of the same shapes on another."""
+    grads = [rng.standard_normal(shape) for shape in SIZES]
+    for device in ("cuda:0", second, "cuda:0"):
+        params = [nn.Parameter(lucid.zeros(np.shape(grad), device=device)) for grad in grads]
+        for param, grad in zip(params, grads, strict=True):
+            param.grad = lucid.tensor(grad, dtype=lucid.float32, device=device)
+        total = nn.utils.clip_grad_norm_(params, 1.5)
+        assert total.device == lucid.device(device)
+        np.testing.assert_allclose(total.item(), np.linalg.norm(flat(grads)), rtol=1e-6)
+        norm = np.linalg.norm(flat([numpy_of(param.grad) for param in params]))
+        np.testing.assert_allclose(norm, 1.5, rtol=1e-5)
+
+
+def test_clipping_with_a_norm_on_another_device(rng, second):
+    """A kernel reads the norm where it lies: gradients on another device go by a copy of it."""
+    total = lucid.tensor(4.0, device="cuda:0")
+    values = [rng.standard_normal(40) for _ in range(2)]
+    params = [nn.Parameter(lucid.zeros(40, device=device)) for device in ("cuda:0", second)]
+    for param, value in zip(params, values, strict=True):
+        param.grad = lucid.tensor(value, dtype=lucid.float32, device=param.device)
+    nn.utils.clip_grads_with_norm_(params, 1.0, total)
+    for param, value in zip(params, values, strict=True):
+        np.testing.assert_allclose(numpy_of(param.grad), value / 4, rtol=2e-6)
+
+
+def test_what_is_kept_of_shapes_stays_bounded():
+    """Gradients of ever other shapes do not fill the memory of the host."""
+    for size in range(1, 2 * multi_tensor._MOST_LAYOUTS + 2):
+        assert nn.utils.get_total_norm([lucid.ones(size, device="cuda")], "inf").item() == 1
+        assert len(multi_tensor._layouts) <= multi_tensor._MOST_LAYOUTS
 
 
 @every_dtype

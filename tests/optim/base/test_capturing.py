@@ -508,6 +508,20 @@ def test_many_parameters(rng):
 # ---- without a capture ----
 
 
+def test_numbers_of_many_parameters_are_each_their_own(rng):
+    """Behind the first launch too a parameter goes by its own count, as where the host counts."""
+    values, results = [rng.standard_normal(2) for _ in range(300)], []
+    for there in (True, False):
+        params = [lucid.tensor(each, dtype=lucid.float32, device="cuda").requires_grad_() for each in values]
+        optimizer = optim.Adam(params, lr=0.1, capturable=there)
+        for start in (200, 0, 0):
+            for number, param in enumerate(params):
+                param.grad = lucid.full_like(param, 1.0 / (number + 1)) if number >= start else None
+            optimizer.step()
+        results.append([param.detach().cpu().numpy() for param in params])
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-6)
+
+
 def test_counts_are_on_the_device(rng):
     """With capturable=True they are float32 numbers there, of each parameter its own."""
     training = Training(rng)

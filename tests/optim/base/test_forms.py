@@ -109,6 +109,14 @@ def replace_entries(training):
     state[training.params[0]] = {name: value.clone() for name, value in state[training.params[0]].items()}
 
 
+def drop_what_a_setting_asks_for(training):
+    """Take away state that a setting asks for, which may be missing at any step."""
+    state = training.optimizer.state[training.params[1]]
+    for name, slot in training.optimizer.slots.items():
+        if slot.asked_by:
+            state.pop(name, None)
+
+
 def write_steps(training, number):
     """Write another count in place."""
     for param in training.params[:number]:
@@ -214,6 +222,7 @@ CHANGES = {
     "state replaced": (replace_state, True),
     "its data replaced": (replace_its_data, True),
     "entries replaced": (replace_entries, True),
+    "state of a setting gone": (drop_what_a_setting_asks_for, None),
     "a count written": (lambda training: write_steps(training, 1), None),
     "all counts written": (lambda training: write_steps(training, 4), False),
     "a count replaced": (replace_step, None),

@@ -16,6 +16,11 @@ def wrong_shape(training):
     training.params[3].data = lucid.ones(7, device=DEVICE)
 
 
+def wrong_gradient(training):
+    """Give the gradient of the last parameter other sizes."""
+    training.params[3].grad.data = lucid.ones(7, device=DEVICE)
+
+
 def wrong_state(training):
     """Give the state of the last parameter other sizes."""
     state = training.optimizer.state[training.params[3]]
@@ -51,6 +56,7 @@ def inference(training):
 
 REFUSED = {
     "shape": (wrong_shape, ShapeError),
+    "shape of a gradient": (wrong_gradient, ShapeError),
     "shape of state": (wrong_state, ShapeError),
     "state": (missing_state, (KeyError, ShapeError)),
     "number": (no_number, ValueError),
