@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.gpu import rehearsal
 from benchmarks.gpu.device import NoDeviceError
-from benchmarks.gpu.facts import Facts, read, text_of
+from benchmarks.gpu.facts import RUN, Facts, read, text_of
 from benchmarks.gpu.processes import ROOT, Workers
 from benchmarks.gpu.rows import Scope, Setting
 from benchmarks.gpu.stages import BOXES, stage
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO
 
-RUN = "run"  # whose facts are those of the run itself
 LOG = "log.txt"
 SHORTEST = 5  # seconds below which a stage is not begun
 DESCRIPTION = 60  # seconds for a process to say what device there is; a simulated one may have to be built before
