@@ -17,6 +17,10 @@ FILE = "facts.jsonl"
 RUN = "run"  # whose facts are those of the run itself, and no stage's
 
 
+class FolderError(ValueError):
+    """The facts in a folder are not those that a call needs."""
+
+
 class Facts:
     """The facts of one stage; each line is one append, so that those of many processes do not mix."""
 
@@ -93,6 +97,17 @@ def is_answered(fact: Fact, facts: list[Fact]) -> bool:
 def is_head(fact: Fact) -> bool:
     """Return whether a fact is the first of a run, which says where it runs."""
     return fact["stage"] == RUN and "device" in fact
+
+
+def kind(head: Fact) -> str:
+    """Return in words on what a run is: a GPU by its name, or a simulated one and how many of the rows."""
+    simulated = "a rehearsal on a simulated " if head["rehearsed"] else "a simulated " if head["simulated"] else ""
+    return f"{simulated}{head['device'].get('name')}"
+
+
+def kinds(facts: list[Fact]) -> list[str]:
+    """Return on what the runs were that left facts: of one kind only are they those of one folder."""
+    return list(dict.fromkeys(kind(fact) for fact in facts if is_head(fact)))
 
 
 def text_of(error: BaseException) -> str:
