@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     Fact = dict[str, Any]
 
 FILE = "facts.jsonl"
+RUN = "run"  # whose facts are those of the run itself, and no stage's
+
+
+class FolderError(ValueError):
+    """The facts in a folder are not those that a call needs."""
 
 
 class Facts:
@@ -65,6 +70,44 @@ def rows(facts: list[Fact], stage: str) -> dict[str, Fact]:
             if before is None or before.get("stopped") or before.get("ok") is not False:
                 made[fact["row"]] = fact
     return made
+
+
+def failures(facts: list[Fact]) -> list[Fact]:
+    """Return the facts of what has failed and stands so, by stage: rows, then what has no row.
+
+    What has no row, as a process that fell before its first or a stage for which there was no time, is answered where a
+    later run brings the stage to an end, or has no time again for one that was skipped.
+    """
+    made: list[Fact] = []
+    for stage in dict.fromkeys(fact["stage"] for fact in facts):
+        alone = [(at, fact) for at, fact in enumerate(facts) if fact["stage"] == stage and "row" not in fact]
+        standing = [fact for at, fact in alone if fact.get("ok") is False and not is_answered(fact, facts[at:])]
+        made += [*(fact for fact in rows(facts, stage).values() if fact.get("ok") is False), *standing]
+    return made
+
+
+def is_answered(fact: Fact, facts: list[Fact]) -> bool:
+    """Return whether a later run, among the facts from one without a row on, says what came of its stage."""
+    name, says = fact.get("skipped", fact["stage"]), ("ended", "skipped") if "skipped" in fact else ("ended",)
+    of_runs = [each for each in facts if each["stage"] == RUN]
+    head = next((at for at, each in enumerate(of_runs) if is_head(each)), len(of_runs))
+    return any(each.get(word) == name for each in of_runs[head:] for word in says)
+
+
+def is_head(fact: Fact) -> bool:
+    """Return whether a fact is the first of a run, which says where it runs."""
+    return fact["stage"] == RUN and "device" in fact
+
+
+def kind(head: Fact) -> str:
+    """Return in words on what a run is: a GPU by its name, or a simulated one and how many of the rows."""
+    simulated = "a rehearsal on a simulated " if head["rehearsed"] else "a simulated " if head["simulated"] else ""
+    return f"{simulated}{head['device'].get('name')}"
+
+
+def kinds(facts: list[Fact]) -> list[str]:
+    """Return on what the runs were that left facts: of one kind only are they those of one folder."""
+    return list(dict.fromkeys(kind(fact) for fact in facts if is_head(fact)))
 
 
 def text_of(error: BaseException) -> str:

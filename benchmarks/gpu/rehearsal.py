@@ -37,14 +37,12 @@ def stray_write() -> None:
 def complaints(folder: Path, stages: Iterable[str]) -> list[str]:
     """Return what a rehearsal of stages has not left in its folder, and what failed there that was not planted."""
     facts = known.read(folder)
-    ended = [fact["ended"] for fact in facts if "ended" in fact and fact["stage"] == "run"]
+    ended = {fact["ended"]: fact["left"] for fact in facts if "ended" in fact and fact["stage"] == known.RUN}
     made = [f"{name}: has not come to its end" for name in stages if name not in ended]
     made += [f"{name}: has no row" for name in ended if not known.rows(facts, name)]
-    made += [f"{fact['ended']}: {fact['left']} rows were left" for fact in facts if fact.get("left") and "box" in fact]
+    made += [f"{name}: {left} rows were left" for name, left in ended.items() if left]
     planted: dict[str, list[str]] = {"killed": [], "lost": []}
-    for fact in facts:
-        if fact.get("ok") is not False:
-            continue
+    for fact in known.failures(facts):
         kind = "killed" if fact.get("ended") == -signal.SIGKILL else "lost" if "lost" in fact else ""
         if kind and fact["stage"] in FAULTS and "row" in fact:
             planted[kind].append(fact["row"])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.command import RESULTS
-from benchmarks.gpu.facts import FILE
+from benchmarks.gpu.facts import FolderError, kinds, read
 from benchmarks.gpu.summary import brief, digest, words
 
 if TYPE_CHECKING:
@@ -76,18 +75,17 @@ def page(made: dict[str, Any]) -> str:
     )
 
 
-def report(folder: Path, target: Path | None) -> int:
-    """Write table and page; return 0, or 1 if there are no facts, or none that belong among the project's results."""
+def report(folder: Path, target: Path | None) -> None:
+    """Write table and page; FolderError if there are no facts, of two kinds, or none for the project's results."""
+    if not (known := kinds(read(folder))):
+        raise FolderError(f"{folder} holds no facts of a run")
+    if len(known) > 1:
+        raise FolderError(f"{folder} holds facts of {' and of '.join(known)}: each has a report of its own")
     made = digest(folder)
-    if not (folder / FILE).exists() or made["simulated"] is None:
-        print(f"{folder} holds no facts of a run", file=sys.stderr)
-        return 1
     if target is None and made["simulated"]:
-        print(f"the facts in {folder} come from a simulated device: name a place for them by --to", file=sys.stderr)
-        return 1
+        raise FolderError(f"the facts in {folder} come from a simulated device: name a place for them by --to")
     paths = (target or RESULTS) / TABLE, (target or DOCS) / PAGE
     for path, content in zip(paths, (json.dumps(made, indent=2) + "\n", page(made)), strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
         print(f"written to {path}")
-    return 0

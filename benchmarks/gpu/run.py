@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.gpu import rehearsal
 from benchmarks.gpu.device import NoDeviceError
-from benchmarks.gpu.facts import Facts, read, text_of
+from benchmarks.gpu.facts import RUN, Facts, FolderError, kind, kinds, read, text_of
 from benchmarks.gpu.processes import ROOT, Workers
 from benchmarks.gpu.rows import Scope, Setting
 from benchmarks.gpu.stages import BOXES, stage
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO
 
-RUN = "run"  # whose facts are those of the run itself
 LOG = "log.txt"
 SHORTEST = 5  # seconds below which a stage is not begun
 DESCRIPTION = 60  # seconds for a process to say what device there is; a simulated one may have to be built before
@@ -119,7 +118,10 @@ def one(name: str, setting: Setting, box: float, log: IO[bytes]) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the stages that are asked for and not done yet; NoDeviceError if there is nothing to run them on."""
+    """Run the stages that are asked for and not done yet.
+
+    NoDeviceError if there is nothing to run them on, FolderError if others in the folder ran on something else.
+    """
     begun, simulated = time.time(), options.simulate or options.rehearse
     folder, prepared = options.out.resolve(), options.prepared.resolve()
     with tempfile.TemporaryDirectory(prefix="lucid-gpu-") as name:
@@ -128,9 +130,15 @@ def run(options: argparse.Namespace) -> None:
             install(prepared, scratch)
         variables = environment(scratch, prepared, simulated=simulated)
         description = described(variables, None if simulated else DESCRIPTION)
+        head = {**description, "simulated": simulated, "rehearsed": options.rehearse}
+        before, here = kinds(read(folder)), kind(head)
+        if before and before != [here]:
+            words = f"{folder} holds facts of {' and of '.join(before)}, but this is {here}: name another folder"
+            raise FolderError(words)
         folder.mkdir(parents=True, exist_ok=True)
         told = Facts(folder, RUN)
-        told(**description, simulated=simulated, rehearsed=options.rehearse)
+        told(**head)
+        write(folder)
         processors = len(os.sched_getaffinity(0))
         setting = Setting(folder, scratch, simulated, options.rehearse, processors, variables)
         shares = boxes(left_to_do(folder, options.only), CEILING if options.rehearse else options.budget)

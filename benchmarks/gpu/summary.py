@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.gpu.facts import read, rows
+from benchmarks.gpu import facts as known
+from benchmarks.gpu.facts import RUN, is_head, read, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,15 +25,12 @@ def said(fact: Fact) -> Fact:
 
 
 def failures(facts: list[Fact]) -> list[dict[str, str]]:
-    """Return what failed, in order: rows, processes before their first row, stages."""
+    """Return what failed and stands so, each by its stage, what it is and why."""
     made: list[dict[str, str]] = []
-    for stage in dict.fromkeys(fact["stage"] for fact in facts):
-        alone = [fact for fact in facts if fact["stage"] == stage and "row" not in fact]
-        for fact in (*rows(facts, stage).values(), *alone):
-            if fact.get("ok") is False:
-                what = fact.get("row") or fact.get("skipped") or "process"
-                why = fact.get("error") or words(said(fact))
-                made.append({"stage": stage, "what": what, "why": str(why).strip()})
+    for fact in known.failures(facts):
+        what = fact.get("row") or fact.get("skipped") or "process"
+        why = fact.get("error") or words(said(fact))
+        made.append({"stage": fact["stage"], "what": what, "why": str(why).strip()})
     return made
 
 
@@ -40,7 +38,7 @@ def stages(facts: list[Fact]) -> list[dict[str, Any]]:
     """Return of each stage its time and box, its rows, those that failed and those that were left."""
     made: dict[str, dict[str, Any]] = {}
     for fact in facts:
-        if fact["stage"] == "run" and "ended" in fact:
+        if fact["stage"] == RUN and "ended" in fact:
             mine = rows(facts, name := fact["ended"]).values()
             before = made.get(name, {"seconds": 0.0, "box": 0.0})
             made[name] = {
@@ -57,7 +55,7 @@ def stages(facts: list[Fact]) -> list[dict[str, Any]]:
 def digest(folder: Path) -> dict[str, Any]:
     """Return what the facts in a folder say, as one object."""
     facts = read(folder)
-    heads = [fact for fact in facts if "device" in fact]
+    heads = [fact for fact in facts if is_head(fact)]
     head = heads[0] if heads else {"device": {}, "machine": {}, "simulated": None, "rehearsed": None}
     battery, tests = rows(facts, "battery"), rows(facts, "tests").values()
     tables = ("hello", "large", "capture", "host", "steps", "kernels", "sanitizer", "profile")

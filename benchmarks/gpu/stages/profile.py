@@ -62,23 +62,27 @@ def groups(setting: Setting) -> Sequence[Group]:
     if shutil.which(TOOL) is None:
         return []
     sections = [word for section in SECTIONS for word in ("--section", section)]
-    log = ("--log-file", str(setting.folder / REPORT))
+    log = ("--log-file", str(setting.scratch / REPORT))
     return [Group(prefix=(TOOL, "--clock-control", "none", "--profile-from-start", "off", *sections, *log))]
 
 
 def finish(setting: Setting, facts: Facts) -> None:
-    """Note how many launches were profiled; nothing is learnt without one."""
+    """Note how many launches were profiled, in this run and those before it; nothing is learnt without one."""
     if setting.simulated or shutil.which(TOOL) is None:
         ok = None if setting.simulated else False
         facts(row=TOOL, ok=ok, **{"absent" if ok is None else "error": f"there is no {TOOL} here"})
         return
-    path = setting.folder / REPORT
-    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    path, own = setting.folder / REPORT, setting.scratch / REPORT
+    with path.open("a", encoding="utf-8") as file:
+        file.write(own.read_text(encoding="utf-8", errors="replace") if own.exists() else "")
+    text = path.read_text(encoding="utf-8")
+    done = [name for name, fact in facts.rows().items() if name != TOOL and not fact.get("stopped")]
     launches = re.findall(r"^  (\S.*) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context", text, re.MULTILINE)
     facts(
         row=TOOL,
         ok=len(launches) >= len(PROFILED),
         launches=len(launches),
+        **({"stopped": True} if len(done) < len(PROFILED) else {}),
         **({} if launches else {"error": text[-300:]}),
     )
 

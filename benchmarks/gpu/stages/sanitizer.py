@@ -45,7 +45,7 @@ def groups(setting: Setting) -> Sequence[Group]:
 
 
 def finish(setting: Setting, facts: Facts) -> None:
-    """Put what the tool says into one file, and its count of errors into the facts."""
+    """Put what the tool says behind what it said in runs before, and its count of errors into the facts."""
     if setting.simulated or shutil.which(TOOL) is None:
         ok = None if setting.simulated else False
         facts(row=TOOL, ok=ok, **{"absent" if ok is None else "error": f"there is no {TOOL} here"})
@@ -60,7 +60,8 @@ def finish(setting: Setting, facts: Facts) -> None:
         else:  # the process was ended by its time; the tool has said more than its name if it had found something
             facts(row=name, ok=None if len(text.splitlines()) <= 1 else False, said=text[-300:])
     parts = [f"==== {name}\n{text[:3000]}\n[...]\n{text[-3000:]}" for name, text in texts.items()]
-    (setting.folder / REPORT).write_text("\n".join(parts), encoding="utf-8")
+    with (setting.folder / REPORT).open("a", encoding="utf-8") as file:
+        file.write("\n".join(parts))
 
 
 STAGE = Stage(working(rows), rehearsed=1, groups=groups, finish=finish)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from benchmarks.gpu.facts import FILE, read, rows
+from benchmarks.gpu.facts import FILE, RUN, Facts, failures, read, rows
 
 
 def test_a_fact_is_a_line_on_disk_at_once(setting, facts):
@@ -40,3 +40,26 @@ def test_what_has_failed_once_has_failed(setting, facts):
     made = rows(read(setting.folder), "stage")
     assert {name: fact["ok"] for name, fact in made.items()} == {"a": False, "b": True, "c": False}
     assert rows(read(setting.folder), "another") == {}
+
+
+def test_what_a_later_run_answers_is_no_failure(setting, facts):
+    """A stage that was skipped, stopped or could not be run, once it ends in a later run; in the same run it stands."""
+    told = Facts(setting.folder, RUN)
+    told(device={})
+    told(skipped="large", ok=False, error="no time")
+    facts(ok=False, stopped=True, left=3)
+    told(ended="stage", left=3)
+
+    def standing():
+        return [fact.get("skipped", fact["stage"]) for fact in failures(read(setting.folder))]
+
+    assert sorted(standing()) == ["large", "stage"]
+    told(device={})
+    told(skipped="large", ok=False, error="no time")
+    told(skipped="stage", ok=False, error="no time")
+    assert sorted(standing()) == ["large", "stage", "stage"]
+    told(device={})
+    facts(row="a", ok=False, error="why")
+    told(ended="stage", left=0)
+    told(ended="large", left=0)
+    assert [fact["row"] for fact in failures(read(setting.folder))] == ["a"]

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from benchmarks.gpu.facts import FILE, Facts, read, rows
+from benchmarks.gpu.facts import FILE, RUN, Facts, read, rows
 from benchmarks.gpu.processes import ROOT
 from benchmarks.gpu.rehearsal import complaints
 from benchmarks.gpu.stages import BOXES
@@ -49,6 +49,17 @@ def test_what_failed_and_was_not_planted_is_said(tmp_path, planted, stage, fact)
     planted(tmp_path)
     Facts(tmp_path, stage)(**fact)
     assert complaints(tmp_path, BOXES) == [f"{stage}: {fact.get('row', 'process')}: why"]
+
+
+def test_what_a_second_half_did_is_not_said(tmp_path, planted):
+    """A stage that had no time or left rows in the first half is judged by the second."""
+    told, battery = Facts(tmp_path, RUN), Facts(tmp_path, "battery")
+    told(device={"name": "made up"}, machine={}, simulated=True, rehearsed=True)
+    told(skipped="large", ok=False, error="no time was left for it")
+    battery(row="add float32", ok=False, stopped=True, error="stopped", left=2)
+    told(ended="battery", seconds=1.5, left=2)
+    planted(tmp_path)
+    assert complaints(tmp_path, BOXES) == []
 
 
 def test_files_that_do_not_belong_are_said(tmp_path, planted):

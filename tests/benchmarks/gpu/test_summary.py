@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks.gpu import report
-from benchmarks.gpu.facts import Facts
+from benchmarks.gpu.facts import Facts, FolderError
 from benchmarks.gpu.summary import FILE, digest, failed, text, write
 
 
@@ -68,7 +68,7 @@ def test_a_stage_without_a_row_has_failed(tmp_path):
 
 def test_the_page_of_a_simulated_device_says_so_in_its_first_line(folder, tmp_path, capsys):
     """Table and page hold device, versions, date, what failed and the figures."""
-    assert report.report(folder, tmp_path / "to") == 0
+    report.report(folder, tmp_path / "to")
     page = (tmp_path / "to" / report.PAGE).read_text(encoding="utf-8")
     assert page.splitlines()[0] == report.SIMULATED
     for words in (
@@ -81,24 +81,32 @@ def test_the_page_of_a_simulated_device_says_so_in_its_first_line(folder, tmp_pa
     assert str(tmp_path / "to" / report.TABLE) in capsys.readouterr().out
 
 
-def test_a_simulated_device_has_no_place_among_the_results(folder, monkeypatch, tmp_path, capsys):
+def test_a_simulated_device_has_no_place_among_the_results(folder, monkeypatch, tmp_path):
     """Unless a place is named, only a GPU's facts are written, into the project."""
     results, docs = tmp_path / "results", tmp_path / "docs"
     monkeypatch.setattr(report, "RESULTS", results)
     monkeypatch.setattr(report, "DOCS", docs)
-    assert report.report(folder, None) == 1
-    assert "simulated device: name a place for them by --to" in capsys.readouterr().err
+    with pytest.raises(FolderError, match="simulated device: name a place for them by --to"):
+        report.report(folder, None)
     assert not results.exists()
     assert not docs.exists()
     facts = (folder / "facts.jsonl").read_text(encoding="utf-8").replace('"simulated": true', '"simulated": false')
     (folder / "facts.jsonl").write_text(facts, encoding="utf-8")
-    assert report.report(folder, None) == 0
+    report.report(folder, None)
     assert (docs / report.PAGE).read_text(encoding="utf-8").splitlines()[0] == "# On a GPU"
     assert (results / report.TABLE).exists()
 
 
-def test_nothing_is_reported_of_a_folder_without_facts(tmp_path, capsys):
+def test_nothing_is_reported_of_a_folder_without_facts(tmp_path):
     """A wrong path makes no empty page."""
-    assert report.report(tmp_path, tmp_path / "to") == 1
-    assert "holds no facts" in capsys.readouterr().err
+    with pytest.raises(FolderError, match="holds no facts"):
+        report.report(tmp_path, tmp_path / "to")
+    assert not (tmp_path / "to").exists()
+
+
+def test_nothing_is_reported_of_two_devices(folder, tmp_path):
+    """Facts of a GPU behind those of a rehearsal are of neither."""
+    Facts(folder, "run")(device={"name": "another"}, machine={}, simulated=False, rehearsed=False)
+    with pytest.raises(FolderError, match="holds facts of a rehearsal on a simulated made up and of another: "):
+        report.report(folder, tmp_path / "to")
     assert not (tmp_path / "to").exists()

@@ -68,7 +68,34 @@ def test_launches_that_were_profiled_are_counted(setting, facts, there, launches
     """Of seven families there is at least one each."""
     there(True)
     text = "==PROF== Connected\n" + launches * (LAUNCH + "    Section: GPU Speed Of Light Throughput\n")
-    (setting.folder / profile.REPORT).write_text(text, encoding="utf-8")
+    for name in profile.PROFILED:
+        facts(row=name, ok=True)
+    (setting.scratch / profile.REPORT).write_text(text, encoding="utf-8")
     profile.finish(setting, facts)
-    (fact,) = read(setting.folder)
+    fact = facts.rows()[profile.TOOL]
     assert (fact["launches"], fact["ok"]) == (launches, ok)
+
+
+def test_launches_of_two_runs_are_counted_together(setting, facts, there):
+    """A first run that time cut short has failed only until a second has profiled the rest."""
+    there(True)
+    names = [*profile.PROFILED]
+    for launches, ok in ((3, False), (4, True)):
+        for _ in range(launches):
+            facts(row=names.pop(), ok=True)
+        (setting.scratch / profile.REPORT).write_text(launches * LAUNCH, encoding="utf-8")
+        profile.finish(setting, facts)
+        assert facts.rows()[profile.TOOL]["ok"] is ok
+    assert facts.rows()[profile.TOOL]["launches"] == 7
+
+
+def test_what_the_sanitizer_said_in_two_runs_stays(setting, facts, there):
+    """A second run writes behind the first."""
+    there(True)
+    for name in ("memcheck-1", "memcheck-2"):
+        (setting.scratch / f"{name}.log").write_text("========= ERROR SUMMARY: 0 errors\n", encoding="utf-8")
+        sanitizer.finish(setting, facts)
+        (setting.scratch / f"{name}.log").unlink()
+    text = (setting.folder / sanitizer.REPORT).read_text(encoding="utf-8")
+    assert "==== memcheck-1" in text
+    assert "==== memcheck-2" in text
