@@ -75,6 +75,11 @@ class ElementwiseOptimizer(DeclaredOptimizer):
             # for the same reason
             cls.numbers_kernel = None
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # what was found would keep the state that goes
+        vars(self).pop("_forms", None)
+        super().__setstate__(state)
+
     @classmethod
     def _declare_kernel(cls) -> Kernel:
         """Return the kernel, for as many arrays in a row as the slots may ask for."""

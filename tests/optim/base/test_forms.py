@@ -357,6 +357,19 @@ def test_counts_are_saved_as_they_are(name, rng, tmp_path):
 
 
 @each_optimizer
+def test_a_load_frees_the_state_before_it(name, rng):
+    """Old and new state do not lie side by side until the next step."""
+    training = Training(name, rng)
+    saved = copy.deepcopy(training.optimizer.state_dict())
+    state = training.optimizer.state
+    old = [weakref.ref(tensor.array) for param in training.params for tensor in state.get(param, {}).values()]
+    del state
+    training.optimizer.load_state_dict(saved)
+    gc.collect()
+    assert not any(array() is not None for array in old)
+
+
+@each_optimizer
 def test_what_was_found_keeps_no_gradients(name, rng):
     """They are free once the parameters have others, and arrays that were replaced after the next step."""
     training = Training(name, rng)

@@ -86,6 +86,8 @@ def test_state_on_another_device_is_refused(name, begin, end, rng):
     training = Training(name, rng, steps=0)
     for param in training.params:
         param.data = param.data.to(begin)
+    # some of it may have been made with the optimizer
+    training.optimizer.load_state_dict(training.optimizer.state_dict())
     training.step()
     state = first_state(training.optimizer, training.params[3])
     training.params[3].data = training.params[3].data.to(end)
