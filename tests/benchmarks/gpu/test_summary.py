@@ -25,7 +25,7 @@ def test_what_failed_is_said_first_with_its_reason(folder):
     write(folder)
     lines = (folder / FILE).read_text(encoding="utf-8").splitlines()
     assert lines[0] == "simulated device, no figure is one of a GPU: made up"
-    assert lines[2] == "battery       1.5 s of   10: 4 rows, 2 failed"
+    assert lines[2] == "battery       1.5 s: 4 rows, 2 failed"
     at = lines.index("FAILED: 2")
     assert lines[at - 1 : at + 3] == [
         "contexts lost 1, processes restarted 2",
