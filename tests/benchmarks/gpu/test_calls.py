@@ -69,11 +69,11 @@ def test_a_wrong_call_is_refused(place, capsys, call, words):
 @pytest.mark.parametrize(
     ("others", "call", "words"),
     [
-        ({"simulated": True, "rehearsed": True}, "", "facts of a rehearsal on a simulated a GPU, but this is a GPU"),
-        ({"simulated": True}, "", "facts of a simulated a GPU, but this is a GPU"),
+        ({"simulated": True, "rehearsed": True}, "", "facts of a GPU (a rehearsal), but this is a GPU"),
+        ({"simulated": True}, "", "facts of a GPU (simulated), but this is a GPU"),
         ({"device": {"name": "another"}}, "", "facts of another, but this is a GPU"),
-        ({}, "--simulate", "facts of a GPU, but this is a simulated a GPU"),
-        ({"simulated": True}, "--rehearse", "facts of a simulated a GPU, but this is a rehearsal on a simulated a GPU"),
+        ({}, "--simulate", "facts of a GPU, but this is a GPU (simulated)"),
+        ({"simulated": True}, "--rehearse", "facts of a GPU (simulated), but this is a GPU (a rehearsal)"),
     ],
 )
 def test_a_run_goes_on_where_it_began(place, capsys, others, call, words):

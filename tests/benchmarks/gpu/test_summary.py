@@ -107,6 +107,6 @@ def test_nothing_is_reported_of_a_folder_without_facts(tmp_path):
 def test_nothing_is_reported_of_two_devices(folder, tmp_path):
     """Facts of a GPU behind those of a rehearsal are of neither."""
     Facts(folder, "run")(device={"name": "another"}, machine={}, simulated=False, rehearsed=False)
-    with pytest.raises(FolderError, match="holds facts of a rehearsal on a simulated made up and of another: "):
+    with pytest.raises(FolderError, match=r"holds facts of made up \(a rehearsal\) and of another: "):
         report.report(folder, tmp_path / "to")
     assert not (tmp_path / "to").exists()
