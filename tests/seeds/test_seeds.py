@@ -81,7 +81,7 @@ def test_the_rest_runs_once(printed):
     [
         ("tests/nowhere", "tests/nowhere does not exist"),
         (f"{FILE} -k a(b", "'a(b' is no expression of pytest's"),
-        (f"{FILE} tests/seeds/nothing.py::test_it", "tests/seeds/nothing.py::test_it does not exist"),
+        (f"{FILE} {FILE}c::test_it", f"{FILE}c::test_it does not exist"),
         *((f"{FILE} {option} {value}", f"argument {option}: {value} is less than 1")
           for option in ("--seeds", "--processes") for value in ("0", "-1")),
     ],
