@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.gpu import __main__ as command
-from benchmarks.gpu import prepare, run, summary
+from benchmarks.gpu import prepare, report, run, summary
 from benchmarks.gpu.facts import FILE, Facts
 
 GPU = {"device": {"name": "a GPU"}, "machine": {}, "simulated": False, "rehearsed": False}
@@ -18,6 +18,8 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "one", lambda *_: pytest.fail("a stage was run"))
     monkeypatch.setattr(prepare, "prepare", lambda _: pytest.fail("something was prepared"))
     monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(report, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(report, "DOCS", tmp_path / "docs")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     told = Facts(tmp_path / "done", run.RUN)
