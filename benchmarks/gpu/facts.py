@@ -100,9 +100,9 @@ def is_head(fact: Fact) -> bool:
 
 
 def kind(head: Fact) -> str:
-    """Return in words on what a run is: a GPU by its name, or a simulated one and how many of the rows."""
-    simulated = "a rehearsal on a simulated " if head["rehearsed"] else "a simulated " if head["simulated"] else ""
-    return f"{simulated}{head['device'].get('name')}"
+    """Return in words on what a run is: the device by its name, and whether it is simulated or rehearsed on."""
+    how = " (a rehearsal)" if head["rehearsed"] else " (simulated)" if head["simulated"] else ""
+    return f"{head['device'].get('name')}{how}"
 
 
 def kinds(facts: list[Fact]) -> list[str]:

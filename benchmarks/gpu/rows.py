@@ -133,6 +133,11 @@ def working(rows: Callable[[Scope], Sequence[Row]]) -> Callable[[Scope], None]:
     return work
 
 
+def unasked(what: str) -> dict[str, object]:
+    """Return the fact of something that a simulated device has no use for, whether it is installed or not."""
+    return {"ok": None, "absent": f"{what} is not asked for beside a simulated device"}
+
+
 def attempt(row: Row, place: int, scope: Scope, facts: Facts) -> None:
     """Do a row and write its fact; end the process if it has lost the context."""
     begun = time.perf_counter()

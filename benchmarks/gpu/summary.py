@@ -35,16 +35,16 @@ def failures(facts: list[Fact]) -> list[dict[str, str]]:
 
 
 def stages(facts: list[Fact]) -> list[dict[str, Any]]:
-    """Return of each stage its time and box, its rows, those that failed and those that were left."""
+    """Return of each stage its time, its box if it had one, its rows, those that failed and those that were left."""
     made: dict[str, dict[str, Any]] = {}
     for fact in facts:
         if fact["stage"] == RUN and "ended" in fact:
             mine = rows(facts, name := fact["ended"]).values()
-            before = made.get(name, {"seconds": 0.0, "box": 0.0})
+            before = made.get(name, {})
+            times = {each: round(before.get(each, 0.0) + fact[each], 1) for each in ("seconds", "box") if each in fact}
             made[name] = {
                 "name": name,
-                "seconds": round(before["seconds"] + fact["seconds"], 1),
-                "box": round(before["box"] + fact["box"], 1),
+                **times,
                 "rows": len(mine),
                 "failed": sum(each.get("ok") is False for each in mine),
                 "left": fact["left"],
@@ -105,10 +105,10 @@ def text(made: dict[str, Any]) -> list[str]:
     kind = "simulated device, no figure is one of a GPU: " if made["simulated"] else ""
     lines = [f"{kind}{device}"]
     for stage in made["stages"]:
+        box = f" of {stage['box']:4.0f}" if "box" in stage else ""
         left = f", {stage['left']} left" if stage["left"] else ""
         lines.append(
-            f"{stage['name']:10s} {stage['seconds']:6.1f} s of {stage['box']:4.0f}: "
-            f"{stage['rows']} rows, {stage['failed']} failed{left}"
+            f"{stage['name']:10s} {stage['seconds']:6.1f} s{box}: {stage['rows']} rows, {stage['failed']} failed{left}"
         )
     lines.append(f"contexts lost {made['contexts_lost']}, processes restarted {made['processes_restarted']}")
     lines.append(f"FAILED: {len(made['failures'])}" if made["failures"] else "nothing failed")

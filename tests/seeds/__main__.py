@@ -9,23 +9,51 @@ import argparse
 import os
 import sys
 from collections import Counter, defaultdict
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from shlex import quote
 
 import pytest
+from _pytest.mark import expression as expressions
 
 ROOT = PurePosixPath(__file__).parents[2]
 LONGEST_MESSAGE = 200
+MISREAD = getattr(expressions, "ParseError", SyntaxError)  # until pytest 9, and since
+
+
+def number(text):
+    """Return a number of which there must be one at least."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return value
+
+
+def there(text):
+    """Return the path of tests, whose folder or file must exist."""
+    if not Path(text.partition("::")[0]).exists():
+        raise argparse.ArgumentTypeError(f"{text} does not exist")
+    return text
+
+
+def expression(text):
+    """Return an expression of pytest's, as it stands."""
+    try:
+        expressions.Expression.compile(text)
+    except MISREAD as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no expression of pytest's: {error}") from None
+    return text
 
 
 def parsed(arguments):
     """Return the settings of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.seeds", description=__doc__)
-    parser.add_argument("paths", nargs="+", help="folders, files or tests, as pytest takes them")
-    parser.add_argument("--seeds", type=int, default=50, help="how many (default: 50)")
+    parser.add_argument("paths", nargs="+", type=there, help="folders, files or tests, as pytest takes them")
+    parser.add_argument("--seeds", type=number, default=50, help="how many (default: 50)")
     parser.add_argument("--first", type=int, default=1, help="the first of them (default: 1; the gate has 0)")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many run at once (default: cores)")
-    parser.add_argument("-k", default="", help="an expression of pytest's, which chooses among the tests")
+    parser.add_argument(
+        "--processes", type=number, default=os.cpu_count(), help="how many run at once (default: cores)"
+    )
+    parser.add_argument("-k", type=expression, default="", help="an expression of pytest's, by which tests are chosen")
     return parser.parse_args(arguments)
 
 
@@ -91,12 +119,16 @@ def again(nodeid, seed):
 
 
 def main(arguments):
-    """Run the tests and return whether anything failed."""
+    """Run the tests and return 0, 1 if anything failed, 2 if no test was chosen."""
     options = parsed(arguments)
     finds = Finds(options.seeds)
     own = ["-p", "tests.seeds.repeating", f"--number-of-seeds={options.seeds}", f"--first-seed={options.first}"]
     quiet = ["-p", "no:terminalreporter", "-p", "no:cacheprovider", "-k", options.k]
     code = pytest.main([*own, *quiet, f"--numprocesses={options.processes}", *options.paths], plugins=[finds])
+    if code in {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED} and not finds.broken:
+        chosen = f" that -k {options.k!r} chooses" if options.k else ""
+        print(f"no test was run: there is none in {' '.join(options.paths)}{chosen}", file=sys.stderr)
+        return 2
     finds.print_all()
     return code not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED} or bool(finds.failures or finds.broken)
 

@@ -17,8 +17,13 @@ import pytest
 import lucid
 from lucid.backend.random.draws import uniform
 from lucid.backend.random.generator import Generator
+<<<<<<< HEAD
 from tests.seeds.__main__ import Finds
 from tests.seeds.drawing import VARIABLE, number_of, numbers_of, seed_generators
+=======
+from tests.seeds.__main__ import main
+from tests.seeds.drawing import VARIABLE, number_of, numbers_of
+>>>>>>> w-gpu
 
 ROOT = Path(__file__).parents[2]
 FILE = "tests/seeds/unlucky.py"
@@ -77,6 +82,34 @@ def test_the_rest_runs_once(printed):
     assert found(printed, "test_examples")
     failures = sum(len(found(printed, name)) for name in re.findall(r"def (test_\w+)", (ROOT / FILE).read_text()))
     assert re.search(rf"^tests/seeds +5 +{5 * len(SEEDS)} +{failures} +7$", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("tests/nowhere", "tests/nowhere does not exist"),
+        (f"{FILE} -k a(b", "'a(b' is no expression of pytest's"),
+        (f"{FILE} {FILE}c::test_it", f"{FILE}c::test_it does not exist"),
+        *((f"{FILE} {option} {value}", f"argument {option}: {value} is less than 1")
+          for option in ("--seeds", "--processes") for value in ("0", "-1")),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_is_refused(capsys, monkeypatch, words, said):
+    """With status 2 and what is wrong, before a test is looked for."""
+    monkeypatch.setattr(pytest, "main", lambda *_, **__: pytest.fail("tests were run"))
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit) as left:
+        main(words.split())
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [f"{FILE}::test_nothing", f"{FILE} -k nothing_of_this_name"])
+def test_no_test_is_no_success(words):
+    """A name or an expression that chooses nothing: that is said, with status 2, and no table of zeros."""
+    ran = run("tests.seeds", *words.split(), "--seeds", "1", "--processes", "1")
+    assert (ran.returncode, ran.stdout) == (2, ""), ran.stdout
+    assert f"no test was run: there is none in {words.split()[0]}" in ran.stderr
 
 
 def test_the_printed_line_repeats_a_find(printed):

@@ -1,7 +1,7 @@
 """Who is there: versions, the library that each path takes, and what the device does at its best.
 
-What must be there and is not is a failure with its name: without it the figures would be those of another path. The
-simulated device has no cuDNN, no PyTorch and no tools beside it, and is asked the same questions.
+What must be there and is not is a failure with its name: without it the figures would be those of another path. Beside
+a simulated device neither cuDNN nor PyTorch's CUDA is asked for, and tools may be missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.command import machine
 from benchmarks.gpu import device
-from benchmarks.gpu.rows import Row, Stage, working
+from benchmarks.gpu.rows import Row, Stage, unasked, working
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Told = dict[str, object]
 
-# Modules by what they are for; of the second kind the simulated device has none.
+# Modules by what they are for; those of the second kind work on a GPU only.
 ANYWHERE = {
     "nvtx": "names of ranges in profiles",
     "ml_dtypes": "bfloat16 on the host",
@@ -39,6 +39,7 @@ ON_A_GPU = {
     "cudnn": "convolution and half-type attention (nvidia-cudnn-frontend)",
     "torch": "comparisons and references in float64",
 }
+LIBRARIES = {"cudnn": "cuDNN", "torch": "PyTorch's CUDA"}
 TOOLS = {
     "nvidia-smi": ("--query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem,ecc.mode.current",
                    "--format=csv,noheader"),
@@ -55,20 +56,22 @@ C_TYPES = {"float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16"}
 
 
 def absent(what: str, purpose: str, *, anywhere: bool = False) -> Told:
-    """Return the fact of something that is not there: a failure, but for what a simulated device never has."""
+    """Return the fact of something that is not there: a failure, but for what a simulated device can do without."""
     if device.simulated() and not anywhere:
-        return {"ok": None, "absent": f"no {what} beside a simulated device"}
+        return {"ok": None, "absent": f"no {what} here, and none is needed beside a simulated device"}
     return {"ok": False, "error": f"{what} is missing: {purpose}"}
 
 
-def module(name: str, purpose: str, *, anywhere: bool) -> Told:
+def module(name: str, purpose: str) -> Told:
     """Return whether a module is installed; PyTorch must see the device, and the frontend of cuDNN its library."""
     from lucid.cuda.libraries import cudnn
 
+    if name in ON_A_GPU and device.simulated():
+        return unasked(LIBRARIES[name])
     found = importlib.util.find_spec(name) is not None
     if name in ON_A_GPU:
         found = found and bool(device.torch() if name == "torch" else cudnn.is_able())
-    return {} if found else absent(name, purpose, anywhere=anywhere)
+    return {} if found else absent(name, purpose, anywhere=True)
 
 
 def tool(name: str, *arguments: str) -> Told:
@@ -115,7 +118,7 @@ def built() -> Told:
     from lucid.cuda.build.__main__ import units
 
     if device.simulated():
-        return absent("archive of kernels", "")
+        return unasked("an archive of kernels")
     import cupy
 
     every = units()
@@ -168,11 +171,7 @@ def rows(_scope: Scope) -> Sequence[Row]:
     return [
         Row("host", host),
         *(Row(f"tool: {name}", partial(tool, name, *arguments)) for name, arguments in TOOLS.items()),
-        *(
-            Row(f"module: {name}", partial(module, name, purpose, anywhere=anywhere))
-            for names, anywhere in ((ANYWHERE, True), (ON_A_GPU, False))
-            for name, purpose in names.items()
-        ),
+        *(Row(f"module: {name}", partial(module, name, purpose)) for name, purpose in {**ANYWHERE, **ON_A_GPU}.items()),
         Row("first kernel", first),
         Row("NVRTC", nvrtc),
         Row("built kernels", built),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.families import FAMILIES, WIDTH
 from benchmarks.gpu import device
-from benchmarks.gpu.rows import Group, Row, Stage, working
+from benchmarks.gpu.rows import Group, Row, Stage, unasked, working
 from benchmarks.measure import Peer
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def groups(setting: Setting) -> Sequence[Group]:
 def finish(setting: Setting, facts: Facts) -> None:
     """Note how many launches were profiled, in this run and those before it; nothing is learnt without one."""
     if setting.simulated or shutil.which(TOOL) is None:
-        ok = None if setting.simulated else False
-        facts(row=TOOL, ok=ok, **{"absent" if ok is None else "error": f"there is no {TOOL} here"})
+        missing = {"ok": False, "error": f"there is no {TOOL} here"}
+        facts(row=TOOL, **(unasked(TOOL) if setting.simulated else missing))
         return
     path, own = setting.folder / REPORT, setting.scratch / REPORT
     with path.open("a", encoding="utf-8") as file:

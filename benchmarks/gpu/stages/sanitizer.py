@@ -6,7 +6,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
-from benchmarks.gpu.rows import Group, Row, Stage, working
+from benchmarks.gpu.rows import Group, Row, Stage, unasked, working
 from benchmarks.gpu.stages import battery
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def groups(setting: Setting) -> Sequence[Group]:
 def finish(setting: Setting, facts: Facts) -> None:
     """Put what the tool says behind what it said in runs before, and its count of errors into the facts."""
     if setting.simulated or shutil.which(TOOL) is None:
-        ok = None if setting.simulated else False
-        facts(row=TOOL, ok=ok, **{"absent" if ok is None else "error": f"there is no {TOOL} here"})
+        missing = {"ok": False, "error": f"there is no {TOOL} here"}
+        facts(row=TOOL, **(unasked(TOOL) if setting.simulated else missing))
         return
     logs = sorted(path for name in PROCESSES for path in setting.scratch.glob(f"{name}-*.log"))
     texts = {path.stem: path.read_text(encoding="utf-8", errors="replace") for path in logs}

@@ -102,6 +102,6 @@ def planted():
         for name in ("hello", "large", "capture", "host", "steps", "kernels", "tests", "sanitizer", "profile"):
             Facts(folder, name)(row=f"row of {name}", ok=True, lucid=0.5)
         for name in BOXES:
-            run(ended=name, seconds=1.5, box=10.0, left=0)
+            run(ended=name, seconds=1.5, left=0)
 
     return write

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.gpu import __main__ as command
-from benchmarks.gpu import prepare, run, summary
+from benchmarks.gpu import prepare, report, run, summary
 from benchmarks.gpu.facts import FILE, Facts
 
 GPU = {"device": {"name": "a GPU"}, "machine": {}, "simulated": False, "rehearsed": False}
@@ -18,6 +18,8 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "one", lambda *_: pytest.fail("a stage was run"))
     monkeypatch.setattr(prepare, "prepare", lambda _: pytest.fail("something was prepared"))
     monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(report, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(report, "DOCS", tmp_path / "docs")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     told = Facts(tmp_path / "done", run.RUN)
@@ -69,11 +71,11 @@ def test_a_wrong_call_is_refused(place, capsys, call, words):
 @pytest.mark.parametrize(
     ("others", "call", "words"),
     [
-        ({"simulated": True, "rehearsed": True}, "", "facts of a rehearsal on a simulated a GPU, but this is a GPU"),
-        ({"simulated": True}, "", "facts of a simulated a GPU, but this is a GPU"),
+        ({"simulated": True, "rehearsed": True}, "", "facts of a GPU (a rehearsal), but this is a GPU"),
+        ({"simulated": True}, "", "facts of a GPU (simulated), but this is a GPU"),
         ({"device": {"name": "another"}}, "", "facts of another, but this is a GPU"),
-        ({}, "--simulate", "facts of a GPU, but this is a simulated a GPU"),
-        ({"simulated": True}, "--rehearse", "facts of a simulated a GPU, but this is a rehearsal on a simulated a GPU"),
+        ({}, "--simulate", "facts of a GPU, but this is a GPU (simulated)"),
+        ({"simulated": True}, "--rehearse", "facts of a GPU (simulated), but this is a GPU (a rehearsal)"),
     ],
 )
 def test_a_run_goes_on_where_it_began(place, capsys, others, call, words):

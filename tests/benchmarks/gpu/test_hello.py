@@ -48,12 +48,23 @@ def test_a_missing_module_is_a_failure_with_its_name(simulated, missing, told, n
 
 
 def test_a_simulated_device_lacks_what_it_never_has(simulated, missing, told):
-    """cuDNN, PyTorch and NVIDIA's tools are no failure beside it; what is needed anywhere is."""
+    """NVIDIA's tools may be missing beside it, whatever is needed anywhere may not."""
     simulated(True)
-    missing("cudnn", "torch", "nvtx")
-    absent = ("module: cudnn", "module: torch", "tool: ncu", "tool: compute-sanitizer", "tool: nvidia-smi")
-    assert [told(name)["ok"] for name in absent] == [None] * 5
+    missing("nvtx")
+    for name in hello.TOOLS:
+        words = f"no {name} here, and none is needed beside a simulated device"
+        assert told(f"tool: {name}") == {"ok": None, "absent": words}
     assert told("module: nvtx")["ok"] is False
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("module: torch", "PyTorch's CUDA"), ("module: cudnn", "cuDNN"), ("built kernels", "an archive of kernels")],
+)
+def test_what_a_simulated_device_has_no_use_for_is_not_asked_for(simulated, told, name, what):
+    """Whether it is installed or not: that it is missing would not be true."""
+    simulated(True)
+    assert told(name) == {"ok": None, "absent": f"{what} is not asked for beside a simulated device"}
 
 
 def test_a_missing_tool_is_a_failure_on_a_gpu(simulated, missing, told):

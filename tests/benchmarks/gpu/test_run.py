@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import subprocess
 import sys
@@ -15,7 +16,9 @@ from benchmarks.gpu import prepare, run
 from benchmarks.gpu.device import NoDeviceError
 from benchmarks.gpu.facts import FILE, Facts, read
 from benchmarks.gpu.processes import ROOT
+from benchmarks.gpu.rows import Stage
 from benchmarks.gpu.stages import BOXES, stage
+from benchmarks.gpu.summary import digest, text
 
 
 def test_the_boxes_are_the_budget():
@@ -72,6 +75,18 @@ def test_a_stage_that_cannot_be_run_costs_no_other(setting, monkeypatch):
     assert (first["stage"], first["ok"]) == ("tests", False)
     assert first["error"] == "the stage could not be run: ImportError: no module named pytest"
     assert (second["ended"], second["left"]) == ("tests", 0)
+
+
+@pytest.mark.parametrize("rehearsed", [True, False])
+def test_a_rehearsal_has_no_boxes(setting, monkeypatch, rehearsed):
+    """Its stages end by their rows, and what would end one that hangs is no measure of it."""
+    monkeypatch.setattr(run, "stage", lambda _: Stage(lambda _: None, 1, groups=lambda _: []))
+    with (setting.folder / run.LOG).open("ab") as log:
+        run.one("host", dataclasses.replace(setting, rehearsed=rehearsed), 10, log)
+    (ended,) = read(setting.folder)
+    assert ended.get("box") == (None if rehearsed else 10)
+    (line,) = [line for line in text(digest(setting.folder)) if line.startswith("host ")]
+    assert (" s of   10: 0 rows" in line) is not rehearsed
 
 
 def test_processes_find_the_checkout_and_no_setting_from_outside(monkeypatch, tmp_path):

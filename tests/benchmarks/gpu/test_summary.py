@@ -25,7 +25,7 @@ def test_what_failed_is_said_first_with_its_reason(folder):
     write(folder)
     lines = (folder / FILE).read_text(encoding="utf-8").splitlines()
     assert lines[0] == "simulated device, no figure is one of a GPU: made up"
-    assert lines[2] == "battery       1.5 s of   10: 4 rows, 2 failed"
+    assert lines[2] == "battery       1.5 s: 4 rows, 2 failed"
     at = lines.index("FAILED: 2")
     assert lines[at - 1 : at + 3] == [
         "contexts lost 1, processes restarted 2",
@@ -107,6 +107,6 @@ def test_nothing_is_reported_of_a_folder_without_facts(tmp_path):
 def test_nothing_is_reported_of_two_devices(folder, tmp_path):
     """Facts of a GPU behind those of a rehearsal are of neither."""
     Facts(folder, "run")(device={"name": "another"}, machine={}, simulated=False, rehearsed=False)
-    with pytest.raises(FolderError, match="holds facts of a rehearsal on a simulated made up and of another: "):
+    with pytest.raises(FolderError, match=r"holds facts of made up \(a rehearsal\) and of another: "):
         report.report(folder, tmp_path / "to")
     assert not (tmp_path / "to").exists()
