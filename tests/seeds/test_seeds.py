@@ -17,13 +17,8 @@ import pytest
 import lucid
 from lucid.backend.random.draws import uniform
 from lucid.backend.random.generator import Generator
-<<<<<<< HEAD
-from tests.seeds.__main__ import Finds
+from tests.seeds.__main__ import Finds, main
 from tests.seeds.drawing import VARIABLE, number_of, numbers_of, seed_generators
-=======
-from tests.seeds.__main__ import main
-from tests.seeds.drawing import VARIABLE, number_of, numbers_of
->>>>>>> w-gpu
 
 ROOT = Path(__file__).parents[2]
 FILE = "tests/seeds/unlucky.py"
