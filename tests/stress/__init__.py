@@ -1,1 +1,1 @@
-"""Commands that repeat what is rare until it would have shown, each with a short form among the tests."""
+"""Long searches that are commands of their own; tests run short forms of them."""

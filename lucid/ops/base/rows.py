@@ -23,10 +23,12 @@ LONG_ROW = 512
 # sums grow with the length and round more, those of NumPy's sum with the logarithm of the length.
 SUMMED_AT_ONCE = 1024
 
-# Arrays of as many elements are summed in any order: it rounds little.
+# Arrays of as many elements are rather copied than summed in groups.
 FEW = 2048
-# Rows that are added up one after the other: more would round more.
-ROWS_AT_ONCE = 64
+# Numbers that are added up one after the other: more would round more.
+ROWS_AT_ONCE = 32
+# Elements that NumPy converts at a time: it adds pairs among these, and the sums of each such part one after the other.
+CONVERTED_AT_ONCE = 8192
 # np.sum without its wrapper, which costs a small sum more than the sum itself
 _add_reduce: Any = np.add.reduce
 _ONES = {char: np.ones(ROWS_AT_ONCE, char) for char in "fd"}
@@ -74,8 +76,24 @@ def row_sums(x: Array) -> Array:
 
 
 def row_products(x: Array, y: Array) -> Array:
-    """Return the sum of ``x * y`` of each row of two matrices of NumPy's, as a column."""
-    return np.vecdot(x, y)[:, None]
+    """Return the sum of ``x * y`` over the last dimension of two arrays of NumPy's, which is kept."""
+    length = x.shape[-1]
+    if length <= CONVERTED_AT_ONCE:
+        return np.vecdot(x, y)[..., None]
+    # BLAS adds as few as sixteen sums one number after the other
+    whole = length - length % CONVERTED_AT_ONCE
+    parts = [array[..., :whole].reshape(*array.shape[:-1], -1, CONVERTED_AT_ONCE) for array in (x, y)]
+    return np.add.reduce(np.vecdot(*parts), -1, keepdims=True) + np.vecdot(x[..., whole:], y[..., whole:])[..., None]
+
+
+def about_the_mean(xp: ModuleType, squares: Any, drift: Any, count: int) -> Any:
+    """Return the sum of squares about the mean, of that about a number near it, and the sum of what is left over it.
+
+    ``sum((x - m)**2) = sum((x - c)**2) - sum(x - c)**2 / n``: a mean `c` that was rounded to float32 may be further from
+    `m` than the numbers are.
+    """
+    # infinite squares stay infinite
+    return xp.maximum(squares - xp.minimum(drift / count * drift, np.finfo(squares.dtype).max), 0)
 
 
 def column_sums(x: Array, dtype: np.dtype[Any] | None = None) -> Array:
@@ -108,20 +126,33 @@ def sum_of(
 
 
 def array_sum(x: Array, axes: Ints | None, dtype: np.dtype[Any] | None = None, keepdims: bool = False) -> Array:
-    """Return the sum of an array of NumPy's over axes, or all; as NumPy does, but with its rounding in any order.
+    """Return the sum of an array of NumPy's over axes, or all; as NumPy does, but with few roundings in any order.
 
     NumPy adds pairs, and pairs of pairs, where what is added lies together. Else each number is added to the sum of all
     before it: of 200,000 tenths in float32 a thousandth is lost.
     """
+    if x.size <= ROWS_AT_ONCE or x.dtype.kind not in "fcV" or axes == ():
+        return _add_reduce(x, axes, dtype, None, keepdims)
     in_order = x.flags.c_contiguous
-    if x.size <= FEW or x.dtype.kind not in "fcV" or axes == () or (in_order and axes in {None, (x.ndim - 1,)}):
+    if in_order and axes in {None, (x.ndim - 1,)} and (dtype is None or dtype == x.dtype):
         return _add_reduce(x, axes, dtype, None, keepdims)
     reduced = range(x.ndim) if axes is None else axes
+    few = math.prod([x.shape[axis] for axis in reduced]) <= ROWS_AT_ONCE
+    if few and (x.size <= FEW or not in_order):
+        return _add_reduce(x, axes, dtype, None, keepdims)
     if not in_order:
         if x.flags.f_contiguous:
             return array_sum(x.T, tuple([x.ndim - 1 - axis for axis in reduced]), dtype, keepdims).T
-        if 0 in x.strides or math.prod([x.shape[axis] for axis in reduced]) <= ROWS_AT_ONCE:
-            return _add_reduce(x, axes, dtype, None, keepdims)
+        if any(not stride and size > 1 for stride, size in zip(x.strides, x.shape, strict=True)):
+            return _sum_of_repeated(x, reduced, dtype, keepdims)
+    if x.size <= FEW:
+        stay = [axis for axis in range(x.ndim) if axis not in reduced]
+        lines = np.ascontiguousarray(x.transpose(*stay, *reduced))
+        total = _add_reduce(lines, tuple(range(len(stay), x.ndim)), dtype)
+        return (
+            total.reshape([1 if axis in reduced else size for axis, size in enumerate(x.shape)]) if keepdims else total
+        )
+    if not in_order:
         x = np.ascontiguousarray(x)
     # of lengths, in turns those of dimensions that stay and that are summed over, last first
     shape = [(axis in reduced, size) for axis, size in enumerate(x.shape)]
@@ -136,9 +167,32 @@ def array_sum(x: Array, axes: Ints | None, dtype: np.dtype[Any] | None = None, k
             length *= shape.pop()[1]
         lead = [size for _, size in shape]
         total = total.reshape(*lead, length, tail)
-        total = np.add.reduce(total[..., 0], -1, dtype) if tail == 1 else column_sums(total, dtype)
+        total = _line_sums(total[..., 0], dtype) if tail == 1 else column_sums(total, dtype)
         shape.append((False, tail))
     return total.reshape(kept)
+
+
+def _line_sums(x: Array, dtype: np.dtype[Any] | None) -> Array:
+    """Return the sums over the last dimension, whose elements lie together."""
+    length = x.shape[-1]
+    if dtype is None or dtype == x.dtype or length <= CONVERTED_AT_ONCE:
+        return np.add.reduce(x, -1, dtype)
+    whole = length - length % CONVERTED_AT_ONCE
+    parts = np.add.reduce(x[..., :whole].reshape(*x.shape[:-1], -1, CONVERTED_AT_ONCE), -1, dtype)
+    return np.add.reduce(parts, -1) + np.add.reduce(x[..., whole:], -1, dtype)
+
+
+def _sum_of_repeated(x: Array, axes: Ints | range, dtype: np.dtype[Any] | None, keepdims: bool) -> Array:
+    """Return the sum of an array that repeats its elements along dimensions of stride 0: each is read once."""
+    once = x[tuple([slice(None) if stride else slice(1) for stride in x.strides])]
+    total = array_sum(once, tuple(axes), dtype, True)
+    times = math.prod([x.shape[axis] for axis in axes if not x.strides[axis]])
+    if times > 1:
+        # by parts: infinity times a complex number is NaN
+        total = (total.view(total.real.dtype) * total.real.dtype.type(times)).view(total.dtype)
+    full = [1 if axis in axes else size for axis, size in enumerate(x.shape)]
+    kept = full if keepdims else [size for axis, size in enumerate(x.shape) if axis not in axes]
+    return np.array(np.broadcast_to(total, full)).reshape(kept)
 
 
 def running_sums(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:

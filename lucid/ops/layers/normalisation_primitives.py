@@ -10,7 +10,9 @@ import numpy as np
 from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.base.rows import LONG_ROW, ROWS_BLOCK, by_rows, row_blocks, row_products, row_sums, sum_of
+from lucid.ops.base.rows import (
+    LONG_ROW, ROWS_BLOCK, about_the_mean, array_sum, by_rows, row_blocks, row_products, row_sums, sum_of,
+)  # fmt: skip
 from lucid.ops.layers import normalisation_cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
 
@@ -43,9 +45,8 @@ def _inner(xp: ModuleType, x: Array, y: Array, dim: Ints) -> Any:
     first = _trailing(x, dim)
     if xp is np and first < x.ndim and x.flags.c_contiguous and y.flags.c_contiguous:
         flat = (*x.shape[:first], math.prod(x.shape[first:]))
-        partial = np.einsum("...i,...i->...", x.reshape(flat), y.reshape(flat))
-        axes = tuple([d for d in dim if d < first])
-        return (np.add.reduce(partial, axes) if axes else partial).reshape(kept_shape(x.shape, dim))
+        products = row_products(x.reshape(flat), y.reshape(flat))
+        return array_sum(products, tuple([d for d in dim if d < first])).reshape(kept_shape(x.shape, dim))
     return sum_of(xp, xp.multiply(x, y), dim, keepdims=True)
 
 
@@ -56,7 +57,8 @@ def _forward(
     count = count_of(x.shape, dim)
     mean: Any = _total(xp, x, dim) / count if center else xp.zeros(kept_shape(x.shape, dim), x.dtype)
     source = xp.subtract(x, mean, out=out) if center else x
-    variance = _inner(xp, source, source, dim) / count
+    squares = _inner(xp, source, source, dim)
+    variance = (about_the_mean(xp, squares, _total(xp, source, dim), count) if center else squares) / count
     scale = 1 / xp.sqrt(variance + eps)
     if weight is not None and weight.shape == scale.shape:
         scale, weight = scale * weight, None

@@ -61,6 +61,8 @@ def cov(
     total: Any = count if weights is None else sum(weights)
     weighed = rows if weights is None else mul(rows, weights)
     centred = sub(rows, div(sum(weighed, 1, True), total))
+    # what the rounding of the mean left over
+    centred = sub(centred, div(sum(centred if weights is None else mul(centred, weights), 1, True), total))
     if weights is None or aweights is None:
         rest: Any = total - less
     else:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
@@ -19,7 +21,7 @@ from lucid.cuda.launch.reduction import Reduction, total_bytes
 from lucid.errors import DtypeError, LucidError
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, in_float32, promote
-from lucid.ops.base.rows import sum_of
+from lucid.ops.base.rows import row_products, sum_of
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.elementwise.division import div
@@ -118,7 +120,7 @@ def _norm_of(xp: ModuleType, x: Array, p: float, axis: Ints | None, keepdim: boo
     if p == 2:
         if axis is None and not keepdim and x.flags.c_contiguous:
             flat = x.reshape(-1).astype(work, copy=False)
-            return xp.sqrt(xp.dot(flat, flat))
+            return xp.sqrt(row_products(flat, flat)[0] if xp is np else xp.dot(flat, flat))
         return xp.sqrt(sum_of(xp, xp.square(x, dtype=work), axis, keepdims=keepdim))
     if p == 0:
         return xp.sum(x != 0, axis, work, None, keepdim)

@@ -21,7 +21,7 @@ from lucid.errors import DtypeError, LucidError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, in_float32
-from lucid.ops.base.rows import sum_of
+from lucid.ops.base.rows import about_the_mean, sum_of
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.reduction.extremes import ValuesIndices, check_ordered, element_at
 from lucid.ops.reduction.sorting import order_of
@@ -53,11 +53,13 @@ LEAST_SQUARES = 1e-30
 def _variance(xp: ModuleType, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
     """Return the variance; in float64 where the squares leave the range of float32, which their root may not."""
     work = accumulation_dtype(x.dtype)
-    axis = axis_of(x, dim)
-    centred = xp.subtract(x, sum_of(xp, x, axis, work, keepdims=True) / count_of(x.shape, dim), dtype=work)
+    axis, count = axis_of(x, dim), count_of(x.shape, dim)
+    centred = xp.subtract(x, sum_of(xp, x, axis, work, keepdims=True) / count, dtype=work)
     squares = sum_of(xp, xp.square(centred), axis, keepdims=keepdim)
     if work == np.float32 and (xp is not np or out_of_range(squares)):
-        squares = sum_of(xp, xp.square(centred, dtype=np.float64), axis, keepdims=keepdim)
+        centred = centred.astype(np.float64)
+        squares = sum_of(xp, xp.square(centred), axis, keepdims=keepdim)
+    squares = about_the_mean(xp, squares, sum_of(xp, centred, axis, keepdims=keepdim), count)
     return squares / _freedom(x.shape, dim, correction)
 
 

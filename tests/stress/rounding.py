@@ -1,0 +1,229 @@
+"""Reductions and reduced gradients of any shape and layout beside float64: ``python -m tests.stress.rounding --size 25``.
+
+Errors are counted in roundings of the result's dtype, of what is summed up in it: of the sum of the sizes for a sum,
+of the variance itself for a variance. So a large mean excuses nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+import lucid
+from lucid.autograd.base import wrap
+from lucid.backend import gpu
+from lucid.nn import functional
+from tests.gradients import numbers
+
+EPSILONS = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+# of these, the largest offset at which the spread of the numbers is still seen
+OFFSETS = {"float64": (0.0, 1e3, 1e7), "float32": (0.0, 1e3, 1e7), "float16": (0.0, 1e3), "bfloat16": (0.0, 1e2)}
+# Roundings that a result may be off by. NumPy adds up to 128 numbers eight at a time, and pairs of these sums;
+# lucid up to 32 rows one after the other, groups of them, and groups of groups.
+ALLOWED = 32
+WIDTHS = 1, 2, 3, 8, 64
+LENGTHS = 2, 3, 7, 64, 65, 256, 1000, 2**13 + 1, 2**14, 2**17, 2**20, 2**25
+LAYOUTS = {
+    "dense": lambda xp, a: a,
+    "reversed": lambda xp, a: xp.ascontiguousarray(a[::-1])[::-1],
+    "turned": lambda xp, a: xp.ascontiguousarray(a.T).T,
+    "strided": lambda xp, a: xp.repeat(a, 2, 1)[:, ::2],
+    "one row": lambda xp, a: xp.broadcast_to(a[:1], a.shape),
+    "one column": lambda xp, a: xp.broadcast_to(a[:, :1], a.shape),
+    "one number": lambda xp, a: xp.broadcast_to(a[:1, :1], a.shape),
+}
+
+
+class Row(NamedTuple):
+    """A reduction of ``(n, w)`` numbers over the first dimension."""
+
+    call: object
+    """What lucid gives for a tensor."""
+    exact: object
+    """The same of float64 numbers."""
+    size: object = None
+    """What its roundings are counted in, of the numbers; None: the result itself."""
+    spread: bool = False
+    """Whether numbers that are all the same have no result that could be off."""
+
+
+def size_of_sum(x):
+    return np.abs(x).sum(0)
+
+
+def centred(x):
+    """Return the numbers less their mean, without the mean's rounding."""
+    y = x - x.mean(0)
+    return y - y.mean(0)
+
+
+def running(x):
+    """Return the statistics that a batch leaves in a layer that only knows the last one."""
+    mean, var = (lucid.zeros(x.shape[1], dtype=x.dtype, device=x.device) for _ in range(2))
+    functional.batch_norm(x, mean, var, training=True, momentum=1.0)
+    return var
+
+
+def unit_spread(normalise):
+    """Return what makes of a normalised tensor the spread that it has, before `eps` was added."""
+
+    def call(x):
+        y = numbers(normalise(x)).astype(np.float64)
+        return np.atleast_1d(y.var(0))
+
+    return call
+
+
+REDUCTIONS = {
+    "sum": Row(lambda x: x.sum(0), lambda x: x.sum(0), size_of_sum),
+    "sum of all": Row(lambda x: x.sum(), lambda x: x.sum(), lambda x: np.abs(x).sum()),
+    "sum of columns": Row(lambda x: x.sum(1), lambda x: x.sum(1), lambda x: np.abs(x).sum(1)),
+    "nansum": Row(lambda x: x.nansum(0), lambda x: x.sum(0), size_of_sum),
+    "mean": Row(lambda x: x.mean(0), lambda x: x.mean(0), lambda x: np.abs(x).mean(0)),
+    "var": Row(lambda x: x.var(0), lambda x: (centred(x) ** 2).sum(0) / (len(x) - 1), spread=True),
+    "var of all": Row(lambda x: x.var(), lambda x: (centred(x.reshape(-1)) ** 2).sum() / (x.size - 1), spread=True),
+    "std": Row(lambda x: x.std(0, correction=0), lambda x: np.sqrt((centred(x) ** 2).mean(0)), spread=True),
+    "var_mean": Row(lambda x: lucid.var_mean(x, 0)[0], lambda x: (centred(x) ** 2).sum(0) / (len(x) - 1), spread=True),
+    "cov": Row(
+        lambda x: lucid.cov(x.T),
+        lambda x: np.squeeze(np.cov(centred(x).T.astype(np.float64), bias=False)),
+        lambda x: np.squeeze(np.sqrt(np.outer(*[(centred(x) ** 2).sum(0) / (len(x) - 1)] * 2))),
+        spread=True,
+    ),
+    "norm": Row(lambda x: lucid.linalg.vector_norm(x, dim=0), lambda x: np.sqrt((x**2).sum(0))),
+    "norm of all": Row(lambda x: lucid.linalg.vector_norm(x), lambda x: np.sqrt((x**2).sum())),
+    "norm of sizes": Row(lambda x: lucid.linalg.vector_norm(x, 1, 0), lambda x: np.abs(x).sum(0)),
+    "logsumexp": Row(
+        lambda x: lucid.logsumexp(x, 0),
+        lambda x: np.log(np.exp(x - x.max(0)).sum(0)) + x.max(0),
+        lambda x: np.abs(x.max(0)) + np.log(len(x)) + 1,
+    ),
+    "cumsum": Row(lambda x: x.cumsum(0)[-1], lambda x: x.sum(0), size_of_sum),
+    "running_var": Row(running, lambda x: (centred(x) ** 2).sum(0) / (len(x) - 1), spread=True),
+}
+
+
+def through(layer):
+    """Return what gives the gradient of the first tensor that `layer` makes for a shape, whose upstream is `x`."""
+
+    def call(x):
+        parameter, out = layer(x)
+        return lucid.autograd.grad(out, parameter, x)[0]
+
+    return call
+
+
+def ones(x, *shape):
+    return lucid.ones(*shape, dtype=x.dtype, device=x.device, requires_grad=True)
+
+
+def bias_of_linear(x):
+    bias = ones(x, x.shape[1])
+    return bias, functional.linear(lucid.zeros_like(x[:, :1]), lucid.zeros_like(x[:1].T), bias)
+
+
+def bias_of_convolution(x):
+    bias = ones(x, x.shape[1])
+    return bias, functional.conv1d(lucid.zeros_like(x[:, :1, None]), lucid.zeros_like(x[:1].T[..., None]), bias)[..., 0]
+
+
+def of_norm(which, norm):
+    """Return what makes the weight or the bias of a normalisation, and its output, whose values are all 1."""
+
+    def layer(x):
+        weight, bias = ones(x, x.shape[1]), ones(x, x.shape[1])
+        return (weight, bias)[which], norm(x, weight, bias)
+
+    return layer
+
+
+def expanded(x):
+    bias = ones(x, x.shape[1])
+    return bias, bias.expand(*x.shape)
+
+
+def added(x):
+    bias = ones(x, x.shape[1])
+    return bias, lucid.zeros_like(x) + bias
+
+
+def multiplied(x):
+    factor = ones(x, x.shape[1])
+    return factor, lucid.ones_like(x) * factor
+
+
+GRADIENTS = {
+    "expand": through(expanded),
+    "add": through(added),
+    "mul": through(multiplied),
+    "bias of linear": through(bias_of_linear),
+    "bias of a convolution": through(bias_of_convolution),
+    "bias of layer_norm": through(of_norm(1, lambda x, w, b: functional.layer_norm(x, (x.shape[1],), w, b))),
+    "bias of batch_norm": through(of_norm(1, lambda x, w, b: functional.batch_norm(x, None, None, w, b, True))),
+}
+ROWS = {**REDUCTIONS, **{name: Row(call, lambda x: x.sum(0), size_of_sum) for name, call in GRADIENTS.items()}}
+
+
+def arrays(length, width, dtype, offset, rng):
+    """Return numbers of a dtype around an offset, in NumPy's memory."""
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    return (rng.standard_normal((length, width), np.float32) + np.float64(offset)).astype(kind)
+
+
+def errors_of(row, array, layout, device):
+    """Return by how many roundings of its dtype the result is off, at most; 0 where it has no size."""
+    xp = np if device == "cpu" else gpu.cupy()
+    known = LAYOUTS[layout](np, array).astype(np.longdouble)
+    tensor = wrap(LAYOUTS[layout](xp, lucid.tensor(array, device=device).array))
+    result = row.call(tensor)
+    expected = row.exact(known)
+    size = expected if row.size is None else row.size(known)
+    if np.abs(expected).max() > float(ml_dtypes.finfo(result.array.dtype).max):
+        return 0.0
+    off = np.abs(numbers(result).astype(np.longdouble) - expected)
+    rounding = EPSILONS[str(result.dtype).removeprefix("lucid.")]
+    if row.spread and layout in {"one row", "one number"}:
+        return float(off.max() / rounding / np.square(np.abs(known).max()))
+    return float((off[off > 0] / rounding / np.broadcast_to(size, off.shape)[off > 0]).max(initial=0.0))
+
+
+def cases(largest):
+    """Yield shapes, dtypes, offsets and layouts, up to that many numbers."""
+    for length, width, dtype in itertools.product(LENGTHS, WIDTHS, EPSILONS):
+        if length * width <= largest:
+            for offset, layout in itertools.product(OFFSETS[dtype], LAYOUTS):
+                yield length, width, dtype, offset, layout
+
+
+def worst_of(name, largest, device, rng, first=0, step=1):
+    """Return the largest error of a row over the cases, or those at each `step` from the first on, and its case."""
+    worst, place, made, array = 0.0, None, None, None
+    for *make, layout in itertools.islice(cases(largest), first, None, step):
+        if make != made:
+            made, array = make, arrays(*make, rng)
+        error = errors_of(ROWS[name], array, layout, device)
+        if not error <= worst:
+            worst, place = error, (*make, layout)
+    return worst, place
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=25, help="log2 of how many numbers at most, 25 by default")
+    parser.add_argument("--device", default="cpu", help="where they lie, cpu by default")
+    parser.add_argument("rows", nargs="*", help="some of the rows; all by default")
+    options = parser.parse_args()
+    failed = 0
+    for name in options.rows or ROWS:
+        worst, place = worst_of(name, 2**options.size, options.device, np.random.default_rng(0))
+        failed += not worst <= ALLOWED
+        print(f"{name:24}{worst:12.2f}  {place}", flush=True)  # noqa: T201
+    raise SystemExit(failed)
+
+
+if __name__ == "__main__":
+    main()
