@@ -1,7 +1,8 @@
-"""Reductions and reduced gradients of any shape and layout beside float64: ``python -m tests.stress.rounding --size 25``.
+"""Reductions and reduced gradients of any shape and layout beside float64.
 
 Errors are counted in roundings of the result's dtype, of what is summed up in it: of the sum of the sizes for a sum,
 of the variance itself for a variance. So a large mean excuses nothing.
+``python -m tests.stress.rounding`` goes through all of them.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class Row(NamedTuple):
     """What its roundings are counted in, of the numbers; None: the result itself."""
     spread: bool = False
     """Whether numbers that are all the same have no result that could be off."""
+    allowed: int = ALLOWED
 
 
 def size_of_sum(x):
@@ -93,6 +95,8 @@ REDUCTIONS = {
         lambda x: np.squeeze(np.cov(centred(x).T.astype(np.float64), bias=False)),
         lambda x: np.squeeze(np.sqrt(np.outer(*[(centred(x) ** 2).sum(0) / (len(x) - 1)] * 2))),
         spread=True,
+        # a product of matrices, in the order of BLAS
+        allowed=8 * ALLOWED,
     ),
     "norm": Row(lambda x: lucid.linalg.vector_norm(x, dim=0), lambda x: np.sqrt((x**2).sum(0))),
     "norm of all": Row(lambda x: lucid.linalg.vector_norm(x), lambda x: np.sqrt((x**2).sum())),
@@ -220,8 +224,8 @@ def main():
     failed = 0
     for name in options.rows or ROWS:
         worst, place = worst_of(name, 2**options.size, options.device, np.random.default_rng(0))
-        failed += not worst <= ALLOWED
-        print(f"{name:24}{worst:12.2f}  {place}", flush=True)  # noqa: T201
+        failed += not worst <= ROWS[name].allowed
+        print(f"{name:24}{worst:12.2f}  {place}", flush=True)
     raise SystemExit(failed)
 
 

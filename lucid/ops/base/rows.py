@@ -89,8 +89,8 @@ def row_products(x: Array, y: Array) -> Array:
 def about_the_mean(xp: ModuleType, squares: Any, drift: Any, count: int) -> Any:
     """Return the sum of squares about the mean, of that about a number near it, and the sum of what is left over it.
 
-    ``sum((x - m)**2) = sum((x - c)**2) - sum(x - c)**2 / n``: a mean `c` that was rounded to float32 may be further from
-    `m` than the numbers are.
+    ``sum((x - m)**2) = sum((x - c)**2) - sum(x - c)**2 / n``: a mean `c` that was rounded to float32 may be further
+    from `m` than the numbers are.
     """
     # infinite squares stay infinite
     return xp.maximum(squares - xp.minimum(drift / count * drift, np.finfo(squares.dtype).max), 0)

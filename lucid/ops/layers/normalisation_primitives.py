@@ -11,7 +11,15 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import (
-    LONG_ROW, ROWS_BLOCK, about_the_mean, array_sum, by_rows, row_blocks, row_products, row_sums, sum_of,
+    LONG_ROW,
+    ROWS_BLOCK,
+    about_the_mean,
+    array_sum,
+    by_rows,
+    row_blocks,
+    row_products,
+    row_sums,
+    sum_of,
 )  # fmt: skip
 from lucid.ops.layers import normalisation_cuda as kernels
 from lucid.ops.reduction.sums import count_of, kept_shape
