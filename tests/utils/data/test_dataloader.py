@@ -9,6 +9,7 @@ import pickle
 import random
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -1020,8 +1021,9 @@ def test_a_stream_that_gives_more_than_its_length_is_said(workers, batch, recwar
         assert not recwarn.list
     stream = Repeated(7) if workers > 1 else Repeated(5)
     loader = DataLoader(stream, **settings)
+    warnings.simplefilter("always")
     for _ in range(2):
         list(loader)
-        said = [str(recwarn.pop(UserWarning).message)]
+        said = str(recwarn.pop(UserWarning).message)
         assert not recwarn.list
-        assert f"the stream has a length of {stream.length}, and has given" in said[0]
+        assert f"the stream has a length of {stream.length}, and has given" in said
