@@ -54,9 +54,11 @@ class BasePruningMethod(Computing):
 
     @property
     def attribute(self) -> str:
+        """The name of the parameter."""
         return self._tensor_name
 
     def computed(self, module: Any) -> Any:
+        """Return the pruned tensor of a module."""
         return self.apply_mask(module)
 
     @abstractmethod
