@@ -143,7 +143,7 @@ class Tied(nn.Module):
 @pytest.mark.parametrize("keys", ["all", "first", "second", "last"])
 @pytest.mark.parametrize("assign", [False, True])
 def test_tied_tensors_stay_tied(assign, keys, rng):
-    """However many of their names are in the state dict, of which the last decides, and also after a load that fails."""
+    """However many of their names are in the state dict, of which the last decides; also after a load that fails."""
     model = Tied()
     names = {
         "first": ["embedding.weight", "scale"],
