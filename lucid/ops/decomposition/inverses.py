@@ -107,9 +107,7 @@ def _adjugate(xp: ModuleType, a: Array) -> Array:
     others = xp.prod(xp.where(ones, s.dtype.type(1), s[..., None, :]), -1)
     turn = library(xp).det(u) * library(xp).det(vh)
     inner = xp.conj(vh).swapaxes(-1, -2) * others[..., None, :]
-    return xp.where(
-        finite, turn[..., None, None] * xp.matmul(inner, xp.conj(u).swapaxes(-1, -2)), a.dtype.type(np.nan)
-    )
+    return xp.where(finite, turn[..., None, None] * xp.matmul(inner, xp.conj(u).swapaxes(-1, -2)), a.dtype.type(np.nan))
 
 
 @_adjugate.vjp

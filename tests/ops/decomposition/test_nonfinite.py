@@ -68,7 +68,7 @@ def made(wrong, dtype, at=None):
 @pytest.mark.parametrize("name", ITERATIONS)
 def test_iterations_refuse_it(name, wrong, dtype):
     """A LinAlgError says which matrix of a batch it is."""
-    with pytest.raises(LinAlgError, match="^the algorithm cannot converge: the input holds NaN or infinity"):
+    with pytest.raises(LinAlgError, match=r"^the algorithm cannot converge: the input holds NaN or infinity"):
         ITERATIONS[name](made(wrong, dtype))
     with pytest.raises(LinAlgError, match=r"^\(batch element 1\): the algorithm cannot converge"):
         ITERATIONS[name](made(wrong, dtype, 1))
