@@ -16,6 +16,7 @@ from lucid.autograd.functions import backward
 from lucid.autograd.hooks.firing import check_callable, hook_name
 from lucid.autograd.modes.autocast import AutocastAs
 from lucid.autograd.modes.leaving import Context
+from lucid.autograd.modes.reading import Reads
 from lucid.autograd.modes.state import enable_grad, thread
 from lucid.autograd.recording.recomputation import Region, random_numbers
 from lucid.autograd.recording.saved import saved_tensors_hooks
@@ -133,7 +134,9 @@ class CheckpointFunction(Function):
         ctx.autocast = thread.state.autocast
         ctx.others = [None if isinstance(a, TensorBase) else a for a in args]
         ctx.save_for_backward(*(a if isinstance(a, TensorBase) else None for a in args))
-        return function(*args)
+        ctx.reads = Reads(hook_name(function))
+        with ctx.reads.watch():
+            return function(*args)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
@@ -155,8 +158,11 @@ class CheckpointFunction(Function):
             if needed:
                 alias.edge = (accumulator_of(alias), 0)
             args.append(alias)
-        with random_numbers(ctx.states), enable_grad(), AutocastAs(ctx.autocast):
+        aliases = [alias for alias in args if isinstance(alias, TensorBase)]
+        reads = Reads(ctx.reads.function, ctx.reads, known=aliases)
+        with reads.watch(), random_numbers(ctx.states), enable_grad(), AutocastAs(ctx.autocast):
             outputs = ctx.function(*args)
+        reads.end()
         outputs = outputs if is_tuple(outputs) else (outputs,)
         pairs = [
             (output, grad)
@@ -305,7 +311,7 @@ def checkpoint(
         early_stop=early_stop if thread.state.early_stop is None else thread.state.early_stop,
     )
     output: Any = None
-    with saved_tensors_hooks(region.pack, region.unpack), first:
+    with region.reads.watch(), saved_tensors_hooks(region.pack, region.unpack), first:
         output = function(*args, **kwargs)
         region.complete = True
     if not region.complete:

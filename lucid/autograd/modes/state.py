@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.engine.passes import Pass
+    from lucid.autograd.modes.reading import Reads
     from lucid.autograd.recording.saved import SavedTensorHooks
 
     Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None, "Autocast", tuple[Callable[..., Any], ...]]
@@ -75,7 +76,8 @@ class ThreadState:
     `anomaly` is None, or whether gradients are searched for NaN. `passes` holds the backward passes that run on this
     thread, innermost last. What user code changes inside of a pass lasts until its node is done: by `changes`, which
     counts, the pass sees that it has to put back its modes. `early_stop` and `debug` replace settings of checkpoints
-    where they are not None; `multithreading` is only noted. `autocast` is `AUTOCAST_OFF` itself where it is equal;
+    where they are not None; `multithreading` is only noted. `runs` are
+    those of checkpointed functions, innermost last. `autocast` is `AUTOCAST_OFF` itself where it is equal;
     `autocast_cache` holds casts of leaves by their id, until `autocast_nesting`, which counts blocks, is 0 again.
     """
 
@@ -92,6 +94,7 @@ class ThreadState:
         "multithreading",
         "passes",
         "quiet",
+        "runs",
         "saved_hooks",
         "saved_hooks_disabled",
     )
@@ -109,6 +112,7 @@ class ThreadState:
         self.saved_hooks_disabled: str | None = None
         self.creation_hooks: tuple[Callable[..., Any], ...] = ()
         self.passes: list[Pass] = []
+        self.runs: tuple[Reads, ...] = ()
         self.changes = 0
         # A context in which NumPy reports no floating-point warnings: PyTorch gives inf and nan silently. Running one
         # call inside it costs 40 ns, `np.errstate` 1,400, and the user's own error state stays untouched.

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
+from lucid.autograd.modes.reading import recomputing
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError
 from lucid.nn.parameter import Parameter
@@ -96,7 +97,7 @@ class _SpectralNorm(_Norm):
     def compute(self, module: Any, *, training: bool) -> Tensor:
         weight, u, v = [self.part(module, suffix) for suffix in self.parts]
         matrix = norms.as_matrix(weight, self.dim)
-        if training:
+        if training and not recomputing():
             with no_grad():
                 for _ in range(self.n_power_iterations):
                     v.copy_(normalize(matrix.T @ u, dim=0, eps=self.eps))

@@ -6,8 +6,8 @@ What holds for it as for all layers says `lucid.ops.layers`, and this of its par
   (keys, batch, features of values), or are without the batch. `num_heads` divides `embed_dim_to_check`.
 - `in_proj_weight`, shape (3 * embed, embed), holds the weights of queries, keys and values, unless
   `use_separate_proj_weight` says that `q_proj_weight`, `k_proj_weight` and `v_proj_weight` do, each of shape (embed,
-  features); `in_proj_bias` has the shape (3 * embed,), `out_proj_weight` (embed, embed), `out_proj_bias` (embed,). In
-  place of these two stands a layer, in that of `out_proj_weight`, which is called, with its hooks.
+  features); `in_proj_bias` has the shape (3 * embed,), `out_proj_weight` (embed, embed), `out_proj_bias` (embed,).
+  Without these two what comes out is that of the heads, on which a layer may be called.
 - `bias_k` and `bias_v`, shape (1, 1, embed), are one more key and value for all, and with `add_zero_attn` so are zeros.
   `static_k` and `static_v`, of shape (batch * num_heads, keys, embed / num_heads), stand for projected keys and values.
 - `attn_mask`, of shape (queries, keys) or (batch * num_heads, queries, keys), and `key_padding_mask`, (batch, keys) or
@@ -23,7 +23,6 @@ import math
 from typing import TYPE_CHECKING
 
 from lucid.arguments import checked
-from lucid.autograd.base import TensorBase
 from lucid.errors import ArgumentError, ShapeError
 from lucid.ops.activation.softmax import softmax
 from lucid.ops.base.one_device import on_one_device
@@ -47,7 +46,6 @@ from lucid.ops.shape.splitting import chunk, split
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.nn.module.module import Module
     from lucid.tensor import Tensor
 
 NAME = "multi_head_attention_forward"
@@ -67,7 +65,7 @@ def multi_head_attention_forward(
     bias_v: Tensor | None,
     add_zero_attn: bool,
     dropout_p: float,
-    out_proj_weight: Tensor | Module,
+    out_proj_weight: Tensor | None,
     out_proj_bias: Tensor | None,
     training: bool = True,
     key_padding_mask: Tensor | None = None,
@@ -100,6 +98,8 @@ def multi_head_attention_forward(
         raise ShapeError(f"{NAME}: expected dropout_p in [0, 1), got {dropped!r}")
     if is_causal and attn_mask is None:
         raise ShapeError(f"{NAME}: expected attn_mask together with is_causal=True, which is a hint about it")
+    if out_proj_weight is None and out_proj_bias is not None:
+        raise ArgumentError(f"{NAME}: out_proj_weight: expected a Tensor with out_proj_bias, got None")
     _check_inputs(query, key, value, embed, heads, alike=not use_separate_proj_weight)
     batched = len(query.array.shape) == 3
     if not batched:
@@ -134,10 +134,8 @@ def multi_head_attention_forward(
         out = scaled_dot_product_attention(q, k, v, None if causal else mask, dropped, causal)
         weights = None
     out = reshape(permute(out, 2, 0, 1, 3), query.array.shape)
-    if isinstance(out_proj_weight, TensorBase):
+    if out_proj_weight is not None:
         out = linear(out, out_proj_weight, out_proj_bias)
-    else:
-        out = out_proj_weight(out)
     return (out if batched else squeeze(out, 1)), weights
 
 
