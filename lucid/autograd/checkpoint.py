@@ -135,8 +135,10 @@ class CheckpointFunction(Function):
         ctx.others = [None if isinstance(a, TensorBase) else a for a in args]
         ctx.save_for_backward(*(a if isinstance(a, TensorBase) else None for a in args))
         ctx.reads = Reads(hook_name(function))
-        with ctx.reads.watch():
-            return function(*args)
+        with ctx.reads:
+            outputs = function(*args)
+        ctx.reads.close()
+        return outputs
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
@@ -160,7 +162,7 @@ class CheckpointFunction(Function):
             args.append(alias)
         aliases = [alias for alias in args if isinstance(alias, TensorBase)]
         reads = Reads(ctx.reads.function, ctx.reads, known=aliases)
-        with reads.watch(), random_numbers(ctx.states), enable_grad(), AutocastAs(ctx.autocast):
+        with reads, random_numbers(ctx.states), enable_grad(), AutocastAs(ctx.autocast):
             outputs = ctx.function(*args)
         reads.end()
         outputs = outputs if is_tuple(outputs) else (outputs,)
@@ -311,9 +313,9 @@ def checkpoint(
         early_stop=early_stop if thread.state.early_stop is None else thread.state.early_stop,
     )
     output: Any = None
-    with region.reads.watch(), saved_tensors_hooks(region.pack, region.unpack), first:
+    with region.reads, saved_tensors_hooks(region.pack, region.unpack), first:
         output = function(*args, **kwargs)
-        region.complete = True
+        region.close()
     if not region.complete:
         raise CheckpointError(
             f"checkpoint of {region.name}: the first context manager of context_fn suppressed the exception of the "

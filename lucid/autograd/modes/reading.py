@@ -6,20 +6,21 @@ process first, which is empty while no checkpointed function runs.
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.base import INFERENCE, describe, version_of
-from lucid.autograd.modes.state import thread
+from lucid.autograd.modes.leaving import Context, together
+from lucid.autograd.modes.state import thread, unusual
 from lucid.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Iterable
 
     from lucid.autograd.base import Edge, TensorBase
+    from lucid.autograd.modes.state import ThreadState
 
-# The runs of any thread: false where nobody has to say what is read.
-watching: set[Reads] = set()
+# The threads that run a checkpointed function: false where nobody has to say what is read.
+watching: set[ThreadState] = set()
 
 
 class Read(NamedTuple):
@@ -47,8 +48,8 @@ class Read(NamedTuple):
         return f"a leaf of {describe(self.tensor)}" if self.name is None else self.name()
 
 
-class Reads:
-    """What one run of a checkpointed function reads.
+class Reads(Context):
+    """What one run of a checkpointed function reads: inside, it is noted, and compared with what the first run has read.
 
     Parameters
     ----------
@@ -65,6 +66,7 @@ class Reads:
     def __init__(
         self, function: str, first: Reads | None = None, *, check: bool = True, known: Iterable[TensorBase] = ()
     ) -> None:
+        super().__init__()
         self.function = function
         self.first = first
         self.check = check
@@ -74,21 +76,15 @@ class Reads:
         self.own: set[int] = set()
         self.replaced: set[tuple[int, str]] = set()
 
-    @contextlib.contextmanager
-    def watch(self) -> Generator[None]:
-        """Inside, what this thread reads is noted, and compared with what the first run has read."""
+    def __enter__(self) -> None:
         state = thread.state
+        back = setattr, state, "runs", state.runs
+        self.undo.append(back if state.runs else together(back, (watching.discard, state)))
+        watching.add(state)
+        unusual.add(state)
         state.runs = (*state.runs, self)
-        watching.add(self)
-        try:
-            yield
-        finally:
-            state.runs = tuple([run for run in state.runs if run is not self])
-            watching.discard(self)
-        if self.first is None:
-            self._close()
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """Find out what the first run has changed or replaced: that it may do again."""
         for key, read in self.found.items():
             if read.version is not None and version_of(read.tensor)[0] != read.version:

@@ -124,7 +124,7 @@ class ThreadState:
         """What an op has to do beside its computation; PLAIN in every state that is not in `unusual`."""
         if self.grad_mode is not GRAD:
             return OFF
-        if self.saved_hooks or self.anomaly is not None or self.creation_hooks:
+        if self.saved_hooks or self.anomaly is not None or self.creation_hooks or self.runs:
             return SPECIAL
         self.settle()
         return PLAIN
@@ -138,6 +138,7 @@ class ThreadState:
             and self.saved_hooks_disabled is None
             and self.autocast is AUTOCAST_OFF
             and not self.creation_hooks
+            and not self.runs
         ):
             unusual.discard(self)
 

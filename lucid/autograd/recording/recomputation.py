@@ -117,6 +117,14 @@ class Region:
         self.read_before = len(self.reads.found)
         return slot
 
+    def close(self) -> None:
+        """End the first run: what it has changed in place itself, another run may change again."""
+        self.complete = True
+        self.reads.close()
+        for each in self.slots:
+            if (slot := each()) is not None:
+                slot.count = slot.version[0]
+
     def unpack(self, slot: Slot) -> Any:
         """Return that tensor, after running the function again if this pass has not done so."""
         passes = thread.state.passes
@@ -154,6 +162,8 @@ class Rerun:
         self.found: weakref.WeakKeyDictionary[Slot, tuple[Any, int]] = weakref.WeakKeyDictionary()
         self.wrong: list[str] = []
         self.reads = Reads(region.name, region.reads, check=region.check)
+        # the versions of what the first run has saved, before this run changes anything
+        self.before = [0 if (slot := each()) is None else slot.version[0] for each in region.slots]
 
     def run(self) -> weakref.WeakKeyDictionary[Slot, tuple[Any, int]]:
         """Return what the living slots of the region stand for."""
@@ -162,7 +172,7 @@ class Rerun:
         stopped = False
         try:
             with (
-                self.reads.watch(),
+                self.reads,
                 random_numbers(region.states),
                 inference_mode(False),
                 AutocastAs(region.autocast),
@@ -199,8 +209,9 @@ class Rerun:
                     trace = f", saved at\n{slot.trace}and now at\n{now}" if self.region.debug else ""
                     self.wrong.append(f"tensor {index}: expected {slot.form}, got {form}{trace}")
                 # one that both runs have found, rather than made
-                if self.region.check and version_of(tensor) is slot.version and slot.version[0] != slot.count:
-                    raise changed_error(f"checkpoint of {self.region.name}", index, slot.count, slot.version[0])
+                before = self.before[index]
+                if self.region.check and version_of(tensor) is slot.version and before != slot.count:
+                    raise changed_error(f"checkpoint of {self.region.name}", index, slot.count, before)
                 self.found[slot] = alias, version_of(alias)[0]
         elif not self.stops:
             # at once: the traceback shows what saves more, and no later hook fires
