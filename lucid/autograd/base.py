@@ -124,6 +124,28 @@ def version_of(tensor: TensorBase) -> list[int]:
         return tensor.version
 
 
+# The version counter of a gradient that a hook is given, on memory that others share: with 0 for the version, "own" for
+# the memory that it has from its first change in place on, and "tensors" for others on the same memory and counter, as
+# `detach` gives, held weakly. A dictionary tells it from other counters at a fifth of the price of a class: one hook is
+# 0.6 us.
+Lent: Any = dict
+
+
+def lent(grad: Any) -> Any:
+    """Return a gradient, an array or a tensor, as a hook is given it: what the hook changes in place is no one else's."""
+    if grad is None:
+        return None
+    if not isinstance(grad, TensorBase):
+        grad = wrap(grad)
+        if getattr(grad, "version", None) is not INFERENCE:
+            grad.version = {0: 0}
+        return grad
+    version = version_of(grad)
+    # the graph goes on from this one where the hook changes it
+    counter: Any = {0: 0}
+    return grad if version is INFERENCE else wrap_on_graph(grad.array, grad.edge, counter)
+
+
 def grad_of(tensor: TensorBase) -> Any:
     """Return the gradient that `tensor` holds, or None."""
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.anomaly import check_grads, explain
-from lucid.autograd.base import TensorBase, describe, grad_of, is_list, wrap
+from lucid.autograd.base import TensorBase, describe, grad_of, is_list, lent, wrap
 from lucid.autograd.engine.accumulation import Sums, contribute
 from lucid.autograd.engine.nesting import on_new_stack, stack_is_half_used
 from lucid.autograd.engine.node import SMALL_BYTES, AccumulateGrad, Extra, Node
@@ -360,7 +360,7 @@ def _run_watched(
         _fire_accumulated(node, extra)
     if posthooks and extra is not None:
         posthooks = [hook for hook in posthooks if hook in extra.posthooks]
-        given = tuple(None if edge is None else _as_tensor(g) for edge, g in zip(node.edges, grads, strict=True))
+        given = tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, grads, strict=True))
         given = fire_node_hooks(posthooks, given, (outputs,), "node posthook", node.name())
         grads = given if m is GRAPH else tuple(None if g is None else g.array for g in given)
     return grads
@@ -378,7 +378,7 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fire
             tensor = GRAPH.cast(tensor, dtype=expected[1]) if graph else wrap(tensor.array.astype(expected[1]))
         hooks = extra.tensor_hooks.get(output)
         if hooks and not fired:
-            tensor = fire_tensor_hooks(hooks, tensor, expected, partial(_owner, node, output))
+            tensor = fire_tensor_hooks(hooks, lent(tensor), expected, partial(_owner, node, output))
         buffer[output] = tensor if graph or tensor is None else tensor.array
     # once the hooks of all outputs have run: one that raises leaves no gradient behind
     for output, kept in tuple(extra.retained.items()):
@@ -419,10 +419,10 @@ def _as_tensor(grad: Any) -> Any:
 
 
 def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:
-    """Return what a node has received as one tensor or None for each output."""
+    """Return what a node has received as hooks get it: one tensor or None for each output."""
     if is_list(grad):
-        return tuple(_as_tensor(g) for g in grad)
-    return (_as_tensor(grad),) if node.outputs == 1 else (None,) * node.outputs
+        return tuple(lent(g) for g in grad)
+    return (lent(grad),) if node.outputs == 1 else (None,) * node.outputs
 
 
 def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:

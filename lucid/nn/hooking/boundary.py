@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import INFERENCE, TensorBase, lent, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import Node
 from lucid.autograd.hooks.firing import fire, hook_name
 from lucid.autograd.hooks.gradients import check_replacement
@@ -151,7 +151,7 @@ class Frontier(Node):
         """Return what the hooks make of the gradients."""
         if self.outputs == 1 and m is not GRAPH and grad is not None:
             dtype = self.expected[0][1]
-            after = self.fire([wrap(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))])[0]
+            after = self.fire([lent(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))])[0]
             return (None if after is None else after.array,)
         grads: list[Any] = [grad] if self.outputs == 1 else [None] * self.outputs if grad is None else list(grad)
         graph = m is GRAPH
@@ -159,9 +159,10 @@ class Frontier(Node):
             if g is not None:
                 dtype = self.expected[number][1]
                 if graph:
-                    grads[number] = g if g.array.dtype == dtype else GRAPH.cast(g, dtype=dtype)
+                    g = g if g.array.dtype == dtype else GRAPH.cast(g, dtype=dtype)  # noqa: PLW2901
                 else:
-                    grads[number] = wrap(g if g.dtype is dtype else g.astype(dtype, copy=False))
+                    g = g if g.dtype is dtype else g.astype(dtype, copy=False)  # noqa: PLW2901
+                grads[number] = lent(g)
         grads = self.fire(grads)
         return tuple(grads) if graph else tuple([None if t is None else t.array for t in grads])
 
