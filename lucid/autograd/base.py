@@ -131,21 +131,6 @@ def version_of(tensor: TensorBase) -> list[int]:
 Lent: Any = dict
 
 
-def lent(grad: Any) -> Any:
-    """Return a gradient, an array or a tensor, as a hook is given it: what the hook changes in place is no one else's."""
-    if grad is None:
-        return None
-    if not isinstance(grad, TensorBase):
-        grad = wrap(grad)
-        if getattr(grad, "version", None) is not INFERENCE:
-            grad.version = {0: 0}
-        return grad
-    version = version_of(grad)
-    # the graph goes on from this one where the hook changes it
-    counter: Any = {0: 0}
-    return grad if version is INFERENCE else wrap_on_graph(grad.array, grad.edge, counter)
-
-
 def grad_of(tensor: TensorBase) -> Any:
     """Return the gradient that `tensor` holds, or None."""
     try:

@@ -39,10 +39,10 @@ def warn_once(depth: int) -> None:
         return
     warned = True
     warnings.warn(
-        f"backward: {depth} passes run inside of each other, which fills this thread's stack: inner ones run on another "
-        "thread while this one waits. A lock that this thread holds, an RLock too, cannot be taken there and lasts for "
-        "ever, and data of threading.local is not seen there; context variables are. Hold no lock where backward is "
-        "called, and keep such data in contextvars; or let all of it run on a thread of a larger stack, made after "
+        f"backward: {depth} passes run inside of each other, which fills this thread's stack: inner ones run on "
+        "another thread while this one waits. A lock that this thread holds, an RLock too, cannot be taken there, so that "
+        "both wait for ever, and data of threading.local is not seen there; context variables are. Hold no lock where "
+        "backward is called, and keep such data in contextvars; or let all of it run on a thread of a larger stack, made after "
         "threading.stack_size(2**29) and sys.setrecursionlimit(200_000)",
         UserWarning,
         stacklevel=2,
@@ -53,7 +53,8 @@ def on_new_stack(function: Callable[[], T]) -> T:
     """Return ``function()``, run on another thread while this one waits, with this one's modes, device and streams.
 
     What the other thread has not is its locks and the data of `threading.local`, of which the first change of thread in
-    a process warns. As PyTorch does it: a Python stack cannot grow, and raising the recursion limit would let the C stack overflow.
+    a process warns. As PyTorch does it: a Python stack cannot grow, and raising the recursion limit would let the C
+    stack overflow.
 
     Raises
     ------

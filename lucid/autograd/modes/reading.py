@@ -49,7 +49,7 @@ class Read(NamedTuple):
 
 
 class Reads(Context):
-    """What one run of a checkpointed function reads: inside, it is noted, and compared with what the first run has read.
+    """What one run of a checkpointed function reads: noted inside, and compared with what the first run has read.
 
     Parameters
     ----------

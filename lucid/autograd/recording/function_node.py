@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase, describe, is_list, lent, wrap
+from lucid.autograd.base import TensorBase, describe, is_list, wrap
 from lucid.autograd.engine.node import Node
 from lucid.autograd.recording.namespace import GRAPH, namespace_of
+from lucid.autograd.recording.views import lent
 from lucid.backend.device import device_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, ShapeError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, is_tuple, version_of, wrap
+from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, is_tuple, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.modes.state import inference_mode, thread
 from lucid.autograd.recording.attach import attach
@@ -171,6 +171,24 @@ class CopySlices(Node):
         return rest, inside
 
 
+def lent(grad: Any) -> Any:
+    """Return a gradient, an array or a tensor, as a hook gets it: what that changes in place is no one else's."""
+    if grad is None:
+        return None
+    counter: Any = {0: 0}
+    if isinstance(grad, TensorBase):
+        return grad if version_of(grad) is INFERENCE else wrap_on_graph(grad.array, live_edge(grad), counter)
+    tensor = wrap(grad)
+    if getattr(tensor, "version", None) is not INFERENCE:
+        tensor.version = counter
+    return tensor
+
+
+def given_back(after: Any, before: Any, grad: Any) -> Any:
+    """Return a gradient of a recorded pass after hooks: `grad` itself where they have left `before`, as lent, alone."""
+    return grad if after is before and before is not None and version_of(before)[0] == 0 else after
+
+
 def before_change(target: TensorBase) -> None:
     """Let everyone who has to keep the values of `target` do so, before it changes in place."""
     counter: Any = version_of(target)
@@ -302,6 +320,8 @@ def rebase(tensor: TensorBase, edge: Edge | None) -> None:
     """Give `tensor` a new position in the graph; a retained gradient follows it."""
     old = tensor.edge
     tensor.edge = edge
+    for changed in thread.state.levels:
+        changed.append(weakref.ref(tensor))
     if old is not None and edge is not None and old[0].extra is not None:
         kept = old[0].extra.retained.get(old[1])
         if kept is not None and kept() is tensor:

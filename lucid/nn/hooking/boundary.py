@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.autograd.base import INFERENCE, TensorBase, lent, version_of, wrap, wrap_on_graph
+from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import Node
 from lucid.autograd.hooks.firing import fire, hook_name
 from lucid.autograd.hooks.gradients import check_replacement
@@ -21,7 +21,7 @@ from lucid.autograd.hooks.structure import StructureError, map_leaves, paired
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.views import View, live_edge
+from lucid.autograd.recording.views import View, given_back, lent, live_edge
 from lucid.backend.arrays import namespace, on
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.module.paths import module_path
@@ -162,9 +162,12 @@ class Frontier(Node):
                     g = g if g.array.dtype == dtype else GRAPH.cast(g, dtype=dtype)  # noqa: PLW2901
                 else:
                     g = g if g.dtype is dtype else g.astype(dtype, copy=False)  # noqa: PLW2901
-                grads[number] = lent(g)
-        grads = self.fire(grads)
-        return tuple(grads) if graph else tuple([None if t is None else t.array for t in grads])
+                grads[number] = g
+        shown = [lent(g) for g in grads]
+        after = self.fire(shown)
+        if graph:
+            return tuple(map(given_back, after, shown, grads))
+        return tuple([None if t is None else t.array for t in after])
 
 
 class ModuleInputBackward(Frontier):

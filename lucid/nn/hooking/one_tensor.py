@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import INFERENCE, TensorBase, lent, version_of
+from lucid.autograd.base import INFERENCE, TensorBase, version_of
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.modes.state import PLAIN, thread, unusual
 from lucid.autograd.recording import short_path
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.views import live_edge
+from lucid.autograd.recording.views import lent, live_edge
 from lucid.nn.hooking.boundary import InputView, ModuleInputBackward, ModuleOutputBackward, OutputView, replaced
 from lucid.nn.hooking.tables import everywhere
 

@@ -23,7 +23,7 @@ WORD = contextvars.ContextVar("word", default="outside")
 
 @pytest.fixture(autouse=True)
 def warned(monkeypatch):
-    """The tests are about passes on other threads, of which a process has been told."""
+    """Let the process have been told that passes run on other threads."""
     monkeypatch.setattr(nesting, "warned", True)
 
 

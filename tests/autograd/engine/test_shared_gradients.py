@@ -1,4 +1,4 @@
-"""What a hook changes in place of the gradient that it is given is that gradient, and nothing that shares its memory."""
+"""What a hook changes in place of the gradient that it is given is no one else's: sharing memory is not seen."""
 
 from __future__ import annotations
 

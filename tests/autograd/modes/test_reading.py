@@ -235,7 +235,7 @@ def test_state_that_follows_calls_counts_once(name, how, rng):
         function = other
         for reentrant in kinds:
             inner = function
-            function = lambda x, inner=inner, reentrant=reentrant: checkpoint(inner, x, use_reentrant=reentrant)  # noqa: E731
+            function = lambda x, inner=inner, reentrant=reentrant: checkpoint(inner, x, use_reentrant=reentrant)
         return function(x)
 
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""What a layer is made of is called: hooks of each inner module fire, in every setting, and what they return is used."""
+"""What a layer is made of is called: hooks of each inner module fire in every setting, and their results count."""
 
 from __future__ import annotations
 
