@@ -226,7 +226,7 @@ def checkpoint(
     Raises
     ------
     CheckpointError
-        If arguments exclude each other; in backward, if the function did not repeat itself.
+        If arguments exclude each other; in backward, if the function did not repeat itself, or read another parameter.
     InplaceError
         In backward, if an argument was changed in place since.
 
@@ -240,6 +240,10 @@ def checkpoint(
     Forward hooks of modules inside fire again in a recomputation, since they may replace values. Those that come after
     the last tensor was saved do not if it stops early: the forward hooks of a checkpointed layer fire once then, and
     twice under ``use_reentrant=True``. Backward hooks fire once.
+
+    What the function reads beside its arguments, such as the parameters of modules, must be the same tensors, not
+    changed since, when it is run again. Running statistics of batch and instance normalisation, counts of batches and
+    the iterations of spectral norms move in the first run alone.
 
     Examples
     --------

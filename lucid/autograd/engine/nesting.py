@@ -40,10 +40,10 @@ def warn_once(depth: int) -> None:
     warned = True
     warnings.warn(
         f"backward: {depth} passes run inside of each other, which fills this thread's stack: inner ones run on "
-        "another thread while this one waits. A lock that this thread holds, an RLock too, cannot be taken there, so that "
-        "both wait for ever, and data of threading.local is not seen there; context variables are. Hold no lock where "
-        "backward is called, and keep such data in contextvars; or let all of it run on a thread of a larger stack, made after "
-        "threading.stack_size(2**29) and sys.setrecursionlimit(200_000)",
+        "another thread while this one waits. A lock that this thread holds, an RLock too, cannot be taken there, so "
+        "that both wait for ever, and data of threading.local is not seen there; context variables are. Hold no lock "
+        "where backward is called, and keep such data in contextvars; or let all of it run on a thread of a larger "
+        "stack, made after threading.stack_size(2**29) and sys.setrecursionlimit(200_000)",
         UserWarning,
         stacklevel=2,
     )

@@ -80,7 +80,7 @@ class ThreadState:
     counts, the pass sees that it has to put back its modes. `early_stop` and `debug` replace settings of checkpoints
     where they are not None; `multithreading` is only noted. `runs` are those of checkpointed functions, innermost last,
     `levels` what functions that are being differentiated have changed. `autocast` is `AUTOCAST_OFF` itself where it is
-    equal; `autocast_cache` holds casts of leaves by their id, until `autocast_nesting`, which counts blocks, is 0 again.
+    equal; `autocast_cache` holds casts of leaves by id, until `autocast_nesting`, which counts blocks, is 0 again.
     """
 
     __slots__ = (

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import (
-    INFERENCE,
-    TensorBase,
-    describe,
-    is_tuple,
-    shape_error,
-    version_of,
-    wrap,
-    wrap_on_graph,
-)
+from lucid.autograd.base import INFERENCE, TensorBase, describe, is_tuple, shape_error, version_of, wrap, wrap_on_graph
 from lucid.autograd.modes.casting import POLICIES, cast_operands
 from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import PLAIN, thread, unusual
