@@ -114,7 +114,7 @@ class Reads(Context):
                 f"reads {read}, which the first run did not read"
                 + (f" ({others[0]} in its place)" if len(others) == 1 else "")
             )
-        if None not in (before.version, read.version) and before.version != read.version and key not in first.own:
+        elif None not in {before.version, read.version} and before.version != read.version and key not in first.own:
             self._refuse(
                 f"reads {read} at version {read.version}, which the first run read at version {before.version}: it was "
                 "changed by an inplace operation in between"

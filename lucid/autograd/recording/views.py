@@ -186,7 +186,9 @@ def lent(grad: Any) -> Any:
 
 def given_back(after: Any, before: Any, grad: Any) -> Any:
     """Return a gradient of a recorded pass after hooks: `grad` itself where they have left `before`, as lent, alone."""
-    return grad if after is before and before is not None and version_of(before)[0] == 0 else after
+    if after is not before or before is None or before is grad:
+        return after
+    return grad if version_of(before)[0] == 0 else after
 
 
 def before_change(target: TensorBase) -> None:
