@@ -12,6 +12,7 @@ from typing import Any
 __all__ = [
     "AnomalyError",
     "ArgumentError",
+    "CallError",
     "CaptureError",
     "CheckpointError",
     "CudaUnavailableError",
@@ -40,19 +41,23 @@ class LucidError(Exception):
     """The base of every error that lucid raises on purpose."""
 
 
-class ArgumentError(LucidError, RuntimeError, TypeError):
+class CallError(LucidError, RuntimeError, TypeError, ValueError):
+    """A call that cannot be: whether it is a TypeError or a ValueError goes by no rule in PyTorch, so it is both."""
+
+
+class ArgumentError(CallError):
     """An argument is of a type that its parameter does not take."""
 
 
-class ShapeError(LucidError, RuntimeError, ValueError):
+class ShapeError(CallError):
     """Sizes, dimensions or strides do not fit the operation or each other."""
 
 
-class DtypeError(LucidError, RuntimeError, TypeError):
+class DtypeError(CallError, NotImplementedError):
     """A dtype is unknown, unsupported by the operation, or would lose what the cast may not lose."""
 
 
-class DeviceError(LucidError, RuntimeError):
+class DeviceError(CallError):
     """Operands live on different devices, or a device is misspelled or does not exist."""
 
 
@@ -76,7 +81,7 @@ class LinAlgError(LucidError, RuntimeError, ValueError):
     """A matrix has no inverse or factors of the kind asked for, or the iteration for them does not converge."""
 
 
-class IndexOutOfRangeError(LucidError, IndexError):
+class IndexOutOfRangeError(CallError, IndexError):
     """An index or a dimension lies outside of what it indexes."""
 
 
@@ -112,7 +117,7 @@ class NotATensorError(HookTypeError, AssertionError):
     """What is to be differentiated is no tensor, or none that requires grad."""
 
 
-class SettingError(LucidError, RuntimeError, ValueError, AssertionError):
+class SettingError(CallError, AssertionError):
     """A setting of a call has a value that it cannot have, or excludes another."""
 
 

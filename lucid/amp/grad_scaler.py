@@ -10,7 +10,7 @@ from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
 from lucid.backend.capture import capture_of_this_thread
 from lucid.backend.dtype import float16, float32, float64
-from lucid.cuda.steps.scale import update_scale
+from lucid.cuda.steps.scale import following_scale, update_scale
 from lucid.errors import ArgumentError, CaptureError, DtypeError, LucidError, SettingError
 from lucid.nn.utils.gradients import arrays_of, changed_on_device
 from lucid.ops.creation.filling import full, zeros
@@ -28,10 +28,6 @@ __all__ = ["GradScaler"]
 
 class GradScalerError(LucidError, RuntimeError):
     """`GradScaler` methods were called in an order that makes no sense."""
-
-
-# Factors between which float32 has the reciprocal too: 140 overflows in a row would make it infinite.
-LEAST, MOST = 2.0**-126, 2.0**127
 
 
 class _There(NamedTuple):
@@ -321,15 +317,10 @@ class GradScaler:
             raise GradScalerError("update: no gradients were unscaled since the last update(): call step() before it")
         elif self._there is not None:
             self._update_there(self._there)
-        elif any(self._found.values()):
-            self._scale = max(self._scale * self._backoff_factor, LEAST)
-            self._growth_tracker = 0
         else:
-            self._growth_tracker += 1
-            if self._growth_tracker >= self._growth_interval:
-                grown = self._scale * self._growth_factor
-                self._scale = grown if grown <= MOST else self._scale
-                self._growth_tracker = 0
+            bad = any(self._found.values())
+            state = self._scale, self._growth_tracker
+            self._scale, self._growth_tracker = following_scale(*state, bad=bad, **self._changes())
         self._found.clear()
         self._stepped.clear()
 
@@ -350,12 +341,13 @@ class GradScaler:
             there.tracker.array,
             None if found is None else found.array,
             bad=any(known),
-            growth=self._growth_factor,
-            backoff=self._backoff_factor,
-            interval=self._growth_interval,
-            least=LEAST,
-            most=MOST,
+            **self._changes(),
         )
+
+    def _changes(self) -> dict[str, Any]:
+        """Return how the factor changes."""
+        settings = self._growth_factor, self._backoff_factor, self._growth_interval
+        return dict(zip(("growth", "backoff", "interval"), settings, strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy begins with: factor and tracker as numbers."""

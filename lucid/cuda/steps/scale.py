@@ -10,14 +10,29 @@ from lucid.cuda.launch.kernels import Kernel
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
-__all__ = ["update_scale"]
+__all__ = ["following_scale", "update_scale"]
+
+# Scales between which float32 has the reciprocal too: 140 overflows in a row would make it infinite.
+LEAST, MOST = 2.0**-126, 2.0**127
 
 _update_scale = Kernel("gradients", "lucid::update_scale", [()])
 
 
+def following_scale(
+    scale: float, tracker: int, *, bad: bool, growth: float, backoff: float, interval: int
+) -> tuple[float, int]:
+    """Return scale and tracker after a step, on the host."""
+    if bad:
+        return max(scale * backoff, LEAST), 0
+    if tracker + 1 < interval:
+        return scale, tracker + 1
+    grown = scale * growth
+    return (grown if grown <= MOST else scale), 0
+
+
 def update_scale(
     scale: Array, narrow: Array, tracker: Array, found: Array | None,
-    *, bad: bool, growth: float, backoff: float, interval: int, least: float, most: float,
+    *, bad: bool, growth: float, backoff: float, interval: int,
 ) -> None:  # fmt: skip
     """Let a scale shrink where an overflow was found, and grow after an interval of steps without one.
 
@@ -29,10 +44,8 @@ def update_scale(
         A float32 flag on the same device.
     bad : bool
         Whether an overflow was found elsewhere.
-    least, most : float
-        How far the scale shrinks and grows.
     """
     with gpu.use_device(gpu.device_index(scale)):
         flag = 0 if found is None else found.data.ptr
         addresses = (scale.data.ptr, narrow.data.ptr, tracker.data.ptr, flag)
-        _update_scale[()](1, 1, *addresses, bad, growth, backoff, interval, least, most)
+        _update_scale[()](1, 1, *addresses, bad, growth, backoff, interval, LEAST, MOST)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import Elementwise
-from lucid.errors import DtypeError, LucidError, ShapeError
+from lucid.errors import CallError, DtypeError, ShapeError
 from lucid.ops.activation.gelu import (
     gelu_grad_into,
     gelu_grad_x,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class ActivationError(LucidError, RuntimeError, ValueError):
+class ActivationError(CallError):
     """An activation function is unknown."""
 
 

@@ -12,7 +12,7 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.state import is_grad_enabled, thread
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
-from lucid.errors import LucidError
+from lucid.errors import CallError
 from lucid.ops.base.blocks import give_sign, in_blocks, repeated
 from lucid.ops.base.declaration import FLOATING, Slope, declare, elementwise
 from lucid.ops.elementwise.normal_tail import PEAK, tail_into
@@ -31,7 +31,7 @@ MANY = 1 << 14
 RISE, CUBIC = math.sqrt(2 / math.pi), 0.044715
 
 
-class ApproximationError(LucidError, RuntimeError, ValueError):
+class ApproximationError(CallError):
     """An approximation is unknown."""
 
 

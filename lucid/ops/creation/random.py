@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, get_default_dtype, int64
 from lucid.backend.random import draws as draw
-from lucid.errors import DtypeError, LucidError, ShapeError
+from lucid.errors import CallError, DtypeError, ShapeError
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int
 from lucid.ops.creation.filling import like, shape_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class ProbabilityError(LucidError, RuntimeError, ValueError):
+class ProbabilityError(CallError):
     """A number is no probability."""
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.cuda.launch.elementwise import INTEGERS, NUMBERS
-from lucid.errors import LucidError
+from lucid.errors import CallError, LucidError
 from lucid.ops.base.declaration import Fused, declare, elementwise
 from lucid.ops.base.operands import refuse
 from lucid.ops.base.promotion import promote
@@ -35,7 +35,7 @@ class DivisionByZeroError(LucidError, RuntimeError, ZeroDivisionError):
     """An integer was divided by zero."""
 
 
-class RoundingModeError(LucidError, RuntimeError, ValueError):
+class RoundingModeError(CallError):
     """A way of rounding is unknown."""
 
 

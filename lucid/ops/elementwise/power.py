@@ -13,7 +13,7 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import complex128, float64
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
-from lucid.errors import LucidError
+from lucid.errors import CallError
 from lucid.ops.base.declaration import FLOATING, Fused, elementwise
 from lucid.ops.base.operands import is_bool, refuse, summed, tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, as_operand, cast_to, promote, promote_to_tensors
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class NegativePowerError(LucidError, RuntimeError, ValueError):
+class NegativePowerError(CallError):
     """An integer was raised to a negative power, which is no integer."""
 
 

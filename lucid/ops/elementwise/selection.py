@@ -16,7 +16,7 @@ from lucid.autograd.recording.namespace import CUDA
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import bfloat16, result_type
 from lucid.cuda.launch.elementwise import ALL, Elementwise
-from lucid.errors import DtypeError, LucidError
+from lucid.errors import CallError, DtypeError
 from lucid.ops.base.blocks import drop_where, in_blocks, keep_where
 from lucid.ops.base.operands import refuse, summed, tensor_operand
 from lucid.ops.base.promotion import cast_to, promote, tensor_dtype
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class BoundsError(LucidError, RuntimeError, ValueError):
+class BoundsError(CallError):
     """No bound was given."""
 
 

@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend.dtype import dtype_of
-from lucid.errors import DtypeError, LucidError
+from lucid.errors import CallError, DtypeError
 from lucid.ops.base.declaration import adjoint, fused
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import promote
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class ReductionError(LucidError, RuntimeError, ValueError):
+class ReductionError(CallError):
     """A way of reducing losses is unknown."""
 
 
-class LossSettingError(LucidError, RuntimeError, ValueError):
+class LossSettingError(CallError):
     """A setting of a loss is out of its range."""
 
 

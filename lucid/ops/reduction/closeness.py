@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import ALL, Elementwise
-from lucid.errors import DtypeError, LucidError
+from lucid.errors import CallError, DtypeError
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
@@ -70,7 +70,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     return _isclose(a, b, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan))
 
 
-class ToleranceError(LucidError, RuntimeError, ValueError):
+class ToleranceError(CallError):
     """A tolerance is negative."""
 
 

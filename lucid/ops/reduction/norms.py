@@ -18,7 +18,7 @@ from lucid.backend.dtype import as_dtype, dtype_of
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import Reduction, total_bytes
-from lucid.errors import DtypeError, LucidError
+from lucid.errors import CallError, DtypeError
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, in_float32, promote
 from lucid.ops.base.rows import row_products, sum_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class OrderError(LucidError, RuntimeError, ValueError):
+class OrderError(CallError):
     """A norm of this order is unknown."""
 
 

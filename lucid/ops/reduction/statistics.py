@@ -17,7 +17,7 @@ from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.backend.arrays import astype
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.reduction import Reduction, sum_over, total_bytes
-from lucid.errors import DtypeError, LucidError
+from lucid.errors import CallError, DtypeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, in_float32
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-class CorrectionError(LucidError, RuntimeError, ValueError):
+class CorrectionError(CallError):
     """`unbiased` and `correction`, two names of one setting, are both given."""
 
 
