@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.memory import overlapping
+from lucid.backend.memory import forwards, overlapping
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import array_of
@@ -42,11 +42,10 @@ def address_of(array: Any) -> int:
 
 
 def offset_of(tensor: TensorBase) -> int:
-    """Return how many elements of the base lie before the first one of a view; 0 for what is no view."""
-    if tensor.origin is None:
-        return 0
-    step = address_of(tensor.array) - address_of(tensor.origin.base.array)
-    return step // tensor.array.dtype.itemsize
+    """Return how many elements of the base lie in memory before the first one of a tensor, which may be a view of it."""
+    array = tensor.array
+    base = array if tensor.origin is None else tensor.origin.base.array
+    return (address_of(array) - address_of(forwards(base))) // array.dtype.itemsize
 
 
 def span(size: Sequence[int], stride: Sequence[int]) -> int:
