@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
@@ -197,6 +198,11 @@ def describe(tensor: Any) -> str:
 
 def broadcast_error(name: str, x: Array, y: Array) -> ShapeError:
     """Return the error of two arrays that an elementwise op cannot broadcast."""
+    longest = list(zip_longest(x.shape[::-1], y.shape[::-1], fillvalue=1))
+    if all(a == b or 1 in {a, b} for a, b in longest):
+        return ShapeError(
+            f"{name}: shapes {tuple(x.shape)} and {tuple(y.shape)} broadcast to a shape that is larger than any memory"
+        )
     return ShapeError(
         f"{name}: shapes {tuple(x.shape)} and {tuple(y.shape)} cannot be broadcast: expected equal sizes, or 1, in "
         "each dimension counted from the right"

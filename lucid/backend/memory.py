@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.errors import ShapeError
+from lucid.errors import OutOfMemoryError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +53,13 @@ def check_size(name: str, shape: Sequence[int], itemsize: int = 1) -> None:
             f"{name}: a tensor of shape {list(shape)} with elements of {itemsize} bytes is larger than any memory "
             "(2 ** 63 bytes or more): use smaller sizes"
         )
+
+
+def no_room(error: MemoryError) -> OutOfMemoryError:
+    """Return the error of lucid's for one that is about memory; one of lucid's itself."""
+    if isinstance(error, OutOfMemoryError):
+        return error
+    return OutOfMemoryError(f"the CPU has no room left: {error or 'out of memory'}: use smaller tensors or batches")
 
 
 def writeable(array: Array) -> bool:

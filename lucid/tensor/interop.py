@@ -19,6 +19,7 @@ from lucid.ops.base.scalars import as_bool
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
+
 class ExportError(GraphError, BufferError):
     """A tensor on the graph was handed to a library that does not record."""
 

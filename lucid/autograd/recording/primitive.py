@@ -31,6 +31,7 @@ from lucid.autograd.recording.short_path import binary, unary
 from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
 from lucid.backend.functions import cupy_functions, with_weak_numbers
+from lucid.backend.memory import no_room
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import can_be_noted, off_plan, with_plan
 from lucid.errors import DeviceError, LucidError
@@ -266,6 +267,8 @@ class Primitive:
             raise
         except ValueError as error:
             raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
+        except MemoryError as error:
+            raise no_room(error) from error
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
         """Return the output for `operands`, recorded if one of them requires grad."""
@@ -307,6 +310,8 @@ class Primitive:
                 raise
             except ValueError as error:
                 raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
+            except MemoryError as error:
+                raise no_room(error) from error
         elif kind is None:
             out = self.raw(arrays, settings)
         else:
@@ -316,6 +321,8 @@ class Primitive:
                 raise
             except ValueError as error:
                 raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
+            except MemoryError as error:
+                raise no_room(error) from error
         recorded = needs_grad and self.rules and (state.recording if unusual else PLAIN)
         if is_tuple(out):
             return self.finish_several(operands, arrays, edges if recorded else None, out, settings, launched)

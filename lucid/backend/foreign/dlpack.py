@@ -1,6 +1,6 @@
-"""DLPack both ways: what a capsule says of its memory is looked at here, since NumPy has no bfloat16 and CuPy no flags.
+"""DLPack both ways: what a capsule says of its memory is looked at, since NumPy has no bfloat16 and CuPy no flags.
 
-NumPy carries bfloat16 as integers of 16 bits: the name of the dtype in the capsule is exchanged, the memory is the same.
+NumPy carries bfloat16 as integers of 16 bits: the name of the dtype in the capsule is exchanged, not the memory.
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ class _Versioned(ctypes.Structure):
     )
 
 
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_IsValid", ctypes.pythonapi)
-)
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
@@ -175,4 +173,3 @@ def capsule_of(array: Any, options: dict[str, Any]) -> Any:
     capsule = array.view(np.uint16).__dlpack__(**options)
     _look_in(capsule)[0].code = _BFLOAT
     return capsule
-

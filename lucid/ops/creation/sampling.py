@@ -10,6 +10,7 @@ from lucid.autograd.base import TensorBase
 from lucid.backend.arrays import astype
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
+from lucid.backend.memory import check_size
 from lucid.backend.random import draws as draw
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import common_shape
@@ -93,9 +94,10 @@ def normal(
         shape = common_shape(*[t.array.shape for t in tensors])
         dtype, where = dtype_of(tensors[0].array), device_of(tensors[0].array)
     else:
-        shape = shape_of((size,), "normal")
         where = device
     wanted = real_dtype("normal", dtype)
+    if size is not None:
+        shape = shape_of((size,), "normal", wanted)
     middle: Any = mean.array if isinstance(mean, TensorBase) else mean
     width: Any = std.array if isinstance(std, TensorBase) else std
     on_cpu = not isinstance(std, TensorBase) or type(std.array) is np.ndarray
@@ -147,6 +149,7 @@ def multinomial(
             f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} "
             f"asked for, {possible} that can be drawn"
         )
+    check_size("multinomial", (*array.shape[:-1], num_samples), 8)
     weights = array.astype(np.float64).reshape(-1, array.shape[-1])
 
     def make(stream: Generator, xp: ModuleType) -> Array:
