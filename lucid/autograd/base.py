@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import re
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
 from lucid.autograd.modes.state import NO_GRAD, thread, unusual
-from lucid.errors import GraphError, ShapeError
+from lucid.backend.memory import no_room
+from lucid.errors import GraphError, OutOfMemoryError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -209,9 +211,19 @@ def broadcast_error(name: str, x: Array, y: Array) -> ShapeError:
     )
 
 
-def shape_error(name: str, arrays: Sequence[Any], error: ValueError, *, elementwise: bool) -> ShapeError:
-    """Return the error of operands that do not fit each other."""
+# NumPy's words for a size that wraps around
+TOO_LARGE = re.compile("too big|too large|Maximum allowed (dimension|size) exceeded")
+
+
+def shape_error(
+    name: str, arrays: Sequence[Any], error: ValueError | MemoryError, *, elementwise: bool
+) -> ShapeError | OutOfMemoryError:
+    """Return the error of operands that do not fit each other, or of a result that does not fit into memory."""
+    if isinstance(error, MemoryError):
+        return no_room(error)
     if elementwise and len(arrays) == 2 and all(hasattr(a, "shape") for a in arrays):
         return broadcast_error(name, *arrays)
     shapes = ", ".join(str(tuple(a.shape)) if hasattr(a, "shape") else repr(a) for a in arrays)
+    if TOO_LARGE.search(str(error)):
+        return ShapeError(f"{name}: for operands of shapes {shapes} what is made is larger than any memory: {error}")
     return ShapeError(f"{name}: operands of shapes {shapes} do not fit: {error}")

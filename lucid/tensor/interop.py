@@ -9,6 +9,7 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
+from lucid.backend.arrays import asarray
 from lucid.backend.capture import check_not_capturing
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
@@ -146,7 +147,8 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
         raise DtypeError(
             f"from_dlpack: ext_tensor: expected an array that has __dlpack__, got {type(ext_tensor).__name__}"
         )
-    return wrap(read(ext_tensor))
+    # NumPy's own arrays need no DLPack, which knows neither their bfloat16 nor their masks
+    return wrap(asarray(ext_tensor, device="cpu") if isinstance(ext_tensor, np.ndarray) else read(ext_tensor))
 
 
 def cuda_array_interface(self: Tensor) -> dict[str, Any]:

@@ -31,7 +31,6 @@ from lucid.autograd.recording.short_path import binary, unary
 from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
 from lucid.backend.functions import cupy_functions, with_weak_numbers
-from lucid.backend.memory import no_room
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import can_be_noted, off_plan, with_plan
 from lucid.errors import DeviceError, LucidError
@@ -265,10 +264,8 @@ class Primitive:
             return gpu.run_on(first.data.device_id, self.gpu_with_plan, arrays, settings)[0]
         except LucidError:
             raise
-        except ValueError as error:
+        except (ValueError, MemoryError) as error:
             raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
-        except MemoryError as error:
-            raise no_room(error) from error
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
         """Return the output for `operands`, recorded if one of them requires grad."""
@@ -308,10 +305,8 @@ class Primitive:
                 out = state.quiet(self.cpu, *arrays, **settings)
             except LucidError:
                 raise
-            except ValueError as error:
+            except (ValueError, MemoryError) as error:
                 raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
-            except MemoryError as error:
-                raise no_room(error) from error
         elif kind is None:
             out = self.raw(arrays, settings)
         else:
@@ -319,10 +314,8 @@ class Primitive:
                 out, launched = gpu.run_on(first.data.device_id, self.gpu_with_plan, arrays, settings)
             except LucidError:
                 raise
-            except ValueError as error:
+            except (ValueError, MemoryError) as error:
                 raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
-            except MemoryError as error:
-                raise no_room(error) from error
         recorded = needs_grad and self.rules and (state.recording if unusual else PLAIN)
         if is_tuple(out):
             return self.finish_several(operands, arrays, edges if recorded else None, out, settings, launched)

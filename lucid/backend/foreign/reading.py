@@ -40,7 +40,8 @@ def plain(value: Any) -> np.ndarray[Any, Any]:
     --------
     >>> import numpy as np
     >>> from lucid.backend.foreign.reading import plain
-    >>> plain(np.asmatrix([[1, 2]]))
+    >>> class Unit(np.ndarray): ...
+    >>> plain(np.array([[1, 2]]).view(Unit))
     array([[1, 2]])
     """
     if is_masked(value):

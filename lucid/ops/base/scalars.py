@@ -32,8 +32,9 @@ def as_int(value: Any, argument: str) -> int:
     if type(value) is int:
         return value
     if not isinstance(value, TensorBase):
+        known: Any = unmasked(value) if isinstance(value, np.ndarray) else value
         try:
-            return operator.index(unmasked(value) if isinstance(value, np.ndarray) else value)
+            return operator.index(known)
         except TypeError:
             pass
     elif not value.array.ndim and value.array.dtype.kind in "iu":

@@ -128,7 +128,8 @@ def full(
     >>> lucid.full((2,), 3.5)
     tensor([3.5000, 3.5000])
     """
-    value = as_number(fill_value, "fill_value") if isinstance(fill_value, TensorBase) else fill_value
+    array = isinstance(fill_value, TensorBase | np.ndarray)
+    value = as_number(fill_value, "fill_value") if array else fill_value
     if dtype is None:
         dtype = tensor_dtype(fill_value) if isinstance(fill_value, TensorBase) else scalar_dtype(plain_number(value))
     kind = as_dtype(dtype).numpy

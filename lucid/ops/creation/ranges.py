@@ -55,7 +55,8 @@ def arange(
         raise ShapeError(f"arange: expected finite numbers, got an unsupported range: {first} -> {last}, step {by}")
     whole = all(isinstance(value, int) for value in (first, last, by))
     if whole:
-        check_size("arange: start, end and step", [abs(value) for value in (first, last, by)], 0)
+        for value in (first, last, by):
+            check_size("arange", (abs(value),))
     chosen = as_dtype(dtype) if dtype is not None else int64 if whole else get_default_dtype()
     count = max(0, -((first - last) // by) if whole else math.ceil((last - first) / by))
     check_size("arange", (count,), 8)

@@ -218,6 +218,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     sizes = sizes_in((shape,))
     if min(sizes, default=0) < 0:
         raise ShapeError(f"unravel_index: expected no negative size, got shape {list(sizes)}")
+    check_size("unravel_index", sizes)
     steps = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
     if 0 in sizes:
         if places.array.size:
