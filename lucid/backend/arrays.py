@@ -23,7 +23,7 @@ from lucid.backend.dtype import (
     promote_types,
     scalar_dtype,
 )
-from lucid.backend.foreign.reading import plain, read
+from lucid.backend.foreign.reading import check_unmasked, read
 from lucid.backend.functions import cupy_functions
 from lucid.errors import DeviceError, DtypeError, ShapeError
 
@@ -349,8 +349,7 @@ def _look_through(data: object) -> tuple[dtype, bool]:
                 nested += (first, *members)
                 continue
             tensors = tensors or _is_tensor(first)
-            if isinstance(first, np.ndarray):
-                plain(first)  # whether it has a mask
+            check_unmasked(first)
             for leaf in (first, *members) if hasattr(kind, "dtype") else (first,):
                 one = _dtype_of_leaf(leaf)
                 found = one if found is None else promote_types(found, one)

@@ -7,7 +7,7 @@ not weak: each gives float32. Of a shape whose product wraps around CuPy makes a
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -50,7 +50,7 @@ def _sized(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def makes(shape: Any, *rest: Any, **settings: Any) -> Any:
         dtype = settings.get("dtype", rest[dtype_at] if len(rest) > dtype_at else None)
-        check_size(function.__name__, shape if isinstance(shape, tuple | list) else (shape,), np.dtype(dtype).itemsize)
+        check_size(function.__name__, (shape,) if hasattr(shape, "__index__") else shape, np.dtype(dtype).itemsize)
         return function(shape, *rest, **settings)
 
     return makes
@@ -99,10 +99,11 @@ def with_weak_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
         if any(type(x) in _NUMBERS for x in operands) and any(getattr(x, "dtype", 0) == _BFLOAT16 for x in operands):
             operands = tuple(_BFLOAT16.type(x) if type(x) in _NUMBERS else x for x in operands)
         result = function(*operands, **settings)
-        for out in result if isinstance(result, tuple) else (result,):
+        results: tuple[Any, ...] = cast("Any", result) if isinstance(result, tuple) else (result,)
+        for out in results:
             # what CuPy has broadcast
             if hasattr(out, "shape"):
                 check_size("broadcast", out.shape, out.itemsize)
-        return result
+        return cast("Any", result)
 
     return takes

@@ -72,7 +72,7 @@ class Writer:
             return {"dtype": value.name}
         if kind is device:
             return {"device": str(value)}
-        array = isinstance(value, np.ndarray) and not is_masked(value)
+        array = issubclass(kind, np.ndarray) and not is_masked(value)
         if array or isinstance(value, TensorBase):
             if id(value) not in self.entries:
                 make = self.array_entry if array else self.tensor_entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,10 +22,10 @@ def reduced(array: Array) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
     That is so if it lies in none, if its changes are not in the file (mode "c"), and if the file is gone or has been
     replaced since it was mapped.
     """
-    root = array
+    root: Any = array
     while isinstance(root.base, np.ndarray):
-        root = root.base
-    if not (isinstance(root, np.memmap) and isinstance(root.base, mmap.mmap)) or root.mode == "c":
+        root = cast("Any", root.base)
+    if not issubclass(type(root), np.memmap) or not isinstance(root.base, mmap.mmap) or root.mode == "c":
         return None
     if root is not array:
         # pickle sends the root once, for all views

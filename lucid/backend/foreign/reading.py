@@ -17,7 +17,7 @@ from lucid.backend.foreign import dlpack
 from lucid.backend.memory import check_size
 from lucid.errors import DtypeError
 
-__all__ = ["is_masked", "plain", "read"]
+__all__ = ["check_unmasked", "is_masked", "plain", "read"]
 
 
 NUMPY = {d.numpy for d in DTYPES.values()}
@@ -44,9 +44,20 @@ def plain(value: Any) -> np.ndarray[Any, Any]:
     >>> plain(np.array([[1, 2]]).view(Unit))
     array([[1, 2]])
     """
+    check_unmasked(value)
+    return value if type(value) is np.ndarray else np.asarray(value)
+
+
+def check_unmasked(value: Any) -> None:
+    """Raise for an array with a mask.
+
+    Raises
+    ------
+    DtypeError
+        If it has one.
+    """
     if is_masked(value):
         raise _masked(type(value).__name__)
-    return value if type(value) is np.ndarray else np.asarray(value)
 
 
 def _masked(kind: str) -> DtypeError:

@@ -239,7 +239,7 @@ def empty(shape: Any, dtype: Any) -> Any:
     global _make
     if _make is None:
         _make = gpu.array_maker()
-    check_size("empty", shape if isinstance(shape, tuple | list) else (shape,), np.dtype(dtype).itemsize)
+    check_size("empty", (shape,) if hasattr(shape, "__index__") else shape, np.dtype(dtype).itemsize)
     made = _make(shape, dtype)
     if recordings and (recording := recordings.get(get_ident())) is not None:
         recording.arrays.append(made)

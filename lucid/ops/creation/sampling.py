@@ -94,9 +94,9 @@ def normal(
         shape = common_shape(*[t.array.shape for t in tensors])
         dtype, where = dtype_of(tensors[0].array), device_of(tensors[0].array)
     else:
-        where = device
+        where, shape = device, ()
     wanted = real_dtype("normal", dtype)
-    if size is not None:
+    if not tensors:
         shape = shape_of((size,), "normal", wanted)
     middle: Any = mean.array if isinstance(mean, TensorBase) else mean
     width: Any = std.array if isinstance(std, TensorBase) else std

@@ -65,7 +65,7 @@ def test_other_dtypes():
     """Others are refused by DLPack's number of their kind; NumPy's own arrays need no DLPack, and have NumPy's name."""
     with pytest.raises(DtypeError, match="DLPack's kind 1 of 16 bits and 1 lanes"):
         lucid.from_dlpack(Lender(np.zeros(2, np.uint16)))
-    with pytest.raises(DtypeError, match="NumPy's dtype dtype.'uint16'"):
+    with pytest.raises(DtypeError, match=r"NumPy's dtype dtype\('uint16'\)"):
         lucid.from_dlpack(np.zeros(2, np.uint16))
     assert lucid.from_dlpack(np.ones(2, ml_dtypes.bfloat16)).dtype is lucid.bfloat16
 

@@ -50,7 +50,9 @@ class ByArray:
 class Masked:
     """Describes memory with a mask."""
 
-    __array_interface__ = {**VALUES.__array_interface__, "mask": VALUES}
+    @property
+    def __array_interface__(self):
+        return {**VALUES.__array_interface__, "mask": VALUES}
 
 
 def read_only(array):
@@ -206,7 +208,7 @@ class TestEntries:
     def test_tensors_only(self, entry, kind):
         """What takes tensors only says so."""
         array = {**{k: v[0] for k, v in TAKEN.items()}, **WITH_MASK, **NO_NUMBERS}[kind]()
-        with pytest.raises(LucidError, match="expected a|is not a"):
+        with pytest.raises(LucidError, match=r"expected a|is not a"):
             TENSORS_ONLY[entry](array)
 
     @pytest.mark.parametrize("kind", NO_NUMBERS)
@@ -317,7 +319,7 @@ class TestCudaArrayInterface:
         back = lucid.as_tensor(LentCuda(x))
         assert back.dtype is lucid.bfloat16
         assert back.data_ptr() == x.data_ptr()
-        with pytest.raises(DtypeError, match="'<V2' names no dtype of lucid.*from_dlpack"):
+        with pytest.raises(DtypeError, match=r"'<V2' names no dtype of lucid.*from_dlpack"):
             lucid.as_tensor(LentCuda(x, typestr="<V2"))
 
     def test_what_is_refused(self, lender):

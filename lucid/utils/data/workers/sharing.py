@@ -129,7 +129,7 @@ class _Pickler(pickle.Pickler):
 
     def _reduced_array(self, array: Any) -> Any:
         """Return what leaves an array's bytes aside: NumPy does it for its own class, dtypes and orders only."""
-        kind = type(array)
+        kind = cast("Any", type(array))
         if self._descriptors is not None and (found := reduced_file(array)) is not None:
             return found
         if kind is not np.ndarray:

@@ -19,7 +19,7 @@ def test_bfloat16_both_ways(shape, rng):
     theirs = torch.from_dlpack(ours)
     assert theirs.dtype is torch.bfloat16
     assert theirs.tolist() == ours.tolist()
-    assert theirs.data_ptr() == ours.data_ptr()
+    assert theirs.data_ptr() == ours.data_ptr() or not ours.numel()
     back = lucid.from_dlpack(theirs)
     assert back.dtype is lucid.bfloat16
     theirs.fill_(2)
@@ -48,7 +48,7 @@ def test_what_lies_backwards_does_not_reach_pytorch():
 
 
 def test_what_pytorch_refuses_is_refused():
-    """Sizes that wrap around end in a RuntimeError in both; a size that is none in the error that PyTorch has for it."""
+    """Sizes that wrap around end in a RuntimeError in both; a size that is none in the error that PyTorch has."""
     for shape in ((1 << 32, 1 << 32), (1 << 40, 1 << 40), (1 << 40, 1 << 40, 0)):
         for space in (torch, lucid):
             with pytest.raises(RuntimeError):
@@ -58,7 +58,7 @@ def test_what_pytorch_refuses_is_refused():
     for call in (lambda s: s.empty(1 << 64), lambda s: s.linspace(0, 1, 1 << 64), lambda s: s.arange(1 << 70)):
         with pytest.raises((TypeError, ValueError, OverflowError)) as theirs:
             call(torch)
-        with pytest.raises(type(theirs.value), match="sizes below|larger than any memory"):
+        with pytest.raises(type(theirs.value), match=r"sizes below|larger than any memory"):
             call(lucid)
     with pytest.raises(RuntimeError, match="unsupported range"):
         torch.arange(0, float("inf"))
