@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import re
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
 from lucid.autograd.modes.state import NO_GRAD, thread, unusual
-from lucid.errors import GraphError, ShapeError
+from lucid.backend.memory import no_room
+from lucid.errors import GraphError, OutOfMemoryError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -204,15 +207,30 @@ def describe(tensor: Any) -> str:
 
 def broadcast_error(name: str, x: Array, y: Array) -> ShapeError:
     """Return the error of two arrays that an elementwise op cannot broadcast."""
+    longest = list(zip_longest(x.shape[::-1], y.shape[::-1], fillvalue=1))
+    if all(a == b or 1 in {a, b} for a, b in longest):
+        return ShapeError(
+            f"{name}: shapes {tuple(x.shape)} and {tuple(y.shape)} broadcast to a shape that is larger than any memory"
+        )
     return ShapeError(
         f"{name}: shapes {tuple(x.shape)} and {tuple(y.shape)} cannot be broadcast: expected equal sizes, or 1, in "
         "each dimension counted from the right"
     )
 
 
-def shape_error(name: str, arrays: Sequence[Any], error: ValueError, *, elementwise: bool) -> ShapeError:
-    """Return the error of operands that do not fit each other."""
+# NumPy's words for a size that wraps around
+TOO_LARGE = re.compile("too big|too large|Maximum allowed (dimension|size) exceeded")
+
+
+def shape_error(
+    name: str, arrays: Sequence[Any], error: ValueError | MemoryError, *, elementwise: bool
+) -> ShapeError | OutOfMemoryError:
+    """Return the error of operands that do not fit each other, or of a result that does not fit into memory."""
+    if isinstance(error, MemoryError):
+        return no_room(error)
     if elementwise and len(arrays) == 2 and all(hasattr(a, "shape") for a in arrays):
         return broadcast_error(name, *arrays)
     shapes = ", ".join(str(tuple(a.shape)) if hasattr(a, "shape") else repr(a) for a in arrays)
+    if TOO_LARGE.search(str(error)):
+        return ShapeError(f"{name}: for operands of shapes {shapes} what is made is larger than any memory: {error}")
     return ShapeError(f"{name}: operands of shapes {shapes} do not fit: {error}")

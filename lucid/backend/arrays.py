@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import chain
@@ -24,6 +23,7 @@ from lucid.backend.dtype import (
     promote_types,
     scalar_dtype,
 )
+from lucid.backend.foreign.reading import check_unmasked, read
 from lucid.backend.functions import cupy_functions
 from lucid.errors import DeviceError, DtypeError, ShapeError
 
@@ -203,8 +203,8 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
     Parameters
     ----------
     data : Array, number, or nested list, tuple, range, deque or other sequence of these
-        Sequences nest evenly; a tensor in one is the number that it holds. Whatever lends its buffer (``__array__``,
-        ``__array_interface__``, a memoryview, ``__cuda_array_interface__``) counts as an array.
+        Sequences nest evenly; a tensor in one is the number that it holds. What lends its memory counts as an array:
+        `lucid.backend.foreign.reading` says how.
     dtype : dtype, optional
         Anything that `as_dtype` understands. If left out: arrays and NumPy scalars keep theirs, Python bools become
         bool, ints int64, floats the default dtype, complex numbers its complex type; a mixture is promoted; an empty
@@ -258,12 +258,9 @@ def _as_array(data: object) -> Array | None:
     """View of data that is an array or lends its buffer; None for numbers and sequences of them."""
     if type(data) in _NUMBERS:
         return None
-    if gpu.is_gpu_array(data):
-        return data
-    if hasattr(data, "__cuda_array_interface__"):
-        return gpu.cupy().asarray(data)
-    if isinstance(data, (memoryview, array)) or hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
-        return np.asarray(data)
+    found = read(data)
+    if found is not None:
+        return found
     leaf = _first_leaf(data)
     if gpu.is_gpu_array(leaf):
         with gpu.use_device(gpu.device_index(leaf)):
@@ -352,6 +349,7 @@ def _look_through(data: object) -> tuple[dtype, bool]:
                 nested += (first, *members)
                 continue
             tensors = tensors or _is_tensor(first)
+            check_unmasked(first)
             for leaf in (first, *members) if hasattr(kind, "dtype") else (first,):
                 one = _dtype_of_leaf(leaf)
                 found = one if found is None else promote_types(found, one)

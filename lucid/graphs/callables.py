@@ -15,6 +15,7 @@ from lucid.autograd.function import Function, once_differentiable
 from lucid.autograd.functions import grad as gradients_of
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, HookError, SettingError
@@ -179,7 +180,7 @@ def _backward_of(function: Any, args: Any, outputs: Any, *, allow_unused: bool, 
 
 def _zeros_like(tensor: Any) -> Any:
     with gpu.use_device(gpu.device_index(tensor.array)):
-        return wrap(gpu.cupy().zeros(tensor.array.shape, tensor.array.dtype))
+        return wrap(cupy_functions().zeros(tensor.array.shape, tensor.array.dtype))
 
 
 def _captured(

@@ -17,6 +17,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import to_device
 from lucid.backend.device import device, device_of
 from lucid.backend.dtype import DTYPES, dtype
+from lucid.backend.foreign.reading import is_masked
 from lucid.errors import CheckpointError, DeviceError, LucidError, OutOfMemoryError
 from lucid.serialization.format import as_bytes
 from lucid.tensor.layout import Size
@@ -71,9 +72,10 @@ class Writer:
             return {"dtype": value.name}
         if kind is device:
             return {"device": str(value)}
-        if isinstance(value, TensorBase) or kind is np.ndarray:
+        array = issubclass(kind, np.ndarray) and not is_masked(value)
+        if array or isinstance(value, TensorBase):
             if id(value) not in self.entries:
-                make = self.array_entry if kind is np.ndarray else self.tensor_entry
+                make = self.array_entry if array else self.tensor_entry
                 self.entries[id(value)] = value, make(value, path)
             return self.entries[id(value)][1]
         if isinstance(value, dict):

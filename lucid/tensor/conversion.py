@@ -20,6 +20,7 @@ from lucid.ops.base.promotion import cast_to
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.creation.constructors import TYPES, TensorType, construct, type_of
 from lucid.ops.creation.data import pinned
+from lucid.ops.creation.filling import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -290,10 +291,11 @@ def filled(
     """Return a tensor of one value; dtype and device are this tensor's unless they are given."""
     made_of = dtype_of(self.array) if dtype is None else as_dtype(dtype)
     target = device_of(self.array) if device is None else as_device(device)
+    shape = shape_of((size,), "new tensor", made_of.numpy)
     number = to_device(asarray(value, made_of, "cpu"), target)
     xp = namespace(number)
     with on(number):
-        made: Any = wrap(xp.full(sizes_in((size,)), number, made_of.numpy))
+        made: Any = wrap(xp.full(shape, number, made_of.numpy))
     return made.requires_grad_(requires_grad)
 
 

@@ -19,6 +19,7 @@ from lucid.autograd.recording.views import before_change, change_in_place, check
 from lucid.backend import gpu
 from lucid.backend.device import device_of
 from lucid.backend.dtype import can_cast, dtype_of
+from lucid.backend.functions import cupy_functions
 from lucid.backend.memory import writeable
 from lucid.backend.ownership import SOLE, references
 from lucid.cuda.launch.elementwise import Elementwise, converted, overlap
@@ -48,7 +49,7 @@ def _copy(xp: ModuleType, x: Array, source: Array) -> Array:
 
 @_copy.cuda
 def _copy_cuda(x: Array, source: Array) -> Any:
-    return converted(source, source.dtype, gpu.cupy().empty(x.shape, source.dtype))
+    return converted(source, source.dtype, cupy_functions().empty(x.shape, source.dtype))
 
 
 @_copy.vjp("x")

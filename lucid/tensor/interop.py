@@ -9,18 +9,16 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend import gpu
+from lucid.backend.arrays import asarray
 from lucid.backend.capture import check_not_capturing
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
+from lucid.backend.foreign.dlpack import capsule_of, read
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
 from lucid.ops.base.scalars import as_bool
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
-
-CPU_KIND = 1
-"""The number of the CPU among DLPack's devices."""
 
 
 class ExportError(GraphError, BufferError):
@@ -100,16 +98,10 @@ def dlpack(self: Tensor, **options: object) -> Any:
     ------
     ExportError
         If this tensor requires grad; a BufferError too.
-    DtypeError
-        If the array library cannot export the dtype, as NumPy cannot bfloat16.
+    BufferError
+        If elements lie in memory backwards, as they may in that of an array of NumPy's, and no copy is asked for.
     """
-    array = untracked(self, "__dlpack__()")
-    try:
-        return array.__dlpack__(**options)
-    except BufferError as error:
-        if array.dtype.kind == "V":
-            raise DtypeError(f"{dtype_of(array)} has no DLPack form in {type(array).__module__}: convert it") from error
-        raise
+    return capsule_of(untracked(self, "__dlpack__()"), options)
 
 
 def dlpack_device(self: Tensor) -> tuple[int, int]:
@@ -128,7 +120,7 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     Returns
     -------
     Tensor
-        Changes of either are seen by the other.
+        Changes of either are seen by the other; only CUDA memory that is to be read only is copied.
 
     Raises
     ------
@@ -136,6 +128,8 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
         If it does not speak DLPack.
     DtypeError
         If lucid has no such dtype.
+    DeviceError
+        If it is on a device of another kind.
     CudaUnavailableError
         If it is on a CUDA device that lucid cannot use.
 
@@ -153,18 +147,14 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
         raise DtypeError(
             f"from_dlpack: ext_tensor: expected an array that has __dlpack__, got {type(ext_tensor).__name__}"
         )
-    kind, index = ext_tensor.__dlpack_device__()
-    if int(kind) == CPU_KIND:
-        array: Any = np.from_dlpack(ext_tensor)
-    else:
-        with gpu.use_device(int(index)):
-            array = gpu.cupy().from_dlpack(ext_tensor)
-    dtype_of(array)
-    return wrap(array)
+    # NumPy's own arrays need no DLPack, which knows neither their bfloat16 nor their masks
+    return wrap(asarray(ext_tensor, device="cpu") if isinstance(ext_tensor, np.ndarray) else read(ext_tensor))
 
 
 def cuda_array_interface(self: Tensor) -> dict[str, Any]:
-    """Return the description of CUDA memory that CuPy, Numba and others read.
+    """Return the description of CUDA memory that Numba and others read.
+
+    It has no name for bfloat16: the one that NumPy's dtype has is given, which CuPy understands and others refuse.
 
     Raises
     ------
@@ -175,4 +165,9 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
     """
     if type(self.array) is np.ndarray:
         raise AttributeError("a tensor on the CPU has no __cuda_array_interface__: move it with .cuda()")
-    return untracked(self, "__cuda_array_interface__").__cuda_array_interface__
+    interface = untracked(self, "__cuda_array_interface__").__cuda_array_interface__
+    if self.array.dtype.kind == "V":
+        # CuPy would say two bytes, and name no field of them, of which others make a dtype that holds nothing
+        interface["typestr"] = self.array.dtype.name
+        interface.pop("descr", None)
+    return interface

@@ -256,7 +256,7 @@ class Primitive:
             return gpu.run_on(first.data.device_id, self.gpu_with_plan, arrays, settings)[0]
         except LucidError:
             raise
-        except ValueError as error:
+        except (ValueError, MemoryError) as error:
             raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
@@ -297,7 +297,7 @@ class Primitive:
                 out = state.quiet(self.cpu, *arrays, **settings)
             except LucidError:
                 raise
-            except ValueError as error:
+            except (ValueError, MemoryError) as error:
                 raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
         elif kind is None:
             out = self.raw(arrays, settings)
@@ -306,7 +306,7 @@ class Primitive:
                 out, launched = gpu.run_on(first.data.device_id, self.gpu_with_plan, arrays, settings)
             except LucidError:
                 raise
-            except ValueError as error:
+            except (ValueError, MemoryError) as error:
                 raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
         if watching and needs_grad:
             note_leaves(edges)

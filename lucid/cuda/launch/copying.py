@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.indexing import REMEMBERED, UNITS, bits_of, launch_for, steps_of
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.plans import empty, planned
@@ -120,7 +121,7 @@ def cat(*tensors: Array, dim: int) -> Any:
     if plan is None or any(t.dtype != dtype for t in tensors):
         return NotImplemented
     whole, lengths, outer = plan
-    return _joined(tensors, lengths, outer, gpu.cupy().empty(whole, dtype))
+    return _joined(tensors, lengths, outer, cupy_functions().empty(whole, dtype))
 
 
 def stack(*tensors: Array, dim: int) -> Any:
@@ -129,7 +130,7 @@ def stack(*tensors: Array, dim: int) -> Any:
     shape, dtype = first.shape, first.dtype
     if any(t.dtype != dtype or t.shape != shape for t in tensors):
         return NotImplemented
-    out = gpu.cupy().empty((*shape[:dim], len(tensors), *shape[dim:]), dtype)
+    out = cupy_functions().empty((*shape[:dim], len(tensors), *shape[dim:]), dtype)
     return _joined(tensors, (math.prod(shape[dim:]),) * len(tensors), math.prod(shape[:dim]), out)
 
 
@@ -139,7 +140,7 @@ def split_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, sizes: tuple[int
         return NotImplemented
     inner = math.prod(shape[dim + 1 :])
     lengths = tuple([size * inner for size in sizes])
-    return _joined(parts, lengths, math.prod(shape[:dim]), gpu.cupy().empty(shape, dtype))
+    return _joined(parts, lengths, math.prod(shape[:dim]), cupy_functions().empty(shape, dtype))
 
 
 def unbind_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, dim: int) -> Any:
@@ -147,7 +148,7 @@ def unbind_grad(*parts: Any, shape: tuple[int, ...], dtype: Any, dim: int) -> An
     if any(part is not None and part.dtype != dtype for part in parts):
         return NotImplemented
     lengths = (math.prod(shape[dim + 1 :]),) * len(parts)
-    return _joined(parts, lengths, math.prod(shape[:dim]), gpu.cupy().empty(shape, dtype))
+    return _joined(parts, lengths, math.prod(shape[:dim]), cupy_functions().empty(shape, dtype))
 
 
 def repeat(x: Array, *, repeats: tuple[int, ...]) -> Any:
@@ -155,7 +156,7 @@ def repeat(x: Array, *, repeats: tuple[int, ...]) -> Any:
     full = (*[1] * (len(repeats) - x.ndim), *x.shape)
     apart = [size for own in full for size in (1, own)]
     broadcast = tuple([size for pair in zip(repeats, full, strict=True) for size in pair])
-    out = gpu.cupy().array(gpu.cupy().broadcast_to(x.reshape(apart), broadcast), order="C")
+    out = gpu.cupy().array(cupy_functions().broadcast_to(x.reshape(apart), broadcast), order="C")
     return out.reshape([times * size for times, size in zip(repeats, full, strict=True)])
 
 
@@ -290,14 +291,14 @@ def roll(x: Array, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     framed = [
         (size, move % size, 1, size, stride) for size, move, stride in zip(sizes, moves, steps_of(x), strict=True)
     ]
-    out = gpu.cupy().empty(sizes, x.dtype)
+    out = cupy_functions().empty(sizes, x.dtype)
     _roll[UNITS[x.dtype.itemsize]](*launch_for(out.size), x.data.ptr, out.data.ptr, _spelled(framed), out.size)
     return out
 
 
 def _triangular(x: Array, diagonal: int, *, lower: bool) -> Any:
     x = gpu.cupy().ascontiguousarray(x)
-    out = gpu.cupy().empty(x.shape, x.dtype)
+    out = cupy_functions().empty(x.shape, x.dtype)
     if out.size:
         launch = _triangle[UNITS[x.dtype.itemsize]]
         launch(*launch_for(out.size), x.data.ptr, out.data.ptr, *x.shape[-2:], diagonal, int(lower), out.size)
@@ -319,7 +320,7 @@ def unfold_grad(grad: Array, *, shape: tuple[int, ...], dim: int, size: int, ste
     name = C_TYPES.get(grad.dtype)
     if name not in FLOATS:
         return NotImplemented
-    out = gpu.cupy().empty(shape, grad.dtype)
+    out = cupy_functions().empty(shape, grad.dtype)
     if out.size:
         outer, inner = _across(shape, dim)
         grad = gpu.cupy().ascontiguousarray(grad)
@@ -338,7 +339,7 @@ def _across(shape: tuple[int, ...], dim: int) -> tuple[int, int]:
 def pad_edges(x: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
     """Return `x` with edges made of its own elements."""
     size = x.shape[dim]
-    out = gpu.cupy().empty((*x.shape[:dim], before + size + after, *x.shape[dim + 1 :]), x.dtype)
+    out = cupy_functions().empty((*x.shape[:dim], before + size + after, *x.shape[dim + 1 :]), x.dtype)
     if out.size:
         outer, inner = _across(x.shape, dim)
         x = gpu.cupy().ascontiguousarray(x)
@@ -354,7 +355,7 @@ def pad_edges_grad(grad: Array, *, dim: int, before: int, after: int, mode: str)
     if name not in FLOATS:
         return NotImplemented
     size = grad.shape[dim] - before - after
-    out = gpu.cupy().empty((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype)
+    out = cupy_functions().empty((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype)
     if out.size:
         outer, inner = _across(grad.shape, dim)
         grad = gpu.cupy().ascontiguousarray(grad)

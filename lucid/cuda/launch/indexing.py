@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.plans import empty
 from lucid.cuda.source.signature import constant, packer
@@ -227,7 +228,7 @@ def _dims_selected(
 
 def _folded(indices: list[Array], common: tuple[int, ...], sizes_and_steps: list[tuple[int, int]], wrap: bool) -> Array:
     """Return one index for several: the sum of what each moves on by; -1 where one of them is outside."""
-    out = gpu.cupy().empty(common, np.int64)
+    out = cupy_functions().empty(common, np.int64)
     for turn, (index, (size, step)) in enumerate(zip(indices, sizes_and_steps, strict=True)):
         own = [0 if length == 1 else step for length, step in zip(index.shape, steps_of(index), strict=True)]
         own[:0] = [0] * (len(common) - index.ndim)
@@ -337,7 +338,7 @@ def _lines(walk: Walk) -> Lines:
     # where lines move on by themselves, positions are offsets
     apart = 1 if any(dim[1] for dim in dims) else walk.along
     inside = walk._replace(dims=dims, along=walk.along // apart)
-    position = gpu.cupy().empty(inside.elements, np.int64)
+    position = cupy_functions().empty(inside.elements, np.int64)
     _offsets(inside, position, first=True)
     order = gpu.cupy().argsort(position, kind="stable")
     return Lines(position, position[order], order, apart)
@@ -406,7 +407,7 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
         return True
     ordered = are_deterministic_algorithms_enabled() and dtype.kind in "fV"
     if name not in ATOMIC or (ordered and array is not None):
-        array = gpu.cupy().full(count, value, dtype) if array is None else array
+        array = cupy_functions().full(count, value, dtype) if array is None else array
         _add_in_order(name, table, walk, array, use_count, skipped)
         return True
     bits = bits_of(value, table.dtype) if array is None else (0, 0)
@@ -430,7 +431,7 @@ def _add_in_order(name: str, table: Array, walk: Walk, value: Array, use_count: 
     step = own[0][3] if own else 0
     across, count = math.prod([dim[0] for dim in columns]), lines.position.size
     windows = -(-count // constant("indexing.cu", "WINDOW"))
-    carry = gpu.cupy().empty((windows, across), table.dtype)
+    carry = cupy_functions().empty((windows, across), table.dtype)
     grid = launch_for(windows * across)
     _add_sorted[name](
         *grid, table.data.ptr, lines.ordered.data.ptr, lines.order.data.ptr, value.data.ptr, carry.data.ptr,

@@ -18,8 +18,10 @@ import weakref
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+import numpy as np
+
 from lucid.backend import gpu
-from lucid.backend.memory import byte_bounds
+from lucid.backend.memory import byte_bounds, check_size
 from lucid.backends.cuda import matmul
 
 if TYPE_CHECKING:
@@ -237,6 +239,7 @@ def empty(shape: Any, dtype: Any) -> Any:
     global _make
     if _make is None:
         _make = gpu.array_maker()
+    check_size("empty", (shape,) if hasattr(shape, "__index__") else shape, np.dtype(dtype).itemsize)
     made = _make(shape, dtype)
     if recordings and (recording := recordings.get(get_ident())) is not None:
         recording.arrays.append(made)

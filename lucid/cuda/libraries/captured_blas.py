@@ -10,6 +10,7 @@ from typing import Any
 
 from lucid.backend import gpu
 from lucid.backend.capture import capture_of_this_thread
+from lucid.backend.functions import cupy_functions
 from lucid.errors import CaptureError, KernelError
 
 __all__ = ["captured_product", "prepare"]
@@ -63,7 +64,7 @@ def captured_product(mode: int, values: tuple[int, ...]) -> None:
     workspace: Any = capture.pool.workspaces.get(stream)
     if workspace is None:
         major = int(gpu.cupy().cuda.Device().compute_capability[:-1])
-        workspace = gpu.cupy().empty(_WORKSPACE_BYTES.get(major, _OTHER_WORKSPACE_BYTES), "u1")
+        workspace = cupy_functions().empty(_WORKSPACE_BYTES.get(major, _OTHER_WORKSPACE_BYTES), "u1")
         capture.pool.workspaces[stream] = workspace
     if not any(each is workspace for each in capture.kept):
         capture.kept.append(workspace)

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.backend.locks import new_lock
 from lucid.backend.log import logger
 from lucid.backends import cudnn as switch
@@ -190,7 +191,7 @@ def run(
         plan = _plans[key]
     if plan is None:
         return False
-    workspace = gpu.cupy().empty(max(1, plan.workspace), "u1")
+    workspace = cupy_functions().empty(max(1, plan.workspace), "u1")
     addresses = {tensor: x.data.ptr for tensor, x in zip(plan.tensors, arrays, strict=True)}
     plan.graph.execute(addresses, workspace.data.ptr, handle=handle)
     return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES
 from lucid.cuda.libraries import cudnn
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
@@ -73,7 +73,7 @@ def backward(
     if not _able(q, k, v, scale, g, out):
         return False
     pairs = zip((q, k, v), grads, strict=True)
-    made = tuple([gpu.cupy().empty(x.shape, x.dtype) if grad is None else grad for x, grad in pairs])
+    made = tuple([cupy_functions().empty(x.shape, x.dtype) if grad is None else grad for x, grad in pairs])
     fixed = are_deterministic_algorithms_enabled()
     settings = {**_settings(scale, causal=causal), "use_deterministic_algorithm": fixed}
     inputs = {"q": q, "k": k, "v": v, "o": out, "dO": g, "stats": total}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.libraries import cudnn
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _run(
     first, second = inputs.values()
     if after is None or first.dtype != second.dtype:
         return NotImplemented
-    out = gpu.cupy().empty(shape, first.dtype)
+    out = cupy_functions().empty(shape, first.dtype)
     settings = {
         "pre_padding": _two(before, 0),
         "post_padding": _two(after, 0),

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.errors import LinAlgError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
     """
     stack, (rows, columns) = a.shape[:-2], a.shape[-2:]
     k = min(rows, columns)
-    cp = gpu.cupy()
+    cp = cupy_functions()
     if not a.size:
         return a.copy(), cp.empty((*stack, k), np.int32), cp.zeros(stack, np.int32)
     turned = _columns(a)
@@ -105,7 +106,7 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
 
 def solve(a: Array, b: Array) -> tuple[Array, Array]:
     """Return the solution of ``a @ x = b`` and the first zero in U of each matrix."""
-    cp = gpu.cupy()
+    cp = cupy_functions()
     packed, pivots, info = lu(a)
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     wide = cp.broadcast_to(b, (*stack, *b.shape[-2:]))
@@ -137,7 +138,7 @@ def inverse(a: Array) -> tuple[Array, Array]:
 
 def triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array:
     """Return the solution of a triangular system, infinite or NaN where the diagonal holds zeros."""
-    cp = gpu.cupy()
+    cp = cupy_functions()
     n, columns = b.shape[-2:]
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     # rows that are read as columns are the transposed equation, x.T @ a.T = b.T
@@ -160,7 +161,7 @@ def triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array
 
 def cholesky(a: Array) -> tuple[Array, Array]:
     """Return L of ``a = L @ L.mH`` and the first leading minor that is not positive, counted from 1, or 0."""
-    cp = gpu.cupy()
+    cp = cupy_functions()
     stack, n = a.shape[:-2], a.shape[-1]
     if not a.size:
         return a.copy(), cp.zeros(stack, np.int32)

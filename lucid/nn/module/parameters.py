@@ -22,7 +22,7 @@ def empty_tensor(shape: tuple[int, ...], device: Device = None, dtype: Dtype | N
     """Return a tensor of one value, of the default dtype and on the default device unless they are given."""
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
     target = get_default_device() if device is None else as_device(device)
-    return wrap(to_device(np.full(shape_of((shape,), "parameter or buffer"), fill, wanted.numpy), target))
+    return wrap(to_device(np.full(shape_of((shape,), "parameter or buffer", wanted.numpy), fill, wanted.numpy), target))
 
 
 def empty_parameter(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import operator
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from lucid.backend.memory import check_size
 from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.base.scalars import as_int
 
@@ -103,6 +105,8 @@ def shape_for(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
             free = position
     if free < 0:
         if known == count:
+            if not count:
+                check_size("reshape", sizes)
             return sizes
     elif known:
         if count % known == 0:
@@ -126,7 +130,13 @@ def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as error:
+        check_size("broadcast", [max(sizes) for sizes in _columns(shapes)])
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} cannot be broadcast to one shape") from error
+
+
+def _columns(shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return the sizes of shapes along each dimension, counted from the right."""
+    return list(zip_longest(*[shape[::-1] for shape in shapes], fillvalue=1))
 
 
 def viewable(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> bool:

@@ -13,6 +13,7 @@ from lucid.backend import gpu
 from lucid.backend.arrays import Array, asarray, astype
 from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, get_default_dtype, result_type
 from lucid.backend.dtype import dtype as dtype_class
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.elementwise import converted
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import ArgumentError, DtypeError
@@ -137,7 +138,7 @@ def _number_beside(value: Any, like: Array) -> Array:
     if not gpu.is_gpu_array(like):
         return np.asarray(value, like.dtype)
     with gpu.use_device(gpu.device_index(like)):
-        return gpu.cupy().full((), value, like.dtype)
+        return cupy_functions().full((), value, like.dtype)
 
 
 def number_in(value: Any, dtype: dtype_class, like: Array | None = None) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from lucid.arguments import named, unfit
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.recording.views import live_edge
+from lucid.backend.foreign.reading import plain as unmasked
 from lucid.errors import ArgumentError
 
 
@@ -31,8 +32,9 @@ def as_int(value: Any, argument: str) -> int:
     if type(value) is int:
         return value
     if not isinstance(value, TensorBase):
+        known: Any = unmasked(value) if isinstance(value, np.ndarray) else value
         try:
-            return operator.index(value)
+            return operator.index(known)
         except TypeError:
             pass
     elif not value.array.ndim and value.array.dtype.kind in "iu":
@@ -68,7 +70,7 @@ def as_number(value: Any, argument: str) -> Any:
         if not value.array.ndim and live_edge(value) is None:
             return plain(value.array)
     elif isinstance(value, np.ndarray | np.generic):
-        array = cast("Any", value)
+        array: Any = unmasked(value)
         if not array.ndim and array.dtype.kind in "biufcV":
             return plain(array)
     elif isinstance(value, int | float | complex):

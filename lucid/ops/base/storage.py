@@ -8,6 +8,7 @@ from lucid.autograd.base import wrap
 from lucid.backend.arrays import to_device
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
+from lucid.backend.memory import forwards
 from lucid.backend.sharing import block_of
 from lucid.ops.base.strided import address_of, span, strides_of
 
@@ -140,4 +141,4 @@ def storage(self: Tensor) -> TypedStorage:
 
 
 def _memory(tensor: Tensor) -> Array:
-    return tensor.array if tensor.origin is None else tensor.origin.base.array
+    return forwards(tensor.array if tensor.origin is None else tensor.origin.base.array)

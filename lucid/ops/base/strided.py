@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.memory import overlapping
+from lucid.backend.memory import check_size, forwards, overlapping
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import array_of
@@ -42,11 +42,10 @@ def address_of(array: Any) -> int:
 
 
 def offset_of(tensor: TensorBase) -> int:
-    """Return how many elements of the base lie before the first one of a view; 0 for what is no view."""
-    if tensor.origin is None:
-        return 0
-    step = address_of(tensor.array) - address_of(tensor.origin.base.array)
-    return step // tensor.array.dtype.itemsize
+    """Return how many elements of the base lie in memory before the first one of a tensor, maybe a view of it."""
+    array = tensor.array
+    base = array if tensor.origin is None else tensor.origin.base.array
+    return (address_of(array) - address_of(forwards(base))) // array.dtype.itemsize
 
 
 def span(size: Sequence[int], stride: Sequence[int]) -> int:
@@ -118,6 +117,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
         raise ShapeError(f"as_strided: mismatch in length of strides and shape: got size {sizes} and stride {strides}")
     if min((*sizes, *strides), default=0) < 0:
         raise ShapeError(f"as_strided: expected no negative size or stride, got size {sizes} and stride {strides}")
+    check_size("as_strided", sizes, array.itemsize)
     base = array if input.origin is None else input.origin.base.array
     if overlapping(array) or not dense(base):
         raise ShapeError(

@@ -63,16 +63,19 @@ def _array(arguments: tuple[Any, ...], dtype: Dtype, device: Device) -> Array:
     only = arguments[0] if len(arguments) == 1 else None
     if hasattr(only, "numel"):  # a Size
         arguments = tuple(cast("Any", only))
-    elif is_array(only) and cast("Any", only).ndim:
-        return _data(cast("Any", only).astype(dtype.numpy), dtype, device)
-    elif isinstance(only, list | tuple | range):
+    elif (is_array(only) and cast("Any", only).ndim) or isinstance(only, list | tuple | range):
         return _data(only, dtype, device)
-    if any(isinstance(size, bool | float) or not hasattr(size, "__index__") for size in arguments):
+    try:
+        # bools have an index, and so have arrays of no dimension, whatever they hold
+        sizes = [operator.index(size) for size in arguments if not isinstance(size, bool)]
+    except TypeError:
+        sizes = []
+    if len(sizes) < len(arguments):
         raise ArgumentError(
             f"arguments: expected sizes, a sequence of numbers, or a tensor, got {', '.join(map(shown, arguments))}: "
             "lucid.tensor makes a tensor of a number"
         )
-    return empty(*map(operator.index, arguments), dtype=dtype, device=device).array
+    return empty(*sizes, dtype=dtype, device=device).array
 
 
 def _data(data: Any, dtype: Dtype, device: Device) -> Array:

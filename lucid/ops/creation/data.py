@@ -11,6 +11,7 @@ from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.modes.decorating import check_bool
 from lucid.backend import arrays, gpu
 from lucid.backend.dtype import as_dtype, dtype_of, get_default_dtype
+from lucid.backend.foreign.reading import read
 from lucid.errors import DeviceError, DtypeError, SettingError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.scalars import as_bool, as_int
@@ -109,8 +110,9 @@ def asarray(
     """
     if copy is not None:
         copy = as_bool(copy, "copy")
-    made: Any = as_tensor(obj, dtype, device)
-    shares = made is obj or made.array is obj
+    source = obj if isinstance(obj, TensorBase) else read(obj, copies=copy is not False)
+    made: Any = as_tensor(obj if source is None else source, dtype, device)
+    shares = source is not None and (made is source or made.array is source)
     if copy is False and not shares:
         raise SettingError(
             f"asarray: cannot make a tensor of this {type(obj).__name__} without a copy, and copy is False"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,8 @@ from lucid.backend import gpu
 from lucid.backend.arrays import asarray
 from lucid.backend.device import as_device, device_of
 from lucid.backend.dtype import as_dtype, get_default_dtype, scalar_dtype
+from lucid.backend.functions import cupy_functions
+from lucid.backend.memory import check_size, no_room
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import array_of, tensor_dtype
@@ -30,19 +31,22 @@ if TYPE_CHECKING:
 def on_device(make: Callable[[Any], Any], device: Device, requires_grad: bool, *, pin_memory: bool = False) -> Any:
     """Return the tensor that ``make(numpy or cupy)`` gives on a device."""
     where = as_device(device)
-    if where.type == "cpu":
-        array, context = np, nullcontext()
-    else:
-        array, context = gpu.cupy(), gpu.use_device(where.index or 0)
-    with context:
-        return leaf(make(array), requires_grad, pin_memory=pin_memory)
+    if where.type != "cpu":
+        with gpu.use_device(where.index or 0):
+            return leaf(make(cupy_functions()), requires_grad, pin_memory=pin_memory)
+    try:
+        array = make(np)
+    except MemoryError as error:
+        raise no_room(error) from error
+    return leaf(array, requires_grad, pin_memory=pin_memory)
 
 
-def shape_of(sizes: tuple[Any, ...], name: str) -> tuple[int, ...]:
-    """Return the shape that a user wrote."""
+def shape_of(sizes: tuple[Any, ...], name: str, dtype: Any) -> tuple[int, ...]:
+    """Return the shape that a user wrote, of elements of NumPy's `dtype`."""
     shape = sizes_in(sizes)
     if any(size < 0 for size in shape):
         raise ShapeError(f"{name}: trying to create tensor with negative dimension: {list(shape)}; expected sizes >= 0")
+    check_size(name, shape, dtype.itemsize)
     return shape
 
 
@@ -65,7 +69,8 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    shape, kind = shape_of(size, "zeros"), dtype_for(dtype)
+    kind = dtype_for(dtype)
+    shape = shape_of(size, "zeros", kind)
     return on_device(lambda xp: xp.zeros(shape, kind), device, requires_grad, pin_memory=pin_memory)
 
 
@@ -82,7 +87,8 @@ def ones(
     >>> lucid.ones(2, dtype=lucid.int64)
     tensor([1, 1])
     """
-    shape, kind = shape_of(size, "ones"), dtype_for(dtype)
+    kind = dtype_for(dtype)
+    shape = shape_of(size, "ones", kind)
     return on_device(lambda xp: xp.ones(shape, kind), device, requires_grad, pin_memory=pin_memory)
 
 
@@ -99,7 +105,8 @@ def empty(
     >>> lucid.empty(2, 3).shape
     lucid.Size([2, 3])
     """
-    shape, kind = shape_of(size, "empty"), dtype_for(dtype)
+    kind = dtype_for(dtype)
+    shape = shape_of(size, "empty", kind)
     return on_device(lambda xp: xp.empty(shape, kind), device, requires_grad, pin_memory=pin_memory)
 
 
@@ -121,11 +128,12 @@ def full(
     >>> lucid.full((2,), 3.5)
     tensor([3.5000, 3.5000])
     """
-    shape = shape_of((size,), "full")
-    value = as_number(fill_value, "fill_value") if isinstance(fill_value, TensorBase) else fill_value
+    array = isinstance(fill_value, TensorBase | np.ndarray)
+    value = as_number(fill_value, "fill_value") if array else fill_value
     if dtype is None:
         dtype = tensor_dtype(fill_value) if isinstance(fill_value, TensorBase) else scalar_dtype(plain_number(value))
     kind = as_dtype(dtype).numpy
+    shape = shape_of((size,), "full", kind)
     number = asarray(value, dtype, "cpu").item()
     return on_device(lambda xp: xp.full(shape, number, kind), device, requires_grad, pin_memory=pin_memory)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, get_default_dtype
+from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.creation.filling import on_device
@@ -28,6 +29,7 @@ def _frequencies(
         raise DtypeError(f"{name} requires a floating point or complex dtype, got {kind}")
     if count < 0:
         raise ShapeError(f"{name}: trying to create tensor with negative dimension {count}; expected n >= 0")
+    check_size(name, (count,), 8)
 
     span = count * distance
 

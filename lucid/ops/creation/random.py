@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.backend.arrays import astype
 from lucid.backend.dtype import as_dtype, get_default_dtype, int64
+from lucid.backend.memory import check_size
 from lucid.backend.random import draws as draw
 from lucid.errors import CallError, DtypeError, ShapeError
 from lucid.ops.base.promotion import array_of
@@ -50,7 +51,8 @@ def rand(
     >>> x.shape, bool((x >= 0).all()) and bool((x < 1).all())
     (lucid.Size([2, 3]), True)
     """
-    shape, wanted = shape_of(size, "rand"), real_dtype("rand", dtype)
+    wanted = real_dtype("rand", dtype)
+    shape = shape_of(size, "rand", wanted)
     return drawn(
         "rand", lambda g, xp: draw.uniform(g, shape, wanted, xp=xp), generator, device, requires_grad=requires_grad
     )
@@ -69,7 +71,8 @@ def randn(
     >>> lucid.randn(2, 3).shape
     lucid.Size([2, 3])
     """
-    shape, wanted = shape_of(size, "randn"), real_dtype("randn", dtype)
+    wanted = real_dtype("randn", dtype)
+    shape = shape_of(size, "randn", wanted)
     return drawn(
         "randn", lambda g, xp: draw.normal(g, shape, wanted, xp=xp), generator, device, requires_grad=requires_grad
     )
@@ -107,7 +110,8 @@ def randint(
         raise ShapeError(
             "randint: expected bounds_and_size as randint(high, size) or randint(low, high, size), the size as a tuple"
         )
-    shape, wanted = shape_of((size,), "randint"), int64 if dtype is None else as_dtype(dtype)
+    wanted = int64 if dtype is None else as_dtype(dtype)
+    shape = shape_of((size,), "randint", wanted.numpy)
     bottom, top = as_int(low, "low"), as_int(high, "high")
 
     def make(stream: Generator, xp: ModuleType) -> Array:
@@ -134,6 +138,7 @@ def randperm(
     [0, 1, 2, 3]
     """
     count, wanted = as_int(n, "n"), int64 if dtype is None else as_dtype(dtype)
+    check_size("randperm", (max(count, 0),), 8)
     return drawn(
         "randperm",
         lambda g, xp: astype(draw.permutation(g, count, xp), wanted),

@@ -11,6 +11,7 @@ from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray, astype
 from lucid.backend.device import as_device
 from lucid.backend.dtype import as_dtype, get_default_dtype, int64
+from lucid.backend.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.creation.filling import dtype_for, on_device
@@ -50,9 +51,15 @@ def arange(
         raise ShapeError("arange: step must be nonzero")
     if (last - first) * by < 0:
         raise ShapeError(f"arange: upper bound and lower bound inconsistent with step sign: {first}, {last}, step {by}")
+    if not all(math.isfinite(value) for value in (first, last, by)):
+        raise ShapeError(f"arange: expected finite numbers, got an unsupported range: {first} -> {last}, step {by}")
     whole = all(isinstance(value, int) for value in (first, last, by))
+    if whole:
+        for value in (first, last, by):
+            check_size("arange", (abs(value),))
     chosen = as_dtype(dtype) if dtype is not None else int64 if whole else get_default_dtype()
     count = max(0, -((first - last) // by) if whole else math.ceil((last - first) / by))
+    check_size("arange", (count,), 8)
 
     def make(xp: ModuleType) -> Any:
         if whole:
@@ -76,6 +83,7 @@ def check_steps(steps: int, name: str) -> int:
     count = as_int(steps, "steps")
     if count < 0:
         raise ShapeError(f"{name}: number of steps must be non-negative, got {count}")
+    check_size(name, (count,), 8)
     return count
 
 
@@ -139,6 +147,7 @@ def eye(
     if rows < 0 or columns < 0:
         raise ShapeError(f"eye: expected sizes of zero or more, got {rows} rows and {columns} columns")
     kind = dtype_for(dtype)
+    check_size("eye", (rows, columns), kind.itemsize)
     return on_device(lambda xp: xp.eye(rows, columns, dtype=kind), device, requires_grad)
 
 
@@ -173,5 +182,6 @@ def corner_indices(corner: Callable[..., Array], row: int, col: int, offset: int
     row, col = as_int(row, "row"), as_int(col, "col")
     if row < 0 or col < 0:
         raise ShapeError(f"expected sizes of zero or more, got {row} rows and {col} columns")
+    check_size(f"{corner.__name__}_indices", (row, col), 16)
     indices = np.stack(np.nonzero(corner(np.ones((row, col), np.bool_), as_int(offset, "offset"))))
     return wrap(asarray(indices.astype(as_dtype(dtype).numpy), device=as_device(device)))

@@ -11,6 +11,7 @@ from lucid.backend import gpu
 from lucid.backend.arrays import astype
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
+from lucid.backend.memory import check_size
 from lucid.backend.random import draws as draw
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import common_shape
@@ -94,9 +95,10 @@ def normal(
         shape = common_shape(*[t.array.shape for t in tensors])
         dtype, where = dtype_of(tensors[0].array), device_of(tensors[0].array)
     else:
-        shape = shape_of((size,), "normal")
-        where = device
+        where, shape = device, ()
     wanted = real_dtype("normal", dtype)
+    if not tensors:
+        shape = shape_of((size,), "normal", wanted)
     middle: Any = mean.array if isinstance(mean, TensorBase) else mean
     width: Any = std.array if isinstance(std, TensorBase) else std
     on_cpu = not isinstance(std, TensorBase) or type(std.array) is np.ndarray
@@ -160,6 +162,7 @@ def multinomial(
             f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} "
             f"asked for, {possible} that can be drawn"
         )
+    check_size("multinomial", (*array.shape[:-1], num_samples), 8)
 
     def make(stream: Generator, xp: ModuleType) -> Array:
         if replacement:

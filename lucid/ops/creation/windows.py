@@ -13,6 +13,7 @@ import numpy as np
 
 from lucid.backend.arrays import asarray
 from lucid.backend.dtype import as_dtype
+from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.scalars import as_bool, as_int, as_number
 from lucid.ops.creation.filling import dtype_for, on_device
@@ -40,6 +41,7 @@ def _window(
         raise ShapeError(f"{name} requires non-negative window_length, got window_length={count}")
     if dtype is not None and not as_dtype(dtype).is_floating_point:
         raise DtypeError(f"{name} expects floating point dtypes, got {as_dtype(dtype)}")
+    check_size(name, (count,), 8)
     last = count if extra else count - 1
     # some samples, once, on the host
     made = np.ones(count) if count < 2 else np.asarray(values(np.arange(count, dtype=np.float64), last))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.backend.memory import check_size
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.dims import tensors_in
 from lucid.ops.base.operands import tensor_operand
@@ -134,6 +135,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     columns = shape[-1] if N is None else as_int(N, "N")
     if columns < 1:
         raise ShapeError(f"linalg.vander: expected N of 1 or more, got {columns}")
+    check_size("vander", (*x.array.shape, columns), 8)
     return power_of(unsqueeze(x, -1), arange(columns, device=x.device))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.indexing import steps_of
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.ops.layers.batch_normalisation_cuda import flat_launch
@@ -27,7 +28,7 @@ def sums(
     name = C_TYPES.get(weight.dtype)
     if name not in FLOATS:
         return NotImplemented
-    out = gpu.cupy().empty((starts.size, weight.shape[1]), weight.dtype)
+    out = cupy_functions().empty((starts.size, weight.shape[1]), weight.dtype)
     shares = None if shares is None else gpu.cupy().ascontiguousarray(shares)
     if out.size:
         address = 0 if shares is None else shares.data.ptr
@@ -40,7 +41,7 @@ def sums(
 
 def most(weight: Array, index: Array, starts: Array, *, padding: int | None) -> Array:
     """Return for each bag and column the row whose element is the greatest; -1 where a bag has none."""
-    out = gpu.cupy().empty((starts.size, weight.shape[1]), np.int64)
+    out = cupy_functions().empty((starts.size, weight.shape[1]), np.int64)
     if out.size:
         _most[str(C_TYPES[weight.dtype])](
             *flat_launch(out.size), weight.data.ptr, index.data.ptr, starts.data.ptr, out.data.ptr,
@@ -51,7 +52,7 @@ def most(weight: Array, index: Array, starts: Array, *, padding: int | None) -> 
 
 def numbers(starts: Array, places: int) -> Array:
     """Return the number of the bag that each place is in."""
-    out = gpu.cupy().empty(places, np.int64)
+    out = cupy_functions().empty(places, np.int64)
     if places:
         _numbers[()](*flat_launch(places), starts.data.ptr, out.data.ptr, starts.size, places)
     return out

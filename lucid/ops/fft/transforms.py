@@ -10,6 +10,7 @@ import numpy as np
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend.memory import check_size
 from lucid.cuda.libraries.cufft import in_turn
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.base.dims import along, dims_in
@@ -193,6 +194,10 @@ def operand_of(name: str, input: Tensor, *, real: bool = False) -> Any:
 
 def fitted(name: str, x: Any, dims: tuple[int, ...], sizes: tuple[int | None, ...]) -> Any:
     """Return `x` cut or filled up with zeros to these sizes."""
+    whole = list(x.array.shape)
+    for dim, size in zip(dims, sizes, strict=True):
+        whole[dim] = whole[dim] if size is None else size
+    check_size(name, whole, 16)
     for dim, size in zip(dims, sizes, strict=True):
         have = x.array.shape[dim]
         if size is None:

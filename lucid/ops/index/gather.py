@@ -14,6 +14,7 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import namespace
 from lucid.backend.dtype import int64
+from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.base.core import expand
 from lucid.ops.base.dims import common_shape, dim_in, sizes_in
@@ -195,6 +196,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise IndexOutOfRangeError(f"one_hot: expected classes of at least 0, got {num_classes - 1}")
     if num_classes <= 0:
         raise ShapeError(f"one_hot: expected num_classes above zero, or -1, got {num_classes}")
+    check_size("one_hot", (*array.shape, num_classes), 8)
     check_bounds(array, array.ndim, num_classes, name="one_hot")
     xp = namespace(array)
     return wrap((array[..., None] == xp.arange(num_classes, dtype=array.dtype)).astype(xp.int64))
@@ -216,6 +218,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     sizes = sizes_in((shape,))
     if min(sizes, default=0) < 0:
         raise ShapeError(f"unravel_index: expected no negative size, got shape {list(sizes)}")
+    check_size("unravel_index", sizes)
     steps = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
     if 0 in sizes:
         if places.array.size:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend.memory import check_size
 from lucid.cuda.launch import copying
 from lucid.cuda.switches import looked_at
 from lucid.errors import IndexOutOfRangeError, ShapeError
@@ -223,6 +224,8 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise ShapeError(f"unfold: expected a window of at most {have} places along dimension {axis}, got size {size}")
     if step <= 0:
         raise ShapeError(f"unfold: expected a step above zero, got {step}")
+    windows = (*shape[:axis], (have - size) // step + 1, *shape[axis + 1 :], size)
+    check_size("unfold", windows, input.array.itemsize)
     return _unfold(input if shape else reshape(input, 1), dim=axis, size=size, step=step)
 
 

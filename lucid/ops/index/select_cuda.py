@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.indexing import MAX_BLOCKS, add, along, contiguous, form_of, read, selected, steps_of, write
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.plans import planned
@@ -47,7 +48,7 @@ def gather(x: Array, index: Array, *, dim: int) -> Any:
 
 def gather_grad(grad: Array, index: Array, *, shape: tuple[int, ...], dim: int, unique: bool) -> Any:
     """Return zeros of `shape` with `grad` added, or written if no index is named twice, at `index`."""
-    out = gpu.cupy().zeros(shape, grad.dtype if unique else _wide(grad.dtype))
+    out = cupy_functions().zeros(shape, grad.dtype if unique else _wide(grad.dtype))
     walk = along(contiguous(shape), index, dim, grad)
     done = write(out, walk, grad) if unique else add(out, walk, grad)
     return out.astype(grad.dtype, copy=False) if done else NotImplemented
@@ -92,7 +93,7 @@ def index(x: Array, *indices: Array, dims: tuple[int, ...]) -> Any:
 def index_grad(grad: Array, *indices: Array, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     """Return zeros of `shape` with `grad` added where `indices` select along `dims`."""
     walk = selected(contiguous(shape), dims, indices, grad, wrap=True)
-    out = gpu.cupy().zeros(shape, _wide(grad.dtype))
+    out = cupy_functions().zeros(shape, _wide(grad.dtype))
     return out.astype(grad.dtype, copy=False) if walk and add(out, walk, grad) else NotImplemented
 
 
@@ -101,7 +102,7 @@ def index_put(x: Array, value: Any, *indices: Array, dims: tuple[int, ...], accu
     walk = selected(contiguous(x.shape), dims, indices, None, wrap=True)
     if walk is None or (hasattr(value, "shape") and value.dtype != x.dtype):
         return NotImplemented
-    xp = gpu.cupy()
+    xp = cupy_functions()
     if hasattr(value, "shape"):
         value = xp.broadcast_to(value, tuple([dim[0] for dim in walk.dims]))
         steps = steps_of(value)
@@ -123,7 +124,7 @@ def embedding(weight: Array, index: Array, **_: Any) -> Any:
 
 def _use_count(index: Array, rows: int) -> Array:
     """Return how often each row is named."""
-    counts = gpu.cupy().zeros(rows, np.int64)
+    counts = cupy_functions().zeros(rows, np.int64)
     walk = selected(contiguous((rows,)), (0,), (index,), None, wrap=False)
     if walk is not None:
         add(counts, walk, 1)
@@ -136,7 +137,7 @@ def embedding_grad(grad: Array, index: Array, *, rows: int, padding: int | None,
         return NotImplemented
     shape = (rows, grad.shape[-1])
     walk = selected(contiguous(shape), (0,), (index,), grad, wrap=False)
-    out = gpu.cupy().zeros(shape, _wide(grad.dtype))
+    out = cupy_functions().zeros(shape, _wide(grad.dtype))
     uses = _use_count(index, rows) if by_frequency else None
     if walk is None or not add(out, walk, grad, use_count=uses, skipped=-1 if padding is None else padding):
         return NotImplemented
@@ -145,7 +146,7 @@ def embedding_grad(grad: Array, index: Array, *, rows: int, padding: int | None,
 
 def embedding_shares(index: Array, *, rows: int, padding: int | None, by_frequency: bool, dtype: Any) -> Any:
     """Return what the gradient of each use counts for."""
-    xp = gpu.cupy()
+    xp = cupy_functions()
     shares = 1 / xp.maximum(_use_count(index, rows), 1) if by_frequency else xp.ones(rows)
     shares = shares.astype(dtype)
     if padding is not None:
@@ -159,7 +160,7 @@ def shorten(weight: Array, index: Array, max_norm: float, norm_type: float) -> b
     if name not in FLOATS:
         return False
     rows, columns = weight.shape
-    used = gpu.cupy().zeros(rows, np.uint8)
+    used = cupy_functions().zeros(rows, np.uint8)
     walk = selected(contiguous((rows,)), (0,), (index,), None, wrap=False)
     if walk is not None and walk.elements and columns:
         write(used, walk, 1)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.libraries import blas, cudnn_attention
 from lucid.cuda.source.signature import constant
@@ -190,7 +190,7 @@ def _heads(
 
 def _dots(heads: Heads, a: Array, b: Array) -> Array:
     """Return the products of the rows of `a` and `b` in the dtype of scores."""
-    dots = gpu.cupy().empty((*a.shape[:-1], b.shape[-2]), heads.wide)
+    dots = cupy_functions().empty((*a.shape[:-1], b.shape[-2]), heads.wide)
     return blas.matmul(a, b.swapaxes(-1, -2), dots)
 
 
@@ -213,7 +213,7 @@ def attention(
     heads = _heads(q, k, v, bias, keep, scale, drop, causal=causal)
     if heads is None:
         return NotImplemented
-    xp = gpu.cupy()
+    xp = cupy_functions()
     out = xp.empty((*q.shape[:-1], v.shape[-1]), q.dtype)
     total = xp.empty(q.shape[:-1], heads.wide)
     if bias is None and keep is None:
@@ -237,7 +237,7 @@ def attention(
 def _by_products(heads: Heads, out: Array, total: Array) -> None:
     for block in heads.blocks():
         dots = _dots(heads, heads.q[block], heads.k[block])
-        weights = dots if heads.wide == out.dtype else gpu.cupy().empty(dots.shape, out.dtype)
+        weights = dots if heads.wide == out.dtype else cupy_functions().empty(dots.shape, out.dtype)
         _weights[heads.name](
             math.prod(dots.shape[:-1]), _row_threads(dots.shape[-1]),
             dots.data.ptr, weights.data.ptr, total.data.ptr, heads.first_row(block), *heads.problem,
@@ -264,7 +264,7 @@ def attention_grad(
     heads = _heads(q, k, v, bias, keep, scale, drop, causal=causal)
     if heads is None or needs[3] or g.dtype != q.dtype or not (out.flags.c_contiguous and total.flags.c_contiguous):
         return NotImplemented
-    xp = gpu.cupy()
+    xp = cupy_functions()
     grads = [xp.empty(x.shape, x.dtype) if need else None for x, need in zip((q, k, v), needs, strict=False)]
     g, as_heads = _as_heads(g), [None if x is None else _as_heads(x) for x in grads]
     if bias is None and keep is None:
@@ -309,8 +309,8 @@ def _grads_by_products(heads: Heads, g: Array, total: Array, delta: Array, grads
         q, k, v, g_block = heads.q[block], heads.k[block], heads.v[block], g[block]
         dots, grad_dots = _dots(heads, q, k), _dots(heads, g_block, v)
         same = heads.wide == dtype
-        weights = dots if same else gpu.cupy().empty(dots.shape, dtype)
-        ds = grad_dots if same else gpu.cupy().empty(dots.shape, dtype)
+        weights = dots if same else cupy_functions().empty(dots.shape, dtype)
+        ds = grad_dots if same else cupy_functions().empty(dots.shape, dtype)
         _weights_grad[heads.name](
             math.prod(dots.shape[:-1]), _row_threads(dots.shape[-1]),
             dots.data.ptr, grad_dots.data.ptr, total.data.ptr, delta.data.ptr, weights.data.ptr, ds.data.ptr,

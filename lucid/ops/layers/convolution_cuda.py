@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 from lucid.cuda.libraries import blas, cudnn_convolution
@@ -117,7 +118,7 @@ def _over(planes: int, axes: Any, which: int) -> Any:
 def _buffer(p: Problem, dtype: Any) -> Array:
     """Return memory for the columns of the largest block."""
     first = next(p.blocks(dtype.itemsize))
-    return gpu.cupy().empty(p.channels * p.window_size * p.area * (first.stop - first.start), dtype)
+    return cupy_functions().empty(p.channels * p.window_size * p.area * (first.stop - first.start), dtype)
 
 
 def _matrices(p: Problem, buffer: Array, count: int) -> Array:
@@ -141,7 +142,7 @@ def _rows(p: Problem, g: Array) -> Array:
     shape = p.groups, p.made // p.groups, count * p.area
     if count == 1 and g.flags.c_contiguous:
         return g.reshape(shape)
-    rows = gpu.cupy().empty(shape, g.dtype)
+    rows = cupy_functions().empty(shape, g.dtype)
     read: Any = images(g, len(p.axes))
     n, c, h, w = read.steps
     _arrange(p, g, None, rows, (p.made, count), (c, n, h, w))
@@ -188,7 +189,7 @@ def forward(
         if bias is not None:
             _arrange(p, y, bias, y, shape[:2], (p.made * p.area, p.area, out[-1], 1))
         return y
-    result = gpu.cupy().empty(shape, x.dtype)
+    result = cupy_functions().empty(shape, x.dtype)
     buffer = _buffer(p, x.dtype)
     for block in p.blocks(x.dtype.itemsize):
         y = blas.matmul(kernels, _columns(p, x[block], buffer))
@@ -212,7 +213,7 @@ def input_grad(g: Array, weight: Array, *, size: Any, stride: Any, before: Any, 
     kernels = weight.reshape(groups, p.made // groups, -1).swapaxes(-1, -2)
     if p.pointwise:
         return _by_pixels(p, kernels, g).reshape(shape)
-    result = gpu.cupy().empty(shape, g.dtype)
+    result = cupy_functions().empty(shape, g.dtype)
     buffer = _buffer(p, g.dtype)
     for block in p.blocks(g.dtype.itemsize):
         count = block.stop - block.start
@@ -235,7 +236,7 @@ def weight_grad(g: Array, x: Array, *, kernel: Any, stride: Any, before: Any, di
         return _depthwise_weights(p, g, x, shape)
     buffer = _buffer(p, x.dtype)
     wide = np.dtype(np.float32) if x.dtype.itemsize == 2 else x.dtype
-    total = gpu.cupy().empty((groups, p.made // groups, p.channels // groups * p.window_size), wide)
+    total = cupy_functions().empty((groups, p.made // groups, p.channels // groups * p.window_size), wide)
     for block in p.blocks(x.dtype.itemsize):
         columns = _columns(p, x[block], buffer).swapaxes(-1, -2)
         blas.matmul(_rows(p, g[block]), columns, total, beta=float(block.start > 0))
@@ -243,7 +244,7 @@ def weight_grad(g: Array, x: Array, *, kernel: Any, stride: Any, before: Any, di
 
 
 def _depthwise_forward(p: Problem, x: Array, weight: Array, bias: Array | None, shape: Any) -> Array:
-    y = gpu.cupy().empty(shape, x.dtype)
+    y = cupy_functions().empty(shape, x.dtype)
     read: Any = images(x, len(p.axes))
     grid, block = _over(p.batch * p.made, p.axes, 1)
     _depthwise[p.name](
@@ -254,7 +255,7 @@ def _depthwise_forward(p: Problem, x: Array, weight: Array, bias: Array | None, 
 
 
 def _depthwise_backward(p: Problem, g: Array, weight: Array, shape: Any) -> Array:
-    dx = gpu.cupy().empty(shape, g.dtype)
+    dx = cupy_functions().empty(shape, g.dtype)
     read: Any = images(g, len(p.axes))
     grid, block = _over(p.batch * p.channels, p.axes, 0)
     _depthwise_input_grad[p.name](
@@ -265,7 +266,7 @@ def _depthwise_backward(p: Problem, g: Array, weight: Array, shape: Any) -> Arra
 
 
 def _depthwise_weights(p: Problem, g: Array, x: Array, shape: Any) -> Array:
-    dw = gpu.cupy().empty(shape, x.dtype)
+    dw = cupy_functions().empty(shape, x.dtype)
     g_read: Any = images(g, len(p.axes))
     x_read: Any = images(x, len(p.axes))
     threads = min(_REDUCE_THREADS, max(32, 1 << (p.batch * p.area - 1).bit_length()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.autograd.modes.casting import wide_in_autocast
+from lucid.backend.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.promotion import array_of, only_tensors, promote
@@ -157,6 +158,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     columns = x.array.size if N is None else as_int(N, "N")
     if columns < 0:
         raise ShapeError(f"vander: expected N of zero or more, got {columns}")
+    check_size("vander", (*x.array.shape, columns), 8)
     rising = as_bool(increasing, "increasing")
     powers = power_of(unsqueeze(x, 1), arange(columns, device=x.device))
     return powers if rising else flip(powers, 1)

@@ -14,6 +14,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
+from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import accumulation_dtype, array_of
@@ -136,6 +137,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
             f"{list(a)} and {list(b)}"
         )
     batch = common_shape(a[:-2], b[:-2])
+    check_size("cdist", (*batch, a[-2], b[-2]), x1.array.itemsize)
     product = MODES[compute_mode]
     if product is None:
         product = (a[-2] > MANY_ROWS or b[-2] > MANY_ROWS) and x1.array.dtype.itemsize > 2

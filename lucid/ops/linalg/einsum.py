@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import dims_in, viewable
 from lucid.ops.base.promotion import array_of
@@ -62,13 +63,14 @@ def contract(xp: ModuleType, a: Array, b: Array, *, a_labels: Labels, b_labels: 
     No operand has a label twice, and each label is in two at least of `a`, `b` and the result.
     """
     summed = tuple([label for label in a_labels if label not in out_labels])
+    size = dict(zip(a_labels + b_labels, a.shape + b.shape, strict=True))
     if not summed:
+        check_size("einsum", [size[label] for label in out_labels], a.itemsize)
         return xp.multiply(aligned(a, a_labels, out_labels), aligned(b, b_labels, out_labels))
     stack = tuple([label for label in a_labels if label in b_labels and label in out_labels])
     rows = tuple([label for label in a_labels if label not in b_labels])
     columns = tuple([label for label in b_labels if label not in a_labels])
     y = product(xp, grouped(a, a_labels, stack, rows, summed), grouped(b, b_labels, stack, summed, columns))
-    size = dict(zip(a_labels + b_labels, a.shape + b.shape, strict=True))
     labels = stack + rows + columns
     return y.reshape([size[label] for label in labels]).transpose([labels.index(label) for label in out_labels])
 

@@ -14,6 +14,7 @@ from lucid.autograd.base import wrap
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.backend.arrays import namespace, on
 from lucid.backend.dtype import as_dtype, dtype_of
+from lucid.backend.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors
 from lucid.ops.base.scalars import as_bool, is_single
@@ -38,6 +39,7 @@ def parts_asked(name: str, count: int, input: Tensor, output_size: Any) -> tuple
     wanted = sizes_for(name, "output_size", asked, count, least=1)
     if not all(shape[-count:]):
         raise ShapeError(f"{name}: expected pooled dimensions that are not empty, got input of shape {shape}")
+    check_size(name, (*shape[:-count], *wanted), 8)
     return wanted
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.reduction import (
     BLOCK,
@@ -91,7 +91,7 @@ class Scan:
         of_factor = lines_of(x if factor is None else factor, dim, reverse=reverse)
         if of_x is None or of_factor is None:
             return NotImplemented
-        out = gpu.cupy().empty(x.shape, dtype)
+        out = cupy_functions().empty(x.shape, dtype)
         if not out.size:
             return out
         length, inner = x.shape[dim], math.prod(x.shape[dim + 1 :])
@@ -108,7 +108,7 @@ class Scan:
         chunks = max(1, min(FULL // lines, length // (8 * block), block)) if lines < FULL // 2 else 1
         totals = 0
         if chunks > 1:
-            room = gpu.cupy().empty(lines * chunks * self.bytes(x.dtype), np.uint8)
+            room = cupy_functions().empty(lines * chunks * self.bytes(x.dtype), np.uint8)
             totals = room.data.ptr
             self.rows[instance](
                 (lines, chunks), block, of_x.address, of_factor.address, out.data.ptr, totals, *numbers, 1
@@ -134,7 +134,7 @@ def shift(x: Array, dim: int, by: int, fill: float) -> Any:
     lines = lines_of(x, dim, reverse=False) if x.ndim else None
     if name not in FLOATS or lines is None:
         return NotImplemented
-    out = gpu.cupy().empty(x.shape, x.dtype)
+    out = cupy_functions().empty(x.shape, x.dtype)
     if out.size:
         length, inner = x.shape[dim], math.prod(x.shape[dim + 1 :])
         block = max(32, min(BLOCK, power_of_two(out.size)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.reduction import (
     BLOCK,
@@ -51,7 +51,7 @@ def element_at(x: Array, index: Array, dim: int) -> Any:
     kept = merged_axes(steps_of(x, [d for d in range(x.ndim) if d != dim]))
     if name is None or not x.ndim or too_many(kept) or index.dtype != np.int64 or not index.flags.c_contiguous:
         return NotImplemented
-    out = gpu.cupy().empty(index.shape, x.dtype)
+    out = cupy_functions().empty(index.shape, x.dtype)
     if out.size:
         block = _block(out.size)
         _ELEMENT_AT[name](
@@ -71,7 +71,7 @@ def element_at_grad(grad: Array, index: Array, dim: int, *, keepdim: bool, size:
         return NotImplemented
     before = grad.shape[:dim]
     behind = grad.shape[dim + 1 :] if keepdim else grad.shape[dim:]
-    out = gpu.cupy().empty((*before, size, *behind), grad.dtype)
+    out = cupy_functions().empty((*before, size, *behind), grad.dtype)
     if out.size:
         block = _block(out.size)
         _ELEMENT_AT_GRAD[name](

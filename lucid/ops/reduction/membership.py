@@ -11,6 +11,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray, namespace
 from lucid.backend.device import device_of
 from lucid.backend.dtype import result_type
+from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
@@ -92,6 +93,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     count, low, high = as_int(bins, "bins"), as_number(min, "min"), as_number(max, "max")
     if count <= 0:
         raise SettingError(f"histc: bins must be > 0, got {count}")
+    check_size("histc", (count + 1,), 8)
     if high < low:
         raise SettingError(f"histc: max must be larger than min, got {low} and {high}")
     xp = namespace(array)

@@ -16,6 +16,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
 from lucid.backend.device import device_of
+from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
@@ -262,6 +263,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     heavy = None if weights is None else array_of(weights)
     if heavy is not None and heavy.shape != array.shape:
         raise ShapeError(f"bincount: expected weights of shape {list(array.shape)}, got {list(heavy.shape)}")
+    check_size("bincount", (max(minlength, int(array.max()) + 1 if array.size else 0),), 8)
     counts = namespace(array).bincount(array, heavy if heavy is None else comparable(heavy), minlength)
     if heavy is None:
         return wrap(counts)

@@ -15,6 +15,7 @@ from lucid.autograd.modes.autocast import casting_on
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.modes.state import unusual
 from lucid.backend.arrays import namespace, on
+from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import only_tensors, promote
@@ -102,6 +103,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"affine_grid: expected a size of 4 or 5 numbers above 0, and theta of shape (size[0], 2, 3) or "
             f"(size[0], 3, 4), got {sizes} and {theta.array.shape}"
         )
+    check_size("affine_grid", (sizes[0], *sizes[2:], count + 1), 8)
     with on(theta.array):
         points = wrap(base_points(namespace(theta.array), sizes[2:], theta.array.dtype, aligned=aligned))
     return reshape(matmul(points, transpose(theta, 1, 2)), (sizes[0], *sizes[2:], count))

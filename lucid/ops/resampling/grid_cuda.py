@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.windows import LARGEST_INT
 from lucid.cuda.source.signature import constant
@@ -52,7 +53,7 @@ def grid_sampled(x: Array, grid: Array, *, how: Any, orders: Any) -> Any:
         return NotImplemented
     instance, launch, rest = work
     x, grid = map(gpu.cupy().ascontiguousarray, (x, grid))
-    out = gpu.cupy().empty((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
+    out = cupy_functions().empty((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
     _sample[instance](*launch, x.data.ptr, grid.data.ptr, out.data.ptr, *rest)
     return out
 
@@ -64,7 +65,7 @@ def grid_spread(g: Array, grid: Array, *, size: Any, how: Any, orders: Any) -> A
         return NotImplemented
     instance, launch, rest = work
     g, grid = map(gpu.cupy().ascontiguousarray, (g, grid))
-    out = gpu.cupy().zeros((*g.shape[:2], *size), np.dtype(np.float32) if g.dtype.itemsize == 2 else g.dtype)
+    out = cupy_functions().zeros((*g.shape[:2], *size), np.dtype(np.float32) if g.dtype.itemsize == 2 else g.dtype)
     _spread[instance](*launch, g.data.ptr, grid.data.ptr, out.data.ptr, *rest)
     return out.astype(g.dtype, copy=False)
 
@@ -76,6 +77,6 @@ def grid_drift(g: Array, x: Array, grid: Array, *, how: Any, orders: Any) -> Any
         return NotImplemented
     instance, launch, rest = work
     g, x, grid = map(gpu.cupy().ascontiguousarray, (g, x, grid))
-    out = gpu.cupy().empty(grid.shape, grid.dtype)
+    out = cupy_functions().empty(grid.shape, grid.dtype)
     _drift[instance](*launch, g.data.ptr, x.data.ptr, grid.data.ptr, out.data.ptr, *rest)
     return out

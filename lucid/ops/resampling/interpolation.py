@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
+from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_bool, as_int, as_number, is_single
@@ -79,6 +80,7 @@ def interpolate(
         factors = [None] * count
     if min(*shape[2:], *sizes) < 1:
         raise ShapeError(f"interpolate: expected sizes of at least 1, got {shape[2:]} and {sizes} of the result")
+    check_size("interpolate", (*shape[:2], *sizes), input.array.itemsize)
     shift = 0.0 if aligned or mode == "nearest" else 0.5
     # as in PyTorch, positions in these multiples of a size are the same for any factor that gives them
     steady = {"nearest": (1, 2) if mode == "nearest" and count == 2 else (), "cubic": ()}.get(kind, (1,))

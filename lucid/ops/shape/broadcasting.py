@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.backend.dtype import int64
+from lucid.backend.memory import check_size
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.core import expand as _expand
@@ -51,6 +52,7 @@ def expand(input: Tensor, *sizes: int | Sequence[int]) -> Tensor:
                 f"dimension {position}. Target sizes: {list(wanted)}. Tensor sizes: {list(shape)}"
             )
         full.append(old if size == -1 and old is not None else size)
+    check_size("expand", full, input.array.itemsize)
     return _expand(input, shape=tuple(full))
 
 
@@ -85,6 +87,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     (lucid.Size([2, 3]), lucid.Size([2, 3]))
     """
     shape = common_shape(*[array_of(t).shape for t in tensors])
+    check_size("broadcast_tensors", shape, max([t.array.itemsize for t in tensors], default=1))
     return tuple([_expand(t, shape=shape) for t in tensors])
 
 
@@ -114,6 +117,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     shape = [0] * len(given)
     for tensor, dim in zip(given, order, strict=True):
         shape[dim] = tensor.array.size
+    check_size("meshgrid", shape, max([tensor.array.itemsize for tensor in given], default=1))
     found: list[Any] = []
     for tensor, dim in zip(given, order, strict=True):
         column = reshape(tensor, (tensor.array.size, *(1,) * (len(given) - dim - 1)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray
+from lucid.backend.memory import check_size
 from lucid.cuda.launch import copying as kernels
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.core import clone
@@ -117,6 +118,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     for dim, (size, (before, after)) in enumerate(zip(shape, pads, strict=True)):
         if before + size + after < 0 or (mode in CUT_FIRST and min(before, after) < -size):
             raise ShapeError(f"pad: ({before}, {after}) cuts off more than the size {size} of dimension {dim}")
+    whole = [size + max(0, before) + max(0, after) for size, (before, after) in zip(shape, pads, strict=True)]
+    check_size("pad", whole, input.array.itemsize)
     value = 0 if value is None else as_number(value, "value")
     added = tuple([(max(0, before), max(0, after)) for before, after in pads])
     if mode == "constant":

@@ -13,6 +13,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray, namespace, to_device
 from lucid.backend.device import device_of
+from lucid.backend.memory import check_size
 from lucid.cuda.launch import copying as kernels
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import dim_in, sizes_in
@@ -72,8 +73,16 @@ def repeat(input: Tensor, *sizes: int | Sequence[int]) -> Tensor:
             f"repeat: expected a number for each of the {input.array.ndim} dimensions, got {list(repeats)}; "
             "tile() fills in ones"
         )
-    check_counts(repeats, "repeat")
-    return _repeat(input, repeats=repeats)
+    return repeated(input, repeats, "repeat")
+
+
+def repeated(input: Tensor, counts: tuple[int, ...], name: str) -> Tensor:
+    """Return copies of `input`, as many along each dimension as `counts` says, new ones in front."""
+    check_counts(counts, name)
+    array = input.array
+    whole = (*(1,) * (len(counts) - array.ndim), *array.shape)
+    check_size(name, [size * count for size, count in zip(whole, counts, strict=True)], array.itemsize)
+    return _repeat(input, repeats=counts)
 
 
 def check_counts(counts: tuple[int, ...], name: str) -> None:
@@ -91,8 +100,7 @@ def tile(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
             [3, 4, 3, 4]])
     """
     counts = sizes_in(dims)
-    check_counts(counts, "tile")
-    return _repeat(input, repeats=(1,) * (array_of(input).ndim - len(counts)) + counts)
+    return repeated(input, (1,) * (array_of(input).ndim - len(counts)) + counts, "tile")
 
 
 def repeat_interleave(
@@ -131,6 +139,11 @@ def repeat_interleave(
             return select_at(x, repeated_indices(counts, x.array), dims=(axis,))
     count = as_int(repeats, "repeats")
     check_counts((count,), "repeat_interleave")
+    check_size(
+        "repeat_interleave",
+        [size * count if dim == axis else size for dim, size in enumerate(x.array.shape)],
+        x.array.itemsize,
+    )
     return _repeat_interleave(x, repeats=count, dim=axis)
 
 
@@ -143,5 +156,7 @@ def repeated_indices(counts: Array, like: Array) -> Any:
         )
     host: Array = to_device(counts, "cpu")
     check_counts(tuple(host[host < 0].tolist()), "repeat_interleave")
+    # in Python's numbers, whose sum does not wrap around
+    check_size("repeat_interleave", (sum(host.tolist()),), 8)
     indices = np.repeat(np.arange(len(host)), host)
     return wrap(indices if namespace(like) is np else asarray(indices, device=device_of(like)))

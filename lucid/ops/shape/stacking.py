@@ -14,6 +14,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
+from lucid.backend.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import tensors_in
 from lucid.ops.base.promotion import array_of
@@ -171,6 +172,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         return reshape(input[:0], 0)
     sets = itertools.combinations_with_replacement if repeated else itertools.combinations
     total = math.comb(array.size + count - 1 if repeated and array.size else array.size, count)
+    check_size("combinations", (total, count), 8)
     places = np.fromiter(itertools.chain.from_iterable(sets(range(array.size), count)), np.int64, total * count)
     chosen = index_select(input, 0, wrap(asarray(places, device=device_of(array))))
     return reshape(chosen, total, count)

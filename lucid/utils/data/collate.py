@@ -12,6 +12,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend import gpu
 from lucid.backend.device import CPU
 from lucid.backend.dtype import float64
+from lucid.backend.foreign.reading import is_masked, plain
 from lucid.errors import ArgumentError, ShapeError
 from lucid.ops.creation.data import as_tensor, tensor
 from lucid.ops.shape.joining import stack
@@ -64,7 +65,7 @@ def default_convert(data: Any) -> Any:
     """
     if isinstance(data, np.ndarray | np.generic):
         values = cast("Any", data)
-        there = values.dtype.kind in "SUO" or values.dtype.names or _is_masked(values)
+        there = values.dtype.kind in "SUO" or values.dtype.names or is_masked(values)
         return values if there else as_tensor(values, device=CPU)
     return structured(data, lambda part, _: default_convert(part), lambda leaf: leaf)
 
@@ -136,15 +137,10 @@ def collate(batch: Sequence[Any], names: Sequence[Any], memory: Memory) -> Any:
     return structured(first, entry, refuse)
 
 
-def _is_masked(value: Any) -> bool:
-    """Return whether it is an array with a mask, which a tensor has not."""
-    return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
-
-
 def _cannot(value: Any, name: Any) -> ArgumentError:
     kind = type(value).__name__
     if hasattr(value, "dtype"):
-        kind = f"{'a masked' if _is_masked(value) else 'an'} array of {value.dtype}"
+        kind = f"{'a masked' if is_masked(value) else 'an'} array of {value.dtype}"
     return ArgumentError(
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind} in sample "
         f"{name}; write a collate_fn for others"
@@ -171,8 +167,10 @@ def _check_lengths(batch: Sequence[Any], names: Sequence[Any]) -> None:
 
 def _collate_arrays(batch: Sequence[Any], names: Sequence[Any], memory: Memory) -> Any:
     for value, name in zip(batch, names, strict=True):
-        if type(value) is not np.ndarray and (not isinstance(value, np.ndarray | TensorBase) or _is_masked(value)):
+        if type(value) is not np.ndarray and (not isinstance(value, np.ndarray | TensorBase) or is_masked(value)):
             raise _cannot(value, name)
+    # of NumPy's own class: a matrix cannot be stacked
+    batch = [value if isinstance(value, TensorBase) else plain(value) for value in batch]
     kinds = {_dtype(value) for value in batch}
     if len(kinds) == 1:
         if batch[0].dtype.kind in "SUO":

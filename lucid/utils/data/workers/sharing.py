@@ -12,6 +12,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
+from lucid.backend.foreign.files import reduced as reduced_file
 from lucid.backend.sharing import block_of, new_block, reduced
 from lucid.errors import ArgumentError
 from lucid.tensor.copying import check_leaf, rebuild
@@ -76,6 +77,14 @@ def _viewed(array: Any, dtype: np.dtype[Any]) -> Any:
     return array.view(dtype)
 
 
+# what a class that inherits from NumPy's array may do in its own way
+_PICKLING = ("__reduce__", "__reduce_ex__", "__setstate__")
+
+
+def _of_class(array: Any, kind: Any) -> Any:
+    return array.view(kind)
+
+
 class _Received:
     """Stands in a message for a file that has been received before it."""
 
@@ -95,7 +104,8 @@ class _Pickler(pickle.Pickler):
     Parameters
     ----------
     descriptors : list of int, optional
-        Gets the files of tensors in memory that processes share: they stay there. If None they are copied.
+        Gets the files of tensors in memory that processes share: they stay there, and so do arrays in mapped files,
+        which are to be found by their names. If None they are copied.
     """
 
     def __init__(
@@ -115,11 +125,24 @@ class _Pickler(pickle.Pickler):
                 return reduced(tensor, lambda _: _Received(len(files) - 1))
             return rebuild, (cast("Any", type(tensor)), tensor.array, "cpu", tensor.requires_grad, {**vars(tensor)})
         _check_on_cpu(obj)
-        if type(obj) is np.ndarray:
-            array: Any = obj
-            if array.dtype.kind == "V" and array.dtype.names is None:
-                # of a dtype that NumPy does not know: it would copy the bytes into the text
-                return _viewed, (array.view(f"u{array.itemsize}"), array.dtype)
+        return self._reduced_array(obj) if isinstance(obj, np.ndarray) else NotImplemented
+
+    def _reduced_array(self, array: Any) -> Any:
+        """Return what leaves an array's bytes aside: NumPy does it for its own class, dtypes and orders only."""
+        kind = cast("Any", type(array))
+        if self._descriptors is not None and (found := reduced_file(array)) is not None:
+            return found
+        if kind is not np.ndarray:
+            if any(getattr(kind, name) is not getattr(np.ndarray, name) for name in _PICKLING):
+                return NotImplemented
+            # what was made of a file's array lies in no file
+            return _of_class, (array.view(np.ndarray), np.ndarray if kind is np.memmap else kind)
+        if array.dtype.hasobject:
+            return NotImplemented
+        if array.dtype.kind == "V" and array.dtype.names is None:
+            return _viewed, (array.view(f"u{array.itemsize}"), array.dtype)
+        if not array.flags.forc:
+            return _viewed, (np.ascontiguousarray(array), array.dtype)
         return NotImplemented
 
 

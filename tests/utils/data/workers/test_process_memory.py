@@ -310,3 +310,78 @@ def test_names_of_workers(method):
     assert type(pickle.loads(pickle.dumps(name))) is str
     assert signal.getsignal(signal.SIGINT) is usual
     iterator.close()
+
+
+class Tokens(Dataset):
+    """Windows of a file that is mapped."""
+
+    def __init__(self, memory):
+        self.memory = memory
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        # a memory map has the name of its file, in a worker too
+        return self.memory[8 * index : 8 * index + 8], str(getattr(self.memory, "filename", ""))
+
+
+@pytest.mark.cpu("arrays on files")
+@pytest.mark.parametrize("kind", ["map", "array", "tensor", "window"])
+def test_a_mapped_file_is_not_copied(tmp_path, rng, kind):
+    """A dataset on a mapped file is sent as the name of that file: neither its bytes nor memory for them."""
+    path = tmp_path / "tokens"
+    values = rng.integers(0, 1000, 1 << 18, dtype=np.int64)
+    values.tofile(path)
+    memory = np.memmap(path, np.int64, "r")
+    data = {"array": np.asarray, "tensor": lucid.from_numpy, "window": lambda m: m[16:]}.get(kind, lambda m: m)(memory)
+    writer = sharing.Writer()
+    message = writer.pack(Tokens(data), [])
+    assert writer.block is None or len(writer.block) < 10_000
+    assert np.array_equal(np.asarray(sharing.unpack(message, None).memory), np.asarray(data))
+    start = 16 if kind == "window" else 0
+    for index, (batch, name) in enumerate(DataLoader(Tokens(data), batch_size=None, num_workers=1)):
+        assert np.array_equal(np.asarray(batch), values[start + 8 * index :][:8])
+        assert name == (str(path) if kind in {"map", "window"} else "")
+
+
+@pytest.mark.cpu("arrays on files")
+def test_a_sample_of_a_mapped_file_is_sent(tmp_path):
+    """What a worker has read goes through as elements: the training process reads no file."""
+    np.arange(64).tofile(tmp_path / "tokens")
+    memory = np.memmap(tmp_path / "tokens", np.int64, "r")
+    writer = sharing.Writer()
+    message = writer.pack(memory[8:16])
+    lent = np.frombuffer(writer.block, np.uint8)
+    found = sharing.unpack(message, lent)
+    assert type(found) is np.ndarray
+    assert found.tolist() == list(range(8, 16))
+    assert np.shares_memory(found, lent)
+
+
+class Unit(np.ndarray):
+    """A class of somebody's own."""
+
+
+@pytest.mark.cpu("arrays of NumPy's")
+@pytest.mark.parametrize("kind", ["own class", "matrix", "records", "structured", "transposed", "steps", "backwards"])
+def test_bytes_of_any_array_are_shared(kind):
+    """Whatever its class, dtype and order, an array's bytes lie in the block, and not in the text that each reads."""
+    array = np.arange(100_000.0).reshape(100, -1)
+    made = {
+        "own class": array.view(Unit),
+        "matrix": array.view(np.matrix),
+        "records": array.view([("a", "f4"), ("b", "f4")]).view(np.recarray),
+        "structured": array.view([("a", "f4"), ("b", "f4")]),
+        "transposed": array.T,
+        "steps": array[:, ::2],
+        "backwards": array[::-1],
+    }[kind]
+    writer = sharing.Writer()
+    message = writer.pack(made)
+    lent = np.frombuffer(writer.block, np.uint8)
+    found = sharing.unpack(message, lent)
+    assert type(found) is type(made)
+    assert found.dtype == made.dtype
+    assert found.tolist() == made.tolist()
+    assert np.shares_memory(found, lent)

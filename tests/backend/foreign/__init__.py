@@ -1,0 +1,1 @@
+"""Tests of how memory of other libraries is read."""
