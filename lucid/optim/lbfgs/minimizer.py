@@ -101,6 +101,9 @@ class LBFGS(DeclaredOptimizer):
         if self.param_groups:
             raise SettingError("LBFGS doesn't support per-parameter options (parameter groups): put all into one list")
         super().add_param_group(param_group)
+        if not self.param_groups[0]["params"]:
+            self.param_groups.clear()
+            raise SettingError("LBFGS: expected a group with parameters, got an empty one")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Return what the first call of `closure` returns, after up to `max_iter` steps.
