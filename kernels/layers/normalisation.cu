@@ -95,10 +95,7 @@ template <int COUNT, typename R> __device__ __forceinline__ void row_sums(R (&su
 // Those of the whole block, the same for each of its threads.
 template <typename R> __device__ __forceinline__ Moments<R> block_moments(Moments<R> mine) {
     __shared__ Moments<R> part_w[32];
-    mine = warp_reduce(mine, [](Moments<R> a, const Moments<R>& b) {
-        a.merge(b);
-        return a;
-    });
+    mine = warp_reduce(mine, [](const Moments<R>& a, const Moments<R>& b) { return Merging<R>().merge(a, b); });
     if (threadIdx.x % 32 == 0) part_w[threadIdx.x / 32] = mine;
     __syncthreads();
     Moments<R> all = part_w[0];
@@ -131,23 +128,28 @@ __global__ void __launch_bounds__(MAX_THREADS)
     const T* x_l = row_of(x, row < shape.rows ? row : 0, shape, strides);
     R x_pk[PACKS][VEC];
     read_row(x_l, strides.l, length, x_pk);
-    R sum_k[1] = {0}, mean = 0;
+    R total_k[1] = {0}, mean = 0;
     if (center) {
 #pragma unroll
         for (int p = 0; p < PACKS; ++p)
 #pragma unroll
-            for (int k = 0; k < VEC; ++k) sum_k[0] += x_pk[p][k];
-        row_sums(sum_k);
-        mean = sum_k[0] / (R)shape.length;
-        sum_k[0] = 0;
+            for (int k = 0; k < VEC; ++k) total_k[0] += x_pk[p][k];
+        row_sums(total_k);
+        mean = total_k[0] / (R)shape.length;
     }
+    R sum_k[2] = {0, 0};
 #pragma unroll
     for (int p = 0; p < PACKS; ++p)
         if (place_of<VEC>(p) < length)
 #pragma unroll
-            for (int k = 0; k < VEC; ++k) sum_k[0] += (x_pk[p][k] - mean) * (x_pk[p][k] - mean);
+            for (int k = 0; k < VEC; ++k) {
+                const R distance = x_pk[p][k] - mean;
+                sum_k[0] += distance * distance;
+                sum_k[1] += distance;
+            }
     row_sums(sum_k);
-    const R variance = sum_k[0] / (R)shape.length;
+    const R count = (R)shape.length;
+    const R variance = (center ? about_the_mean(sum_k[0], sum_k[1], count) : sum_k[0]) / count;
     const R scale = inverse_root(variance + (R)eps);
     const int first = (int)(row % shape.groups) * shape.channels;
 #pragma unroll
@@ -170,16 +172,15 @@ __global__ void long_rows_forward(const T* x, const W* weight_a, const W* bias_a
     const long long row = blockIdx.x;
     const T* x_l = row_of(x, row, shape, strides);
     const int first = (int)(row % shape.groups) * shape.channels, step = blockDim.x * VEC;
-    Moments<R> mine = {0, 0, 0};
     R x_k[VEC];
-    for (long long l = threadIdx.x * VEC; l < shape.length; l += step) {
+    const auto push = [&](Moments<R>& moments, long long l) {
         read_pack<T, VEC>(x_l + l * strides.l, x_k);
-        mine.push(x_k, VEC);
-    }
-    mine = block_moments(mine);
+        moments.push(x_k, VEC);
+    };
+    const Moments<R> all = block_moments(gathered<VEC>(Merging<R>(), threadIdx.x * VEC, shape.length, step, push));
     // the mean square is the variance and the square of the mean
-    const R variance = mine.m2 / (R)shape.length + (center ? (R)0 : mine.mean * mine.mean);
-    const R mean = center ? mine.mean : (R)0, scale = inverse_root(variance + (R)eps);
+    const R variance = all.m2 / (R)shape.length + (center ? (R)0 : all.mean() * all.mean());
+    const R mean = center ? all.mean() : (R)0, scale = inverse_root(variance + (R)eps);
     for (long long l = threadIdx.x * VEC; l < shape.length; l += step) {
         read_pack<T, VEC>(x_l + l * strides.l, x_k);
         write_pack_of_row<T, W, VEC>(out_rl + row * shape.length, x_k, weight_a, bias_a, first, (int)l, shape.inner,
@@ -197,7 +198,7 @@ __global__ void long_rows_forward(const T* x, const W* weight_a, const W* bias_a
 template <typename T, typename W, int VEC>
 __device__ __forceinline__ void take_pack(const T* grad, const T* x, const W* weight_a, int first, int l, int inner,
                                           Real<T> mean, Real<T> scale, Real<T> (&h_k)[VEC], Real<T> (&y_k)[VEC],
-                                          Real<T> (&sum_k)[2]) {
+                                          Sums<Real<T>>& sums) {
     Real<T> weight_k[VEC];
     read_pack<T, VEC>(grad, h_k);
     read_pack<T, VEC>(x, y_k);
@@ -206,8 +207,8 @@ __device__ __forceinline__ void take_pack(const T* grad, const T* x, const W* we
     for (int k = 0; k < VEC; ++k) {
         y_k[k] = (y_k[k] - mean) * scale;
         h_k[k] *= weight_k[k];
-        sum_k[0] += h_k[k];
-        sum_k[1] += h_k[k] * y_k[k];
+        sums.bias += h_k[k];
+        sums.weight += h_k[k] * y_k[k];
     }
 }
 
@@ -220,25 +221,30 @@ __device__ __forceinline__ void write_to_x(T* to_x, const Real<T> (&h_k)[VEC], c
     write_pack<T, VEC>(to_x, g_k);
 }
 
-// Adds up over the rows of a block what its threads hold by columns, in a fixed order.
+// Adds up over the rows of a block what its threads hold by columns, in a fixed order, and adds that to the block's part
+// but for the first time.
 template <typename R, int PACKS, int VEC>
-__device__ __forceinline__ void write_part(const R (&sum_pk)[PACKS][VEC], int length, R* part_bl) {
+__device__ __forceinline__ void write_part(const R (&sum_pk)[PACKS][VEC], int length, R* part_bl, bool first) {
     DYN_SHARED(R, of_thread);
     if (!part_bl) return;
-    const int place = (threadIdx.y * blockDim.x + threadIdx.x) * VEC;
+    const int across = (int)blockDim.x * VEC;
+    R* mine = of_thread + (int)threadIdx.y * across + (int)threadIdx.x * VEC;
 #pragma unroll
     for (int p = 0; p < PACKS; ++p) {
-        const int l = place_of<VEC>(p);
+        if (p * across >= length) break;
 #pragma unroll
-        for (int k = 0; k < VEC; ++k) of_thread[place + k] = sum_pk[p][k];
-        __syncthreads();
+        for (int k = 0; k < VEC; ++k) mine[k] = sum_pk[p][k];
+        for (int half = (int)blockDim.y / 2; half; half /= 2) {
+            __syncthreads();
+            if ((int)threadIdx.y < half)
+#pragma unroll
+                for (int k = 0; k < VEC; ++k) mine[k] += mine[half * across + k];
+        }
+        const int l = place_of<VEC>(p);
+        R* part = part_bl + (long long)blockIdx.x * length + l;
         if (threadIdx.y == 0 && l < length)
 #pragma unroll
-            for (int k = 0; k < VEC; ++k) {
-                R sum = 0;
-                for (int y = 0; y < (int)blockDim.y; ++y) sum += of_thread[y * blockDim.x * VEC + place + k];
-                part_bl[(long long)blockIdx.x * length + l + k] = sum;
-            }
+            for (int k = 0; k < VEC; ++k) part[k] = first ? mine[k] : part[k] + mine[k];
         __syncthreads();
     }
 }
@@ -251,52 +257,58 @@ __global__ void __launch_bounds__(MAX_THREADS)
     typedef Real<T> R;
     constexpr int PACKS = items_of_thread<T> / VEC;
     R to_weight_pk[PACKS][VEC], to_bias_pk[PACKS][VEC];
-    if constexpr (COLUMNS) {
+    // as many as are added up one after the other
+    const long long tiles = (long long)gridDim.x * AT_ONCE;
+#pragma unroll 1
+    for (long long first_tile = blockIdx.x; first_tile * blockDim.y < shape.rows; first_tile += tiles) {
+        const long long last_tile = first_tile + tiles;
+        if constexpr (COLUMNS) {
 #pragma unroll
-        for (int p = 0; p < PACKS; ++p)
+            for (int p = 0; p < PACKS; ++p)
 #pragma unroll
-            for (int k = 0; k < VEC; ++k) to_weight_pk[p][k] = to_bias_pk[p][k] = 0;
-    }
-    for (long long tile = blockIdx.x; tile * blockDim.y < shape.rows; tile += gridDim.x) {
-        const long long row = tile * blockDim.y + threadIdx.y;
-        const bool live = row < shape.rows;
-        const int length = live ? shape.length : 0, first = (int)(row % shape.groups) * shape.channels;
-        const T* grad_l = row_of(grad, live ? row : 0, shape, grad_strides);
-        const T* x_l = row_of(x, live ? row : 0, shape, strides);
-        const R mean = live ? mean_r[row] : (R)0, scale = live ? inverse_root(variance_r[row] + (R)eps) : (R)0;
-        R h_pk[PACKS][VEC], y_pk[PACKS][VEC], sum_k[2] = {0, 0};
-        read_row(grad_l, grad_strides.l, length, h_pk);
-        read_row(x_l, strides.l, length, y_pk);
+                for (int k = 0; k < VEC; ++k) to_weight_pk[p][k] = to_bias_pk[p][k] = 0;
+        }
+        for (long long tile = first_tile; tile < last_tile && tile * blockDim.y < shape.rows; tile += gridDim.x) {
+            const long long row = tile * blockDim.y + threadIdx.y;
+            const bool live = row < shape.rows;
+            const int length = live ? shape.length : 0, first = (int)(row % shape.groups) * shape.channels;
+            const T* grad_l = row_of(grad, live ? row : 0, shape, grad_strides);
+            const T* x_l = row_of(x, live ? row : 0, shape, strides);
+            const R mean = live ? mean_r[row] : (R)0, scale = live ? inverse_root(variance_r[row] + (R)eps) : (R)0;
+            R h_pk[PACKS][VEC], y_pk[PACKS][VEC], sum_k[2] = {0, 0};
+            read_row(grad_l, grad_strides.l, length, h_pk);
+            read_row(x_l, strides.l, length, y_pk);
 #pragma unroll
-        for (int p = 0; p < PACKS; ++p) {
-            const int l = place_of<VEC>(p);
-            if (l >= length) continue;
-            R weight_k[VEC];
-            read_affine<W, VEC>(weight_a, (R)1, first, l, shape.inner, weight_k);
+            for (int p = 0; p < PACKS; ++p) {
+                const int l = place_of<VEC>(p);
+                if (l >= length) continue;
+                R weight_k[VEC];
+                read_affine<W, VEC>(weight_a, (R)1, first, l, shape.inner, weight_k);
 #pragma unroll
-            for (int k = 0; k < VEC; ++k) {
-                y_pk[p][k] = (y_pk[p][k] - mean) * scale;
-                if constexpr (COLUMNS) {
-                    to_weight_pk[p][k] += h_pk[p][k] * y_pk[p][k];
-                    to_bias_pk[p][k] += h_pk[p][k];
+                for (int k = 0; k < VEC; ++k) {
+                    y_pk[p][k] = (y_pk[p][k] - mean) * scale;
+                    if constexpr (COLUMNS) {
+                        to_weight_pk[p][k] += h_pk[p][k] * y_pk[p][k];
+                        to_bias_pk[p][k] += h_pk[p][k];
+                    }
+                    h_pk[p][k] *= weight_k[k];
+                    sum_k[0] += h_pk[p][k];
+                    sum_k[1] += h_pk[p][k] * y_pk[p][k];
                 }
-                h_pk[p][k] *= weight_k[k];
-                sum_k[0] += h_pk[p][k];
-                sum_k[1] += h_pk[p][k] * y_pk[p][k];
+            }
+            if (!to_x_rl) continue;
+            row_sums(sum_k);
+            const R mean_k[2] = {center ? sum_k[0] / (R)shape.length : (R)0, sum_k[1] / (R)shape.length};
+#pragma unroll
+            for (int p = 0; p < PACKS; ++p) {
+                const int l = place_of<VEC>(p);
+                if (l < length) write_to_x<T, VEC>(to_x_rl + row * length + l, h_pk[p], y_pk[p], mean_k, scale);
             }
         }
-        if (!to_x_rl) continue;
-        row_sums(sum_k);
-        const R mean_k[2] = {center ? sum_k[0] / (R)shape.length : (R)0, sum_k[1] / (R)shape.length};
-#pragma unroll
-        for (int p = 0; p < PACKS; ++p) {
-            const int l = place_of<VEC>(p);
-            if (l < length) write_to_x<T, VEC>(to_x_rl + row * length + l, h_pk[p], y_pk[p], mean_k, scale);
+        if constexpr (COLUMNS) {
+            write_part(to_weight_pk, shape.length, weight_bl, first_tile == blockIdx.x);
+            write_part(to_bias_pk, shape.length, bias_bl, first_tile == blockIdx.x);
         }
-    }
-    if constexpr (COLUMNS) {
-        write_part(to_weight_pk, shape.length, weight_bl);
-        write_part(to_bias_pk, shape.length, bias_bl);
     }
 }
 
@@ -310,16 +322,18 @@ __global__ void long_rows_backward(const T* grad, const T* x, const W* weight_a,
     const T* x_l = row_of(x, row, shape, strides);
     const int first = (int)(row % shape.groups) * shape.channels, step = blockDim.x * VEC;
     const R mean = mean_r[row], scale = inverse_root(variance_r[row] + (R)eps);
-    R h_k[VEC], y_k[VEC], sum_k[2] = {0, 0};
-    for (long long l = threadIdx.x * VEC; l < shape.length; l += step)
+    R h_k[VEC], y_k[VEC];
+    const auto take = [&](Sums<R>& sums, long long l) {
         take_pack<T, W, VEC>(grad_l + l * grad_strides.l, x_l + l * strides.l, weight_a, first, (int)l, shape.inner,
-                             mean, scale, h_k, y_k, sum_k);
+                             mean, scale, h_k, y_k, sums);
+    };
+    const Sums<R> mine = gathered<VEC>(AddingBoth<R>(), threadIdx.x * VEC, shape.length, step, take);
+    R sum_k[2] = {mine.bias, mine.weight};
     row_sums(sum_k);
     const R mean_k[2] = {center ? sum_k[0] / (R)shape.length : (R)0, sum_k[1] / (R)shape.length};
-    R unused_k[2] = {0, 0};
+    Sums<R> unused = {0, 0};
     for (long long l = threadIdx.x * VEC; l < shape.length; l += step) {
-        take_pack<T, W, VEC>(grad_l + l * grad_strides.l, x_l + l * strides.l, weight_a, first, (int)l, shape.inner,
-                             mean, scale, h_k, y_k, unused_k);
+        take(unused, l);
         write_to_x<T, VEC>(to_x_rl + row * shape.length + l, h_k, y_k, mean_k, scale);
     }
 }

@@ -15,12 +15,14 @@ from lucid.cuda.launch.plans import empty
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
-# Blocks that keep the largest devices busy; also how many parts a long sum is cut into.
+#Blocks that keep the largest devices busy; also how many parts a long sum is cut into.
 BLOCKS = 264
-# What a grid has at most.
+#Numbers of Moments in normalisation.cuh.
+_MOMENTS = 4
+#What a grid has at most.
 MAX_BLOCKS = 2**31 - 1
 
-# Element, its bytes, and the types that weights beside it have.
+#Element, its bytes, and the types that weights beside it have.
 TYPES = (
     ("float", 4, ("float",)),
     ("double", 8, ("double",)),
@@ -39,8 +41,7 @@ _merge_sums = Kernel("batch_normalisation", "lucid::merge_sums", PLAIN)
 _channel_backward = Kernel("batch_normalisation", "lucid::channel_backward", WEIGHTED)
 _follow = Kernel("batch_normalisation", "lucid::follow", PLAIN)
 
-
-# Plans of each kind that are remembered, by shapes and strides.
+#Plans of each kind that are remembered, by shapes and strides.
 REMEMBERED = 1024
 _FLOAT = np.dtype(np.float32)
 
@@ -129,7 +130,8 @@ def names_of(x: Array, *weights: Array | None) -> tuple[str, str] | None:
 @lru_cache(REMEMBERED)
 def _names_of(dtype: Any, *weights: Any) -> tuple[str, str] | None:
     element = C_TYPES.get(dtype)
-    found = {C_TYPES.get(weight) for weight in weights if weight is not None} or {element}
+    found = {C_TYPES.get(weight) for weight in weights if weight is not None} or {
+    element}
     for known, _, weighted in TYPES:
         for weight in weighted:
             if known == element and found == {weight}:
@@ -167,8 +169,8 @@ def moments(name: str, part: Cut, sizes: tuple[int, int, int], mean: Array, vari
     samples, channels, pixels = sizes
     vec = vec_of(pixels, part)
     grid, block = _channel_launch(sizes, part.strides, vec)
-    parts = empty((grid[1], channels, 3), mean.dtype)
-    size = 3 * mean.dtype.itemsize
+    parts = empty((grid[1], channels, _MOMENTS), mean.dtype)
+    size = _MOMENTS * mean.dtype.itemsize
     launch = _channel_moments[name, str(vec)]
     launch(
         grid, block, part.array.data.ptr, parts.data.ptr, samples, channels, pixels // vec, *part.strides,
@@ -209,7 +211,7 @@ def channel_sums(
         samples, channels, pixels // vec, *grad.strides, *x.strides, statistics, group, eps,
         shared=block[0] * block[1] * 2 * item,
     )  # fmt: skip
-    # a part holds the sum for the bias first
+#a part holds the sum for the bias first
     merge_sums(name, (parts.data.ptr + item, parts.data.ptr), to_weight, to_bias, channels, grid[1], 2)
 
 
@@ -233,7 +235,7 @@ def channels_grad(
     to_x, to_weight, to_bias = outs
     samples, channels, pixels = whole
     if to_x.size:
-        # that of x needs both sums
+#that of x needs both sums
         to_weight = to_weight if to_weight.size else empty(channels, to_weight.dtype)
         to_bias = to_bias if to_bias.size else empty(channels, to_bias.dtype)
     channel_sums(names[0], grads, values, whole, stats, to_weight, to_bias, 0, 1, eps)
