@@ -166,8 +166,9 @@ __global__ void __launch_bounds__(MAX_THREADS)
 }
 
 template <typename T, typename W, int VEC>
-__global__ void long_rows_forward(const T* x, const W* weight_a, const W* bias_a, T* out_rl, Real<T>* mean_r,
-                                  Real<T>* variance_r, RowShape shape, RowStrides strides, double eps, int center) {
+__global__ void __launch_bounds__(MAX_THREADS, sizeof(T) < 8 ? 2 : 1)
+    long_rows_forward(const T* x, const W* weight_a, const W* bias_a, T* out_rl, Real<T>* mean_r, Real<T>* variance_r,
+                      RowShape shape, RowStrides strides, double eps, int center) {
     typedef Real<T> R;
     const long long row = blockIdx.x;
     const T* x_l = row_of(x, row, shape, strides);
@@ -177,7 +178,8 @@ __global__ void long_rows_forward(const T* x, const W* weight_a, const W* bias_a
         read_pack<T, VEC>(x_l + l * strides.l, x_k);
         moments.push(x_k, VEC);
     };
-    const Moments<R> all = block_moments(gathered<VEC>(Merging<R>(), threadIdx.x * VEC, shape.length, step, push));
+    const Moments<R> all =
+        block_moments(gathered<VEC, 3, 1>(Merging<R>(), threadIdx.x * VEC, shape.length, step, push));
     // the mean square is the variance and the square of the mean
     const R variance = all.m2 / (R)shape.length + (center ? (R)0 : all.mean() * all.mean());
     const R mean = center ? all.mean() : (R)0, scale = inverse_root(variance + (R)eps);
@@ -221,30 +223,28 @@ __device__ __forceinline__ void write_to_x(T* to_x, const Real<T> (&h_k)[VEC], c
     write_pack<T, VEC>(to_x, g_k);
 }
 
-// Adds up over the rows of a block what its threads hold by columns, in a fixed order, and adds that to the block's part
-// but for the first time.
+// Adds up over the rows of a block what its threads hold by columns, in a fixed order.
 template <typename R, int PACKS, int VEC>
-__device__ __forceinline__ void write_part(const R (&sum_pk)[PACKS][VEC], int length, R* part_bl, bool first) {
+__device__ __forceinline__ void write_part(const R (&sum_pk)[PACKS][VEC], int length, R* part_bl) {
     DYN_SHARED(R, of_thread);
     if (!part_bl) return;
-    const int across = (int)blockDim.x * VEC;
-    R* mine = of_thread + (int)threadIdx.y * across + (int)threadIdx.x * VEC;
+    const int place = (threadIdx.y * blockDim.x + threadIdx.x) * VEC;
 #pragma unroll
     for (int p = 0; p < PACKS; ++p) {
-        if (p * across >= length) break;
-#pragma unroll
-        for (int k = 0; k < VEC; ++k) mine[k] = sum_pk[p][k];
-        for (int half = (int)blockDim.y / 2; half; half /= 2) {
-            __syncthreads();
-            if ((int)threadIdx.y < half)
-#pragma unroll
-                for (int k = 0; k < VEC; ++k) mine[k] += mine[half * across + k];
-        }
         const int l = place_of<VEC>(p);
-        R* part = part_bl + (long long)blockIdx.x * length + l;
+#pragma unroll
+        for (int k = 0; k < VEC; ++k) of_thread[place + k] = sum_pk[p][k];
+        __syncthreads();
+        // pairs, and pairs of these
+        for (unsigned apart = 1; apart < blockDim.y; apart *= 2) {
+            if (threadIdx.y % (2 * apart) == 0)
+#pragma unroll
+                for (int k = 0; k < VEC; ++k) of_thread[place + k] += of_thread[place + apart * blockDim.x * VEC + k];
+            __syncthreads();
+        }
         if (threadIdx.y == 0 && l < length)
 #pragma unroll
-            for (int k = 0; k < VEC; ++k) part[k] = first ? mine[k] : part[k] + mine[k];
+            for (int k = 0; k < VEC; ++k) part_bl[(long long)blockIdx.x * length + l + k] = of_thread[place + k];
         __syncthreads();
     }
 }
@@ -257,65 +257,60 @@ __global__ void __launch_bounds__(MAX_THREADS)
     typedef Real<T> R;
     constexpr int PACKS = items_of_thread<T> / VEC;
     R to_weight_pk[PACKS][VEC], to_bias_pk[PACKS][VEC];
-    // as many as are added up one after the other
-    const long long tiles = (long long)gridDim.x * AT_ONCE;
-#pragma unroll 1
-    for (long long first_tile = blockIdx.x; first_tile * blockDim.y < shape.rows; first_tile += tiles) {
-        const long long last_tile = first_tile + tiles;
-        if constexpr (COLUMNS) {
+    if constexpr (COLUMNS) {
 #pragma unroll
-            for (int p = 0; p < PACKS; ++p)
+        for (int p = 0; p < PACKS; ++p)
 #pragma unroll
-                for (int k = 0; k < VEC; ++k) to_weight_pk[p][k] = to_bias_pk[p][k] = 0;
-        }
-        for (long long tile = first_tile; tile < last_tile && tile * blockDim.y < shape.rows; tile += gridDim.x) {
-            const long long row = tile * blockDim.y + threadIdx.y;
-            const bool live = row < shape.rows;
-            const int length = live ? shape.length : 0, first = (int)(row % shape.groups) * shape.channels;
-            const T* grad_l = row_of(grad, live ? row : 0, shape, grad_strides);
-            const T* x_l = row_of(x, live ? row : 0, shape, strides);
-            const R mean = live ? mean_r[row] : (R)0, scale = live ? inverse_root(variance_r[row] + (R)eps) : (R)0;
-            R h_pk[PACKS][VEC], y_pk[PACKS][VEC], sum_k[2] = {0, 0};
-            read_row(grad_l, grad_strides.l, length, h_pk);
-            read_row(x_l, strides.l, length, y_pk);
+            for (int k = 0; k < VEC; ++k) to_weight_pk[p][k] = to_bias_pk[p][k] = 0;
+    }
+    for (long long tile = blockIdx.x; tile * blockDim.y < shape.rows; tile += gridDim.x) {
+        const long long row = tile * blockDim.y + threadIdx.y;
+        const bool live = row < shape.rows;
+        const int length = live ? shape.length : 0, first = (int)(row % shape.groups) * shape.channels;
+        const T* grad_l = row_of(grad, live ? row : 0, shape, grad_strides);
+        const T* x_l = row_of(x, live ? row : 0, shape, strides);
+        const R mean = live ? mean_r[row] : (R)0, scale = live ? inverse_root(variance_r[row] + (R)eps) : (R)0;
+        R h_pk[PACKS][VEC], y_pk[PACKS][VEC], sum_k[2] = {0, 0};
+        read_row(grad_l, grad_strides.l, length, h_pk);
+        read_row(x_l, strides.l, length, y_pk);
 #pragma unroll
-            for (int p = 0; p < PACKS; ++p) {
-                const int l = place_of<VEC>(p);
-                if (l >= length) continue;
-                R weight_k[VEC];
-                read_affine<W, VEC>(weight_a, (R)1, first, l, shape.inner, weight_k);
+        for (int p = 0; p < PACKS; ++p) {
+            const int l = place_of<VEC>(p);
+            if (l >= length) continue;
+            R weight_k[VEC];
+            read_affine<W, VEC>(weight_a, (R)1, first, l, shape.inner, weight_k);
 #pragma unroll
-                for (int k = 0; k < VEC; ++k) {
-                    y_pk[p][k] = (y_pk[p][k] - mean) * scale;
-                    if constexpr (COLUMNS) {
-                        to_weight_pk[p][k] += h_pk[p][k] * y_pk[p][k];
-                        to_bias_pk[p][k] += h_pk[p][k];
-                    }
-                    h_pk[p][k] *= weight_k[k];
-                    sum_k[0] += h_pk[p][k];
-                    sum_k[1] += h_pk[p][k] * y_pk[p][k];
+            for (int k = 0; k < VEC; ++k) {
+                y_pk[p][k] = (y_pk[p][k] - mean) * scale;
+                if constexpr (COLUMNS) {
+                    to_weight_pk[p][k] += h_pk[p][k] * y_pk[p][k];
+                    to_bias_pk[p][k] += h_pk[p][k];
                 }
+                h_pk[p][k] *= weight_k[k];
+                sum_k[0] += h_pk[p][k];
+                sum_k[1] += h_pk[p][k] * y_pk[p][k];
             }
-            if (!to_x_rl) continue;
-            row_sums(sum_k);
-            const R mean_k[2] = {center ? sum_k[0] / (R)shape.length : (R)0, sum_k[1] / (R)shape.length};
+        }
+        if (!to_x_rl) continue;
+        row_sums(sum_k);
+        const R mean_k[2] = {center ? sum_k[0] / (R)shape.length : (R)0, sum_k[1] / (R)shape.length};
 #pragma unroll
-            for (int p = 0; p < PACKS; ++p) {
-                const int l = place_of<VEC>(p);
-                if (l < length) write_to_x<T, VEC>(to_x_rl + row * length + l, h_pk[p], y_pk[p], mean_k, scale);
-            }
+        for (int p = 0; p < PACKS; ++p) {
+            const int l = place_of<VEC>(p);
+            if (l < length) write_to_x<T, VEC>(to_x_rl + row * length + l, h_pk[p], y_pk[p], mean_k, scale);
         }
-        if constexpr (COLUMNS) {
-            write_part(to_weight_pk, shape.length, weight_bl, first_tile == blockIdx.x);
-            write_part(to_bias_pk, shape.length, bias_bl, first_tile == blockIdx.x);
-        }
+    }
+    if constexpr (COLUMNS) {
+        write_part(to_weight_pk, shape.length, weight_bl);
+        write_part(to_bias_pk, shape.length, bias_bl);
     }
 }
 
 template <typename T, typename W, int VEC>
-__global__ void long_rows_backward(const T* grad, const T* x, const W* weight_a, const Real<T>* mean_r,
-                                   const Real<T>* variance_r, T* to_x_rl, RowShape shape, RowStrides grad_strides,
-                                   RowStrides strides, double eps, int center) {
+__global__ void __launch_bounds__(MAX_THREADS, sizeof(T) < 8 ? 2 : 1)
+    long_rows_backward(const T* grad, const T* x, const W* weight_a, const Real<T>* mean_r, const Real<T>* variance_r,
+                       T* to_x_rl, RowShape shape, RowStrides grad_strides, RowStrides strides, double eps,
+                       int center) {
     typedef Real<T> R;
     const long long row = blockIdx.x;
     const T* grad_l = row_of(grad, row, shape, grad_strides);
@@ -327,7 +322,7 @@ __global__ void long_rows_backward(const T* grad, const T* x, const W* weight_a,
         take_pack<T, W, VEC>(grad_l + l * grad_strides.l, x_l + l * strides.l, weight_a, first, (int)l, shape.inner,
                              mean, scale, h_k, y_k, sums);
     };
-    const Sums<R> mine = gathered<VEC>(AddingBoth<R>(), threadIdx.x * VEC, shape.length, step, take);
+    const Sums<R> mine = gathered<VEC, 3, 1>(AddingBoth<R>(), threadIdx.x * VEC, shape.length, step, take);
     R sum_k[2] = {mine.bias, mine.weight};
     row_sums(sum_k);
     const R mean_k[2] = {center ? sum_k[0] / (R)shape.length : (R)0, sum_k[1] / (R)shape.length};
