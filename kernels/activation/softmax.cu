@@ -51,7 +51,7 @@ __global__ void softmax_lines(const T* x, T* y, const __grid_constant__ Axes kep
     const Massing<R> op;
     Mass<R> a = op.identity();
     if (n < lines)
-        a = gathered(op, threadIdx.y, length, blockDim.y,
+        a = gathered<1, 3, 1>(op, threadIdx.y, length, blockDim.y,
                      [&](Mass<R>& mass, long long c) { mass = op.merge(mass, Mass<R>{(R)x_c[c * stride], 1}); });
     a = merged_down(op, a, shared);
     if (n >= lines) return;
@@ -93,7 +93,7 @@ __global__ void softmax_grad_lines(const T* dy, const T* y, T* dx, const __grid_
     const T* dy_c = dy + (n < lines ? kept.offset(n) : 0);
     R total = 0;
     if (n < lines)
-        total = gathered(Adding<R>(), threadIdx.y, length, blockDim.y, [&](R& sum, long long c) {
+        total = gathered<1, 3, 1>(Adding<R>(), threadIdx.y, length, blockDim.y, [&](R& sum, long long c) {
             sum += (R)dy_c[c * stride] * (logarithm ? (R)1 : (R)y[first + c * inner]);
         });
     total = merged_down(Adding<R>(), total, shared);

@@ -88,7 +88,7 @@ __global__ void channel_moments(const T* x, Moments<Real<T>>* part_pc, ChannelSh
         moments.push(x_k, have);
     };
     if (c < shape.channels)
-        mine = gathered<LOADS * VEC, 3, 1>(op, span.first + threadIdx.y, span.end, LOADS * blockDim.y, push);
+        mine = gathered<LOADS * VEC, 2, 1>(op, span.first + threadIdx.y, span.end, LOADS * blockDim.y, push);
     merge_by_channel(op, of_thread, mine);
     if (threadIdx.y == 0 && c < shape.channels) part_pc[blockIdx.y * shape.channels + c] = mine;
 }
@@ -180,7 +180,7 @@ __global__ void channel_sums(const T* grad, const T* x, const Real<T>* mean_i, c
             sums.weight += grad_k[k] * ((x_k[k] - mean) * scale);
         }
     };
-    if (c < shape.channels) mine = gathered<VEC, 3, 1>(op, span.first + threadIdx.y, span.end, blockDim.y, add);
+    if (c < shape.channels) mine = gathered<VEC, 2, 1>(op, span.first + threadIdx.y, span.end, blockDim.y, add);
     merge_by_channel(op, of_thread, mine);
     if (threadIdx.y == 0 && c < shape.channels) part_pc[blockIdx.y * shape.channels + c] = mine;
 }

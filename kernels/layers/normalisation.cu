@@ -150,6 +150,8 @@ __global__ void __launch_bounds__(MAX_THREADS)
     row_sums(sum_k);
     const R count = (R)shape.length;
     const R variance = (center ? about_the_mean(sum_k[0], sum_k[1], count) : sum_k[0]) / count;
+    // of equal numbers the sum may be rounded, and the root of eps makes of that more than they are apart
+    if (center) mean += sum_k[1] / count;
     const R scale = inverse_root(variance + (R)eps);
     const int first = (int)(row % shape.groups) * shape.channels;
 #pragma unroll

@@ -75,13 +75,13 @@ __global__ void cross_entropy(const T* x_nc, const long long* target_n, const T*
     };
     if (n < rows) {
         if (vectors) {
-            a = gathered<V, 3, 1>(op, threadIdx.x * V, classes, blockDim.x * V, [&](A& a, long long c) {
+            a = gathered<V, 2, 1>(op, threadIdx.x * V, classes, blockDim.x * V, [&](A& a, long long c) {
                 const Pack<T> v = *(const Pack<T>*)(x_c + c);
 #pragma unroll
                 for (int k = 0; k < V; ++k) take(a, c + k, (R)v.value_k[k]);
             });
         } else {
-            a = gathered<1, 3, 1>(op, threadIdx.x, classes, blockDim.x,
+            a = gathered<1, 2, 1>(op, threadIdx.x, classes, blockDim.x,
                                   [&](A& a, long long c) { take(a, c, (R)x_c[c * class_step]); });
         }
     }

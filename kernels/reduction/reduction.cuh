@@ -175,7 +175,7 @@ __device__ __forceinline__ typename Op::A taken_of_row(const Op& op, const T* x_
             op.take(a, *from, u);
         }
     };
-    return gathered<WIDTH, 3, UNROLL>(op, part.first + threadIdx.x, part.last, blockDim.x, take);
+    return gathered<WIDTH, 2, UNROLL>(op, part.first + threadIdx.x, part.last, blockDim.x, take);
 }
 
 template <typename T, template <typename> class Gather>

@@ -11,6 +11,7 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.plans import empty
+from lucid.cuda.launch.reduction import LONGEST, MOST_CHUNKS
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
@@ -160,7 +161,8 @@ def _channel_launch(sizes: tuple[int, int, int], strides: tuple[int, int, int], 
     across = min(32, power_of_two(channels)) if side_by_side or channels > MAX_BLOCKS else 1
     along = min(256 // across, max(power_of_two(positions), 32 // across))
     blocks = -(-channels // across)
-    parts = max(1, min(-(-2 * BLOCKS // blocks), -(-positions // (4 * along)), 65535))
+    parts = min(-(-2 * BLOCKS // blocks), -(-positions // (4 * along)))
+    parts = max(1, min(max(parts, -(-positions // (LONGEST * along))), MOST_CHUNKS))
     return (blocks, parts), (across, along)
 
 
