@@ -23,6 +23,8 @@
 namespace lucid {
 
 constexpr int MAX_THREADS = 512;
+// Blocks of that many threads that a processor holds, so that one reads while the other waits.
+template <typename T> constexpr int blocks_held = sizeof(T) < 8 ? 2 : 1;
 
 struct RowShape {
     long long rows;
@@ -168,7 +170,7 @@ __global__ void __launch_bounds__(MAX_THREADS)
 }
 
 template <typename T, typename W, int VEC>
-__global__ void __launch_bounds__(MAX_THREADS, sizeof(T) < 8 ? 2 : 1)
+__global__ void __launch_bounds__(MAX_THREADS, blocks_held<T>)
     long_rows_forward(const T* x, const W* weight_a, const W* bias_a, T* out_rl, Real<T>* mean_r, Real<T>* variance_r,
                       RowShape shape, RowStrides strides, double eps, int center) {
     typedef Real<T> R;
@@ -309,7 +311,7 @@ __global__ void __launch_bounds__(MAX_THREADS)
 }
 
 template <typename T, typename W, int VEC>
-__global__ void __launch_bounds__(MAX_THREADS, sizeof(T) < 8 ? 2 : 1)
+__global__ void __launch_bounds__(MAX_THREADS, blocks_held<T>)
     long_rows_backward(const T* grad, const T* x, const W* weight_a, const Real<T>* mean_r, const Real<T>* variance_r,
                        T* to_x_rl, RowShape shape, RowStrides grad_strides, RowStrides strides, double eps,
                        int center) {

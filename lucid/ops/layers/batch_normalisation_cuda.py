@@ -16,14 +16,14 @@ from lucid.cuda.launch.reduction import LONGEST, MOST_CHUNKS
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
-#Blocks that keep the largest devices busy; also how many parts a long sum is cut into.
+# Blocks that keep the largest devices busy; also how many parts a long sum is cut into.
 BLOCKS = 264
-#Numbers of Moments in normalisation.cuh.
+# Numbers of Moments in normalisation.cuh.
 _MOMENTS = 4
-#What a grid has at most.
+# What a grid has at most.
 MAX_BLOCKS = 2**31 - 1
 
-#Element, its bytes, and the types that weights beside it have.
+# Element, its bytes, and the types that weights beside it have.
 TYPES = (
     ("float", 4, ("float",)),
     ("double", 8, ("double",)),
@@ -42,7 +42,7 @@ _merge_sums = Kernel("batch_normalisation", "lucid::merge_sums", PLAIN)
 _channel_backward = Kernel("batch_normalisation", "lucid::channel_backward", WEIGHTED)
 _follow = Kernel("batch_normalisation", "lucid::follow", PLAIN)
 
-#Plans of each kind that are remembered, by shapes and strides.
+# Plans of each kind that are remembered, by shapes and strides.
 REMEMBERED = 1024
 _FLOAT = np.dtype(np.float32)
 
@@ -131,8 +131,7 @@ def names_of(x: Array, *weights: Array | None) -> tuple[str, str] | None:
 @lru_cache(REMEMBERED)
 def _names_of(dtype: Any, *weights: Any) -> tuple[str, str] | None:
     element = C_TYPES.get(dtype)
-    found = {C_TYPES.get(weight) for weight in weights if weight is not None} or {
-    element}
+    found = {C_TYPES.get(weight) for weight in weights if weight is not None} or {element}
     for known, _, weighted in TYPES:
         for weight in weighted:
             if known == element and found == {weight}:
@@ -213,7 +212,7 @@ def channel_sums(
         samples, channels, pixels // vec, *grad.strides, *x.strides, statistics, group, eps,
         shared=block[0] * block[1] * 2 * item,
     )  # fmt: skip
-#a part holds the sum for the bias first
+    # a part holds the sum for the bias first
     merge_sums(name, (parts.data.ptr + item, parts.data.ptr), to_weight, to_bias, channels, grid[1], 2)
 
 
@@ -237,7 +236,7 @@ def channels_grad(
     to_x, to_weight, to_bias = outs
     samples, channels, pixels = whole
     if to_x.size:
-#that of x needs both sums
+        # that of x needs both sums
         to_weight = to_weight if to_weight.size else empty(channels, to_weight.dtype)
         to_bias = to_bias if to_bias.size else empty(channels, to_bias.dtype)
     channel_sums(names[0], grads, values, whole, stats, to_weight, to_bias, 0, 1, eps)
