@@ -51,8 +51,9 @@ __global__ void softmax_lines(const T* x, T* y, const __grid_constant__ Axes kep
     const Massing<R> op;
     Mass<R> a = op.identity();
     if (n < lines)
-        a = gathered<1, 3, 1>(op, threadIdx.y, length, blockDim.y,
-                     [&](Mass<R>& mass, long long c) { mass = op.merge(mass, Mass<R>{(R)x_c[c * stride], 1}); });
+        a = gathered<1, 3, 1>(op, threadIdx.y, length, blockDim.y, [&](Mass<R>& mass, long long c) {
+            mass = op.merge(mass, Mass<R>{(R)x_c[c * stride], 1});
+        });
     a = merged_down(op, a, shared);
     if (n >= lines) return;
     // infinity less infinity: no element of such a line is known

@@ -34,8 +34,6 @@ from lucid.ops.shape.reshape import reshape
 if TYPE_CHECKING:
     from types import ModuleType
 
-    import numpy as np
-
     from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array, Ints
     from lucid.tensor import Tensor

@@ -103,7 +103,7 @@ def test_a_large_mean_does_not_swallow_the_spread(rng):
 @pytest.mark.parametrize("count", [3, 1000, 10000])
 @pytest.mark.parametrize("norm", NORMS)
 def test_equal_numbers_are_at_their_mean(norm, count, dtype, rng):
-    """Nothing is left of numbers that are all the same, however large: a mean that was rounded is not divided by eps."""
+    """Nothing is left of numbers that are all the same: the error of a rounded mean is not divided by sqrt(eps)."""
     x = lucid.full((count, 3), float(rng.uniform(1e7, 2e7)), dtype=getattr(lucid, dtype))
     assert not numbers(NORMS[norm](x)).astype(np.float64).any()
 
