@@ -7,8 +7,9 @@
 //
 //     clip_by_norm: x = x * min(max_norm / (total + 1e-6), 1)        total stays on the device
 //     clip_by_value: x = min(max(x, -limit), limit); NaN stays
-//     unscale: x = x / scale, and found = 1 if any x was infinite or NaN
-//     update_scale, launched as one thread: the scale shrinks where that was found, and grows after an interval without
+//     unscale: x = x / scale, and found = 1 if any x then is infinite or NaN
+//     update_scale, launched as one thread: the scale shrinks where that was found, down to `least`, and grows after an
+//     interval without, up to `most`
 //
 // Scales are in device memory: of a scale on the host unscale is given the factor instead, and no pointer.
 //
@@ -69,19 +70,19 @@ __global__ void unscale(Tensors<1> tensors, int rows, int chunk, double factor_,
     const R factor = (R)(scale ? 1 / *scale : factor_);
     bool bad = false;
     for_each_in_chunk<T, 1, 0>(tensors, rows, chunk, [&](R(&value_d)[1]) {
+        value_d[0] = to_real(from_real<T>(value_d[0] * factor));
         bad = bad || !(value_d[0] - value_d[0] == 0);
-        value_d[0] *= factor;
     });
     if (bad) *found = 1;  // every writer writes the same
 }
 
 __global__ void update_scale(double* scale, float* narrow, double* tracker, const float* found, int bad, double growth,
-                             double backoff, double interval) {
+                             double backoff, double interval, double least, double most) {
     if (bad || (found && *found != 0)) {
-        *scale *= backoff;
+        *scale = fmax(*scale * backoff, least);
         *tracker = 0;
     } else if (++*tracker >= interval) {
-        *scale *= growth;
+        if (*scale * growth <= most) *scale *= growth;
         *tracker = 0;
     }
     *narrow = (float)*scale;

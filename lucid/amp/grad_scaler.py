@@ -30,6 +30,10 @@ class GradScalerError(LucidError, RuntimeError):
     """`GradScaler` methods were called in an order that makes no sense."""
 
 
+# Factors between which float32 has the reciprocal too: 140 overflows in a row would make it infinite.
+LEAST, MOST = 2.0**-126, 2.0**127
+
+
 class _There(NamedTuple):
     """The factor on a CUDA device, in float64 and in float32, and how many good steps came last."""
 
@@ -40,6 +44,9 @@ class _There(NamedTuple):
 
 class GradScaler:
     """Scales losses by a factor that finds its own size: it halves when a gradient overflows, and grows again.
+
+    It stays between 2**-126 and 2**127, so that float32 can take it off again. What decides about a step are the
+    gradients after that: no step is made with one that is infinite or NaN.
 
     Once it has seen a tensor of a CUDA device, the factor is there. Then nothing waits for the device, and a CUDA graph
     can capture a step, if each optimizer's gradients are on one device and it counts no steps or was made with
@@ -212,8 +219,8 @@ class GradScaler:
         scale = self._on(device).scale.to(device)
         found: Any = zeros((), dtype=float32, device=device)
         for grad in changed_on_device(grads, lambda arrays: arrays.unscale(0.0, found.array, scale.array), arrays):
-            found.add_((~isfinite(grad).all()).float())
             grad.mul_((1 / scale).to(float64 if grad.real.dtype is float64 else float32))
+            found.add_((~isfinite(grad).all()).float())
         return found
 
     def _on(self, device: Device) -> _There:
@@ -315,12 +322,13 @@ class GradScaler:
         elif self._there is not None:
             self._update_there(self._there)
         elif any(self._found.values()):
-            self._scale *= self._backoff_factor
+            self._scale = max(self._scale * self._backoff_factor, LEAST)
             self._growth_tracker = 0
         else:
             self._growth_tracker += 1
             if self._growth_tracker >= self._growth_interval:
-                self._scale *= self._growth_factor
+                grown = self._scale * self._growth_factor
+                self._scale = grown if grown <= MOST else self._scale
                 self._growth_tracker = 0
         self._found.clear()
         self._stepped.clear()
@@ -345,6 +353,8 @@ class GradScaler:
             growth=self._growth_factor,
             backoff=self._backoff_factor,
             interval=self._growth_interval,
+            least=LEAST,
+            most=MOST,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -437,6 +447,6 @@ def _unscale(grads: list[Any], factor: float) -> bool:
         grads = changed_on_device(grads, lambda arrays, found=found: arrays.unscale(factor, found.array))
         flags.append(found)
     for grad in grads:
-        flags.append(~isfinite(grad).all())
         grad.mul_(factor)
+        flags.append(~isfinite(grad).all())
     return any(flag.item() for flag in flags)

@@ -104,6 +104,45 @@ def test_the_factor_grows_after_an_interval_of_good_steps():
     assert scaler.get_scale() == 15.0
 
 
+@both_devices
+def test_the_factor_stays_where_float32_has_its_reciprocal(device):
+    """It neither vanishes after many overflows nor becomes infinite, and the next good step is right."""
+    x = lucid.tensor([1.0], device=device, requires_grad=True)
+    optimizer = optim.SGD([x], lr=0.25)
+    scaler = amp.GradScaler(init_scale=2.0**10, growth_interval=1)
+    scaler.scale(x.detach())
+    for grad, factor in ((np.inf, 2.0**-126), (0.0, 2.0**127)):
+        for _ in range(300):
+            x.grad = lucid.tensor([grad], device=device)
+            scaler.step(optimizer)
+            scaler.update()
+        assert scaler.get_scale() == factor
+        assert x.item() == 1.0
+    scaler.update(new_scale=2.0**-126)
+    scaler.scale(x).backward()
+    assert x.grad.item() == 0.0 + 2.0**-126
+    scaler.step(optimizer)
+    assert x.item() == 0.75
+
+
+@both_devices
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("unscales", [False, True])
+def test_gradients_that_overflow_when_the_factor_is_taken_off(device, dtype, unscales):
+    """What decides about a step is what comes out: a finite gradient over a small factor may not be."""
+    x = lucid.tensor([1.0, 2.0], device=device, dtype=getattr(lucid, dtype), requires_grad=True)
+    optimizer = optim.SGD([x], lr=0.25)
+    scaler = amp.GradScaler(init_scale=2.0**-100)
+    scaler.scale(x.detach())
+    x.grad = lucid.tensor([1.0, 2.0**40], device=device, dtype=x.dtype)
+    if unscales:
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    assert x.tolist() == [1.0, 2.0]
+    assert scaler.get_scale() == 2.0**-101
+
+
 def test_several_optimizers_decide_apart():
     """Overflow in one optimizer's gradients lets the other make its step; the scale shrinks for both."""
     params = [lucid.tensor([1.0], requires_grad=True) for _ in range(2)]

@@ -214,30 +214,57 @@ def op_of(sample):
     return sample.name.partition(":")[0]
 
 
-@each([sample for sample in SAMPLES if op_of(sample) not in SHAPES_ONLY])
-def test_mixed_devices(sample, rng, monkeypatch):
-    """Operands on two devices are a DeviceError, and nothing is launched; one number may lie on the CPU.
+def mixtures(tensors, others):
+    """Yield operands of which one at a time is the other, and every second one."""
+    for place in range(len(tensors)):
+        yield [other if k == place else tensor for k, (tensor, other) in enumerate(zip(tensors, others, strict=True))]
+    yield [(tensor, other)[k % 2] for k, (tensor, other) in enumerate(zip(tensors, others, strict=True))]
 
-    The second is the CPU, and where there is one another CUDA device.
-    """
+
+@each([s for s in SAMPLES if op_of(s) not in SHAPES_ONLY and len(s.inputs(np.random.default_rng(0))) > 1])
+def test_mixed_devices(sample, rng, monkeypatch):
+    """Operands on two devices are a DeviceError that names one, and nothing is launched; numbers may lie on the CPU."""
     if gpu.is_simulated():
         monkeypatch.setenv("LUCID_CUDA_SIMULATOR", "2")
 
-    def check(other, rng):
-        tensors = tensors_of(sample.inputs(rng), sample.constants, requires_grad=False, device="cuda:0")
-        for place, tensor in enumerate(tensors):
-            if len(tensors) == 1 or (tensor.ndim == 0 and other == "cpu"):
+    def check(here, there, rng):
+        arrays = sample.inputs(rng)
+        tensors, others = (tensors_of(arrays, sample.constants, requires_grad=False, device=d) for d in (here, there))
+        for mixed in mixtures(tensors, others):
+            if len({tensor.device for tensor in mixed if tensor.ndim or tensor.device.type != "cpu"}) < 2:
                 continue
-            mixed = [t.to(other) if k == place else t for k, t in enumerate(tensors)]
-            if all(t.ndim == 0 for k, t in enumerate(mixed) if k != place):
-                continue
-            before = launches()
-            with pytest.raises(DeviceError, match=r"device|cpu|cuda"):
+            before, values = launches(), [tensor.tolist() for tensor in mixed]
+            with pytest.raises(DeviceError, match=f"{here}|{there}"):
                 sample.op(*mixed)
             assert launches() == before or {op_of(sample), sample.name} & COMPOSED
             assert all(tensor._version == 0 for tensor in mixed)
+            assert [tensor.tolist() for tensor in mixed] == values
 
-    check_each(check, [("cpu",), ("cuda:1",)] if gpu.device_count() > 1 else [("cpu",)], rng)
+    several = [("cuda:0", "cuda:1"), ("cuda:1", "cpu")] if gpu.device_count() > 1 else []
+    check_each(check, [("cuda:0", "cpu"), ("cpu", "cuda:0"), *several], rng)
+
+
+@pytest.mark.parametrize(("here", "there"), [("cpu", "cuda:0"), ("cuda:1", "cpu"), ("cuda:0", "cuda:1")])
+def test_gradients_of_another_device(here, there):
+    """What is given to backward, and what a Function's backward returns, lies where its tensor lies."""
+    if "cuda:1" in (here, there) and lucid.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    x, grad = lucid.ones(4, device=here, requires_grad=True), lucid.ones(4, device=there)
+
+    class Returning(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, _):
+            return grad
+
+    with pytest.raises(ValueError, match=f"{there}.*{here}"):
+        (x * 2).backward(grad)
+    with pytest.raises(DeviceError, match=f"expected {here}, got .*{there}"):
+        Returning.apply(x).sum().backward()
+    assert x.grad is None
 
 
 def launches():
@@ -260,7 +287,8 @@ def test_other_dtypes(sample, rng):
                 kinds.append(outcome(lambda: [str(out.dtype) for out in flat(sample.op(*tensors))]))
         assert kinds[0] == kinds[1]
 
-    check_each(check, [("bool",), ("int64",), ("complex64",)], rng)
+    # integers and bools are compared above, and so are the errors of those that do not take them
+    check_each(check, [("complex64",)], rng)
 
 
 # ---- indices ----

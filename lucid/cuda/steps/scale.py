@@ -17,7 +17,7 @@ _update_scale = Kernel("gradients", "lucid::update_scale", [()])
 
 def update_scale(
     scale: Array, narrow: Array, tracker: Array, found: Array | None,
-    *, bad: bool, growth: float, backoff: float, interval: int,
+    *, bad: bool, growth: float, backoff: float, interval: int, least: float, most: float,
 ) -> None:  # fmt: skip
     """Let a scale shrink where an overflow was found, and grow after an interval of steps without one.
 
@@ -29,8 +29,10 @@ def update_scale(
         A float32 flag on the same device.
     bad : bool
         Whether an overflow was found elsewhere.
+    least, most : float
+        How far the scale shrinks and grows.
     """
     with gpu.use_device(gpu.device_index(scale)):
         flag = 0 if found is None else found.data.ptr
         addresses = (scale.data.ptr, narrow.data.ptr, tracker.data.ptr, flag)
-        _update_scale[()](1, 1, *addresses, bad, growth, backoff, interval)
+        _update_scale[()](1, 1, *addresses, bad, growth, backoff, interval, least, most)
