@@ -243,8 +243,9 @@ __device__ __forceinline__ typename Columns<Op, WIDTH>::A taken_of_columns(const
             op.take(a.a_k[0], *from, i);
         }
     };
-    // two levels: each has an A for each column in registers
-    return gathered<1, 2, UNROLL>(Columns<Op, WIDTH>{op}, part.first + threadIdx.y, part.last, blockDim.y, take);
+    // each level has an A for each column in registers; where these are too many, results have half the digits
+    constexpr int LEVELS = sizeof(typename Columns<Op, WIDTH>::A) <= 128 ? 2 : 1;
+    return gathered<1, LEVELS, UNROLL>(Columns<Op, WIDTH>{op}, part.first + threadIdx.y, part.last, blockDim.y, take);
 }
 
 template <int WIDTH, typename T, typename Op>
