@@ -16,12 +16,12 @@ from lucid.nn.utils.gradients import arrays_of, changed_on_device
 from lucid.ops.creation.filling import full, zeros
 from lucid.ops.elementwise.nonfinite import isfinite
 from lucid.optim.base.skipping import step_unless, why_on_host
+from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lucid.backend.device import Device
-    from lucid.optim.optimizer import Optimizer
 
 __all__ = ["GradScaler"]
 
@@ -158,6 +158,9 @@ class GradScaler:
             If it was called for this optimizer since the last `update`, or the optimizer made its step already.
         DtypeError
             If a gradient is of float16. Nothing is changed then.
+        DeviceError
+            If the optimizer's step would be refused, since a parameter, its gradient and its state lie on several
+            devices. Nothing is changed then.
         """
         if not self._enabled:
             return
@@ -167,13 +170,16 @@ class GradScaler:
                 "unscale_() has already been called on this optimizer since the last update(): call it once per step, "
                 "before step()"
             )
-        params = [param for group in optimizer.param_groups for param in group["params"]]
-        grads = [param.stored_grad for param in with_grads(params)]
+        groups = [with_grads(group["params"]) for group in optimizer.param_groups]
+        grads = [param.stored_grad for params in groups for param in params]
         if float16.numpy in {grad.array.dtype for grad in grads}:
             raise DtypeError(
                 "unscale_: expected gradients wider than float16, which loses what scaling saved: keep parameters in "
                 "float32 and convert them in forward"
             )
+        if isinstance(optimizer, Optimizer):
+            for params in groups:
+                optimizer.check_devices(params)
         self._undo_with_capture()
         with no_grad():
             self._found[key] = self._unscale(grads)
@@ -288,12 +294,15 @@ class GradScaler:
         if isinstance(found, TensorBase):
             why = why_on_host(optimizer, gpu.device_index(found.array))
             if why is None:
+                result = step_unless(optimizer, found.array, **kwargs)
                 self._stepped.add(key)
-                return step_unless(optimizer, found.array, **kwargs)
+                return result
             self._refuse_capture(f"a step of {type(optimizer).__name__} that only the host can leave out", why)
             found = self._found[key] = bool(cast("Any", found).item())
+        result = None if found else optimizer.step(**kwargs)
+        # only now, so that one that was refused can be made once what was wrong is mended
         self._stepped.add(key)
-        return None if found else optimizer.step(**kwargs)
+        return result
 
     def update(self, new_scale: float | None = None) -> None:
         """Choose the factor of the next step, after all optimizers made theirs.

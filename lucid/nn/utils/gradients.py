@@ -105,7 +105,7 @@ def get_total_norm(
     Parameters
     ----------
     tensors : Tensor or iterable of Tensor
-        On one device.
+        Where they lie on several devices, their norms are brought to that of the first one.
     norm_type : float or "inf"
         The p of the norm; ``inf`` gives the largest magnitude.
     error_if_nonfinite : bool
@@ -130,22 +130,36 @@ def _total_norm(given: list[Any], arrays: Arrays | None, norm_type: float | str,
         )
     order = _order(norm_type)
     with no_grad():
-        total: Any = NotImplemented
-        if not given:
-            total = wrap(np.zeros((), np.float32))
-        elif arrays is not None:
-            dtype = functools.reduce(promote_types, map(as_dtype, arrays.dtypes))
-            total = arrays.total_norm(order, dtype.numpy)
-            total = total if total is NotImplemented else wrap(total)
-        if total is NotImplemented:
-            norms = [norm(tensor, order) for tensor in given]
-            total = norm(stack(norms), order)
+        total = _norm_there(arrays, order) if given else wrap(np.zeros((), np.float32))
+        if total is None:
+            norms = _norms(given, order)
+            total = norm(stack([each.to(norms[0].device) for each in norms]), order)
         if error_if_nonfinite and not math.isfinite(float(total)):
             raise RuntimeError(
                 f"the total norm of order {norm_type} for gradients from `parameters` is non-finite ({float(total)}), "
                 "so it cannot be clipped: pass error_if_nonfinite=False to scale by it anyway"
             )
     return total
+
+
+def _norm_there(arrays: Arrays | None, order: float) -> Any:
+    """Return the norm of arrays on one CUDA device as a tensor; None where no kernel makes it, or without arrays."""
+    if arrays is None or len(arrays.devices) != 1:
+        return None
+    total = arrays.total_norm(order, functools.reduce(promote_types, map(as_dtype, arrays.dtypes)).numpy)
+    return None if total is NotImplemented else wrap(total)
+
+
+def _norms(given: list[Any], order: float) -> list[Any]:
+    """Return norms of which that of all tensors is the norm: one for each tensor, or each of several devices."""
+    groups: dict[Any, list[Any]] = {}
+    for tensor in given:
+        groups.setdefault(tensor.device, []).append(tensor)
+    norms: list[Any] = []
+    for group in groups.values():
+        together = _norm_there(arrays_of(group), order) if len(groups) > 1 else None
+        norms += [norm(tensor, order) for tensor in group] if together is None else [together]
+    return norms
 
 
 @checked
@@ -172,8 +186,9 @@ def _scale_down(grads: list[Any], looked_at: Arrays | None, max_norm: float, tot
             grads = changed_on_device(grads, lambda arrays: arrays.clip_by_norm(total_norm.array, max_norm), looked_at)
         if grads:
             scale = clamp(max_norm / (total_norm + 1e-6), max=1.0)
+            scales = {device: scale.to(device) for device in {grad.device for grad in grads}}
             for grad in grads:
-                grad.mul_(scale.to(grad.device))
+                grad.mul_(scales[grad.device])
 
 
 @checked
@@ -202,7 +217,7 @@ def clip_grad_norm_(
     Returns
     -------
     Tensor
-        The norm before scaling, of no dimension, on the device of the gradients.
+        The norm before scaling, of no dimension, on the device of the first gradient.
 
     Raises
     ------
@@ -268,6 +283,9 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Set the elements of all parameters from one vector, as `parameters_to_vector` gives it.
 
+    Each parameter stays on its device, wherever the vector is, so that its gradient and an optimizer's state are beside
+    it still.
+
     Raises
     ------
     TypeError
@@ -285,5 +303,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     with no_grad():
         for target in targets:
             stop = start + target.array.size
-            target.data = vec.detach()[start:stop].reshape(target.shape).to(target.dtype)
+            target.data = vec.detach()[start:stop].reshape(target.shape).to(target.device, target.dtype)
             start = stop

@@ -10,6 +10,7 @@ from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError
 from lucid.nn.parameter import Parameter
 from lucid.nn.utils import norms
+from lucid.ops.base.one_device import check_one_device
 from lucid.ops.reduction.norms import normalize
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class _SpectralNorm(_Norm):
         weight, u, v = [self.part(module, suffix) for suffix in self.parts]
         matrix = norms.as_matrix(weight, self.dim)
         if training:
+            check_one_device("spectral_norm", weight, u, v)
             with no_grad():
                 for _ in range(self.n_power_iterations):
                     v.copy_(normalize(matrix.T @ u, dim=0, eps=self.eps))
