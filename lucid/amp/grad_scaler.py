@@ -178,8 +178,8 @@ class GradScaler:
                 "float32 and convert them in forward"
             )
         if isinstance(optimizer, Optimizer):
-            for params in groups:
-                optimizer.check_devices(params)
+            for params, group in zip(groups, optimizer.param_groups, strict=True):
+                optimizer.check_devices(params, group)
         self._undo_with_capture()
         with no_grad():
             self._found[key] = self._unscale(grads)

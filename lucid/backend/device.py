@@ -234,4 +234,6 @@ def beside(a: Array, b: Array) -> bool:
     >>> beside(np.zeros(3), np.zeros(3))
     True
     """
-    return (type(a) is np.ndarray and type(b) is np.ndarray) or device_of(a) is device_of(b)
+    if type(a) is not type(b):
+        return device_of(a) is device_of(b)
+    return not gpu.is_gpu_array(a) or gpu.device_index(a) == gpu.device_index(b)

@@ -42,7 +42,7 @@ class DeclaredOptimizer(Optimizer):
         for name, check in self.ranges.items():
             check(group[name], name)
 
-    def check_devices(self, params: list[Tensor]) -> None:
+    def check_devices(self, params: list[Tensor], group: Group) -> None:
         """Raise `DeviceError` where a gradient, or state that is no number, lies on another device than its parameter."""
         for param in params:
             state = self.state.get(param) or {}

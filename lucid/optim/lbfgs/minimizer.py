@@ -18,7 +18,7 @@ from lucid.optim.lbfgs.line_search import Point, strong_wolfe
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lucid.optim.optimizer import Params
+    from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
 # a pair of steps of less curvature says nothing
@@ -104,7 +104,7 @@ class LBFGS(DeclaredOptimizer):
             raise SettingError("LBFGS doesn't support per-parameter options (parameter groups): put all into one list")
         super().add_param_group(param_group)
 
-    def check_devices(self, params: list[Tensor]) -> None:
+    def check_devices(self, params: list[Tensor], group: Group) -> None:
         """Raise `DeviceError` where parameters, and what is kept of their steps, lie on several devices."""
         if not params:
             return
@@ -127,7 +127,8 @@ class LBFGS(DeclaredOptimizer):
         if not callable(closure):
             raise unfit(closure, "a callable that computes the loss anew", "closure")
         run = enable_grad()(closure)
-        self.check_devices(self.param_groups[0]["params"])
+        group = self.param_groups[0]
+        self.check_devices(group["params"], group)
         with no_grad():
             return self._steps(run)
 
