@@ -85,7 +85,9 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     """
     check_float(self, "normal_")
     array = self.array
-    return filled("normal_", self, generator, lambda chosen, xp: normal(chosen, array.shape, array.dtype, mean, std, xp))
+    return filled(
+        "normal_", self, generator, lambda chosen, xp: normal(chosen, array.shape, array.dtype, mean, std, xp)
+    )
 
 
 @checked
@@ -117,7 +119,9 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
     """
     check_float(self, "uniform_")
     array = self.array
-    return filled("uniform_", self, generator, lambda chosen, xp: uniform(chosen, array.shape, array.dtype, low, high, xp))
+    return filled(
+        "uniform_", self, generator, lambda chosen, xp: uniform(chosen, array.shape, array.dtype, low, high, xp)
+    )
 
 
 @checked
@@ -148,7 +152,9 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     """
     check_float(self, "exponential_")
     array = self.array
-    return filled("exponential_", self, generator, lambda chosen, xp: exponential(chosen, array.shape, array.dtype, lambd, xp))
+    return filled(
+        "exponential_", self, generator, lambda chosen, xp: exponential(chosen, array.shape, array.dtype, lambd, xp)
+    )
 
 
 @checked
@@ -182,7 +188,9 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
         raise SettingError(f"log_normal_: expected std > 0, got {std}")
     array = self.array
     wide = working(array.dtype)
-    return filled("log_normal_", self, generator, lambda chosen, xp: xp.exp(normal(chosen, array.shape, wide, mean, std, xp)))
+    return filled(
+        "log_normal_", self, generator, lambda chosen, xp: xp.exp(normal(chosen, array.shape, wide, mean, std, xp))
+    )
 
 
 @checked
@@ -294,7 +302,9 @@ def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | 
     if isinstance(p, TensorBase):
         check_one_device("bernoulli_", self, p)
         chance: Array = p.array
-        return filled("bernoulli_", self, generator, lambda chosen, xp: uniform(chosen, shape, np.float32, xp=xp) < chance)
+        return filled(
+            "bernoulli_", self, generator, lambda chosen, xp: uniform(chosen, shape, np.float32, xp=xp) < chance
+        )
     return filled("bernoulli_", self, generator, lambda chosen, xp: bernoulli(chosen, p, shape, xp))
 
 

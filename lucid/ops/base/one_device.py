@@ -22,9 +22,7 @@ def check_one_device(name: str, first: TensorBase, *others: TensorBase | None) -
     for other in others:
         if other is not None and not beside(other.array, home):
             got = "; ".join(describe(tensor) for tensor in (first, *others) if tensor is not None)
-            raise DeviceError(
-                f"{name}: expected all tensors on the same device, got {got}; move one with .to(device)"
-            )
+            raise DeviceError(f"{name}: expected all tensors on the same device, got {got}; move one with .to(device)")
 
 
 def on_one_device(function: F) -> F:

@@ -43,7 +43,7 @@ class DeclaredOptimizer(Optimizer):
             check(group[name], name)
 
     def check_devices(self, params: list[Tensor], group: Group) -> None:
-        """Raise `DeviceError` where a gradient, or state that is no number, lies on another device than its parameter."""
+        """Raise `DeviceError` where a gradient, or state that is no number, is elsewhere than its parameter."""
         for param in params:
             state = self.state.get(param) or {}
             named = [(f"its {name}", value.array) for name, value in state.items() if name not in self.scalars]
