@@ -327,10 +327,41 @@ def through_a_file(state):
     return lucid.load(file)
 
 
+def optimizer_then_schedule(row, first, second):
+    optimizer, schedule = made(row)
+    optimizer.load_state_dict(first)
+    schedule.load_state_dict(second)
+    return optimizer, schedule
+
+
+def schedule_then_optimizer(row, first, second):
+    optimizer, schedule = made(row)
+    schedule.load_state_dict(second)
+    optimizer.load_state_dict(first)
+    return optimizer, schedule
+
+
+def schedule_made_after_a_load(row, first, second):
+    optimizer = optimizer_of()
+    optimizer.load_state_dict(first)
+    schedule = SCHEDULES[row](OURS, optimizer)
+    schedule.load_state_dict(second)
+    return optimizer, schedule
+
+
+def from_files(row, first, second):
+    return optimizer_then_schedule(row, through_a_file(first), through_a_file(second))
+
+
 @each_row
-@pytest.mark.parametrize("file", [False, True], ids=["dict", "file"])
-def test_resume_at_every_cut(row, file):
-    """What is left at any epoch, and goes on with its state dict and the optimizer's, is the run that was not left."""
+@pytest.mark.parametrize(
+    "resumed", [optimizer_then_schedule, schedule_then_optimizer, schedule_made_after_a_load, from_files]
+)
+def test_resume_at_every_cut(row, resumed):
+    """What is left at any epoch, and goes on with its state dict and the optimizer's, is the run that was not left.
+
+    The states are loaded in any order, and the schedule is made before or after that.
+    """
     optimizer, schedule = made(row)
     whole, states = [numbers(optimizer)], []
     for _ in range(32):
@@ -338,11 +369,8 @@ def test_resume_at_every_cut(row, file):
         optimizer.step()
         schedule.step()
         whole.append(numbers(optimizer))
-    for cut in range(0, 32, 5 if file else 1):
-        again, other = made(row)
-        first, second = through_a_file(states[cut]) if file else states[cut]
-        again.load_state_dict(first)
-        other.load_state_dict(second)
+    for cut in range(0, 32, 5 if resumed is from_files else 1):
+        again, other = resumed(row, *states[cut])
         assert run(again, other, 32 - cut) == whole[cut:]
 
 

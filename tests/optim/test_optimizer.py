@@ -599,12 +599,15 @@ def test_a_rate_in_a_tensor_of_any_shape_of_one_element():
 
 
 def test_names_of_a_loaded_state_win():
-    """Parameter names in a state dict replace the optimiser's own, which stay where it has none."""
+    """Parameter names in a state dict replace the optimiser's own, with a warning; they stay where it has none."""
     x = lucid.tensor([1.0], requires_grad=True)
     optimizer = optim.SGD([("own", x)])
     state = optimizer.state_dict()
     state["param_groups"][0]["param_names"] = ["loaded"]
-    optimizer.load_state_dict(state)
+    with pytest.warns(
+        UserWarning, match=r"by position: only the optimizer has \['own'\], only the state dict \['loaded'\]"
+    ):
+        optimizer.load_state_dict(state)
     assert optimizer.param_groups[0]["param_names"] == ["loaded"]
     del state["param_groups"][0]["param_names"]
     optimizer.load_state_dict(state)

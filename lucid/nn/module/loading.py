@@ -65,6 +65,8 @@ class Loading:
         self.errors: list[str] = []
         self._changes: list[Change] = []
         self._undo: list[Callable[[], Any]] = []
+        # where each tensor of the tree stands, if entries are assigned: tied ones stay so
+        self._places: dict[Any, list[tuple[dict[str, Any], str]]] = {}
         # modules with post-hooks, children first, with their prefixes
         self._hooked: list[tuple[Any, str]] = []
 
@@ -112,16 +114,23 @@ class Loading:
         self._undo.append(restore)
 
     def assign_entry(self, table: dict[str, Any], name: str, value: object) -> None:
-        """Note that `value` is to stand under `name`."""
+        """Note that `value` is to stand under `name`, and wherever else the tensor stands that is there now."""
+        places = self._places.get(table[name], [(table, name)])
 
         def keep() -> Callable[[], Any]:
-            old = table[name]
-            return lambda: table.__setitem__(name, old)
+            old = [entries[key] for entries, key in places]
+
+            def restore() -> None:
+                for (entries, key), before in zip(places, old, strict=True):
+                    entries[key] = before
+
+            return restore
 
         def change() -> None:
-            before, table[name] = table.get(name), value
-            if before is not value:
-                changes.replace(before)
+            for entries, key in places:
+                before, entries[key] = entries.get(key), value
+                if before is not value:
+                    changes.replace(before)
 
         self._changes.append(Change(change, keep))
 
@@ -159,7 +168,11 @@ class Loading:
         """
         uninterrupted(partial(self._load, module, entries))
 
-    def _load(self, module: object, entries: dict[str, Any]) -> None:
+    def _load(self, module: Any, entries: dict[str, Any]) -> None:
+        for each in module.modules() if self.assign else ():
+            for table in (each._parameters, each._buffers):  # noqa: SLF001
+                for name, tensor in table.items():
+                    self._places.setdefault(tensor, []).append((table, name))
         try:
             self._look_at(module, entries, "")
             error = self._misfit(module)

@@ -13,6 +13,7 @@ from lucid.backend.capture import changes
 from lucid.errors import ArgumentError, SettingError
 from lucid.nn.hooking.calling import call
 from lucid.nn.hooking.tables import global_tables, registered_value
+from lucid.nn.module.computing import compute_missing, without_computed
 from lucid.nn.module.conversion import Conversion
 from lucid.nn.module.paths import adopt
 from lucid.nn.module.state import StateMethods
@@ -275,8 +276,12 @@ class Module(Conversion, StateMethods):
         else:
             object.__setattr__(self, name, value)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return without_computed(vars(self))
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        compute_missing(self)
         # a copy's hook tables know nothing of the original's parent
         for child in self._modules.values():
             adopt(self, child)

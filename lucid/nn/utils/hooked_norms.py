@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import checked
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError
+from lucid.nn.module.computing import Computing
 from lucid.nn.parameter import Parameter
 from lucid.nn.utils import norms
 from lucid.ops.base.one_device import check_one_device
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
 
 
-class _Norm:
+class _Norm(Computing):
     """A pre-hook that sets the attribute `name` to what it computes of tensors whose names begin with that."""
 
     title = ""
@@ -29,16 +30,16 @@ class _Norm:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def compute(self, module: Any, *, training: bool) -> Tensor:
-        """Return the weight."""
-        raise NotImplementedError
+    @property
+    def attribute(self) -> str:
+        return self.name
 
     def part(self, module: Any, suffix: str) -> Any:
         """Return what stands under the name with a suffix."""
         return getattr(module, self.name + suffix)
 
     def __call__(self, module: Any, _: Any) -> None:
-        setattr(module, self.name, self.compute(module, training=module.training))
+        setattr(module, self.name, self.computed(module))
 
     @classmethod
     def of(cls, module: Module, name: str) -> tuple[int, _Norm] | None:
@@ -64,7 +65,7 @@ class _Norm:
             raise SettingError(f"{cls.title} of {name!r} not found in {type(module).__name__}")
         number, hook = found
         with no_grad():
-            weight = hook.compute(module, training=False)
+            weight = hook.computed(module)
         for suffix in ("", *cls.parts):
             delattr(module, name + suffix)
         module.register_parameter(name, Parameter(weight))
@@ -79,7 +80,7 @@ class _WeightNorm(_Norm):
         super().__init__(name)
         self.dim = dim
 
-    def compute(self, module: Any, *, training: bool) -> Tensor:
+    def computed(self, module: Any) -> Tensor:
         return norms.of_length(self.part(module, "_v"), self.part(module, "_g"), self.dim)
 
 
@@ -94,16 +95,20 @@ class _SpectralNorm(_Norm):
         self.dim = dim
         self.eps = eps
 
-    def compute(self, module: Any, *, training: bool) -> Tensor:
-        weight, u, v = [self.part(module, suffix) for suffix in self.parts]
-        matrix = norms.as_matrix(weight, self.dim)
-        if training:
+    def __call__(self, module: Any, inputs: Any) -> None:
+        if module.training:
+            weight, u, v = [self.part(module, suffix) for suffix in self.parts]
             check_one_device("spectral_norm", weight, u, v)
             with no_grad():
+                matrix = norms.as_matrix(weight, self.dim)
                 for _ in range(self.n_power_iterations):
                     v.copy_(normalize(matrix.T @ u, dim=0, eps=self.eps))
                     u.copy_(normalize(matrix @ v, dim=0, eps=self.eps))
-        return norms.by_spectrum(weight, matrix, u, v)
+        super().__call__(module, inputs)
+
+    def computed(self, module: Any) -> Tensor:
+        weight, u, v = [self.part(module, suffix) for suffix in self.parts]
+        return norms.by_spectrum(weight, norms.as_matrix(weight, self.dim), u, v)
 
 
 @checked
@@ -150,7 +155,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     delattr(module, name)
     module.register_parameter(f"{name}_g", Parameter(length))
     module.register_parameter(f"{name}_v", Parameter(weight))
-    setattr(module, name, hook.compute(module, training=False))
+    setattr(module, name, hook.computed(module))
     module.register_forward_pre_hook(hook)
     return module
 

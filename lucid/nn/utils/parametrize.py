@@ -214,7 +214,7 @@ class _Parametrized(Module):
         return (own is not None and name in own) or super()._is_taken(name)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuilt, (type_before_parametrizations(self),), vars(self)
+        return _rebuilt, (type_before_parametrizations(self),), self.__getstate__()
 
 
 def _parametrizations(module: Module) -> ModuleDict | None:

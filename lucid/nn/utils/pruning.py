@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numbers
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import ArgumentError, IndexOutOfRangeError, SettingError, ShapeError
+from lucid.nn.module.computing import Computing
 from lucid.ops.creation.filling import ones_like
 from lucid.ops.creation.random import rand
 from lucid.ops.reduction.norms import norm
@@ -37,7 +38,7 @@ def scores_of(scores: Any, t: Any) -> Any:
     return scores.detach()
 
 
-class BasePruningMethod(ABC):
+class BasePruningMethod(Computing):
     """The base of methods of pruning: a subclass defines `compute_mask`, and says which elements it gets.
 
     `PRUNING_TYPE` is ``"unstructured"`` for a method that is given the elements that are left, in one dimension,
@@ -50,6 +51,15 @@ class BasePruningMethod(ABC):
     def __call__(self, module: Any, inputs: Any) -> None:
         """Compute the parameter: what the pre-hook does."""
         setattr(module, self._tensor_name, self.apply_mask(module))
+
+    @property
+    def attribute(self) -> str:
+        """The name of the parameter."""
+        return self._tensor_name
+
+    def computed(self, module: Any) -> Any:
+        """Return the pruned tensor of a module."""
+        return self.apply_mask(module)
 
     @abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -36,7 +37,8 @@ def packed(state: Mapping[Any, Any], groups: list[Group]) -> dict[str, Any]:
     start = 0
     for group in groups:
         params = group["params"]
-        numbers.update({param: number for number, param in enumerate(params, start)})
+        # one that an earlier group has as well keeps its number
+        numbers.update({param: number for number, param in enumerate(params, start) if param not in numbers})
         start += len(params)
         packed_groups.append({**group, "params": [numbers[param] for param in params]})
     entries: dict[Any, Any] = {}
@@ -97,7 +99,7 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
         )
     groups: list[Group] = []
     slots: dict[Any, _Slot] = {}
-    for number, (own, saved) in enumerate(zip(optimizer.param_groups, saved_groups, strict=True)):
+    for number, (own, saved) in enumerate(zip(optimizer.param_groups, _by_name(optimizer, saved_groups), strict=True)):
         where = f"parameter group {number}"
         # dicts that were saved before there was this setting lack it
         missing = sorted({"params", *optimizer.defaults}.difference(saved, {"capturable"}))
@@ -130,6 +132,44 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
                 raise StateDictError(f"load_state_dict: {name}: number {saved_number} stands for another one already")
             slots[saved_number] = _Slot(param, group, name)
     return groups, slots
+
+
+def _by_name(optimizer: Optimizer, saved_groups: Any) -> list[Any]:
+    """Return the saved groups in the order of this optimizer's, and so their parameters, where both have names.
+
+    Where the names are others everything stays at its place, as in PyTorch, with a warning.
+    """
+    saved_groups = list(saved_groups)
+    own = [group.get("param_names") for group in optimizer.param_groups]
+    saved = [group.get("param_names") for group in saved_groups]
+    if None in own or None in saved or own == saved:
+        return saved_groups
+    known, given = ([name for names in each for name in names] for each in (own, saved))
+    if len(set(known)) < len(known) or sorted(known) != sorted(given):
+        only_own, only_saved = sorted({*known} - {*given}), sorted({*given} - {*known})
+        warnings.warn(
+            f"load_state_dict: the optimizer and the state dict name other parameters, so state goes by position: "
+            f"only the optimizer has {only_own}, only the state dict {only_saved}",
+            UserWarning,
+            stacklevel=5,
+        )
+        return saved_groups
+    of_names = {frozenset(names): group for names, group in zip(saved, saved_groups, strict=True)}
+    groups = [of_names.get(frozenset(names)) for names in own]
+    if None in groups:
+        warnings.warn(
+            "load_state_dict: the parameters of the state dict are in other groups: state goes by name, and settings "
+            f"of groups by position: expected the groups {own}, got {saved}",
+            UserWarning,
+            stacklevel=5,
+        )
+        groups = saved_groups
+    numbers = [number for group in saved_groups for number in group["params"]]
+    number_of = dict(zip(given, numbers, strict=True))
+    return [
+        {**group, "params": [number_of[name] for name in names], "param_names": names}
+        for names, group in zip(own, groups, strict=True)
+    ]
 
 
 def _setting(value: Any) -> Any:

@@ -71,8 +71,20 @@ class Combined(LRScheduler):
             If it is that of other schedules. Nothing is changed then.
         """
         super().load_state_dict(state_dict)
+
+    def _adopt(self, state_dict: Mapping[str, Any]) -> None:
+        super()._adopt(state_dict)
         for each, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
-            each.load_state_dict(state)
+            each._adopt(state)  # noqa: SLF001
+
+    def _write_back(self) -> None:
+        for each in self._begun():
+            each._write_back()  # noqa: SLF001
+        super()._write_back()
+
+    def _begun(self) -> list[LRScheduler]:
+        """Return the schedules that have changed groups, the last one last."""
+        return self._schedulers
 
     def _check_state(self, state_dict: Mapping[str, Any]) -> None:
         super()._check_state(state_dict)
@@ -153,6 +165,9 @@ class SequentialLR(Combined):
             else:
                 scheduler.step()
             self._last_lr = scheduler.get_last_lr()
+
+    def _begun(self) -> list[LRScheduler]:
+        return self._schedulers[: bisect_right(self._milestones, self.last_epoch) + 1]
 
     def _begin_anew(self) -> None:
         self.last_epoch = 0

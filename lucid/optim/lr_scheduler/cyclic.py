@@ -54,6 +54,13 @@ class Cycling(LRScheduler):
 
     def _update_lr(self, epoch: int | None = None) -> None:
         super()._update_lr(epoch)
+        self._write_momentums()
+
+    def _write_back(self) -> None:
+        super()._write_back()
+        self._write_momentums()
+
+    def _write_momentums(self) -> None:
         if self.cycle_momentum:
             for group, momentum in zip(self.optimizer.param_groups, self._momentums(), strict=True):
                 write_momentum(group, momentum)

@@ -16,7 +16,7 @@ from lucid.backend import gpu
 from lucid.errors import CaptureError, SettingError, StateDictError
 from lucid.ops.creation.data import tensor
 from lucid.optim.base.settings import number, whole
-from lucid.optim.lr_scheduler.groups import Rate, beside, read, write_rate
+from lucid.optim.lr_scheduler.groups import Rate, beside, copied, read, write_rate
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -237,7 +237,8 @@ class LRScheduler:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a state that `state_dict` returned, here or in PyTorch.
 
-        Learning rates of groups stay as they are: the optimizer's `load_state_dict` brings those back.
+        Groups get back what the schedule had given them, whether it was made before the optimizer's state was loaded
+        or, which writes first learning rates over it, after that.
 
         Parameters
         ----------
@@ -250,7 +251,17 @@ class LRScheduler:
             If it is that of another kind of schedule. Nothing is changed then.
         """
         self._check_state(state_dict)
+        self._adopt(state_dict)
+        with no_grad():
+            self._write_back()
+
+    def _adopt(self, state_dict: Mapping[str, Any]) -> None:
         vars(self).update(self._adopted(state_dict))
+
+    def _write_back(self) -> None:
+        """Give groups what the last step gave them; there may be groups that were added after it."""
+        for group, rate in zip(self.optimizer.param_groups, self._last_lr, strict=False):
+            write_rate(group, copied(rate))
 
     def _check_state(self, state_dict: Mapping[str, Any]) -> None:
         """Raise unless there is all that a state dict of this schedule has."""

@@ -12,7 +12,7 @@ from lucid.backend import gpu
 from lucid.backend.device import as_device
 from lucid.errors import ArgumentError, SettingError
 from lucid.utils.data.collate import default_collate, default_convert
-from lucid.utils.data.dataset import IterableDataset
+from lucid.utils.data.dataset import IterableDataset, length_of
 from lucid.utils.data.epochs import state_at_rest, tells_its_order
 from lucid.utils.data.iteration import Iteration
 from lucid.utils.data.order import (
@@ -229,7 +229,7 @@ class DataLoader(Generic[T_co]):
 
     def _new_order(self, resume: Resume | None) -> Order:
         if isinstance(self.dataset, IterableDataset):
-            return StreamOrder(self._passes, max(self.num_workers, 1), resume)
+            return StreamOrder(self._passes, max(self.num_workers, 1), resume, length_of(self.dataset))
         return MapOrder(self._source, self._passes, resume)
 
     @property

@@ -20,7 +20,7 @@ from lucid.errors import ArgumentError, IndexOutOfRangeError, SettingError, Shap
 from lucid.ops.index.index_select import index_select
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sized
 
     from lucid.backend.random.generator import Generator
     from lucid.tensor import Tensor
@@ -94,6 +94,14 @@ def size_of(dataset: Any, name: str) -> int:
     if issubclass(kind, IterableDataset) or not hasattr(kind, "__len__"):
         raise ArgumentError(f"{name}: expected a dataset with __len__, got {kind.__name__}")
     return len(dataset)
+
+
+def length_of(stream: IterableDataset[Any]) -> int | None:
+    """Return how many samples a stream says that it has; None if it says nothing."""
+    try:
+        return len(cast("Sized", stream))
+    except (TypeError, NotImplementedError, AttributeError):
+        return None
 
 
 def batch_reader(dataset: Any) -> Callable[[list[Any]], Any] | None:

@@ -64,11 +64,10 @@ class EpochSampler(Sampler[Any]):
     stride = 1
 
     def __iter__(self) -> Iterator[Any]:
-        walk = self.passes.begin()
-        order = self.order(generator_of(walk.seed, walk.epoch))
-        pieces = self.part(order, walk.position)
-        indices = itertools.chain.from_iterable(map(_python_numbers, pieces))
-        return IndexIterator(walk, indices, self.stride, self.size)
+        indices = IndexIterator(self)
+        if not self.passes.draws:
+            indices.begin()
+        return indices
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass be that of `epoch`, an integer; from its beginning, unless a state of it was loaded."""
@@ -105,22 +104,37 @@ class EpochSampler(Sampler[Any]):
 
 
 class IndexIterator(Iterator[Any]):
-    """The indices of one pass, which knows where it is, whatever other passes over the sampler do."""
+    """The indices of one pass, which knows where it is, whatever other passes over the sampler do.
 
-    def __init__(self, walk: Walk, indices: Iterator[Any], stride: int, size: int) -> None:
-        self._walk = walk
-        self._size = size
-        self._indices = indices
-        self._stride = stride
+    A pass whose seed is drawn begins with the first index, or when its state is asked for: until then the generator may
+    be given another one. A pass whose seed was given is that of the epoch that is set when the iterator is made.
+    """
+
+    def __init__(self, sampler: EpochSampler) -> None:
+        self._sampler = sampler
+        self._walk: Walk | None = None
+        self._indices: Iterator[Any] = iter(())
+
+    def begin(self) -> Walk:
+        """Return the pass, which begins if it has not."""
+        walk, sampler = self._walk, self._sampler
+        if walk is None:
+            walk = sampler.passes.begin()
+            pieces = sampler.part(sampler.order(generator_of(walk.seed, walk.epoch)), walk.position)
+            self._indices = itertools.chain.from_iterable(map(_python_numbers, pieces))
+            self._size = sampler.size
+            self._walk = walk
+        return walk
 
     def __next__(self) -> Any:
+        walk = self._walk or self.begin()
         index = next(self._indices)
-        self._walk.position += self._stride
+        walk.position += self._sampler.stride
         return index
 
     def state_dict(self) -> dict[str, int]:
         """Return what the sampler's `state_dict` does, of this pass."""
-        return {**self._walk.state(), "size": self._size}
+        return {**self.begin().state(), "size": self._size}
 
 
 def _python_numbers(order: Any) -> Iterator[Any]:

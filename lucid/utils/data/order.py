@@ -106,7 +106,8 @@ class MapOrder(Order):
         return result
 
     def _snapshot(self) -> tuple[Any, dict[str, int]]:
-        return None if self._teller is None else self._teller.state_dict(), beginning_of(self._walk)
+        source = None if self._teller is None else self._asked(self._teller.state_dict)
+        return source, beginning_of(self._walk)
 
     def next(self) -> Job | None:
         while True:
@@ -136,10 +137,11 @@ class MapOrder(Order):
 
 
 class StreamOrder(Order):
-    """The batches of a stream, of which each worker reads its own in turn."""
+    """The batches of a stream, of which each worker reads its own in turn; `length` is what its own length says."""
 
-    def __init__(self, passes: Passes, workers: int, resume: Resume | None) -> None:
+    def __init__(self, passes: Passes, workers: int, resume: Resume | None, length: int | None) -> None:
         super().__init__(passes, resume)
+        self._length = length
         self._places = [Place()] * workers
         self._after = 0  # the worker after the one whose batch was given out last
         if self._resumed is not None:
@@ -174,6 +176,14 @@ class StreamOrder(Order):
         self._reached += 1
         self._places = [*self._places]  # a reader may hold the other list
         self._places[worker] = result.place or Place()
+        if self._length is not None and (given := sum(place.given for place in self._places)) > self._length:
+            warnings.warn(
+                f"DataLoader: the stream has a length of {self._length}, and has given {given} samples: let its "
+                "__len__ tell what all workers give together; where there are several, each reads the whole stream "
+                "unless its __iter__ asks get_worker_info() for its part",
+                stacklevel=4,
+            )
+            self._length = None
         self._after = (worker + 1) % len(self._places)
 
     def state(self) -> dict[str, Any]:

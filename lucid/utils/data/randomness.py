@@ -84,6 +84,11 @@ class Passes:
         self._given = False  # whether a state has given the seed
         self._offered: Walk | None = None
 
+    @property
+    def draws(self) -> bool:
+        """Whether the seed is drawn from a generator."""
+        return not self._fixed
+
     def begin(self) -> Walk:
         """Return a pass that begins, which is the latest now; or the one that is offered."""
         if self._offered is not None:

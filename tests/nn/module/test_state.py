@@ -124,6 +124,52 @@ def test_not_strict():
         module.load_state_dict({"0.weight": lucid.ones(2, 2)}, strict=False)
 
 
+class Tied(nn.Module):
+    """A parameter in three places of the tree and a buffer in two."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(3, 2)
+        self.layers = nn.Sequential(nn.Linear(2, 3, bias=False), nn.Linear(2, 3))
+        for layer in self.layers:
+            layer.weight = self.embedding.weight
+        self.register_buffer("scale", lucid.ones(2))
+        self.layers[0].register_buffer("scale", self.scale)
+
+    def tensors(self):
+        return [[self.embedding.weight, *(layer.weight for layer in self.layers)], [self.scale, self.layers[0].scale]]
+
+
+@pytest.mark.parametrize("keys", ["all", "first", "second", "last"])
+@pytest.mark.parametrize("assign", [False, True])
+def test_tied_tensors_stay_tied(assign, keys, rng):
+    """However many of their names are in the state dict, of which the last decides; also after a load that fails."""
+    model = Tied()
+    names = {
+        "first": ["embedding.weight", "scale"],
+        "second": ["layers.0.weight", "layers.0.scale"],
+        "last": ["layers.1.weight"],
+        "all": list(model.state_dict()),
+    }[keys]
+    state = {name: lucid.tensor(rng.standard_normal(model.state_dict()[name].shape)) for name in names}
+    before = [[id(tensor) for tensor in group] for group in model.tensors()]
+    values = copy.deepcopy(model.state_dict())
+    handle = model.register_load_state_dict_post_hook(lambda module, keys: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.load_state_dict(state, strict=False, assign=assign)
+    assert [[id(tensor) for tensor in group] for group in model.tensors()] == before
+    assert all(lucid.equal(value, values[name]) for name, value in model.state_dict().items())
+    handle.remove()
+    model.load_state_dict(state, strict=False, assign=assign)
+    for group, kind in zip(model.tensors(), ("weight", "scale"), strict=True):
+        assert len({id(tensor) for tensor in group}) == 1
+        last = [name for name in names if name.endswith(kind)][-1:]
+        for name in last:
+            np.testing.assert_allclose(group[0].detach().cpu().numpy(), state[name].cpu().numpy(), rtol=1e-6)
+            assert (group[0].dtype is lucid.float64) == assign
+    assert len(list(model.parameters())) == 2
+
+
 def test_assign():
     """With `assign` the values become the module's tensors, with their dtype; parameters stay parameters."""
     module = net()

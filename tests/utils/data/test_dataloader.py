@@ -9,6 +9,7 @@ import pickle
 import random
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -984,3 +985,45 @@ def test_a_batch_whose_hook_fails_is_not_lost():
     other = DataLoader(range(6), batch_size=2)
     other.load_state_dict(loader.state_dict())
     assert [batch.tolist() for batch in other] == [[2, 3], [4, 5]]
+
+
+# ---- lengths of streams ----
+
+
+class Repeated(IterableDataset):
+    """A stream of seven numbers that says another length, and is not divided among workers unless asked to be."""
+
+    def __init__(self, length, divided=False):
+        self.length = length
+        self.divided = divided
+
+    def __len__(self):
+        if self.length is None:
+            raise TypeError("no length")
+        return self.length
+
+    def __iter__(self):
+        worker = get_worker_info()
+        step, first = (worker.num_workers, worker.id) if self.divided and worker is not None else (1, 0)
+        return iter(range(first, 7, step))
+
+
+@pytest.mark.parametrize("batch", [1, 2, None])
+@pytest.mark.parametrize("workers", [0, 1, 2, 3])
+def test_a_stream_that_gives_more_than_its_length_is_said(workers, batch, recwarn):
+    """Once in a pass: with workers that repeat it, or a length that is too small; not where each gives its part."""
+    settings = {"num_workers": workers, "worker": "thread", "batch_size": batch}
+    for length in (7, 8, None):
+        assert len(list(DataLoader(Repeated(length, divided=True), **settings))) >= 7 // (batch or 1)
+    assert not recwarn.list
+    if workers < 2:
+        list(DataLoader(Repeated(7), **settings))
+        assert not recwarn.list
+    stream = Repeated(7) if workers > 1 else Repeated(5)
+    loader = DataLoader(stream, **settings)
+    warnings.simplefilter("always")
+    for _ in range(2):
+        list(loader)
+        said = str(recwarn.pop(UserWarning).message)
+        assert not recwarn.list
+        assert f"the stream has a length of {stream.length}, and has given" in said

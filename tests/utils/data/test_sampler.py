@@ -198,6 +198,44 @@ def test_seed_and_epoch_of_ranks():
     assert len({tuple(order) for order in orders}) == 3
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RandomSampler(range(50)),
+        lambda: RandomSampler(range(50), replacement=True),
+        lambda: SubsetRandomSampler(range(50)),
+        lambda: WeightedRandomSampler([1.0] * 50, 50),
+        lambda: BatchSampler(RandomSampler(range(50)), 7, drop_last=False),
+    ],
+)
+def test_an_order_is_drawn_with_the_first_index(make):
+    """As in PyTorch: what the generator is seeded with after `iter` and before `next` decides."""
+    lucid.manual_seed(3)
+    expected = list(make())
+    lucid.manual_seed(4)
+    other = list(make())
+    assert other != expected
+    lucid.manual_seed(4)
+    state = lucid.get_rng_state()
+    iterator = iter(make())
+    assert lucid.equal(lucid.get_rng_state(), state)
+    lucid.manual_seed(3)
+    assert list(iterator) == expected
+
+
+def test_an_epoch_that_is_set_after_iter_is_of_the_next_pass():
+    """Ranks agree on the epoch of a pass when they make its iterator: their seed is not drawn."""
+    sampler = DistributedSampler(range(40), num_replicas=1, rank=0)
+    expected = list(sampler)
+    sampler.set_epoch(0)
+    iterator = iter(sampler)
+    sampler.set_epoch(5)
+    assert list(iterator) == expected
+    fifth = DistributedSampler(range(40), num_replicas=1, rank=0)
+    fifth.set_epoch(5)
+    assert list(sampler) == list(fifth) != expected
+
+
 def test_several_orders_differ():
     """More indices than there are come in several orders, each its own."""
     drawn = list(RandomSampler(range(20), num_samples=60))
