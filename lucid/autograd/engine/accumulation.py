@@ -104,7 +104,7 @@ def contribute(buffers: dict[Node, Any], sums: Sums, node: Node, output: int, gr
         slots[slot] = grad
     elif graph:
         slots[slot] = GRAPH.add(old, grad)
-    elif type(old) is not type(grad):
+    elif type(old) is not type(grad) and not beside(old, grad):
         raise moved_error(old, grad)
     elif not is_numpy(old):
         slots[slot] = sums.add(key, old, grad)

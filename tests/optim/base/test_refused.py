@@ -105,7 +105,7 @@ def test_state_on_another_device_is_refused(name, begin, end, rng):
 @pytest.mark.parametrize("kind", [*USUAL, *OTHERS])
 @pytest.mark.parametrize(("begin", "end"), [("cpu", "cuda"), ("cuda", "cpu")])
 def test_the_remedy_of_a_refusal(kind, begin, end, rng):
-    """State that is loaded again lies beside its moved parameter, and a training goes on as one that was never moved."""
+    """State that is loaded again lies beside its moved parameter, and training goes on as if it had never moved."""
     arrays = [rng.standard_normal((3, 2)).astype("f") for _ in range(5)]
 
     def trained(*devices):
