@@ -12,7 +12,7 @@ from lucid.backend.capture import capture_of_this_thread
 from lucid.backend.dtype import float16, float32, float64
 from lucid.cuda.steps.scale import update_scale
 from lucid.errors import ArgumentError, CaptureError, DtypeError, LucidError, SettingError
-from lucid.nn.utils.gradients import arrays_of, changed_on_device
+from lucid.nn.utils.gradients import arrays_of, changed_on_device, multiplied
 from lucid.ops.creation.filling import full, zeros
 from lucid.ops.elementwise.nonfinite import isfinite
 from lucid.optim.base.skipping import step_unless, why_on_host
@@ -179,7 +179,7 @@ class GradScaler:
             )
         if isinstance(optimizer, Optimizer):
             for params, group in zip(groups, optimizer.param_groups, strict=True):
-                optimizer.check_devices(params, group)
+                optimizer._check_devices(params, group)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         self._undo_with_capture()
         with no_grad():
             self._found[key] = self._unscale(grads)
@@ -220,7 +220,7 @@ class GradScaler:
             self._refuse_capture(
                 "unscaling gradients on several devices, or on the CPU,", "keep all of an optimizer on one CUDA device"
             )
-            return _unscale(grads, 1 / self._read()[0])
+            return multiplied(grads, 1 / self._read()[0])
         device = grads[0].device
         scale = self._on(device).scale.to(device)
         found: Any = zeros((), dtype=float32, device=device)
@@ -446,16 +446,3 @@ class GradScaler:
         self._check(scale, growth, backoff, interval)
         self._write(float(scale), tracker)
         self._growth_factor, self._backoff_factor, self._growth_interval = growth, backoff, interval
-
-
-def _unscale(grads: list[Any], factor: float) -> bool:
-    """Return whether an element is infinite or NaN, after multiplying all by `factor`; one question to each device."""
-    flags: list[Any] = []
-    for device in {grad.device: None for grad in grads if grad.is_cuda}:
-        found: Any = zeros((), dtype=float32, device=device)
-        grads = changed_on_device(grads, lambda arrays, found=found: arrays.unscale(factor, found.array))
-        flags.append(found)
-    for grad in grads:
-        grad.mul_(factor)
-        flags.append(~isfinite(grad).all())
-    return any(flag.item() for flag in flags)

@@ -16,6 +16,7 @@ from lucid.autograd.functions import backward
 from lucid.autograd.hooks.firing import check_callable, hook_name
 from lucid.autograd.modes.autocast import AutocastAs
 from lucid.autograd.modes.leaving import Context
+from lucid.autograd.modes.reading import Reads
 from lucid.autograd.modes.state import enable_grad, thread
 from lucid.autograd.recording.recomputation import Region, random_numbers
 from lucid.autograd.recording.saved import saved_tensors_hooks
@@ -133,7 +134,11 @@ class CheckpointFunction(Function):
         ctx.autocast = thread.state.autocast
         ctx.others = [None if isinstance(a, TensorBase) else a for a in args]
         ctx.save_for_backward(*(a if isinstance(a, TensorBase) else None for a in args))
-        return function(*args)
+        ctx.reads = Reads(hook_name(function))
+        with ctx.reads:
+            outputs = function(*args)
+        ctx.reads.close()
+        return outputs
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
@@ -155,8 +160,11 @@ class CheckpointFunction(Function):
             if needed:
                 alias.edge = (accumulator_of(alias), 0)
             args.append(alias)
-        with random_numbers(ctx.states), enable_grad(), AutocastAs(ctx.autocast):
+        aliases = [alias for alias in args if isinstance(alias, TensorBase)]
+        reads = Reads(ctx.reads.function, ctx.reads, known=aliases)
+        with reads, random_numbers(ctx.states), enable_grad(), AutocastAs(ctx.autocast):
             outputs = ctx.function(*args)
+        reads.end()
         outputs = outputs if is_tuple(outputs) else (outputs,)
         pairs = [
             (output, grad)
@@ -218,7 +226,7 @@ def checkpoint(
     Raises
     ------
     CheckpointError
-        If arguments exclude each other; in backward, if the function did not repeat itself.
+        If arguments exclude each other; in backward, if the function did not repeat itself, or read another parameter.
     InplaceError
         In backward, if an argument was changed in place since.
 
@@ -232,6 +240,10 @@ def checkpoint(
     Forward hooks of modules inside fire again in a recomputation, since they may replace values. Those that come after
     the last tensor was saved do not if it stops early: the forward hooks of a checkpointed layer fire once then, and
     twice under ``use_reentrant=True``. Backward hooks fire once.
+
+    What the function reads beside its arguments, such as the parameters of modules, must be the same tensors, not
+    changed since, when it is run again. Running statistics of batch and instance normalisation, counts of batches and
+    the iterations of spectral norms move in the first run alone.
 
     Examples
     --------
@@ -305,9 +317,9 @@ def checkpoint(
         early_stop=early_stop if thread.state.early_stop is None else thread.state.early_stop,
     )
     output: Any = None
-    with saved_tensors_hooks(region.pack, region.unpack), first:
+    with region.reads, saved_tensors_hooks(region.pack, region.unpack), first:
         output = function(*args, **kwargs)
-        region.complete = True
+        region.close()
     if not region.complete:
         raise CheckpointError(
             f"checkpoint of {region.name}: the first context manager of context_fn suppressed the exception of the "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from lucid.autograd.base import INFERENCE, TensorBase, is_numpy, version_of, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.firing import check_callable
+from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import no_grad, thread
 from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.context import FunctionCtx
@@ -157,6 +158,8 @@ class Function(metaclass=_FunctionMeta):
         if two_steps or kwargs:
             args = cls._bound(args, kwargs, defaults=two_steps)
         edges = [live_edge(arg) if isinstance(arg, TensorBase) else None for arg in args]
+        if watching:
+            note_leaves(edges)
         ctx = FunctionCtx()
         ctx.__lucid__.name = f"{cls.__name__}Backward"
         ctx.needs_input_grad = tuple(edge is not None for edge in edges)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import INFERENCE, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.functions import grad
+from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
@@ -14,13 +15,14 @@ from lucid.autograd.recording.views import View, live_edge
 from lucid.backend.arrays import zeros_beside
 
 if TYPE_CHECKING:
+    import weakref
     from collections.abc import Callable, Iterable, Sequence
 
     from lucid.autograd.base import TensorBase
     from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
 
-__all__ = ["Level", "by_elements", "pulled", "zeros_of"]
+__all__ = ["Level", "Running", "by_elements", "pulled", "zeros_of"]
 
 
 def zeros_of(like: TensorBase) -> Any:
@@ -83,6 +85,19 @@ class _Entry(Node):
         return (grad,)
 
 
+class Running(Context):
+    """Inside, the function of a level runs."""
+
+    def __init__(self, level: Level) -> None:
+        super().__init__()
+        self.level = level
+
+    def __enter__(self) -> None:
+        state, level = thread.state, self.level
+        self.undo.append(together((setattr, state, "levels", state.levels), (setattr, level, "open", False)))
+        state.levels = (*state.levels, level.changed)
+
+
 class Level:
     """One call of a function that is differentiated by what enters here, inside of others and of what is recorded.
 
@@ -95,13 +110,16 @@ class Level:
     ----------
     open : bool
         Whether the function is still running: then what enters requires grad for what it calls.
+    changed : list of weakref
+        What it has changed in place, on the graph.
     """
 
-    __slots__ = ("open", "recording")
+    __slots__ = ("changed", "open", "recording")
 
     def __init__(self, *, recording: bool) -> None:
         self.recording = recording
         self.open = True
+        self.changed: list[weakref.ref[TensorBase]] = []
 
     def enter(self, tensor: TensorBase) -> Any:
         """Return another tensor on the same memory that requires grad, and may not be changed in place."""
@@ -128,6 +146,30 @@ class Level:
                     seen.add(edge[0])
                     nodes.append(edge[0])
         return False
+
+    def put_back(self, kept: Iterable[Any] = ()) -> list[Any]:
+        """Let what the function has changed in place be outside as `leave` gives it, once the function has run.
+
+        Returns
+        -------
+        list of Tensor
+            Those of `kept`, what it has returned, as they are on the graph inside.
+        """
+        kept = (
+            [
+                wrap_on_graph(tensor.array, edge, version_of(tensor))
+                if hasattr(tensor, "edge") and (edge := live_edge(tensor)) is not None
+                else tensor
+                for tensor in kept
+            ]
+            if self.changed
+            else [*kept]
+        )
+        for reference in self.changed:
+            tensor = reference()
+            if tensor is not None and (edge := tensor.edge) is not None and type(edge[0]) is not AccumulateGrad:
+                tensor.edge = self.leave(tensor).edge
+        return kept
 
     def leave(self, tensor: Any) -> Any:
         """Return `tensor` as it is outside: on the graph if grad mode is on and it depends on what requires grad."""

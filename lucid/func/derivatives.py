@@ -14,7 +14,7 @@ from lucid.arguments import checked, unfit
 from lucid.autograd.base import wrap
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import enable_grad, inference_mode, is_grad_enabled
-from lucid.autograd.products import Level, pulled, zeros_of
+from lucid.autograd.products import Level, Running, pulled, zeros_of
 from lucid.autograd.recording.views import live_edge
 from lucid.backend.arrays import ones_beside
 from lucid.errors import ArgumentError, DtypeError, GraphError, SettingError, ShapeError
@@ -80,9 +80,13 @@ class Run:
             for position in positions:
                 given[position] = map_leaves(args[position], self._enter)
             try:
-                result = func(*given, **kwargs)
-            finally:
-                self.level.open = False
+                with Running(self.level):
+                    result = func(*given, **kwargs)
+            except BaseException:
+                self.level.put_back()
+                raise
+            found = leaves(result)
+            result = refilled(result, self.level.put_back(found))
         self.aux: Any = None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:  # pyright: ignore[reportUnknownArgumentType]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
+from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, version_of, wrap
 from lucid.autograd.engine.node import AccumulateGrad, accumulator_of
 from lucid.autograd.engine.retain import expect_form, registered_hooks, retains_grad
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.state import thread
-from lucid.autograd.recording.views import live_edge
+from lucid.autograd.recording.views import detached, live_edge
 from lucid.backend.capture import captures, changes, note_assigned
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import dtype_of
@@ -276,7 +276,7 @@ class Attributes(TensorBase):
         >>> x
         tensor([1., 1.], requires_grad=True)
         """
-        return wrap(self.array)
+        return detached(self) if type(version_of(self)) is Lent else wrap(self.array)
 
     @data.setter
     def data(self, value: Tensor) -> None:

@@ -13,10 +13,9 @@ from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.engine.retain import expect_form
 from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.state import inference_mode, thread, unusual
-from lucid.autograd.recording.mutation import keep_saved
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import primitive
-from lucid.autograd.recording.views import change_in_place, check_change, live_edge, rebase
+from lucid.autograd.recording.views import before_change, change_in_place, check_change, live_edge, rebase
 from lucid.backend import gpu
 from lucid.backend.device import device_of
 from lucid.backend.dtype import can_cast, dtype_of
@@ -163,7 +162,8 @@ def wrote(kernel: Elementwise, target: Tensor, others: Sequence[object]) -> bool
             operands.append(other)
         else:
             return False
-    keep_saved(version_of(target))
+    before_change(target)
+    array = target.array
     try:
         if len(operands) == 1 and type(operands[0]) is type(array):
             gpu.run_on(memory.device_id, kernel.change, array, operands[0])

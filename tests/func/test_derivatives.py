@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid import nn
+from lucid.autograd.modes.state import thread
 from lucid.errors import ArgumentError, DtypeError, GraphError, InplaceError, SettingError, ShapeError
 from lucid.func import functional_call, grad, grad_and_value, jvp, linearize, vjp, vmap
 from lucid.utils.checkpoint import checkpoint
@@ -383,3 +384,134 @@ def test_a_function_that_raises_ends_its_level():
     for constant in kept:
         found = grad(lambda y, constant=constant: y * constant)(lucid.ones(()))
         assert (found.item(), found.requires_grad) == (2, False)
+
+
+CHANGED_BY = {
+    "grad": lambda f, x: lucid.func.grad(lambda x: f(x).sum())(x),
+    "grad with aux": lambda f, x: lucid.func.grad(lambda x: (f(x).sum(), x * 2), has_aux=True)(x)[0],
+    "grad_and_value": lambda f, x: lucid.func.grad_and_value(lambda x: f(x).sum())(x)[0],
+    "vjp": lambda f, x: lucid.func.vjp(f, x)[1](lucid.ones(3))[0],
+    "jvp": lambda f, x: lucid.func.jvp(f, (x,), (lucid.ones(3),))[1],
+    "linearize": lambda f, x: lucid.func.linearize(f, x)[1](lucid.ones(3)),
+    "jacrev": lambda f, x: lucid.func.jacrev(f)(x).sum(0),
+    "jacfwd": lambda f, x: lucid.func.jacfwd(f)(x).sum(1),
+    "hessian": lambda f, x: lucid.func.hessian(lambda x: (f(x) * x).sum() / 2)(x).sum(0),
+    "grad of grad": lambda f, x: lucid.func.grad(
+        lambda y: lucid.func.grad(lambda x: (f(x) * y).sum())(x).sum()
+    )(x),
+    "vmap of grad": lambda f, x: lucid.vmap(lucid.func.grad(lambda x: f(x).sum()))(x.expand(2, 3).clone())[0] * 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", ["whole", "view"])
+@pytest.mark.parametrize("name", CHANGED_BY)
+def test_nothing_outside_stays_on_the_graph_of_a_derivative(name, part):
+    """A tensor that the function sees and changes in place has the new values, and no graph, when it is done."""
+    x, seen = lucid.tensor([1.0, 2.0, 3.0]), lucid.zeros(3)
+    view = seen.view(3)
+
+    def function(x):
+        (seen if part == "whole" else seen[:]).copy_(x * x)
+        return seen * 1
+
+    found = CHANGED_BY[name](function, x)
+    expected = [2.0, 4.0, 6.0] if name not in {"hessian", "grad of grad"} else None
+    if expected is not None:
+        assert found.tolist() == expected
+    for tensor in (seen, view, seen[:1]):
+        assert not tensor.requires_grad
+        assert tensor.grad_fn is None
+    assert seen.tolist() == [1.0, 4.0, 9.0]
+    assert not found.requires_grad
+
+
+def test_a_buffer_of_a_module_is_off_the_graph_afterwards():
+    """The buffer of a module that counts its inputs by a recorded op is a buffer as before."""
+
+    class Mean(lucid.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", lucid.zeros(3))
+
+        def forward(self, x):
+            self.mean.mul_(0.5).add_(x, alpha=0.5)
+            return x - self.mean
+
+    module = Mean()
+    x = lucid.tensor([2.0, 4.0, 6.0])
+    assert lucid.func.grad(lambda x: module(x).sum())(x).tolist() == [0.5] * 3
+    assert module.mean.tolist() == [1.0, 2.0, 3.0]
+    assert not module.mean.requires_grad
+    module.state_dict()
+
+
+def test_what_depends_on_the_outside_stays_on_its_graph():
+    """As a result does: a change that depends on a leaf outside can be differentiated by that."""
+    w, x, seen = lucid.full((3,), 2.0, requires_grad=True), lucid.ones(3), lucid.zeros(3)
+    lucid.func.grad(lambda x: seen.copy_(w * x).sum())(x)
+    assert seen.requires_grad
+    seen.sum().backward()
+    assert w.grad.tolist() == [1.0] * 3
+
+
+def test_a_function_that_raises_leaves_no_graph():
+    """What was changed before the error has no graph either, and the level is closed."""
+    seen = lucid.zeros(3)
+
+    def function(x):
+        seen.add_(x)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        lucid.func.grad(function)(lucid.ones(3))
+    assert not seen.requires_grad
+    assert thread.state.levels == ()
+
+
+@pytest.mark.parametrize("transform", ["vjp", "jvp"])
+def test_a_changed_tensor_that_is_returned(transform):
+    """It is a result, and differentiated, and as a captured tensor off the graph."""
+    x, seen = lucid.tensor([1.0, 2.0]), lucid.zeros(2)
+
+    def function(x):
+        return seen.copy_(x * x), {"aux": seen}
+
+    if transform == "vjp":
+        out, pull, aux = lucid.func.vjp(function, x, has_aux=True)
+        assert pull(lucid.ones(2))[0].tolist() == [2.0, 4.0]
+    else:
+        out, pushed, aux = lucid.func.jvp(function, (x,), (lucid.ones(2),), has_aux=True)
+        assert pushed.tolist() == [2.0, 4.0]
+    assert not any(tensor.requires_grad for tensor in (out, aux["aux"], seen))
+    assert out.tolist() == seen.tolist() == [1.0, 4.0]
+
+
+@pytest.mark.parametrize("name", ["grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd"])
+def test_aux_with_a_graph(name):
+    """What comes beside the output has no graph outside, unless it depends on what has."""
+    x, w = lucid.tensor([1.0, 2.0]), lucid.full((2,), 3.0, requires_grad=True)
+    func = lucid.func
+
+    def run(aux_of):
+        def function(x):
+            out = x * x
+            return (out.sum() if name.startswith("grad") else out), {"aux": aux_of(x)}
+
+        runs = {
+            "grad": lambda: func.grad(function, has_aux=True)(x)[1],
+            "grad_and_value": lambda: func.grad_and_value(function, has_aux=True)(x)[1][1],
+            "vjp": lambda: func.vjp(function, x, has_aux=True)[2],
+            "jvp": lambda: func.jvp(function, (x,), (lucid.ones(2),), has_aux=True)[2],
+            "jacrev": lambda: func.jacrev(function, has_aux=True)(x)[1],
+            "jacfwd": lambda: func.jacfwd(function, has_aux=True)(x)[1],
+        }
+        return runs[name]()["aux"]
+
+    plain = run(lambda x: x**3)
+    assert plain.tolist() == [1.0, 8.0]
+    assert not plain.requires_grad
+    assert plain.grad_fn is None
+    joined = run(lambda x: x * w)
+    assert joined.requires_grad
+    joined.sum().backward()
+    assert w.grad.tolist() == x.tolist()

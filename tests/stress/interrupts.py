@@ -73,6 +73,7 @@ class Trial:
         self.prepare()
         self.act("step")
         self.act("save")
+        self.prepare()  # after the step: a graph from before it is refused
 
     def _note(self, name: str) -> Callable[..., None]:
         return lambda *_: self.fired.update([name])

@@ -20,6 +20,7 @@ from lucid.autograd.hooks.firing import fire, hook_name
 from lucid.autograd.hooks.gradients import fire_light, fire_node_hooks, fire_tensor_hooks
 from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, namespace_of
+from lucid.autograd.recording.views import given_back, lent
 from lucid.backend import gpu
 from lucid.backend.capture import captures, note_places
 from lucid.errors import HookTypeError
@@ -350,7 +351,11 @@ def _run_watched(
     if this.needed is not None and node not in this.needed:
         return None
     if extra is not None and extra.prehooks:
-        given = fire_node_hooks(extra.prehooks, _as_tensors(grad, node), (), "node prehook", node.name())
+        shown = _as_tensors(grad, node)
+        given = fire_node_hooks(extra.prehooks, shown, (), "node prehook", node.name())
+        if m is GRAPH:
+            received = grad if is_list(grad) else [grad] * node.outputs
+            given = tuple(map(given_back, given, shown, received))
         grad = _as_buffer(given, node, graph=m is GRAPH)
     posthooks = tuple(extra.posthooks) if extra is not None else ()
     outputs = _as_tensors(grad, node) if posthooks else ()
@@ -363,9 +368,13 @@ def _run_watched(
         _fire_accumulated(node, extra)
     if posthooks and extra is not None:
         posthooks = [hook for hook in posthooks if hook in extra.posthooks]
-        given = tuple(None if edge is None else _as_tensor(g) for edge, g in zip(node.edges, grads, strict=True))
-        given = fire_node_hooks(posthooks, given, (outputs,), "node posthook", node.name())
-        grads = given if m is GRAPH else tuple(None if g is None else g.array for g in given)
+        shown = tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, grads, strict=True))
+        given = fire_node_hooks(posthooks, shown, (outputs,), "node posthook", node.name())
+        grads = (
+            tuple(map(given_back, given, shown, grads))
+            if m is GRAPH
+            else tuple(None if g is None else g.array for g in given)
+        )
     return grads
 
 
@@ -381,7 +390,9 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fire
             tensor = GRAPH.cast(tensor, dtype=expected[1]) if graph else wrap(tensor.array.astype(expected[1]))
         hooks = extra.tensor_hooks.get(output)
         if hooks and not fired:
-            tensor = fire_tensor_hooks(hooks, tensor, expected, partial(_owner, node, output))
+            shown = lent(tensor)
+            after = fire_tensor_hooks(hooks, shown, expected, partial(_owner, node, output))
+            tensor = given_back(after, shown, tensor) if graph else after
         buffer[output] = tensor if graph or tensor is None else tensor.array
     # once the hooks of all outputs have run: one that raises leaves no gradient behind
     for output, kept in tuple(extra.retained.items()):
@@ -422,10 +433,10 @@ def _as_tensor(grad: Any) -> Any:
 
 
 def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:
-    """Return what a node has received as one tensor or None for each output."""
+    """Return what a node has received as hooks get it: one tensor or None for each output."""
     if is_list(grad):
-        return tuple(_as_tensor(g) for g in grad)
-    return (_as_tensor(grad),) if node.outputs == 1 else (None,) * node.outputs
+        return tuple(lent(g) for g in grad)
+    return (lent(grad),) if node.outputs == 1 else (None,) * node.outputs
 
 
 def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from contextvars import copy_context
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
@@ -19,6 +20,8 @@ T = TypeVar("T")
 # As many passes may run inside of each other; a stack holds about eighty.
 MOST_PASSES = 10_000
 
+warned = False  # that a pass runs on another thread
+
 
 def stack_is_half_used() -> bool:
     """Return whether the calls of this thread have used half of what Python's recursion limit allows."""
@@ -29,15 +32,39 @@ def stack_is_half_used() -> bool:
     return True
 
 
+def warn_once(depth: int) -> None:
+    """Say, once in a process, what another thread has not."""
+    global warned
+    if warned:
+        return
+    warned = True
+    warnings.warn(
+        f"backward: {depth} passes run inside of each other, which fills this thread's stack: inner ones run on "
+        "another thread while this one waits. A lock that this thread holds, an RLock too, cannot be taken there, so "
+        "that both wait for ever, and data of threading.local is not seen there; context variables are. Hold no lock "
+        "where backward is called, and keep such data in contextvars; or let all of it run on a thread of a larger "
+        "stack, made after threading.stack_size(2**29) and sys.setrecursionlimit(200_000)",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
 def on_new_stack(function: Callable[[], T]) -> T:
     """Return ``function()``, run on another thread while this one waits, with this one's modes, device and streams.
 
-    As PyTorch does it: a Python stack cannot grow, and raising the recursion limit would let the C stack overflow.
+    What the other thread has not is its locks and the data of `threading.local`, of which the first change of thread in
+    a process warns. As PyTorch does it: a Python stack cannot grow, and raising the recursion limit would let the C
+    stack overflow.
 
     Raises
     ------
     NestingError
         If `MOST_PASSES` run inside of each other already.
+
+    Warns
+    -----
+    UserWarning
+        Once in a process.
     """
     depth = len(thread.state.passes)
     if depth >= MOST_PASSES:
@@ -45,6 +72,7 @@ def on_new_stack(function: Callable[[], T]) -> T:
             f"backward: {depth:,} passes run inside of each other: does a hook, or a Function's backward, call "
             "backward without end?"
         )
+    warn_once(depth)
     state, on_streams = thread.state, gpu.on_this_threads_streams(function)
 
     def here() -> T:

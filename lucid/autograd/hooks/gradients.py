@@ -65,6 +65,7 @@ def fire_light(node: Node, extra: Extra, grad: Any, owner: Callable[[Node, int],
     # another dtype where `data` was set since
     tensor.array = grad if grad.dtype is expected[1] else grad.astype(expected[1], copy=False)
     tensor.edge = tensor.origin = None
+    tensor.version = {0: 0}  # as `lent` makes it
     light: Any = extra.light
     hooks = light[:]
     if captures:

@@ -13,6 +13,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, version_of
 from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import AUTOCAST_OFF, thread, unusual
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.backend.capture import captures
@@ -125,6 +126,8 @@ def _cast(tensor: Any, wanted: Dtype) -> Any:
         or captures
     ):
         return GRAPH.cast(tensor, dtype=wanted.numpy)
+    if watching:
+        note_leaves((edge,))
     cache, key = state.autocast_cache, id(tensor)
     version, array = version_of(tensor)[0], tensor.array
     leaf, kept_version, kept_array, kept = cache.get(key, (None, 0, None, None))

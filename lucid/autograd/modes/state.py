@@ -16,9 +16,12 @@ from lucid.autograd.modes.leaving import Context, together
 from lucid.backend.dtype import bfloat16, dtype, float16
 
 if TYPE_CHECKING:
+    import weakref
     from collections.abc import Callable
 
+    from lucid.autograd.base import TensorBase
     from lucid.autograd.engine.passes import Pass
+    from lucid.autograd.modes.reading import Reads
     from lucid.autograd.recording.saved import SavedTensorHooks
 
     Modes = tuple["GradMode", tuple[SavedTensorHooks, ...], str | None, "Autocast", tuple[Callable[..., Any], ...]]
@@ -75,8 +78,9 @@ class ThreadState:
     `anomaly` is None, or whether gradients are searched for NaN. `passes` holds the backward passes that run on this
     thread, innermost last. What user code changes inside of a pass lasts until its node is done: by `changes`, which
     counts, the pass sees that it has to put back its modes. `early_stop` and `debug` replace settings of checkpoints
-    where they are not None; `multithreading` is only noted. `autocast` is `AUTOCAST_OFF` itself where it is equal;
-    `autocast_cache` holds casts of leaves by their id, until `autocast_nesting`, which counts blocks, is 0 again.
+    where they are not None; `multithreading` is only noted. `runs` are those of checkpointed functions, innermost last,
+    `levels` what functions that are being differentiated have changed. `autocast` is `AUTOCAST_OFF` itself where it is
+    equal; `autocast_cache` holds casts of leaves by id, until `autocast_nesting`, which counts blocks, is 0 again.
     """
 
     __slots__ = (
@@ -89,9 +93,11 @@ class ThreadState:
         "debug",
         "early_stop",
         "grad_mode",
+        "levels",
         "multithreading",
         "passes",
         "quiet",
+        "runs",
         "saved_hooks",
         "saved_hooks_disabled",
     )
@@ -109,6 +115,8 @@ class ThreadState:
         self.saved_hooks_disabled: str | None = None
         self.creation_hooks: tuple[Callable[..., Any], ...] = ()
         self.passes: list[Pass] = []
+        self.runs: tuple[Reads, ...] = ()
+        self.levels: tuple[list[weakref.ref[TensorBase]], ...] = ()
         self.changes = 0
         # A context in which NumPy reports no floating-point warnings: PyTorch gives inf and nan silently. Running one
         # call inside it costs 40 ns, `np.errstate` 1,400, and the user's own error state stays untouched.
@@ -120,7 +128,7 @@ class ThreadState:
         """What an op has to do beside its computation; PLAIN in every state that is not in `unusual`."""
         if self.grad_mode is not GRAD:
             return OFF
-        if self.saved_hooks or self.anomaly is not None or self.creation_hooks:
+        if self.saved_hooks or self.anomaly is not None or self.creation_hooks or self.runs:
             return SPECIAL
         self.settle()
         return PLAIN
@@ -134,6 +142,7 @@ class ThreadState:
             and self.saved_hooks_disabled is None
             and self.autocast is AUTOCAST_OFF
             and not self.creation_hooks
+            and not self.runs
         ):
             unusual.discard(self)
 

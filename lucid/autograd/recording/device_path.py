@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, TensorBase, registered, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import sequences
+from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import PLAIN, SPECIAL, thread, unusual
 from lucid.autograd.recording.views import View, live_edge
 from lucid.backend import gpu
@@ -104,6 +105,8 @@ def _planned(primitive: Primitive) -> Caller:
             gpu.raise_for(error)
             raise
         if recorded is None:
+            if watching:
+                note_leaves(edges)
             return tuple([wrap(array) for array in out]) if several else wrap(out)
         plan, values = recorded
         node = plan.node_type()
@@ -175,6 +178,8 @@ def _view(primitive: Primitive) -> Caller:
         if version is INFERENCE:
             return tensor
         tensor.origin = View(x, primitive, settings, 0)
+        if watching:
+            note_leaves((edge,))
         if edge is None or not recording or plain is None or array.dtype.kind not in "fV":
             return tensor
         node: Any = plain.node_type()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase, describe, is_list, wrap
 from lucid.autograd.engine.node import Node
 from lucid.autograd.recording.namespace import GRAPH, namespace_of
+from lucid.autograd.recording.views import lent
 from lucid.backend.device import device_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, ShapeError
 
@@ -74,7 +75,7 @@ class FunctionNode(BackwardCFunction):
                 if wanted is not None and value.dtype != (wanted if isinstance(value, TensorBase) else wanted.numpy):
                     n = m if isinstance(value, TensorBase) else namespace_of(value)
                     value = n.cast(value, dtype=wanted.numpy)
-                given.append(value if isinstance(value, TensorBase) else wrap(value))
+                given.append(lent(value))
             elif ctx.__lucid__.materialize and form is not None:
                 xp, shape, dtype = form
                 given.append(wrap(xp.zeros(shape, dtype if wanted is None else wanted.numpy)))

@@ -329,10 +329,14 @@ def conjugated(rule: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(rule)
-    def run(m: Namespace, grad: Array, *arguments: Any) -> Any:
-        grads = rule(m, m.conj(grad), *arguments)
-        if isinstance(grads, tuple | list):
-            return tuple(None if g is None else m.conj(g) for g in grads)  # pyright: ignore[reportUnknownVariableType]
-        return None if grads is None else m.conj(grads)
+    def run(m: Namespace, grad: Any, *arguments: Any) -> Any:
+        return _conjugates(m, rule(m, _conjugates(m, grad), *arguments))
 
     return run
+
+
+def _conjugates(m: Namespace, grads: Any) -> Any:
+    """Return the conjugate of a gradient, of those of several inputs or outputs a list; None stays None."""
+    if isinstance(grads, tuple | list):
+        return [_conjugates(m, grad) for grad in grads]  # pyright: ignore[reportUnknownVariableType]
+    return None if grads is None else m.conj(grads)

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import (
-    INFERENCE,
-    TensorBase,
-    describe,
-    is_tuple,
-    shape_error,
-    version_of,
-    wrap,
-    wrap_on_graph,
-)
+from lucid.autograd.base import INFERENCE, TensorBase, describe, is_tuple, shape_error, version_of, wrap, wrap_on_graph
 from lucid.autograd.modes.casting import POLICIES, cast_operands
+from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import PLAIN, thread, unusual
 from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.device_path import caller
@@ -316,6 +308,8 @@ class Primitive:
                 raise
             except ValueError as error:
                 raise shape_error(self.name, arrays, error, elementwise=self.call is not self) from error
+        if watching and needs_grad:
+            note_leaves(edges)
         recorded = needs_grad and self.rules and (state.recording if unusual else PLAIN)
         if is_tuple(out):
             return self.finish_several(operands, arrays, edges if recorded else None, out, settings, launched)

@@ -11,6 +11,7 @@ from lucid.autograd.base import TensorBase, describe, version_of
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.hooks.firing import hook_name
 from lucid.autograd.modes.autocast import AutocastAs
+from lucid.autograd.modes.reading import Reads
 from lucid.autograd.modes.state import inference_mode, thread
 from lucid.autograd.recording.saved import Packed, changed_error, saved_tensor, saved_tensors_hooks
 from lucid.autograd.recording.views import detached, live_edge
@@ -60,12 +61,14 @@ class Input:
 class Slot:
     """Stands in a node for one tensor that the first run would have saved."""
 
-    __slots__ = ("__weakref__", "form", "index", "trace")
+    __slots__ = ("__weakref__", "count", "form", "index", "trace", "version")
 
-    def __init__(self, index: int, form: str, trace: str) -> None:
+    def __init__(self, index: int, tensor: TensorBase, trace: str) -> None:
         self.index = index
-        self.form = form
+        self.form = describe(tensor)
         self.trace = trace
+        self.version = version_of(tensor)
+        self.count = self.version[0]
 
 
 class Region:
@@ -97,6 +100,9 @@ class Region:
         self.debug = debug
         self.early_stop = early_stop
         self.complete = False
+        self.reads = Reads(self.name)
+        # how much of it when the last tensor was saved
+        self.read_before = 0
         self.slots: list[weakref.ref[Slot]] = []
         # by backward pass: what that pass has had recomputed and not yet used; gone with the pass, however it ends
         self.found: weakref.WeakKeyDictionary[Pass, weakref.WeakKeyDictionary[Slot, tuple[Any, int]]] = (
@@ -106,9 +112,18 @@ class Region:
     def pack(self, tensor: TensorBase) -> Slot:
         """Return what stands for a tensor that the first run saves."""
         trace = "".join(user_stack()) if self.debug else ""
-        slot = Slot(len(self.slots), describe(tensor), trace)
+        slot = Slot(len(self.slots), tensor, trace)
         self.slots.append(weakref.ref(slot))
+        self.read_before = len(self.reads.found)
         return slot
+
+    def close(self) -> None:
+        """End the first run: what it has changed in place itself, another run may change again."""
+        self.complete = True
+        self.reads.close()
+        for each in self.slots:
+            if (slot := each()) is not None:
+                slot.count = slot.version[0]
 
     def unpack(self, slot: Slot) -> Any:
         """Return that tensor, after running the function again if this pass has not done so."""
@@ -146,13 +161,18 @@ class Rerun:
         self.count = 0
         self.found: weakref.WeakKeyDictionary[Slot, tuple[Any, int]] = weakref.WeakKeyDictionary()
         self.wrong: list[str] = []
+        self.reads = Reads(region.name, region.reads, check=region.check)
+        # the versions of what the first run has saved, before this run changes anything
+        self.before = [0 if (slot := each()) is None else slot.version[0] for each in region.slots]
 
     def run(self) -> weakref.WeakKeyDictionary[Slot, tuple[Any, int]]:
         """Return what the living slots of the region stand for."""
         region = self.region
         args, kwargs = region.inputs()
+        stopped = False
         try:
             with (
+                self.reads,
                 random_numbers(region.states),
                 inference_mode(False),
                 AutocastAs(region.autocast),
@@ -163,6 +183,7 @@ class Rerun:
         except _Stop as stop:
             if stop.rerun is not self:
                 raise
+            stopped = True
         if self.count != len(region.slots):
             self.fail(
                 f"a different number of tensors was saved: expected {len(region.slots)} as in the first run, got "
@@ -170,6 +191,7 @@ class Rerun:
             )
         if self.wrong and region.check:
             self.fail("recomputed tensors differ from those of the first run: " + "; ".join(self.wrong[:MOST_LISTED]))
+        self.reads.end(region.read_before if stopped else None)
         return self.found
 
     def pack(self, tensor: TensorBase) -> Any:
@@ -186,6 +208,10 @@ class Rerun:
                     now = "".join(user_stack())
                     trace = f", saved at\n{slot.trace}and now at\n{now}" if self.region.debug else ""
                     self.wrong.append(f"tensor {index}: expected {slot.form}, got {form}{trace}")
+                # one that both runs have found, rather than made
+                before = self.before[index]
+                if self.region.check and version_of(tensor) is slot.version and before != slot.count:
+                    raise changed_error(f"checkpoint of {self.region.name}", index, slot.count, before)
                 self.found[slot] = alias, version_of(alias)[0]
         elif not self.stops:
             # at once: the traceback shows what saves more, and no later hook fires

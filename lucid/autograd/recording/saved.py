@@ -66,7 +66,7 @@ class Packed:
             )
         if tensor.array.shape != self.shape or device_of(tensor.array) is not self.device:
             raise HookError(
-                f"unpack hook {hook_name(unpack)}: expected a tensor of shape {self.shape} on {self.device}, as was "
+                f"unpack hook {hook_name(unpack)}: expected a tensor of shape {self.shape}, on {self.device}, as was "
                 f"packed, got {describe(tensor)}"
             )
         return tensor

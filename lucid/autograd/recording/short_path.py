@@ -16,6 +16,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase, broadcast_error, mark_inference, registered, version_of
 from lucid.autograd.engine.node import sequences
 from lucid.autograd.modes.casting import cast_operands
+from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import PLAIN, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
@@ -126,6 +127,8 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
             tensor.edge = None
             if unusual:
                 mark_inference(tensor)
+                if watching:
+                    note_leaves((edge,))
             return tensor
         tensor.version = version = [0]
         if plan is None:
@@ -261,6 +264,8 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
             tensor.edge = None
             if unusual:
                 mark_inference(tensor)
+                if watching:
+                    note_leaves((first, second))
             return tensor
         tensor.version = [0]
         plan, saves, shapes = forms[needed] or made(forms, needed)

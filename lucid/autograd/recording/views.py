@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.autograd.base import INFERENCE, TensorBase, describe, is_tuple, version_of, wrap
+from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, is_tuple, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.modes.state import inference_mode, thread
 from lucid.autograd.recording.attach import attach
@@ -169,6 +171,49 @@ class CopySlices(Node):
         return rest, inside
 
 
+def lent(grad: Any) -> Any:
+    """Return a gradient, an array or a tensor, as a hook gets it: what that changes in place is no one else's."""
+    if grad is None:
+        return None
+    counter: Any = {0: 0}
+    if isinstance(grad, TensorBase):
+        return grad if version_of(grad) is INFERENCE else wrap_on_graph(grad.array, live_edge(grad), counter)
+    tensor = wrap(grad)
+    if getattr(tensor, "version", None) is not INFERENCE:
+        tensor.version = counter
+    return tensor
+
+
+def given_back(after: Any, before: Any, grad: Any) -> Any:
+    """Return a gradient of a recorded pass after hooks: `grad` itself where they have left `before`, as lent, alone."""
+    if after is not before or before is None or before is grad:
+        return after
+    return grad if version_of(before)[0] == 0 else after
+
+
+def before_change(target: TensorBase) -> None:
+    """Let everyone who has to keep the values of `target` do so, before it changes in place."""
+    counter: Any = version_of(target)
+    if type(counter) is Lent:
+        _take_over(target, counter)
+    keep_saved(counter)
+
+
+def _take_over(target: TensorBase, counter: dict[Any, Any]) -> None:
+    """Give a gradient memory of its own, and `target`, which is on the same, its part of that."""
+    base = target if target.origin is None else target.origin.base
+    if "own" not in counter:
+        array = base.array
+        with nullcontext() if type(array) is np.ndarray else gpu.use_device(gpu.device_index(array)):
+            own = counter["own"] = array.copy()
+        others = [reference() for reference in counter.pop("tensors", ())]
+        for each in (base, *others):
+            if each is not None and each.array.shape == array.shape:
+                each.array = own
+    if target.origin is not None:
+        target.array = replay(target.origin.chain(), base.array)
+
+
 def check_change(target: TensorBase, *, recording: bool) -> None:
     """Raise unless `target` may be changed in place.
 
@@ -248,7 +293,8 @@ def change_in_place(target: Any, value: Any) -> Any:
         new_edge is not None or old_edge is not None or (view is not None and view.base.edge is not None)
     )
     check_change(target, recording=recording)
-    keep_saved(version_of(target))
+    before_change(target)
+    array = target.array
     if not array.size:
         pass
     elif not writeable(array):
@@ -276,6 +322,8 @@ def rebase(tensor: TensorBase, edge: Edge | None) -> None:
     """Give `tensor` a new position in the graph; a retained gradient follows it."""
     old = tensor.edge
     tensor.edge = edge
+    for changed in thread.state.levels:
+        changed.append(weakref.ref(tensor))
     if old is not None and edge is not None and old[0].extra is not None:
         kept = old[0].extra.retained.get(old[1])
         if kept is not None and kept() is tensor:
@@ -286,5 +334,8 @@ def rebase(tensor: TensorBase, edge: Edge | None) -> None:
 def detached(tensor: TensorBase) -> Any:
     """Return a tensor on the same memory and version counter that is in no graph."""
     alias = wrap(tensor.array)
-    alias.version = version_of(tensor)
+    alias.version = version = version_of(tensor)
+    lent: Any = version
+    if type(lent) is Lent:
+        lent["tensors"] = (*lent.get("tensors", ()), weakref.ref(tensor), weakref.ref(alias))
     return alias

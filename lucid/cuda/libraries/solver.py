@@ -192,9 +192,7 @@ def det(a: Array) -> Array:
 
 def qr(a: Array, *, complete: bool) -> tuple[Array, Array]:
     """Return Q and R; with `complete` Q is square."""
-    with _converging():
-        q, r = gpu.cupy().linalg.qr(a, "complete" if complete else "reduced")
-    return _contiguous(q, r)
+    return _contiguous(*gpu.cupy().linalg.qr(a, "complete" if complete else "reduced"))
 
 
 def reflectors(a: Array) -> tuple[Array, Array]:
@@ -205,25 +203,25 @@ def reflectors(a: Array) -> tuple[Array, Array]:
 
 def svd(a: Array, *, full: bool) -> tuple[Array, Array, Array]:
     """Return U, the singular values and Vh; with `full` U and Vh are square."""
-    with _converging():
+    with _converging(a):
         return _contiguous(*gpu.cupy().linalg.svd(a, full))
 
 
 def singular_values(a: Array) -> Array:
     """Return the singular values."""
-    with _converging():
+    with _converging(a):
         return gpu.cupy().linalg.svd(a, compute_uv=False)
 
 
 def eigh(a: Array) -> tuple[Array, Array]:
     """Return the eigenvalues of Hermitian matrices, of which the lower triangle is read, and their vectors."""
-    with _converging():
+    with _converging(gpu.cupy().tril(a)):
         return _contiguous(*gpu.cupy().linalg.eigh(a))
 
 
 def eigenvalues(a: Array) -> Array:
     """Return the eigenvalues of Hermitian matrices, of which the lower triangle is read."""
-    with _converging():
+    with _converging(gpu.cupy().tril(a)):
         return gpu.cupy().linalg.eigvalsh(a)
 
 
@@ -233,12 +231,22 @@ def _contiguous(*arrays: Array) -> Any:
 
 def no_convergence() -> LinAlgError:
     """Return the error of an iteration that came to no end."""
-    return LinAlgError("the algorithm does not converge: the input holds NaN or infinity, or is ill-conditioned")
+    return LinAlgError("the algorithm does not converge: the input is ill-conditioned")
+
+
+def check_finite(a: Array) -> None:
+    """Raise a LinAlgError for NaN and infinity, of which iterations make numbers that say nothing."""
+    finite: Any = np.isfinite(a).all((-2, -1))
+    if not finite.all():
+        place = np.unravel_index(int(finite.argmin()), finite.shape)
+        where = f"(batch element {', '.join(map(str, place))}): " if place else ""
+        raise LinAlgError(f"{where}the algorithm cannot converge: the input holds NaN or infinity")
 
 
 @contextlib.contextmanager
-def _converging() -> Generator[None]:
+def _converging(a: Array) -> Generator[None]:
     """Let CuPy look at what the libraries say, and name its error by lucid's."""
+    check_finite(a)
     try:
         with gpu.part("cupyx").errstate(linalg="raise"):
             yield

@@ -21,7 +21,7 @@ from lucid.autograd.hooks.structure import StructureError, map_leaves, paired
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.views import View, live_edge
+from lucid.autograd.recording.views import View, given_back, lent, live_edge
 from lucid.backend.arrays import namespace, on
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.module.paths import module_path
@@ -151,7 +151,7 @@ class Frontier(Node):
         """Return what the hooks make of the gradients."""
         if self.outputs == 1 and m is not GRAPH and grad is not None:
             dtype = self.expected[0][1]
-            after = self.fire([wrap(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))])[0]
+            after = self.fire([lent(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))])[0]
             return (None if after is None else after.array,)
         grads: list[Any] = [grad] if self.outputs == 1 else [None] * self.outputs if grad is None else list(grad)
         graph = m is GRAPH
@@ -159,11 +159,15 @@ class Frontier(Node):
             if g is not None:
                 dtype = self.expected[number][1]
                 if graph:
-                    grads[number] = g if g.array.dtype == dtype else GRAPH.cast(g, dtype=dtype)
+                    g = g if g.array.dtype == dtype else GRAPH.cast(g, dtype=dtype)  # noqa: PLW2901
                 else:
-                    grads[number] = wrap(g if g.dtype is dtype else g.astype(dtype, copy=False))
-        grads = self.fire(grads)
-        return tuple(grads) if graph else tuple([None if t is None else t.array for t in grads])
+                    g = g if g.dtype is dtype else g.astype(dtype, copy=False)  # noqa: PLW2901
+                grads[number] = g
+        shown = [lent(g) for g in grads]
+        after = self.fire(shown)
+        if graph:
+            return tuple(map(given_back, after, shown, grads))
+        return tuple([None if t is None else t.array for t in after])
 
 
 class ModuleInputBackward(Frontier):

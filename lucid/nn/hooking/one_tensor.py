@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
+from lucid.autograd.base import INFERENCE, TensorBase, version_of
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.modes.state import PLAIN, thread, unusual
 from lucid.autograd.recording import short_path
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.views import live_edge
+from lucid.autograd.recording.views import lent, live_edge
 from lucid.nn.hooking.boundary import InputView, ModuleInputBackward, ModuleOutputBackward, OutputView, replaced
 from lucid.nn.hooking.tables import everywhere
 
@@ -82,11 +82,11 @@ class OneTensorCall(ModuleInputBackward):
         waiting = between.pop(self, None)
         if waiting is None or m is GRAPH or grad is None or type(waiting[0]) is list:
             if waiting is not None:
-                between[self] = waiting if type(waiting[0]) is list else ([wrap(waiting[0])], waiting[1])
+                between[self] = waiting if type(waiting[0]) is list else ([lent(waiting[0])], waiting[1])
             return super().backward(m, grad, quiet)
         dtype = self.expected[0][1]
-        tensor = wrap(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))
-        module, outputs, kind = self.module, (wrap(waiting[0]),), "full backward hook"
+        tensor = lent(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))
+        module, outputs, kind = self.module, (lent(waiting[0]),), "full backward hook"
 
         def call(hook: Entry, grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
             result = hook.func(module, grads, outputs)

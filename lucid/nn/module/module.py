@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.table import KINDS, ActiveHooks
+from lucid.autograd.modes.reading import note_read, watching
 from lucid.backend.capture import changes
 from lucid.errors import ArgumentError, SettingError
 from lucid.nn.hooking.calling import call
 from lucid.nn.hooking.tables import global_tables, registered_value
 from lucid.nn.module.computing import compute_missing, without_computed
 from lucid.nn.module.conversion import Conversion
-from lucid.nn.module.paths import adopt
+from lucid.nn.module.paths import adopt, module_path
 from lucid.nn.module.state import StateMethods
 from lucid.nn.parameter import Buffer, Parameter
 
@@ -231,7 +233,11 @@ class Module(Conversion, StateMethods):
         for table in ("_parameters", "_buffers", "_modules"):
             entries = state.get(table)
             if entries is not None and name in entries:
-                return entries[name]
+                value = entries[name]
+                if watching and isinstance(value, TensorBase):
+                    where = functools.partial(_read_as, self, table, name)
+                    note_read(value, entries, name, where, trained=table == "_parameters")
+                return value
         raise ModuleAttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -342,6 +348,11 @@ class Module(Conversion, StateMethods):
         if len(lines) == 1 and not children:
             return f"{self._get_name()}({lines[0]})"
         return f"{self._get_name()}(\n  " + "\n  ".join(every) + "\n)"
+
+
+def _read_as(module: Module, table: str, name: str) -> str:
+    """Return in words which parameter or buffer of a module was read."""
+    return f"{'parameter' if table == '_parameters' else 'buffer'} '{name}' of {module_path(module)}"
 
 
 def indented(text: str) -> str:

@@ -12,10 +12,12 @@ from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, versions_of, with_grads, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
-from lucid.backend.dtype import as_dtype, promote_types
+from lucid.backend.dtype import as_dtype, float32, promote_types
 from lucid.cuda.launch.multi_tensor import Arrays
 from lucid.errors import CaptureError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
+from lucid.ops.creation.filling import zeros
+from lucid.ops.elementwise.nonfinite import isfinite
 from lucid.ops.elementwise.selection import clamp
 from lucid.ops.reduction.norms import norm
 from lucid.ops.shape.joining import cat, stack
@@ -91,6 +93,19 @@ def changed_on_device(
         if position not in left:
             version[0] += 1
     return others + [plain[position] for position in left]
+
+
+def multiplied(grads: list[Any], factor: float) -> bool:
+    """Return whether an element is infinite or NaN, after multiplying all by `factor`; one question to each device."""
+    flags: list[Any] = []
+    for device in {grad.device: None for grad in grads if grad.is_cuda}:
+        found: Any = zeros((), dtype=float32, device=device)
+        grads = changed_on_device(grads, lambda arrays, found=found: arrays.unscale(factor, found.array))
+        flags.append(found)
+    for grad in grads:
+        grad.mul_(factor)
+        flags.append(~isfinite(grad).all())
+    return any(flag.item() for flag in flags)
 
 
 @checked

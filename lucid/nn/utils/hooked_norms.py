@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
+from lucid.autograd.modes.reading import recomputing
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError
 from lucid.nn.module.computing import Computing
@@ -96,7 +97,7 @@ class _SpectralNorm(_Norm):
         self.eps = eps
 
     def __call__(self, module: Any, inputs: Any) -> None:
-        if module.training:
+        if module.training and not recomputing():
             weight, u, v = [self.part(module, suffix) for suffix in self.parts]
             check_one_device("spectral_norm", weight, u, v)
             with no_grad():

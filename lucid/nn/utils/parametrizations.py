@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.reading import recomputing
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import IndexOutOfRangeError, SettingError
 from lucid.nn.module.module import Module
@@ -105,7 +106,7 @@ class _SpectralNorm(Module):
         if weight.ndim == 1:
             return normalize(weight, dim=0, eps=self.eps)
         matrix = norms.as_matrix(weight, self.dim)
-        if self.training:
+        if self.training and not recomputing():
             check_one_device("spectral_norm", weight, self._u, self._v)
             self._iterate(matrix.detach(), self.n_power_iterations)
         return norms.by_spectrum(weight, matrix, self._u, self._v)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase
+from lucid.backend import gpu
 from lucid.backend.arrays import astype
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
@@ -111,6 +112,16 @@ def normal(
     return drawn("normal", make, generator, where, requires_grad=requires_grad)
 
 
+def _largest(xp: ModuleType, keys: Array, count: int) -> Array:
+    """Return where the largest of each row are, the largest first."""
+    if xp is not np or count > keys.shape[1] // 2:
+        return xp.argsort(-keys, 1, kind="stable")[:, :count]
+    # all of a long row need not be sorted
+    places = np.argpartition(-keys, count - 1, 1)[:, :count]
+    order = np.take_along_axis(keys, places, 1).argsort(1)[:, ::-1]
+    return np.take_along_axis(places, order, 1)
+
+
 @on_one_device
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
@@ -118,9 +129,9 @@ def multinomial(
     """Return `num_samples` indices of each row of `input`, drawn with probabilities proportional to it; int64.
 
     `input`, of shape (C,) or (N, C), holds weights of 0 or more. Elements that are 0 cannot be drawn, others again only
-    with `replacement`; a ShapeError says that too few are left. Weights are looked at on the CPU only, where a
-    ProbabilityError says that a row has none, or one below zero, infinite or NaN. Without replacement by Efraimidis and
-    Spirakis (2006): the largest of weight / exponential variate.
+    with `replacement`; a ShapeError says that too few are left, and a ProbabilityError that a row has no weight, or one
+    below zero, infinite or NaN. The host waits for that, as in PyTorch; weights are not looked at in a capture. Without
+    replacement by Efraimidis and Spirakis (2006): the largest of weight / exponential variate.
 
     >>> import lucid
     >>> lucid.multinomial(lucid.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
@@ -137,10 +148,12 @@ def multinomial(
     if num_samples < 1:
         raise ShapeError(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}")
     possible = array.shape[-1]
-    if type(array) is np.ndarray:
-        if not (np.isfinite(array).all() and (array >= 0).all()):
+    weights = array.astype(np.float64).reshape(-1, possible)
+    if not gpu.is_capturing():
+        weighted = np.isfinite(weights) & (weights > 0)
+        if not (weighted | (weights == 0)).all():
             raise ProbabilityError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
-        possible = int((array > 0).sum(-1).min())
+        possible = int(weighted.sum(-1).min())
         if not possible:
             raise ProbabilityError("multinomial: invalid multinomial distribution (sum of probabilities <= 0)")
     if not replacement and num_samples > possible:
@@ -148,7 +161,6 @@ def multinomial(
             f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} "
             f"asked for, {possible} that can be drawn"
         )
-    weights = array.astype(np.float64).reshape(-1, array.shape[-1])
 
     def make(stream: Generator, xp: ModuleType) -> Array:
         if replacement:
@@ -160,7 +172,7 @@ def multinomial(
             indices = xp.minimum(xp.stack(found), last)
         else:
             keys = weights / draw.exponential(stream, weights.shape, np.float64, xp=xp)
-            indices = xp.argsort(-keys, 1, kind="stable")[:, :num_samples]
+            indices = _largest(xp, keys, num_samples)
         return indices.astype(np.int64, copy=False).reshape(*array.shape[:-1], num_samples)
 
     return drawn("multinomial", make, generator, device_of(array))

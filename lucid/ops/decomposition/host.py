@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from lucid.cuda.libraries.solver import no_convergence
+from lucid.cuda.libraries.solver import check_finite, no_convergence
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def _converging() -> Generator[None]:
+def _converging(a: Array) -> Generator[None]:
     """Name NumPy's error by lucid's."""
+    check_finite(a)
     try:
         yield
     except np.linalg.LinAlgError as error:
@@ -107,10 +108,12 @@ def inverse(a: Array) -> tuple[Array, Array]:
 
 def cholesky(a: Array) -> tuple[Array, Array]:
     """Return L of ``a = L @ L.mH`` and the first leading minor that is not positive, counted from 1, or 0."""
-    try:
-        return cast("Array", np.linalg.cholesky(a)), no_zeros(a)
-    except np.linalg.LinAlgError:
-        out = np.tril(a)
+    with contextlib.suppress(np.linalg.LinAlgError):
+        factors = np.linalg.cholesky(a)
+        # NumPy says nothing of NaN
+        if np.isfinite(factors).all():
+            return cast("Array", factors), no_zeros(a)
+    out = np.tril(a)
     info = no_zeros(a)
     for k in range(a.shape[-1]):
         left = out[..., k:, :k]
@@ -148,25 +151,25 @@ def reflectors(a: Array) -> tuple[Array, Array]:
 
 def svd(a: Array, *, full: bool) -> tuple[Array, Array, Array]:
     """Return U, the singular values and Vh; with `full` U and Vh are square."""
-    with _converging():
+    with _converging(a):
         u, s, vh = np.linalg.svd(a, full)
         return u, s, vh
 
 
 def singular_values(a: Array) -> Array:
     """Return the singular values."""
-    with _converging():
+    with _converging(a):
         return np.linalg.svd(a, compute_uv=False)
 
 
 def eigh(a: Array) -> tuple[Array, Array]:
     """Return the eigenvalues of Hermitian matrices, of which the lower triangle is read, and their vectors."""
-    with _converging():
+    with _converging(np.tril(a)):
         values, vectors = np.linalg.eigh(a)
         return values, vectors
 
 
 def eigenvalues(a: Array) -> Array:
     """Return the eigenvalues of Hermitian matrices, of which the lower triangle is read."""
-    with _converging():
+    with _converging(np.tril(a)):
         return np.linalg.eigvalsh(a)

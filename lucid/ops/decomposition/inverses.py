@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import dims_in
@@ -97,14 +99,15 @@ def _det_vjp(m: Namespace, grad: Array, a: Array) -> Any:
 @primitive
 def _adjugate(xp: ModuleType, a: Array) -> Array:
     """Return the matrices of cofactors, transposed; also of singular ones, of which an inverse could not be taken."""
-    u, s, vh = library(xp).svd(a, full=True)
+    finite = xp.isfinite(a).all((-2, -1), keepdims=True)
+    u, s, vh = library(xp).svd(xp.where(finite, a, a.dtype.type(0)), full=True)
     n = a.shape[-1]
     # the product of all singular values but one, without a division
     ones = xp.eye(n, dtype=bool)
     others = xp.prod(xp.where(ones, s.dtype.type(1), s[..., None, :]), -1)
     turn = library(xp).det(u) * library(xp).det(vh)
     inner = xp.conj(vh).swapaxes(-1, -2) * others[..., None, :]
-    return turn[..., None, None] * xp.matmul(inner, xp.conj(u).swapaxes(-1, -2))
+    return xp.where(finite, turn[..., None, None] * xp.matmul(inner, xp.conj(u).swapaxes(-1, -2)), a.dtype.type(np.nan))
 
 
 @_adjugate.vjp
@@ -117,7 +120,10 @@ def _adjugate_vjp(m: Namespace, grad: Array, a: Array, out: Array) -> Any:
 
 @primitive(outputs=("sign", "logarithm"), differentiable=(0, 1), holomorphic=False)
 def _slogdet(xp: ModuleType, a: Array) -> tuple[Array, Array]:
-    return library(xp).slogdet(a)
+    sign, logarithm = library(xp).slogdet(a)
+    # what is no number has no sign
+    unknown = sign.dtype.type(np.nan if sign.dtype.kind == "c" else 0)
+    return xp.where(xp.isnan(logarithm), unknown, sign), logarithm
 
 
 @_slogdet.vjp

@@ -99,7 +99,13 @@ def fitting(name: str, a: Tensor, b: Tensor, *, left: bool) -> None:
 
 @primitive(outputs=("factor", "info"), holomorphic=False)
 def _cholesky(xp: ModuleType, a: Array) -> tuple[Array, Array]:
-    return library(xp).cholesky(a)
+    factor, info = library(xp).cholesky(a)
+    if not a.size:
+        return factor, info
+    # a library may say nothing of NaN
+    unknown = xp.isnan(xp.diagonal(factor, 0, -2, -1))
+    first = xp.argmax(unknown, -1) + 1
+    return factor, xp.where((info == 0) & unknown.any(-1), first, info).astype(info.dtype)
 
 
 @_cholesky.vjp

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, version_of, wrap
+from lucid.autograd.modes.reading import recomputing
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.autograd.recording.primitive import primitive
@@ -119,7 +120,7 @@ def _track(
     momentum: float | MeanOfBatches,
 ) -> None:
     """Update running statistics with those of a batch, averaged over instances; the variance is made unbiased."""
-    if not count * math.prod(mean.array.shape):
+    if not count * math.prod(mean.array.shape) or recomputing():
         return
     correction = count / max(count - 1, 1)
     if type(mean.array) is not np.ndarray and _follow_by_kernel(

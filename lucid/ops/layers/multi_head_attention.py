@@ -7,6 +7,7 @@ What holds for it as for all layers says `lucid.ops.layers`, and this of its par
 - `in_proj_weight`, shape (3 * embed, embed), holds the weights of queries, keys and values, unless
   `use_separate_proj_weight` says that `q_proj_weight`, `k_proj_weight` and `v_proj_weight` do, each of shape (embed,
   features); `in_proj_bias` has the shape (3 * embed,), `out_proj_weight` (embed, embed), `out_proj_bias` (embed,).
+  Without these two what comes out is that of the heads, on which a layer may be called.
 - `bias_k` and `bias_v`, shape (1, 1, embed), are one more key and value for all, and with `add_zero_attn` so are zeros.
   `static_k` and `static_v`, of shape (batch * num_heads, keys, embed / num_heads), stand for projected keys and values.
 - `attn_mask`, of shape (queries, keys) or (batch * num_heads, queries, keys), and `key_padding_mask`, (batch, keys) or
@@ -64,7 +65,7 @@ def multi_head_attention_forward(
     bias_v: Tensor | None,
     add_zero_attn: bool,
     dropout_p: float,
-    out_proj_weight: Tensor,
+    out_proj_weight: Tensor | None,
     out_proj_bias: Tensor | None,
     training: bool = True,
     key_padding_mask: Tensor | None = None,
@@ -97,6 +98,8 @@ def multi_head_attention_forward(
         raise ShapeError(f"{NAME}: expected dropout_p in [0, 1), got {dropped!r}")
     if is_causal and attn_mask is None:
         raise ShapeError(f"{NAME}: expected attn_mask together with is_causal=True, which is a hint about it")
+    if out_proj_weight is None and out_proj_bias is not None:
+        raise ArgumentError(f"{NAME}: out_proj_weight: expected a Tensor with out_proj_bias, got None")
     _check_inputs(query, key, value, embed, heads, alike=not use_separate_proj_weight)
     batched = len(query.array.shape) == 3
     if not batched:
@@ -130,7 +133,9 @@ def multi_head_attention_forward(
     else:
         out = scaled_dot_product_attention(q, k, v, None if causal else mask, dropped, causal)
         weights = None
-    out = linear(reshape(permute(out, 2, 0, 1, 3), query.array.shape), out_proj_weight, out_proj_bias)
+    out = reshape(permute(out, 2, 0, 1, 3), query.array.shape)
+    if out_proj_weight is not None:
+        out = linear(out, out_proj_weight, out_proj_bias)
     return (out if batched else squeeze(out, 1)), weights
 
 

@@ -42,7 +42,7 @@ class DeclaredOptimizer(Optimizer):
         for name, check in self.ranges.items():
             check(group[name], name)
 
-    def check_devices(self, params: list[Tensor], group: Group) -> None:
+    def _check_devices(self, params: list[Tensor], group: Group) -> None:
         """Raise `DeviceError` where a gradient, or state that is no number, is elsewhere than its parameter."""
         for param in params:
             state = self.state.get(param) or {}

@@ -104,7 +104,7 @@ class LBFGS(DeclaredOptimizer):
             raise SettingError("LBFGS doesn't support per-parameter options (parameter groups): put all into one list")
         super().add_param_group(param_group)
 
-    def check_devices(self, params: list[Tensor], group: Group) -> None:
+    def _check_devices(self, params: list[Tensor], group: Group) -> None:
         """Raise `DeviceError` where parameters, and what is kept of their steps, lie on several devices."""
         if not params:
             return
@@ -128,7 +128,7 @@ class LBFGS(DeclaredOptimizer):
             raise unfit(closure, "a callable that computes the loss anew", "closure")
         run = enable_grad()(closure)
         group = self.param_groups[0]
-        self.check_devices(group["params"], group)
+        self._check_devices(group["params"], group)
         with no_grad():
             return self._steps(run)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import subprocess
 import sys
 from contextlib import ExitStack
 
@@ -18,6 +19,12 @@ from lucid.errors import LucidError
 # PyTorch gets this far, and Python's recursion limit is 1,000
 DEPTH = 2000
 WORD = contextvars.ContextVar("word", default="outside")
+
+
+@pytest.fixture(autouse=True)
+def warned(monkeypatch):
+    """Let the process have been told that passes run on other threads."""
+    monkeypatch.setattr(nesting, "warned", True)
 
 
 def nested(depth, act):
@@ -219,3 +226,65 @@ def test_the_current_node_after_the_end_of_an_inner_pass():
         y.backward()
     assert seen[-1] == "ExpBackward0"
     assert current_node() is None
+
+
+def test_the_first_change_of_thread_warns(monkeypatch):
+    """Once in a process the user hears of locks and thread-local data, and of what to do."""
+    monkeypatch.setattr(nesting, "warned", False)
+    nested(20, lambda level: None)
+    assert not nesting.warned
+    with pytest.warns(UserWarning, match="passes run inside of each other") as caught:
+        nested(400, lambda level: None)
+    (text,) = [str(each.message) for each in caught]
+    for word in ("lock", "RLock", "threading.local", "contextvars", "stack_size", "setrecursionlimit"):
+        assert word in text
+    nested(400, lambda level: None)  # warnings are errors
+
+
+def test_a_warning_that_is_an_error_leaves_the_modes_as_they_were(monkeypatch):
+    """Where warnings are errors the pass fails as by any error, and the next one goes on."""
+    monkeypatch.setattr(nesting, "warned", False)
+    with pytest.raises(UserWarning, match="another thread"):
+        nested(400, lambda level: None)
+    assert lucid.is_grad_enabled()
+    assert thread.state.passes == []
+    x, _ = nested(3, lambda level: None)
+    assert x.grad.item() == 2 * 4
+
+
+LARGER_STACK = """
+import sys, threading, lucid
+sys.setrecursionlimit(200_000)
+threading.stack_size(2**29)
+local, lock, seen = threading.local(), threading.RLock(), set()
+x = lucid.ones(1, requires_grad=True)
+
+def level(left):
+    with lucid.enable_grad():
+        y = x * 2
+    def hook(grad):
+        seen.add(local.name)
+        with lock:
+            if left:
+                level(left - 1)
+    y.register_hook(hook)
+    y.backward()
+
+def work():
+    local.name = "mine"
+    level(300)
+
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+print(seen, x.grad.item())
+"""
+
+
+def test_the_remedy_of_the_warning():
+    """On a thread of a larger stack all passes run there, with a lock held and the thread's own data, unwarned."""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LARGER_STACK], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["{'mine'}", "602.0"]

@@ -22,6 +22,9 @@ from lucid.ops.base.rows import (
 )
 from tests.device import DEVICE
 from tests.gradients import numbers
+from tests.stress.rounding import ROWS, worst_of
+
+LARGEST = 2**20 if DEVICE == "cpu" else 2**14
 
 
 @pytest.mark.parametrize("columns", [1, 7, SUMMED_AT_ONCE, SUMMED_AT_ONCE + 1])
@@ -164,3 +167,10 @@ def test_the_buffer_size_is_put_back(rng):
         assert np.getbufsize() == LONG_ROW
         raise ZeroDivisionError
     assert np.getbufsize() == before
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_roundings(name, rng):
+    """Of the cases that ``python -m tests.stress.rounding`` goes through, one in so many."""
+    worst, place = worst_of(name, LARGEST, DEVICE, rng, first=list(ROWS).index(name), step=61)
+    assert worst <= ROWS[name].allowed, place

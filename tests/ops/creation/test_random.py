@@ -252,13 +252,39 @@ def test_values_that_are_no_probabilities():
         bernoulli(lucid.tensor([0.5, 1.5]))
     with pytest.raises(ProbabilityError, match="std"):
         normal(0.0, lucid.tensor([1.0, -1.0]))
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_weights_that_are_none(replacement):
+    """On both devices: a row without weight, a weight that is none, and fewer weights than draws."""
     for wrong in ([1.0, -1.0], [1.0, float("inf")], [float("nan"), 1.0]):
         with pytest.raises(ProbabilityError, match="`inf`, `nan` or element < 0"):
-            multinomial(lucid.tensor(wrong), 1)
+            multinomial(lucid.tensor(wrong), 1, replacement)
+        with pytest.raises(ProbabilityError, match="`inf`, `nan` or element < 0"):
+            multinomial(lucid.tensor([[1.0, 1.0], wrong]), 1, replacement)
     with pytest.raises(ProbabilityError, match="sum of probabilities <= 0"):
-        multinomial(lucid.zeros(3), 1)
+        multinomial(lucid.zeros(3), 1, replacement)
+    weights = lucid.tensor([1.0, 0.0, 1.0])
+    if replacement:
+        assert 1 not in multinomial(weights, 100, replacement).tolist()
+        return
     with pytest.raises(ShapeError, match="without replacement: 3 asked for, 2 that can be drawn"):
-        multinomial(lucid.tensor([1.0, 0.0, 1.0]), 3)
+        multinomial(weights, 3)
+
+
+@pytest.mark.parametrize("count", [1, 7, 49, 50, 99])
+def test_draws_of_many_weights(count):
+    """None comes twice, none of weight 0 comes, and of more draws the first ones are the same."""
+    weights = lucid.arange(100) % 2 * 1.0
+    weights[0] = 1e6
+    drawn = [
+        multinomial(weights, number, generator=lucid.Generator(DEVICE).manual_seed(5)).tolist()
+        for number in (count % 50 + 1, 50)
+    ]
+    assert drawn[1][: len(drawn[0])] == drawn[0]
+    assert len(set(drawn[1])) == 50
+    assert drawn[1][0] == 0
+    assert all(index % 2 for index in drawn[1][1:])
 
 
 @pytest.mark.parametrize("name", ["normal_", "cauchy_", "log_normal_"])

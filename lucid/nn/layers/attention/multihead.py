@@ -127,8 +127,8 @@ class MultiheadAttention(Module):
             self.bias_v,
             self.add_zero_attn,
             self.dropout,
-            self.out_proj.weight,
-            self.out_proj.bias,
+            None,
+            None,
             self.training,
             key_padding_mask,
             need_weights,
@@ -140,4 +140,5 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )
-        return (out.transpose(0, 1) if turned else out), weights
+        # not by the function, which would call none of its hooks
+        return self.out_proj(out.transpose(0, 1) if turned else out), weights

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucid.autograd.modes.reading import recomputing
 from lucid.autograd.modes.state import no_grad
 from lucid.nn import functional as F
 from lucid.nn.layers.normalisation.tracked import Tracked
@@ -57,7 +58,7 @@ class BatchNorm(Tracked):
             self.eps,
         )
         # last, so that an input that is refused is not counted
-        if seen is not None:
+        if seen is not None and not recomputing():
             with no_grad():
                 seen.add_(1)
         return out

@@ -1,0 +1,122 @@
+"""A module with full backward hooks that takes and returns one tensor: what its short way must not leave out."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn
+from lucid.nn.hooking import one_tensor
+from tests.gradients import numbers
+
+SEEN = []
+
+
+def note(module, into, out):
+    SEEN.append((into, out))
+
+
+def note_named(module, args, kwargs, out):
+    SEEN.append((args, kwargs, out))
+
+
+@pytest.fixture(autouse=True)
+def seen():
+    """Return what hooks have noted, nothing at first."""
+    SEEN.clear()
+    return SEEN
+
+
+def copies_of(module):
+    """Return a module and its copies, which take its hooks along."""
+    return [module, copy.deepcopy(module), pickle.loads(pickle.dumps(module))]
+
+
+class Square(nn.Module):
+    """Squares its input, which may come by name."""
+
+    def forward(self, x):
+        return x * x
+
+
+def test_copied_hooks_keep_their_options(seen):
+    """What a hook asked for at its registration, copies of the module give it too."""
+    module = Square()
+    module.register_full_backward_hook(note_named, with_kwargs=True)
+    for each in copies_of(module):
+        seen.clear()
+        x = lucid.tensor([3.0], requires_grad=True)
+        each(x).sum().backward()
+        ((args, kwargs, out),) = seen
+        assert [grad.tolist() for grad in args] == [[6.0]]
+        assert kwargs == {}
+        assert out[0].tolist() == [1.0]
+        seen.clear()
+        each(x=x).sum().backward()
+        ((args, kwargs, out),) = seen
+        assert (args, kwargs["x"].tolist()) == ((), [6.0])
+
+
+def test_copied_hooks_without_options_take_the_short_way(seen):
+    """Copies fire the hook once, with what the original's gets."""
+    module = Square()
+    module.register_full_backward_hook(note)
+    for each in copies_of(module):
+        seen.clear()
+        y = each(lucid.tensor([3.0], requires_grad=True))
+        assert type(y.grad_fn) is one_tensor.OneTensorEnd
+        y.sum().backward()
+        (((into,), (out,)),) = seen
+        assert (into.tolist(), out.tolist()) == ([6.0], [1.0])
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float16, lucid.bfloat16])
+def test_the_dtype_of_gradients(dtype, seen):
+    """Hooks get gradients in the dtypes of the input and of the output, whatever backward was given."""
+    module = nn.Identity()
+    module.register_full_backward_hook(note)
+    x = lucid.ones(2, dtype=dtype, requires_grad=True)
+
+    class Wide(lucid.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.double()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad  # of another dtype
+
+    Wide.apply(module(x) * 1).sum().backward()
+    (((into,), (out,)),) = seen
+    assert into.dtype == out.dtype == x.grad.dtype == dtype
+    assert numbers(x.grad).astype(np.float64).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("replace", [False, True], ids=["looks on", "replaces"])
+def test_a_recorded_pass(replace, seen, rng):
+    """Under create_graph hooks get gradients on the graph, and second derivatives go through what they return."""
+
+    def hook(module, into, out):
+        note(module, into, out)
+        return (into[0] * x.detach(),) if replace else None
+
+    module = Square()
+    module.register_full_backward_hook(hook)
+    array = rng.standard_normal(3)
+    x = lucid.tensor(array, requires_grad=True)
+    y = module(x)
+    assert type(y.grad_fn) is one_tensor.OneTensorEnd
+    (grad,) = lucid.autograd.grad((y * y).sum(), x, create_graph=True)
+    (((into,), (out,)),) = seen
+    assert into.requires_grad
+    assert out.requires_grad
+    np.testing.assert_allclose(numbers(into), 4 * array**3)
+    np.testing.assert_allclose(numbers(out), 2 * array**2)
+    np.testing.assert_allclose(numbers(grad), 4 * array**3 * (array if replace else 1))
+    (second,) = lucid.autograd.grad(grad.sum(), x)
+    # the second pass comes through the module too, where its hook fires again
+    np.testing.assert_allclose(numbers(second), 12 * array**2 * (array**2 if replace else 1))
