@@ -1,7 +1,7 @@
 """A law: each tensor of a call may be on another device. It is moved along, or refused before the first change.
 
 What the table of ops holds is in tests/kernels/test_bad_input.py; here are everything public by its signature, and
-layers with what they keep. What trains them is in tests/laws/test_devices_in_training.py. A kernel that gets the memory
+layers with what they keep. What trains them is in tests/optim/test_devices.py. A kernel that gets the memory
 of another device is found where CuPy lets it pass, too: by its warning.
 """
 

@@ -259,8 +259,7 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                     buffers[target] = add(old, grad)
                 except NumPyComplaints:
                     buffers[target] = quiet(add, old, grad)
-                except TypeError:
-                    # of arrays of two libraries: says so
+                except TypeError:  # arrays of two libraries, which are refused there
                     contribute(buffers, sums, target, output, grad, graph=graph)
             else:
                 contribute(buffers, sums, target, output, grad, graph=graph)
