@@ -14,10 +14,11 @@ from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.modes.state import NumPyComplaints, thread
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.backend import gpu
+from lucid.backend.device import beside, device_of
 from lucid.backend.locks import new_lock, new_rlock
 from lucid.backend.memory import writeable
 from lucid.backend.ownership import ARGUMENT, SOLE, getrefcount, references
-from lucid.errors import GraphError, HookTypeError
+from lucid.errors import DeviceError, GraphError, HookTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -317,6 +318,8 @@ class AccumulateGrad(Node):
                     grad = grad.copy()
                 leaf.stored_grad = wrap(grad)
                 return ()
+            if not (type(old.array) is type(grad) is ndarray or beside(old.array, grad)):
+                raise moved_error(old.array, grad)
             try:
                 old.version[0] += 1
             except AttributeError:
@@ -348,6 +351,14 @@ class AccumulateGrad(Node):
                 else:
                     leaf.stored_grad = wrap(total)
         return ()
+
+
+def moved_error(old: Any, new: Any) -> DeviceError:
+    """Return the error of two gradients of one tensor that lie on two devices."""
+    return DeviceError(
+        f"backward: a tensor has a gradient on {device_of(old)} and gets one on {device_of(new)}: its data was set to "
+        "another device in between; clear its grad, or compute the loss anew after the move"
+    )
 
 
 def is_sole_view(array: Array) -> bool:

@@ -211,7 +211,8 @@ def embedding_bag(
     starts = None if offsets is None else tensor_operand(offsets)
     index, starts, shares = _places(index, starts, shares, last and index.ndim == 1)
     if max_norm is not None:
-        shorten(table, index, as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type"))
+        longest, order = as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type")
+        shorten("embedding_bag", table, index, longest, order, starts, shares)
     index, starts = cast_to(index, as_dtype("int64")).contiguous(), cast_to(starts, as_dtype("int64")).contiguous()
     bag = _bag_numbers(starts, places=index.array.size)
     work = as_dtype(accumulation_dtype(table.array.dtype))
