@@ -23,47 +23,28 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 __all__ = [
-    "DICT",
-    "ENTRY",
-    "LEVELS",
-    "LIST",
-    "NODE",
-    "NUMBER",
-    "ROOM",
-    "SLOT",
-    "TENSOR",
-    "TIMES",
-    "TUPLE",
-    "Bounded",
-    "Budget",
-    "fill",
-    "is_shape",
-    "weight",
-]
+    "DICT", "LEVELS", "LIST", "NODE", "NUMBER", "ROOM", "SLOT", "TENSOR", "TIMES", "TUPLE", "Bounded", "Budget", "fill",
+    "is_shape", "weight",
+]  # fmt: skip
 
 TIMES = 9  # of a file's length, which objects may take beside the file itself
-ROOM = 1 << 18  # bytes that they may take anyway
+ROOM = 1 << 17  # bytes that they may take anyway
 LEVELS = 100  # of nesting; far within what Python's stack holds, so that what is loaded can be walked through and saved
 BLOCK = 1 << 16  # bytes that are read at once
 
 # bytes of objects, nearly as CPython has them
 LIST, TUPLE, DICT = 56, 40, 64
-SLOT, ENTRY, FIRST = 8, 36, 120  # of a list or tuple, of a dict; what a dict takes with its first entry
+SLOT = 8  # of an entry of a list or tuple
+FIRST, ENTRY = 120, 36  # of the first entries of a dict, up to five, and of each that follows
 NODE = 112  # of an entry of an OrderedDict, more than of a dict
-NUMBER = 16  # half of it, so that lists of numbers are loaded, each of which takes three bytes in a pickle
-TENSOR = 450
+NUMBER = 8  # a quarter of it, so that lists of numbers are loaded, each of which takes three bytes in a pickle
+TENSOR = 280
 
 # nanoseconds that looking up keys may take at the worst
 TIME = 2_000_000_000
 PLAIN = (str, int, float, bool, bytes, complex, type(None), device, dtype)
-SEEDED = (
-    str,
-    bytes,
-    bool,
-    type(None),
-    device,
-    dtype,
-)  # whose places in a table nobody chooses, or of which there are few
+# whose places in a table nobody chooses, or of which there are few
+SEEDED = (str, bytes, bool, type(None), device, dtype)
 PRIME = (1 << 61) - 1  # integers that differ by a multiple of it have the same hash
 
 
@@ -103,19 +84,19 @@ class Budget:
         Python finds most keys at once, wherever they are; with numbers somebody can choose them so that each stands in
         the way of all that follow.
         """
-        self.take(ENTRY if count else ENTRY + FIRST)
+        self.take(ENTRY if count >= 5 else 0 if count else FIRST)
         # of whole numbers those that count, such as 0, 1, 2, have a place of their own each
         if type(key) not in SEEDED and not (type(key) is int and 0 <= key <= count):
             self._spend(count * self._hash(key, 0))
 
     def _hash(self, key: Any, level: int) -> float:
         """Look through a key; return the nanoseconds that each entry with the same hash may cost."""
-        self._spend(1000)  # a tuple is hashed each time anew
+        self._spend(2000)  # a tuple is hashed each time anew
         if is_tuple(key) or type(key) is Size:
             if level == LEVELS:
                 raise TooMuch(f"has tuples as keys that are nested deeper than {LEVELS} levels")
             worst = max((self._hash(part, level + 1) for part in key), default=0)
-            return worst and 50
+            return worst and 150
         if type(key) not in PLAIN:
             raise NotLoaded(f"has a {type(key).__name__} as a key")
         if type(key) in SEEDED:
@@ -123,8 +104,8 @@ class Budget:
         if type(key) is int:
             self._spend(key.bit_length())
             # of small ones no two have one hash, and a clash costs less
-            return 0.5 if -PRIME < key < PRIME else 15
-        return 0.5 if type(key) is float else 15
+            return 0.5 if -PRIME < key < PRIME else 60
+        return 0.5 if type(key) is float else 60
 
     def _spend(self, time: float) -> None:
         self.time -= time

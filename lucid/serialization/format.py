@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
     from lucid.serialization.bounded import Bounded
 
-__all__ = ["Contents", "as_bytes", "encode", "read_contents"]
+__all__ = ["PLACE", "Contents", "as_bytes", "encode", "read_contents"]
 
 LONGEST_HEADER = 100_000_000  # what readers of the format accept
-ENTRY_OF_HEADER = 260  # bytes that one takes in memory, besides its name
+PLACE = 200  # bytes of an entry in memory
 DTYPES = {
     "bool": "BOOL",
     "uint8": "U8",
@@ -111,6 +111,7 @@ def read_contents(file: Bounded, source: str) -> Contents:
             raise ValueError("its header is longer than it may be")
         json = Json(bytes(file.array(length)).decode(), file.budget)
         metadata, arrays = dict[str, str](), dict[str, Entry]()
+        codes = {code: code for code in DTYPES.values()}  # so that there is one text of each
         for name in json.items():
             if name == "__metadata__":
                 metadata = json.value()
@@ -120,11 +121,15 @@ def read_contents(file: Bounded, source: str) -> Contents:
             left = file.budget.left
             entry = json.value()
             file.budget.left = left  # it is free again
-            file.budget.take(ENTRY_OF_HEADER)
+            file.budget.take(PLACE)
             begin, end = entry["data_offsets"]
             if name in arrays:
                 raise ValueError("an array has two places")
-            arrays[name] = Entry(entry.get("dtype"), entry.get("shape"), begin, end)
+            code, shape = entry.get("dtype"), entry.get("shape")
+            file.budget.key(name, len(arrays))
+            arrays[name] = Entry(
+                codes.get(str(code), code), tuple(shape) if isinstance(shape, list) else shape, begin, end
+            )
         json.end()
         check_offsets([(entry.begin, entry.end) for entry in arrays.values()], file.size - 8 - length)
     return Contents(metadata, arrays, 8 + length)

@@ -18,13 +18,14 @@ from lucid.serialization.refusals import NotLoaded
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from lucid.serialization.bounded import Bounded
 
 __all__ = ["unpickle"]
 
 SMALL = 8  # entries of a container that is sooner looked through again than noted
+BATCH = 2000  # entries that pickle puts into a container at once
 GAP = 256  # places of the memo that may be left out
 
 
@@ -90,10 +91,8 @@ class _Unpickler:
             elif code in TEXTS:
                 self.text(code)
             elif code in VALUES:
-                self.budget.take(SLOT)
                 push(VALUES[code])
             elif code == "(":
-                self.budget.take(SLOT)
                 push(MARK)
             elif code == ".":
                 expect(len(self.stack) == 1, "one value at the end")
@@ -115,15 +114,13 @@ class _Unpickler:
         how = PACKED[code]
         return how.unpack(self.file.read(how.size))[0]
 
-    def since_mark(self, make: Callable[[Iterator[Any]], Any] = list) -> Any:
-        """Return what stands behind the last mark, as a list or a tuple, and take it away with the mark."""
-        stack, place = self.stack, len(self.stack) - 1
-        while stack[place] is not MARK:
+    def mark(self) -> int:
+        """Return where the last mark stands."""
+        place = len(self.stack) - 1
+        while self.stack[place] is not MARK:
             place -= 1
             expect(place >= 0, "a mark")
-        items = make(itertools.islice(stack, place + 1, None))
-        del stack[place:]
-        return items
+        return place
 
     def remember(self, code: str) -> None:
         """Put what is last into the memo, or what stands there on the stack."""
@@ -164,44 +161,57 @@ class _Unpickler:
 
     def new(self, make: Callable[[], Any], size: int) -> None:
         """Push a container."""
-        self.budget.take(size)
+        self.budget.take(size + SLOT)
         self.stack.append(make())
 
     def tuple(self, count: int | None) -> None:
         """Push a tuple of the last values, or of those behind the mark."""
-        if count is None:
-            items = self.since_mark(tuple)
-        else:
-            expect(len(self.stack) >= count, f"{count} values")
-            items = tuple(self.stack[-count:])
-            del self.stack[-count:]
-        self.budget.take(TUPLE + SLOT * len(items))
-        self.stack.append(items)
+        place = self.mark() if count is None else len(self.stack) - count
+        expect(place >= 0, f"{count} values")
+        begin = place + 1 if count is None else place
+        self.budget.take(TUPLE + SLOT * (len(self.stack) - begin))
+        self.stack.append(tuple(self.taken(place, begin)))
 
-    def append(self, items: list[Any]) -> None:
-        """Append to a list."""
-        target = self.stack[-1]
-        expect(is_a(target, list), "a list")
-        self.budget.take(SLOT * len(items))
-        target.extend(items)
+    def taken(self, place: int, begin: int) -> list[Any]:
+        """Return what stands on the stack from `begin` on, and take away what stands from `place` on."""
+        items = self.stack[begin:]
+        del self.stack[place:]
+        return items
 
-    def add(self, items: list[Any]) -> None:
-        """Add to a set."""
-        target = self.stack[-1]
-        expect(is_a(target, set), "a set")
-        for item in items:
+    def batch(self, place: int, begin: int) -> list[Any]:
+        """Return what goes into a container, which pickle writes in short batches: of longer ones there are copies."""
+        count = len(self.stack) - begin
+        self.budget.take(2 * SLOT * count if count > BATCH else 0)
+        return self.taken(place, begin)
+
+    def container(self, place: int, *kinds: type[Any]) -> Any:
+        """Return the container before a place on the stack, to which goes what stands from there on."""
+        expect(place > 0 and is_a(self.stack[place - 1], *kinds), "a container to put something into")
+        return self.stack[place - 1]
+
+    def append(self, place: int, begin: int) -> None:
+        """Append to a list what stands from `begin` on, and take away what stands from `place` on."""
+        target = self.container(place, list)
+        self.budget.take(SLOT * (len(self.stack) - begin))
+        target.extend(self.batch(place, begin))
+
+    def add(self, place: int) -> None:
+        """Add to a set what stands behind a mark."""
+        target = self.container(place, set)
+        for item in self.batch(place, place + 1):
             self.budget.key(item, len(target))
             target.add(item)
 
-    def set_items(self, items: list[Any]) -> None:
-        """Set entries of a dict: keys and values in turn."""
-        target = self.stack[-1]
-        expect(is_a(target, dict, OrderedDict) and len(items) % 2 == 0, "a dict, and keys and values")
+    def set_items(self, place: int, begin: int) -> None:
+        """Set entries of a dict: keys and values in turn, from `begin` on."""
+        target = self.container(place, dict, OrderedDict)
+        items = self.batch(place, begin)
+        expect(len(items) % 2 == 0, "keys and values")
         extra = NODE if is_a(target, OrderedDict) else 0
-        for place in range(0, len(items), 2):
-            self.budget.key(items[place], len(target))
+        for at in range(0, len(items), 2):
+            self.budget.key(items[at], len(target))
             self.budget.take(extra)
-            target[items[place]] = items[place + 1]
+            target[items[at]] = items[at + 1]
 
     def name(self) -> None:
         """Push what a name stands for."""
@@ -238,11 +248,11 @@ OPCODES: dict[str, Callable[[_Unpickler], Any]] = {
     "\x8f": lambda pickle: pickle.new(set, 4 * LIST),
     "t": lambda pickle: pickle.tuple(None),
     **{code: lambda pickle, count=count: pickle.tuple(count) for count, code in enumerate("\x85\x86\x87", 1)},
-    "a": lambda pickle: pickle.append([pickle.stack.pop()]),
-    "e": lambda pickle: pickle.append(pickle.since_mark()),
-    "\x90": lambda pickle: pickle.add(pickle.since_mark()),
-    "s": lambda pickle: pickle.set_items([pickle.stack.pop(-2), pickle.stack.pop()]),
-    "u": lambda pickle: pickle.set_items(pickle.since_mark()),
+    "a": lambda pickle: pickle.append(place := len(pickle.stack) - 1, place),
+    "e": lambda pickle: pickle.append(place := pickle.mark(), place + 1),
+    "\x90": lambda pickle: pickle.add(pickle.mark()),
+    "s": lambda pickle: pickle.set_items(place := len(pickle.stack) - 2, place),
+    "u": lambda pickle: pickle.set_items(place := pickle.mark(), place + 1),
     "c": _Unpickler.name,
     "\x93": _Unpickler.name_on_stack,
     "Q": lambda pickle: pickle.stack.append(pickle.stored(pickle.stack.pop())),

@@ -130,8 +130,7 @@ def _zipped(file: Bounded, source: str, place: Locations) -> Any:
             known[key] = Storage(_placed(array, source, location, place))
         return known[key]
 
-    pickled = archive.content(f"{folder}/data.pkl")
-    return unpickle(Bounded(io.BytesIO(pickled), file.budget), stored)
+    return unpickle(Bounded(io.BytesIO(archive.content(f"{folder}/data.pkl")), file.budget), stored)
 
 
 def _old(file: Bounded, source: str, place: Locations) -> Any:

@@ -230,6 +230,7 @@ class Reader:
         left = self.budget.left
         items = self.json.items()
         kind = next(items, "")
+        self.budget.left = left  # the word is free again
         if kind not in {"dict", "list", "tuple"}:
             entry = {kind: self.json.value(level)} | {name: self.json.value(level) for name in items}
             return self.other(kind, entry, left)

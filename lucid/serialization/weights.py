@@ -15,9 +15,9 @@ from lucid.errors import CheckpointError, DeviceError
 from lucid.serialization.bounded import TENSOR, Bounded, is_shape
 from lucid.serialization.files import open_regular
 from lucid.serialization.format import DTYPES as NAMES
-from lucid.serialization.format import as_bytes, read_contents
+from lucid.serialization.format import PLACE, as_bytes, read_contents
 from lucid.serialization.pytorch import is_pytorch, read_pytorch
-from lucid.serialization.refusals import LONGEST, MOST_SHOWN, checked, plain, some, shown
+from lucid.serialization.refusals import LONGEST, MOST_SHOWN, checked, plain, shown, some
 from lucid.serialization.source import Source
 from lucid.serialization.text import Json
 
@@ -43,11 +43,12 @@ def read_weights(source: Source, contents: Contents, place: Locations) -> dict[s
         If one has a dtype that no tensor has, or a shape that is not that of its bytes.
     """
     where, weights = place("cpu"), dict[str, Any]()
-    for name, entry in contents.arrays.items():
+    for name in list(contents.arrays):
+        entry = contents.arrays.pop(name)
         array = source.read(contents.start + entry.begin, *checked_kind(source.name, name, entry))
         if array.dtype == np.bool_ and as_bytes(array).max(initial=0) > 1:
             raise CheckpointError(f"load: {source.name}: {shown(name)} has bytes that are no bool")
-        source.file.budget.take(TENSOR)
+        source.file.budget.take(TENSOR - PLACE)
         weights[name] = wrap(source.to(array.reshape(entry.shape), where))
     tied = {name: kept for name, kept in contents.metadata.items() if name not in weights and kept in weights}
     return weights | {name: weights[kept] for name, kept in tied.items() if name != "format"}
@@ -66,9 +67,9 @@ def checked_kind(source: str, name: str, entry: Entry) -> tuple[int, np.dtype[An
         raise CheckpointError(
             f"load: {source}: {shown(name)} has the dtype {shown(code)}: expected one of {', '.join(KINDS)}"
         )
-    if not isinstance(shape, list) or len(cast("list[Any]", shape)) > 64:
+    if not isinstance(shape, tuple) or len(cast("tuple[Any, ...]", shape)) > 64:
         raise CheckpointError(f"load: {source}: {shown(name)} has a shape that no array has")
-    sizes, kind = cast("list[Any]", shape), KINDS[code]
+    sizes, kind = list(cast("tuple[Any, ...]", shape)), KINDS[code]
     count = math.prod(sizes) if is_shape(sizes, kind.itemsize) else -1
     if count * kind.itemsize != nbytes:
         words = plain(str(sizes), MOST_SHOWN)
