@@ -137,6 +137,8 @@ class Archive:
             file.seek(*WHERE_LAST64.unpack(before))
             found = LAST64.unpack(file.read(LAST64.size))
         count, length, place = found
+        if place + length > file.size:
+            raise ValueError("its directory is not there")
         return count, length, place
 
 

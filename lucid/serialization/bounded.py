@@ -75,7 +75,7 @@ class Budget:
         if self.left < 0:
             raise TooMuch(
                 f"holds more than its length allows: what it makes may take {TIMES + 1} times the bytes of the file; "
-                "put many small values into tensors, and archives that hold few bytes many times in no archive"
+                "put many small values into tensors, and do not compress what holds the same bytes many times"
             )
 
     def key(self, key: Any, count: int) -> None:

@@ -181,7 +181,7 @@ class _Unpickler:
     def batch(self, place: int, begin: int) -> list[Any]:
         """Return what goes into a container, which pickle writes in short batches: of longer ones there are copies."""
         count = len(self.stack) - begin
-        self.budget.take(2 * SLOT * count if count > BATCH else 0)
+        self.budget.take(3 * SLOT * count if count > BATCH else 0)
         return self.taken(place, begin)
 
     def container(self, place: int, *kinds: type[Any]) -> Any:

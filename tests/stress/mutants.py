@@ -28,7 +28,7 @@ TIMES, ROOM = 10, 1 << 19  # bytes that a load may take: so many times the file'
 CANARY = 0xA5
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 VALUES = np.arange(1, 13, dtype="<f4").reshape(3, 4) * np.float32(1.7)
-NUMBERS = np.arange(70, 79, dtype="<i8") * 1_000_003
+NUMBERS = np.arange(70, 82, dtype="<i8") * 1_000_003  # as many as VALUES: one storage may be taken for the other
 TORCH = {"f4": "FloatStorage", "i8": "LongStorage"}
 
 
@@ -238,31 +238,45 @@ def dirty():
             np.full(size, CANARY, np.uint8)
 
 
-def fault_of(load, data):
-    """Load a file; return the value or None, and what is wrong with that, or None."""
-    dirty()
-    value, fault = None, None
-    tracemalloc.start()
+def in_time(load):
+    """Return what a load gives, unless it takes too long."""
+    before = signal.signal(signal.SIGALRM, late)
     signal.alarm(SECONDS)
     try:
-        value = load()
-    except (CheckpointError, DeviceError) as error:
-        if not all(letter.isprintable() for letter in str(error)) or len(str(error)) > 2000:
-            fault = f"a message that is not for a terminal: {str(error)[:100]!r}"
-    except FileNotFoundError:
-        pass  # of a part that an index names
-    except LateError:
-        fault = f"over {SECONDS} s"
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        fault = f"raw {type(error).__name__}: {str(error)[:100]!r}"
+        return load()
     finally:
         signal.alarm(0)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+        signal.signal(signal.SIGALRM, before)
+
+
+def outcome_of(load):
+    """Return the value of a load or None, and what is wrong with how it ends, or None."""
+    try:
+        return load(), None
+    except (CheckpointError, DeviceError) as error:
+        if all(letter.isprintable() for letter in str(error)) and len(str(error)) < 2000:
+            return None, None
+        return None, f"a message that is not for a terminal: {str(error)[:100]!r}"
+    except FileNotFoundError:  # of a part that an index names
+        return None, None
+    except LateError:
+        return None, f"over {SECONDS} s"
+    except Exception as error:  # noqa: BLE001  what comes out is what is asked
+        return None, f"raw {type(error).__name__}: {str(error)[:100]!r}"
+
+
+def fault_of(load, data):
+    """Load a file twice, in time and with an eye on memory; return the value or None, and what is wrong, or None."""
+    dirty()
+    value, fault = outcome_of(lambda: in_time(load))
+    if fault:
+        return None, fault
+    tracemalloc.start()
+    outcome_of(load)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     if peak > TIMES * len(data) + ROOM:
-        fault = fault or f"{peak:,} bytes of memory for a file of {len(data):,}"
+        fault = f"{peak:,} bytes of memory for a file of {len(data):,}"
     return value, fault
 
 
@@ -270,29 +284,25 @@ def run(files, seed=0, keep=None):
     """Load so many changed files, in turn of each format; return what was found, and leave what failed in `keep`."""
     rng = np.random.default_rng(seed)
     good, finds = list(seeds().items()), Finds()
-    before = signal.signal(signal.SIGALRM, late)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            parts = {"part-1.safetensors": safetensors(), "part-1.bin": archive(zipfile.ZIP_STORED)}
-            for name, data in parts.items():
-                Path(folder, name).write_bytes(data)
-            for turn in range(files):
-                name, data = good[turn % len(good)]
-                data = mutant(rng, data) if turn >= len(good) else data
-                path = Path(folder, "x.index.json" if name.startswith("index") else "x")
-                path.write_bytes(data)
-                whole = data + b"".join(parts.values()) if name.startswith("index") else data
-                value, fault = fault_of(lambda path=path: lucid.load(path, map_location="cpu"), whole)
-                if not fault and value is not None and is_foreign(value, [whole, *sources_of(whole)]):
-                    fault = "foreign bytes"
-                if not fault and value is None and turn < len(good):
-                    fault = "a good file is refused"
-                finds.files += 1
-                finds.loaded += value is not None
-                if fault:
-                    finds.faults.append(f"{name}: {fault}")
-                    if keep:
-                        Path(keep, f"{turn}{path.suffix}").write_bytes(data)
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    with tempfile.TemporaryDirectory() as folder:
+        parts = {"part-1.safetensors": safetensors(), "part-1.bin": archive(zipfile.ZIP_STORED)}
+        for name, data in parts.items():
+            Path(folder, name).write_bytes(data)
+        for turn in range(files):
+            name, data = good[turn % len(good)]
+            data = mutant(rng, data) if turn >= len(good) else data
+            path = Path(folder, "x.index.json" if name.startswith("index") else "x")
+            path.write_bytes(data)
+            whole = data + b"".join(parts.values()) if name.startswith("index") else data
+            value, fault = fault_of(lambda path=path: lucid.load(path, map_location="cpu"), whole)
+            if not fault and value is not None and is_foreign(value, [whole, *sources_of(whole)]):
+                fault = "foreign bytes"
+            if not fault and value is None and turn < len(good):
+                fault = "a good file is refused"
+            finds.files += 1
+            finds.loaded += value is not None
+            if fault:
+                finds.faults.append(f"{name}: {fault}")
+                if keep:
+                    Path(keep, f"{turn}{path.suffix}").write_bytes(data)
     return finds
