@@ -48,7 +48,7 @@ def save(obj: object, f: str | os.PathLike[str] | BinaryIO) -> None:
     ------
     CheckpointError
         If `obj` holds something else, which is also a TypeError and names its path, or nests deeper than 100 levels;
-        if `f` is a fifo or a device. Nothing is written then.
+        if so many numbers are keys that no load would take them; if `f` is a fifo or a device. Nothing is written then.
     OSError
         If the file cannot be written. What was there stays.
 
@@ -120,11 +120,13 @@ def load(
     Parameters
     ----------
     f : str, path or binary file object
-        The file; of weights in several safetensors files their index, ``model.safetensors.index.json``. A file object
-        holds the checkpoint from where it stands to its end, and can seek.
-    map_location : str, device or dict of str to str, optional
-        Where tensors go: one device for all, or a device for each that they were saved on. By default each goes back to
-        its own.
+        The file; of weights in several files their index, ``model.safetensors.index.json`` or
+        ``pytorch_model.bin.index.json``. A file object holds the checkpoint from where it stands to its end, and can
+        seek.
+    map_location : str, device, dict of str to str, or callable, optional
+        Where tensors go: one device for all, a device for each that they were saved on, or what a function of the
+        memory and that device returns: memory (``storage.cuda()``), a device, or None for that one. By default each
+        goes back to its own.
     weights_only : bool, optional
         Changes nothing: in no case is anything unpickled or run. It is here for code that was written for PyTorch.
     mmap : bool, optional
@@ -135,14 +137,14 @@ def load(
     -------
     object
         Dicts, lists and tuples as they were, subclasses of dict as dict; tensors as leaves. Of a safetensors file that
-        others wrote, a dict of tensors by name. Of PyTorch's, an OrderedDict stays one, and tensors that shared memory
-        do on.
+        others wrote, a dict of tensors by name, tied ones by all names that its metadata tell. Of PyTorch's, an
+        OrderedDict stays one, and tensors that shared memory do on.
 
     Raises
     ------
     CheckpointError
         If the file is truncated or corrupt, or none of these; if it holds objects of other classes, which is also a
-        TypeError and names them; if it is a fifo or a device.
+        TypeError and names them; if these would take far more memory than it has bytes; if it is a fifo or a device.
     FileNotFoundError
         If there is no such file.
     DeviceError
@@ -151,7 +153,8 @@ def load(
     Notes
     -----
     A file from a stranger is safe to load: nothing in it is run or looked up by name, every length is compared with the
-    size of the file before memory is asked for, and all bytes of tensors that `save` wrote have checksums.
+    size of the file before memory is asked for, small objects are counted, and all bytes of tensors that `save` wrote
+    have checksums.
     To a CUDA device tensors go through page-locked memory, while the next ones are read.
 
     Examples

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -97,7 +97,7 @@ def _tensor(
 def _strided(array: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     """Return a view of an array; the caller has looked that it lies within."""
     if type(array) is np.ndarray:
-        return np.ndarray(shape, array.dtype, cast("Any", as_bytes(array)), offset * array.itemsize, strides)
+        return np.ndarray(shape, array.dtype, as_bytes(array), offset * array.itemsize, strides)
     return type(array)(shape, array.dtype, memptr=array[offset:].data, strides=strides)
 
 
@@ -220,6 +220,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "torch._tensor._rebuild_from_type_v2": _with_attributes,
     "torch.device": _device,
 }
+REBUILDS = (_tensor, _tensor_of_dtype, _parameter, _with_attributes)  # whose arguments are damaged if they do not fit
 VALUES = {f"torch.{name}": known for name, known in DTYPES.items()}
 # named by others of these, and never called
 KNOWN = {
@@ -244,4 +245,10 @@ def called(budget: Budget, function: Any, arguments: Any) -> Any:
     expect(isinstance(function, Name) and is_tuple(arguments), "a known call")
     if function.text not in CALLS:
         raise NotLoaded(f"holds what {function.text} makes")
-    return CALLS[function.text](budget, *arguments)
+    call = CALLS[function.text]
+    if call in REBUILDS:
+        return call(budget, *arguments)
+    try:
+        return call(budget, *arguments)
+    except (ValueError, TypeError) as error:  # PyTorch's own may take more
+        raise NotLoaded(f"holds what {function.text} makes of other arguments") from error

@@ -64,10 +64,11 @@ class Locations:
             return saved
         if isinstance(self.given, str):
             return self.given
-        if isinstance(self.given, dict):
-            return str(cast("dict[str, Any]", self.given).get(saved, saved))
+        given: Any = self.given
+        if isinstance(given, dict):
+            return str(cast("dict[str, Any]", given).get(saved, saved))
         try:
-            found = self.given(Saved(), saved)
+            found = given(Saved(), saved)
             if found is None:
                 return saved
             if isinstance(found, Saved):

@@ -95,7 +95,8 @@ class _Unpickler:
             elif code == "(":
                 push(MARK)
             elif code == ".":
-                expect(len(self.stack) == 1, "one value at the end")
+                if len(self.stack) > 1:
+                    raise NotLoaded("holds values that nothing takes up")
                 return self.stack.pop()
             elif code in OPCODES:
                 OPCODES[code](self)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lucid.errors import CheckpointError, DeviceError, OutOfMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from lucid.serialization.locations import Locations
 
@@ -53,7 +53,7 @@ def reason(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def checked(source: str, what: str, place: Locations | None = None) -> Iterator[None]:
+def checked(source: str, what: str, place: Locations | None = None) -> Generator[None]:
     """Turn what goes wrong inside into a CheckpointError: `source`, what it is then, and why.
 
     Errors of the system, such as a file that is not there, and of the user's own `map_location` stay as they are, and
