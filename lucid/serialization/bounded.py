@@ -157,6 +157,8 @@ class Bounded:
     ----------
     size : int
         The bytes of it.
+    start : bytes
+        The first of them.
     """
 
     def __init__(self, file: BinaryIO, budget: Budget | None = None) -> None:
@@ -167,6 +169,8 @@ class Bounded:
         self._block = b""
         self._place = 0  # in the block
         self._next = 0  # where in the file the block ends
+        self.start = self.read(min(self.size, 512))  # by which files are told apart
+        self.seek(0)
 
     def tell(self) -> int:
         """Return how many bytes from the beginning are read."""
@@ -176,7 +180,11 @@ class Bounded:
         """Read on from that many bytes after the beginning."""
         if not 0 <= place <= self.size:
             raise EOFError(f"expected a place up to {self.size:,}, the end of the file")
-        self._block, self._place, self._next = b"", 0, place
+        begin = self._next - len(self._block)
+        if begin <= place <= self._next:
+            self._place = place - begin
+        else:
+            self._block, self._place, self._next = b"", 0, place
 
     def read(self, count: int) -> bytes:
         """Return the next `count` bytes.
@@ -192,7 +200,7 @@ class Bounded:
             self._place = end
             return piece
         self._need(count)
-        self.seek(self.tell())
+        self._drop()
         self._block = bytes(self.array(max(count, min(BLOCK, self.size - self._next))))
         self._place = count
         return self._block[:count]
@@ -218,10 +226,14 @@ class Bounded:
         """Fill a contiguous array with the bytes that are next."""
         memory = array.reshape(-1).view(np.uint8)
         self._need(len(memory))
-        self.seek(self.tell())
+        self._drop()
         self.file.seek(self.begin + self._next)
         fill(self.file, memory)
         self._next += len(memory)
+
+    def _drop(self) -> None:
+        """Forget the block, and read on from the file where it was read to."""
+        self._block, self._place, self._next = b"", 0, self.tell()
 
     def _need(self, count: int) -> None:
         left = self.size - self.tell()

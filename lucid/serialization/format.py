@@ -10,7 +10,7 @@ import numpy as np
 
 from lucid.errors import CheckpointError
 from lucid.serialization.refusals import checked
-from lucid.serialization.text import Json
+from lucid.serialization.text import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,17 +99,17 @@ def read_contents(file: Bounded, source: str) -> Contents:
         If it is not a whole file of this format.
     """
     file.seek(0)
-    start = file.read(min(file.size, 512))
-    file.seek(0)
     what = (
         "is truncated, corrupt or no checkpoint: expected a safetensors file written by lucid.save, found "
         f"{file.size:,} bytes that do not read as one"
     )
-    with checked(source, looks_like(start) or what):
+    with checked(source, lambda: looks_like(file.start) or what):
         length = int.from_bytes(file.read(8), "little")
         if length > min(file.size - 8, LONGEST_HEADER):
             raise ValueError("its header is longer than it may be")
-        json = Json(bytes(file.array(length)).decode(), file.budget)
+        before = file.budget.left
+        json = read_json(bytes(file.array(length)).decode(), file.budget)
+        parsed = before - file.budget.left
         metadata, arrays = dict[str, str](), dict[str, Entry]()
         codes = {code: code for code in DTYPES.values()}  # so that there is one text of each
         for name in json.items():
@@ -128,9 +128,13 @@ def read_contents(file: Bounded, source: str) -> Contents:
             code, shape = entry.get("dtype"), entry.get("shape")
             file.budget.key(name, len(arrays))
             arrays[name] = Entry(
-                codes.get(str(code), code), tuple(shape) if isinstance(shape, list) else shape, begin, end
+                codes.get(str(code), code),
+                tuple(cast("list[Any]", shape)) if isinstance(shape, list) else shape,
+                begin,
+                end,
             )
         json.end()
+        file.budget.left += parsed  # it is free again
         check_offsets([(entry.begin, entry.end) for entry in arrays.values()], file.size - 8 - length)
     return Contents(metadata, arrays, 8 + length)
 

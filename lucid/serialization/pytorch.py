@@ -34,8 +34,7 @@ FIRST = re.compile(rb".{30}[^/]{1,400}?/data\.pkl", re.DOTALL)
 
 def is_pytorch(file: Bounded) -> bool:
     """Tell whether a file is a checkpoint of PyTorch, perhaps a damaged one."""
-    file.seek(0)
-    start = file.read(min(file.size, 512))
+    start = file.start
     if OLD.match(start) or (start.startswith(ZIP) and FIRST.match(start)):
         return True
     if not start.startswith(ZIP):
@@ -71,8 +70,7 @@ def read_pytorch(file: Bounded, source: str, place: Locations, *, mapped: bool) 
         raise CheckpointError(f"load: mmap=True: expected a safetensors file, got a checkpoint of PyTorch, {source}")
     file.seek(0)
     with checked(source, "is no checkpoint of PyTorch, or a damaged one", place):
-        zipped = file.read(len(ZIP)) == ZIP
-        file.seek(0)
+        zipped = file.start.startswith(ZIP)
         return _zipped(file, source, place) if zipped else _old(file, source, place)
 
 

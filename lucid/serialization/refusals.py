@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lucid.errors import CheckpointError, DeviceError, OutOfMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from lucid.serialization.locations import Locations
 
@@ -53,7 +53,7 @@ def reason(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def checked(source: str, what: str, place: Locations | None = None) -> Generator[None]:
+def checked(source: str, what: str | Callable[[], str], place: Locations | None = None) -> Generator[None]:
     """Turn what goes wrong inside into a CheckpointError: `source`, what it is then, and why.
 
     Errors of the system, such as a file that is not there, and of the user's own `map_location` stay as they are, and
@@ -74,7 +74,8 @@ def checked(source: str, what: str, place: Locations | None = None) -> Generator
         of_the_system = isinstance(error, OSError) and error.errno is not None
         if of_the_system or (place is not None and error is place.raised):
             raise
-        raise CheckpointError(f"load: {source} {what} ({reason(error)})") from error
+        words = what if isinstance(what, str) else what()
+        raise CheckpointError(f"load: {source} {words} ({reason(error)})") from error
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

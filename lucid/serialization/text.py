@@ -13,10 +13,53 @@ if TYPE_CHECKING:
 
     from lucid.serialization.bounded import Budget
 
-__all__ = ["Json"]
+__all__ = ["Json", "Parsed", "read_json"]
 
 SPACE = re.compile(r"[ \t\n\r]*")
 LEAF = json.JSONDecoder()
+# bytes that each of these letters may stand for, in a list, a dict, an element, an entry, a text
+WORST = {"[": 96, "{": 256, ",": 48, ":": 64, '"': 32}
+
+
+def read_json(text: str, budget: Budget) -> Json | Parsed:
+    """Return a JSON text to be read: parsed at once where the budget has room for whatever it may be, as most have."""
+    most = len(text) + sum(text.count(letter) * size for letter, size in WORST.items())
+    if 2 * most > budget.left:  # twice, as tensors are still to come
+        return Json(text, budget)
+    budget.take(most)
+    return Parsed(json.loads(text))
+
+
+class Parsed:
+    """A JSON text that is parsed, read as `Json` is."""
+
+    def __init__(self, whole: Any) -> None:
+        self._next = whole
+
+    def next(self) -> str:
+        """Return the letter with which the next value begins, if it is an object or an array."""
+        return "{" if type(self._next) is dict else "[" if type(self._next) is list else "?"
+
+    def end(self) -> None:
+        """Do nothing: the end was looked at."""
+
+    def items(self) -> Iterator[str]:
+        """Yield the names of an object; whoever takes one reads its value before the next."""
+        for name, value in self._next.items():
+            self._next = value
+            yield name
+
+    def elements(self) -> Iterator[None]:
+        """Yield before each element of an array, which is to be read then."""
+        if type(self._next) is not list:
+            raise ValueError("expected an array")
+        for value in cast("list[Any]", self._next):
+            self._next = value
+            yield
+
+    def value(self, _level: int = 0) -> Any:
+        """Return the next value."""
+        return self._next
 
 
 class Json:

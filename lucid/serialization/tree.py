@@ -33,7 +33,7 @@ from lucid.serialization.bounded import (
 )
 from lucid.serialization.format import as_bytes
 from lucid.serialization.refusals import MOST_SHOWN, TooMuch, checked, plain, shown
-from lucid.serialization.text import Json
+from lucid.serialization.text import Json, read_json
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from lucid.serialization.format import Contents
     from lucid.serialization.locations import Locations
     from lucid.serialization.source import Source
+    from lucid.serialization.text import Parsed
 
 __all__ = ["Reader", "UnsupportedObjectError", "Writer"]
 
@@ -191,7 +192,7 @@ class Reader:
         self.contents = contents
         self.place = place
         self.budget = source.file.budget
-        self.json = Json(contents.metadata["tree"], self.budget)
+        self.json: Json | Parsed = Json("", self.budget)
         # by the name of an array, the entry that named it first and what was read
         self.entries: dict[str, tuple[Any, Any]] = {}
 
@@ -203,12 +204,14 @@ class Reader:
         CheckpointError
             If the file's structure is not as it was saved, or none that `Writer` makes.
         """
-        if str(zlib.crc32(self.json.text.encode(errors="surrogatepass"))) != self.contents.metadata.get("crc32"):
+        text = self.contents.metadata["tree"]
+        if str(zlib.crc32(text.encode(errors="surrogatepass"))) != self.contents.metadata.get("crc32"):
             raise CheckpointError(
                 f"load: {self.source} is corrupt: the checksum of its structure does not match; save it again"
             )
         with checked(self.source, "has a structure that lucid.save does not write", self.place):
             try:
+                self.json = read_json(text, self.budget)
                 value = self.value(0)
                 self.json.end()
             except RecursionError as error:

@@ -19,7 +19,7 @@ from lucid.serialization.format import PLACE, as_bytes, read_contents
 from lucid.serialization.pytorch import is_pytorch, read_pytorch
 from lucid.serialization.refusals import LONGEST, MOST_SHOWN, checked, plain, shown, some
 from lucid.serialization.source import Source
-from lucid.serialization.text import Json
+from lucid.serialization.text import read_json
 
 if TYPE_CHECKING:
     from lucid.serialization.format import Contents, Entry
@@ -91,7 +91,7 @@ def read_index(path: Path, place: Locations, *, mapped: bool) -> dict[str, Any]:
         with checked(str(path), "is no index of safetensors files or .bin files: expected JSON with a weight_map"):
             if file.size > LONGEST_INDEX:
                 raise ValueError(f"longer than {LONGEST_INDEX:,} bytes")
-            json = Json(bytes(file.array(file.size)).decode(), file.budget)
+            json = read_json(bytes(file.array(file.size)).decode(), file.budget)
             parts = json.value()["weight_map"]
             json.end()
             if not all(isinstance(name, str) and isinstance(part, str) for name, part in parts.items()):
