@@ -1,6 +1,6 @@
 """An object of tensors and plain values as a JSON text that names arrays, and back.
 
-In the text a container or anything else that JSON lacks is an object of one key, which says what it is. Reading builds
+In the text a container or anything else that JSON lacks is an object whose first key says what it is. Reading builds
 the kinds that are listed here and nothing else: no name in a file is ever looked up in a module.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,10 +19,13 @@ from lucid.backend.device import device, device_of
 from lucid.backend.dtype import DTYPES, dtype
 from lucid.backend.foreign.reading import is_masked
 from lucid.errors import CheckpointError, DeviceError
+from lucid.nn.module.state import StateDict
+from lucid.nn.parameter import Parameter
 from lucid.serialization.bounded import (
     DICT,
     LEVELS,
     LIST,
+    NODE,
     NUMBER,
     ROOM,
     SLOT,
@@ -55,6 +59,11 @@ KEYS = (str, int, float, bool, type(None))
 SMALL = 64  # bytes that a number or a name takes for which JSON has no word
 READ = 1800  # bytes that the entries of a tensor or an array take at the most, and itself, besides their text
 MOST = 1 << 40  # bytes: longer than a file whose structure the format holds
+
+
+# Dictionaries by the word for them in a file; those that have an attribute `_metadata`.
+MAPPINGS: dict[str, type[Any]] = {kind.__name__: kind for kind in (dict, OrderedDict, StateDict)}
+ATTRIBUTED = {"OrderedDict", "StateDict"}
 
 
 class UnsupportedObjectError(CheckpointError, TypeError):
@@ -106,10 +115,8 @@ class Writer:
             entry = self.entries[id(value)][1]
             self.tied[place_name(path)] = entry["array" if array else "tensor"]["name"]
             return entry
-        if isinstance(value, dict):
-            items = cast("dict[Any, Any]", value).items()
-            take(DICT)
-            return {"dict": [[self.key(k, path, n), self.tree(v, (*path, str(k)))] for n, (k, v) in enumerate(items)]}
+        if isinstance(value, dict) and MAPPINGS.get(kind.__name__) is kind:
+            return self.mapping(cast("dict[Any, Any]", value), path)
         if isinstance(value, np.generic):
             return {"scalar": self.array(np.asarray(cast("Any", value)), path)}
         if kind is Size:
@@ -120,10 +127,27 @@ class Writer:
             entries = enumerate(cast("list[Any]", value))
             return {kind.__name__: [self.tree(v, (*path, str(i))) for i, v in entries]}
         advice = "; save its state_dict()" if hasattr(value, "state_dict") else ""
+        if isinstance(value, dict):
+            advice = "; save dict() of it"
         raise UnsupportedObjectError(
             f"save: {named(path)} is a {kind.__qualname__}, which a checkpoint cannot hold: expected tensors, NumPy "
-            f"arrays, numbers, strings, bools, None, and dicts, lists and tuples of these{advice}"
+            f"arrays, numbers, strings, bools, None, and dicts, OrderedDicts, lists and tuples of these{advice}"
         )
+
+    def mapping(self, value: dict[Any, Any], path: tuple[str, ...]) -> dict[str, Any]:
+        """Return the tree of a dictionary, with the versions of modules that a state dict has as an attribute."""
+        kind, attributes = type(value), getattr(value, "__dict__", {})
+        if attributes.keys() - {"_metadata"}:
+            raise UnsupportedObjectError(
+                f"save: {named(path)} is a {kind.__name__} with the attributes {sorted(attributes)}, of which a "
+                "checkpoint holds none but _metadata: save them as entries"
+            )
+        self.budget.take(DICT + (0 if kind is dict else NODE * len(value)))
+        pairs = [[self.key(k, path, n), self.tree(v, (*path, str(k)))] for n, (k, v) in enumerate(value.items())]
+        tree: dict[str, Any] = {kind.__name__: pairs}
+        if attributes:
+            tree["_metadata"] = self.tree(attributes["_metadata"], (*path, "_metadata"))
+        return tree
 
     def key(self, key: object, path: tuple[str, ...], count: int) -> Any:
         """Return a key of a dictionary as a tree, which `count` others are before."""
@@ -153,6 +177,8 @@ class Writer:
         entry = dict[str, Any](tensor=self.array(to_device(array, "cpu"), path), device=str(device_of(array)))
         if tensor.is_leaf and tensor.requires_grad:
             entry["requires_grad"] = True
+        if type(tensor) is Parameter:
+            entry["parameter"] = True
         return entry
 
     def array_entry(self, array: Array, path: tuple[str, ...]) -> dict[str, Any]:
@@ -236,19 +262,23 @@ class Reader:
         items = self.json.items()
         kind = next(items, "")
         self.budget.left = left  # the word is free again
-        if kind not in {"dict", "list", "tuple"}:
+        if kind not in {"list", "tuple", *MAPPINGS}:
             entry = {kind: self.json.value(level)} | {name: self.json.value(level) for name in items}
             return self.other(kind, entry, left)
-        made = self.dict(level) if kind == "dict" else self.list(level)
-        if next(items, None) is not None:
-            raise ValueError(f"more than a {kind}")
+        made = self.dict(level, MAPPINGS[kind]) if kind in MAPPINGS else self.list(level)
+        for name in items:
+            if name != "_metadata" or kind not in ATTRIBUTED:
+                raise ValueError(f"more than a {kind}")
+            vars(made)[name] = self.value(level + 1)
         return tuple(made) if kind == "tuple" else made
 
-    def dict(self, level: int) -> dict[Any, Any]:
-        """Return a dict, of which the keys and values are next."""
-        made: dict[Any, Any] = {}
+    def dict(self, level: int, kind: type[Any]) -> Any:
+        """Return a dictionary, of which the keys and values are next."""
+        made = kind()
+        node = 0 if kind is dict else NODE
         self.budget.take(DICT)
         for _ in self.json.elements():
+            self.budget.take(node)
             pair = self.json.elements()
             next(pair)
             key = self.value(level)
@@ -323,7 +353,10 @@ class Reader:
             name, where = shown(entry["tensor"]["name"]), plain(entry["device"], MOST_SHOWN)
             error.add_note(f"{name} in {self.source} was saved on {where}: map_location='cpu' loads it")
             raise
-        return wrap(array).requires_grad_(requires_grad)
+        tensor = wrap(array)
+        if entry.get("parameter", False) is True:
+            return Parameter(tensor, requires_grad=requires_grad)
+        return tensor.requires_grad_(requires_grad)
 
     def array(self, entry: dict[str, Any]) -> Array:
         """Return the array of an entry.
