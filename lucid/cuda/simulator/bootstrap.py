@@ -15,18 +15,19 @@ from lucid.backend import gpu
 from lucid.cuda.launch import kernels
 from lucid.cuda.simulator.absence import refuse_what_is_absent
 from lucid.cuda.simulator.blocks import Blocks
-from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, sanitizes, variables
+from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, sanitizes
 from lucid.cuda.simulator.driver import SimulatedDriver
 from lucid.cuda.simulator.redirection import redirect
 from lucid.cuda.simulator.runtime import executes, library, runtime
 from lucid.cuda.simulator.settings import whole_number
+from lucid.cuda.simulator.variables import symbols
 from lucid.cuda.simulator.wheels import INSTALL, installed
 from lucid.errors import CudaUnavailableError, LucidError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.cuda.simulator.compilation import Symbol
+    from lucid.cuda.simulator.variables import Symbol
     from lucid.cuda.simulator.wheels import Cuda
 
 __all__ = ["start"]
@@ -178,7 +179,7 @@ class _Simulated:
         return 0, f"{_MARK}{path}"
 
     def _load(self, path: bytes, unit: int) -> tuple[int, str]:
-        shared, others = variables(Path(path.decode()))
+        shared, others, _ = symbols(Path(path.decode()))
         offsets, _, names = _columns(shared)
         self._driver.lucid_load(unit, path, len(shared), offsets, names)
         self._driver.lucid_declare(unit, len(others), *_columns(others))

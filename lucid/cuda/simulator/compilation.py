@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 from lucid.cuda.simulator.builder import build
 from lucid.cuda.simulator.settings import whole_number
+from lucid.cuda.simulator.variables import marked, symbols
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FOLDER", "Symbol", "compiled", "line_of", "sanitizes", "source_for_host", "variables"]
-
-# Of a variable: offset in its library, size, name.
-Symbol = tuple[int, int, bytes]
+__all__ = ["FOLDER", "compiled", "line_of", "sanitizes", "source_for_host"]
 
 FOLDER = Path(__file__).parent
 _OPTIONS = (
@@ -50,16 +48,7 @@ _SHARED = re.compile(
 _ALIGN = re.compile(r"__align__\(\w+\)")
 _DECLARED = re.compile(r"(.*?)\b(\w+)\s*((?:\[[^][]*\]\s*)*)", re.DOTALL)
 _BETWEEN = re.compile(r",(?=\s*\w+\s*(?:\[|,|$))")
-_SYMBOL = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) [bBdD] (?:lucid_source::\(anonymous namespace\)::)?(.+)$", re.MULTILINE)
-_SHARED_SYMBOL = re.compile(r".*\blucid_shared_(\w+)")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](.+)[>\"].*$", re.MULTILINE)
-# What is constant, or a function, is none. The bounds keep the time in proportion to the text, where nothing ends.
-_VARIABLE = re.compile(
-    r'^([ \t]*(?:(?:static|volatile|extern(?:\s+"C")?)\s+)*)__device__\b'
-    r"(?![^;=*]{0,999}?\bconst(?:expr)?\b[^;=*]{0,999}[;=])(?![^;=]{0,999}\boperator\b)"
-    r"(?=(?:(?:__align__|alignas)\s*\([^()]{0,99}\)|[^(){};=]){0,999}[;=])",
-    re.MULTILINE,
-)
 # What g++ says of what CUDA has and the simulator has not.
 _NO_HEADER = re.compile(r"fatal error: (\S+): No such file")
 _UNKNOWN = re.compile(r"error: ['\u2018](\w+)['\u2019] (?:was not declared|is not a member|has not been declared)")
@@ -130,7 +119,7 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     KernelError
         If it has a kernel of CuPy's that needs more than CUDA promises.
     """
-    source = _VARIABLE.sub(r"\1LUCID_VARIABLE", _SHARED.sub(_in_memory_of_a_block, text))
+    source = marked(_SHARED.sub(_in_memory_of_a_block, text))
     # The host has functions of C, with which none of the source's may be confused.
     # With words left of it, a variable would only be declared.
     source = _LINKAGE.sub(lambda of: f'extern "C++"{of[1]}' if of[1] else "", source)
@@ -234,11 +223,17 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
         raise KernelError(f"kernel.cu: {_OF_THE_HOST.format(hosts[0])}")
     source = source_for_host(text, names, flushes=flushes)
     try:
-        return build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source)
+        path = build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source)
     except KernelError as error:
         if words := _explained(str(error), text):
             raise KernelError(f"{error}\n{words}") from error
         raise
+    if hosts := symbols(path).of_the_host:
+        raise KernelError(
+            f"kernel.cu: {', '.join(hosts)}: a variable of the host, which no kernel reaches; write __device__ or "
+            "__constant__ before its declaration"
+        )
+    return path
 
 
 def _headers_of_the_host(text: str) -> list[str]:
@@ -266,18 +261,6 @@ def _explained(said: str, text: str) -> str:
     if "/usr/" in said and (hosts := _headers_of_the_host(text)):
         words.append(_OF_THE_HOST.format(hosts[0]))
     return "; ".join(words)
-
-
-def variables(library: Path) -> tuple[list[Symbol], list[Symbol]]:
-    """Where in a library its shared variables are, how large and what they are called, and the same of all others."""
-    command = [shutil.which("nm") or "nm", "--demangle", "--print-size", str(library)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
-    shared: list[Symbol] = []
-    others: list[Symbol] = []
-    for offset, size, name in _SYMBOL.findall(told):
-        found = _SHARED_SYMBOL.fullmatch(name)
-        (shared if found else others).append((int(offset, 16), int(size, 16), (found[1] if found else name).encode()))
-    return sorted(shared), sorted(others)
 
 
 def line_of(library: str, address: str) -> str:
