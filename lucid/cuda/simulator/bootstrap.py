@@ -76,12 +76,14 @@ class _Python(ctypes.Structure):
     ENTER = ctypes.CFUNCTYPE(None)
     EXPLAIN = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p)
     WHERE = ctypes.CFUNCTYPE(None)
+    PAUSE = ctypes.CFUNCTYPE(None)
     _fields_: ClassVar = [
         ("compile", COMPILE),
         ("load", LOAD),
         ("enter", ENTER),
         ("explain", EXPLAIN),
         ("where", WHERE),
+        ("pause", PAUSE),
     ]
 
 
@@ -119,7 +121,7 @@ class _Simulated:
         self._python = _Python(
             _Python.COMPILE(self._answering(self._compile)), _Python.LOAD(self._answering(self._load)),
             _Python.ENTER(self._answering(self._enter)), _Python.EXPLAIN(self._answering(self._explain)),
-            _Python.WHERE(self._answering(self._where)),
+            _Python.WHERE(self._answering(self._where)), _Python.PAUSE(self._answering(lambda: (0, ""))),
         )  # fmt: skip
         self._driver.lucid_set_python(ctypes.addressof(self._python))
         os.environ["CUDA_PATH"] = str(FOLDER / "toolkit")

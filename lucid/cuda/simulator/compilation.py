@@ -61,6 +61,19 @@ _OF_THE_HOST = (
 _OF_STD = re.compile(r"^[ \t]*namespace\s+std\b|\b(?:struct|class)\s+std::\w+\s*<", re.MULTILINE)
 _BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
 _KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
+_BOUNDED = re.compile(
+    r"__global__\s+(?:static\s+)?(?:void\s+)?__launch_bounds__\s*\(([^,()]*)[^()]*\)\s*(?:void\s+)?(\w+)\s*\("
+)
+_NUMBER = r"(?:#[ \t]*define[ \t]+{0}[ \t]+|\bconstexpr\s+[\w ]*\b{0}\s*=\s*)(\d+)\s*[;\n]"
+# CuPy's fused kernels with reductions wait for all blocks, and stride over the grid: one block does what all would.
+_WAITS = "_cg::grid_group _grid = _cg::this_grid();"
+_GRID = (
+    "namespace cooperative_groups { struct grid_group {}; inline grid_group this_grid() { return {}; }"
+    " inline void sync(grid_group) { __syncthreads(); } }"
+)
+_EXPORTED = '__attribute__((visibility("default"))) extern const'
+_PLAIN_SHARED = 48 << 10
+_AROUND_SHARED = 128  # bytes that LUCID_SHARED adds
 _PLAIN = re.compile(r'\bextern\s+"C"\s*')
 _LINKAGE = re.compile(r'\bextern\s+"C"(\s*\{)?')
 _NO_CODE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.DOTALL)
@@ -135,7 +148,10 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     begin, end, inside = "namespace lucid_source { namespace {", "} } using namespace lucid_source;", "lucid_source::"
     if _OF_STD.search(source):
         begin, end, inside = "", "", "::"
-    lines = ['#include "device/device.h"', *(f"#include <{name}>" for name in headers)]
+    one_block = _WAITS in source
+    if one_block:
+        headers.remove("cooperative_groups.h")
+    lines = ['#include "device/device.h"', *([_GRID] if one_block else []), *(f"#include <{name}>" for name in headers)]
     if inside != "::":
         # One of the source's stands beside those of its name that CUDA has, and does not hide them.
         code = _code(source)
@@ -150,7 +166,24 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
     lines += [f"{len(kernels)}, __start_lucid_constant, __stop_lucid_constant, __start_lucid_variable,"]
     lines += [f"__stop_lucid_variable, {str(flushes).lower()}}};", ""]
+    bounds = _bounds(_code(text))
+    if most := [bounds.get(name.partition("<")[0].rpartition("::")[2].strip(), 0) for name in kernels]:
+        if any(most):
+            lines += [f'extern "C" {{ {_EXPORTED} unsigned lucid_most_threads[] = {{{str(most)[1:-1]}}}; }}', ""]
+    if one_block:
+        lines += [f'extern "C" {{ {_EXPORTED} bool lucid_one_block = true; }}', ""]
     return "\n".join(lines)
+
+
+def _bounds(code: str) -> dict[str, int]:
+    """Return the threads of the launch bounds of kernels, where these are a number or the name of one."""
+    found: dict[str, int] = {}
+    for most, name in _BOUNDED.findall(code):
+        most = most.strip()
+        values = {most} if most.isdigit() else set(re.findall(_NUMBER.format(re.escape(most)), code))
+        if len(values) == 1 and f"typename {most}" not in code:
+            found[name] = int(*values)
+    return found
 
 
 def _of_cuda(code: str) -> set[str]:
@@ -228,7 +261,15 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
         if words := _explained(str(error), text):
             raise KernelError(f"{error}\n{words}") from error
         raise
-    if hosts := symbols(path).of_the_host:
+    known = symbols(path)
+    own = [size - _AROUND_SHARED for _, size, _ in known.shared]
+    least = sum(own) if len({*names, *_plain_kernels(text)}) == 1 else max(own, default=0)
+    if least > _PLAIN_SHARED:
+        raise KernelError(
+            f"kernel.cu: {stem} has {least:,} bytes of static shared memory, of which CUDA takes {_PLAIN_SHARED:,}: "
+            "what is larger is dynamic, extern __shared__, and allowed by max_dynamic_shared_size_bytes"
+        )
+    if hosts := known.of_the_host:
         raise KernelError(
             f"kernel.cu: {', '.join(hosts)}: a variable of the host, which no kernel reaches; write __device__ or "
             "__constant__ before its declaration"

@@ -196,7 +196,18 @@ void mark(uintptr_t address, size_t size, Access access) {
     }
 }
 
+// Accesses until Python is asked whether a Ctrl-C has come: a kernel that waits for another block does so for ever.
+constexpr uint64_t most_patience = 1 << 24;
+uint64_t patience;
+
+__attribute__((noinline)) void pause(uintptr_t code) {
+    patience = most_patience;
+    if (python.pause && !ask(python.pause).given)
+        lucid_simulator_fail(std::string(interrupted) + ": it waits for another block, or is slow" + code_mark(code));
+}
+
 inline void check(uintptr_t address, size_t size, Access access, void* return_address) {
+    if (!--patience) pause((uintptr_t)return_address - 1 - library->base);
     if (recent[address / unit_size % 1024].holds(address, size)) {
         moved[(int)access] += size;
         if (marking) mark(address, size, access);
@@ -254,6 +265,7 @@ void begin_launch(const Instance* instance, const unsigned char* packed, size_t 
     memset(marked_unit, 0, sizeof marked_unit);
     memset(recent, 0, sizeof recent);
     moved[0] = moved[1] = 0;
+    patience = most_patience;
     latest = {};
     parameters = {(uintptr_t)packed, (uintptr_t)packed + instance->size};
     const uintptr_t begin = (uintptr_t)lucid_dynamic_shared;
@@ -265,6 +277,18 @@ void fill_shared() {
     memset((void*)dynamic.begin, garbage, dynamic.end - dynamic.begin);
     for (const Variable& variable : library->shared)
         memset((void*)variable.range.begin, garbage, variable.range.end - variable.range.begin);
+}
+
+size_t least_shared(const Unit* unit) {
+    const auto found = libraries.find(unit);
+    if (found == libraries.end()) return 0;
+    size_t sum = 0, largest = 0;
+    for (const Variable& variable : found->second.shared) {
+        const size_t size = variable.range.end - variable.range.begin;
+        sum += size;
+        largest = std::max(largest, size);
+    }
+    return unit->count == 1 ? sum : largest;
 }
 
 void forget_fault() { fault_library = nullptr; }

@@ -161,8 +161,17 @@ LUCID_CUDA int cudaSetDevice(int index) { return set_current_device(index); }
 LUCID_CUDA int cudaGetDeviceCount(int* out) { return *out = device_count(), success; }
 LUCID_CUDA int cudaDriverGetVersion(int* out) { return *out = LUCID_VERSION, success; }
 LUCID_CUDA int cudaRuntimeGetVersion(int* out) { return *out = LUCID_VERSION, success; }
-LUCID_CUDA int cuInit(unsigned) { return success; }
 LUCID_CUDA int cuDriverGetVersion(int* out) { return *out = LUCID_VERSION, success; }
+// CuPy begins none of it by these. Whoever does, such as numba and cuda-python, wants a whole driver, and sees no device.
+LUCID_CUDA int cuInit(unsigned) { return no_device; }
+LUCID_CUDA int cuGetProcAddress_v2(const char* name, void** out, int, uint64_t, int* found) {
+    *out = strcmp(name, "cuDriverGetVersion") == 0 ? (void*)cuDriverGetVersion : (void*)cuInit;
+    if (found) *found = 0;
+    return success;
+}
+LUCID_CUDA int cuGetProcAddress(const char* name, void** out, int version, uint64_t flags) {
+    return cuGetProcAddress_v2(name, out, version, flags, nullptr);
+}
 
 LUCID_CUDA int cudaDeviceGetAttribute(int* out, int which, int index) {
     if (!is_device(index)) return fail(invalid_device);

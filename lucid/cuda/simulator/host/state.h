@@ -84,6 +84,8 @@ struct Python {
     void (*explain)(const char* report, const char* library);
     // Gives which lines of Python queue what is queued now.
     void (*where)();
+    // Does nothing, but to give no answer if a Ctrl-C comes.
+    void (*pause)();
 };
 extern Python python;
 
