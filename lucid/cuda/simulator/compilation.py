@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lucid.cuda.simulator.builder import build
 from lucid.cuda.simulator.settings import whole_number
-from lucid.cuda.simulator.variables import marked, symbols
+from lucid.cuda.simulator.source.variables import marked, symbols
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
@@ -178,8 +178,8 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
 def _bounds(code: str) -> dict[str, int]:
     """Return the threads of the launch bounds of kernels, where these are a number or the name of one."""
     found: dict[str, int] = {}
-    for most, name in _BOUNDED.findall(code):
-        most = most.strip()
+    for bound, name in _BOUNDED.findall(code):
+        most = bound.strip()
         values = {most} if most.isdigit() else set(re.findall(_NUMBER.format(re.escape(most)), code))
         if len(values) == 1 and f"typename {most}" not in code:
             found[name] = int(*values)

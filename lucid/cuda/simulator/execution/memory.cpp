@@ -429,6 +429,13 @@ LUCID_EXPORT void lucid_load(const Unit* loaded, const char* path, unsigned coun
     if (count) entry.statics = {entry.shared.front().range.begin - room, entry.shared.back().range.end + room};
 }
 
+// The path as which the library of a kernel was built; "" if it was not told.
+LUCID_EXPORT const char* lucid_path(const Instance* instance) {
+    const auto found = libraries.find(instance->unit);
+    return found == libraries.end() ? "" : found->second.path.c_str();
+}
+LUCID_EXPORT const char* lucid_name(const Instance* instance) { return instance->name; }
+
 // Whose code the marks of the report mean; null if it has none.
 LUCID_EXPORT const char* lucid_fault_library() { return fault_library; }
 

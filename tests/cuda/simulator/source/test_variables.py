@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lucid.backend import gpu
-from lucid.cuda.simulator.variables import marked
+from lucid.cuda.simulator.source.variables import marked
 from lucid.errors import KernelError
 from tests.cuda.simulator.launching import launcher, refused
 
@@ -37,7 +37,7 @@ VARIABLES = {
 # What begins as one and is none.
 OTHERS = {
     "a function": "__device__ int f(int a = 5);",
-    "a function of a condition": "template <int N> __device__ typename std::enable_if<N == 2, int>::type f() { return 5; }",
+    "a function of a condition": "template <int N> __device__ typename A<N == 2, int>::type f() { return 5; }",
     "a function without a name": "auto f = [] __device__ (int a) { int b = a; return b; };",
     "an operator": "struct S { int v; __device__ S& operator=(int a) { v = a; return *this; } };",
     "constant": "__device__ const int n = 5;",
@@ -84,7 +84,7 @@ def test_static_variables_of_functions(device):
     """Each keeps its value from one call to the next, as on a GPU."""
     put, get = device
     run = launcher(
-        "__device__ int next() { static int counted = 5; if (true) { static int others; ++others; } return counted++; }\n"
+        "__device__ int next() { static int counted = 5; if (true) { static int m; ++m; } return counted++; }\n"
         'extern "C" __global__ void f(int* x) { x[0] = next(); x[1] = next(); }',
         "P",
     )
