@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.backend import gpu
 from lucid.cuda.launch import kernels
 from lucid.cuda.simulator.absence import refuse_what_is_absent
-from lucid.cuda.simulator.source.arguments import compare_arguments
 from lucid.cuda.simulator.blocks import Blocks
 from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, sanitizes
 from lucid.cuda.simulator.driver import SimulatedDriver
-from lucid.cuda.simulator.source.nvidia import compiles
 from lucid.cuda.simulator.redirection import redirect
 from lucid.cuda.simulator.runtime import executes, library, runtime
 from lucid.cuda.simulator.settings import nvrtc, whole_number
+from lucid.cuda.simulator.source.arguments import compare_arguments
+from lucid.cuda.simulator.source.nvidia import compiles
 from lucid.cuda.simulator.source.variables import symbols
 from lucid.cuda.simulator.wheels import INSTALL, installed
 from lucid.errors import CudaUnavailableError, LucidError
@@ -78,14 +78,12 @@ class _Python(ctypes.Structure):
     ENTER = ctypes.CFUNCTYPE(None)
     EXPLAIN = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p)
     WHERE = ctypes.CFUNCTYPE(None)
-    PAUSE = ctypes.CFUNCTYPE(None)
     _fields_: ClassVar = [
         ("compile", COMPILE),
         ("load", LOAD),
         ("enter", ENTER),
         ("explain", EXPLAIN),
         ("where", WHERE),
-        ("pause", PAUSE),
     ]
 
 
@@ -125,7 +123,7 @@ class _Simulated:
         self._python = _Python(
             _Python.COMPILE(self._answering(self._compile)), _Python.LOAD(self._answering(self._load)),
             _Python.ENTER(self._answering(self._enter)), _Python.EXPLAIN(self._answering(self._explain)),
-            _Python.WHERE(self._answering(self._where)), _Python.PAUSE(self._answering(lambda: (0, ""))),
+            _Python.WHERE(self._answering(self._where)),
         )  # fmt: skip
         self._driver.lucid_set_python(ctypes.addressof(self._python))
         os.environ["CUDA_PATH"] = str(FOLDER / "toolkit")

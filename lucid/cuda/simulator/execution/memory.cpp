@@ -200,14 +200,15 @@ void mark(uintptr_t address, size_t size, Access access) {
 constexpr uint64_t most_patience = 1 << 24;
 uint64_t patience;
 
-__attribute__((noinline)) void pause(uintptr_t code) {
+bool interrupted;
+
+__attribute__((noinline)) void pause() {
     patience = most_patience;
-    if (python.pause && !ask(python.pause).given)
-        lucid_simulator_fail(std::string(interrupted) + ": it waits for another block, or is slow" + code_mark(code));
+    if (signalled()) interrupted = true, lucid_simulator_fail("interrupted");
 }
 
 inline void check(uintptr_t address, size_t size, Access access, void* return_address) {
-    if (!--patience) pause((uintptr_t)return_address - 1 - library->base);
+    if (!--patience) pause();
     if (recent[address / unit_size % 1024].holds(address, size)) {
         moved[(int)access] += size;
         if (marking) mark(address, size, access);
@@ -266,6 +267,7 @@ void begin_launch(const Instance* instance, const unsigned char* packed, size_t 
     memset(recent, 0, sizeof recent);
     moved[0] = moved[1] = 0;
     patience = most_patience;
+    interrupted = false;
     latest = {};
     parameters = {(uintptr_t)packed, (uintptr_t)packed + instance->size};
     const uintptr_t begin = (uintptr_t)lucid_dynamic_shared;
@@ -278,6 +280,8 @@ void fill_shared() {
     for (const Variable& variable : library->shared)
         memset((void*)variable.range.begin, garbage, variable.range.end - variable.range.begin);
 }
+
+bool was_interrupted() { return interrupted; }
 
 size_t least_shared(const Unit* unit) {
     const auto found = libraries.find(unit);

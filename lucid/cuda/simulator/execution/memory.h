@@ -18,8 +18,8 @@ namespace lucid_simulator {
 
 struct Work;
 
-// The report of a kernel that a Ctrl-C has stopped begins so.
-constexpr char interrupted[] = "stopped by Ctrl-C";
+// Whether the last launch was stopped because Python has to go on: its report is the error there.
+bool was_interrupted();
 
 // Bytes of static shared memory that a kernel of the unit has at least: all if it is the only one, else the largest
 // variable, since nobody knows which kernel uses which.

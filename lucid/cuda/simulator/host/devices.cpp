@@ -1,4 +1,6 @@
 // The devices, which answer as an H200 does, and which of them a thread uses.
+#include <dlfcn.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -120,6 +122,34 @@ Answer ask(const std::function<void()>& call) {
     std::swap(outer, answer);
     if (!outer.given) raise(SIGINT);
     return outer;
+}
+
+bool signalled() {
+    struct Error {
+        void *kind, *value, *traceback;
+    };
+    static const auto hold = (int (*)())dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+    static const auto let_go = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
+    static const auto answer_signals = (int (*)())dlsym(RTLD_DEFAULT, "PyErr_CheckSignals");
+    static const auto fetch = (void (*)(void**, void**, void**))dlsym(RTLD_DEFAULT, "PyErr_Fetch");
+    static const auto restore = (void (*)(void*, void*, void*))dlsym(RTLD_DEFAULT, "PyErr_Restore");
+    static const auto call_later = (int (*)(int (*)(void*), void*))dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
+    if (!hold || !let_go || !answer_signals || !fetch || !restore || !call_later) return false;
+    const int state = hold();
+    const bool raised = answer_signals() != 0;
+    if (raised) {
+        Error* error = new Error{};
+        fetch(&error->kind, &error->value, &error->traceback);
+        call_later(
+            [](void* kept) {
+                const Error error = *(Error*)kept;
+                delete (Error*)kept;
+                return restore(error.kind, error.value, error.traceback), -1;
+            },
+            error);
+    }
+    let_go(state);
+    return raised;
 }
 
 int device_count() {

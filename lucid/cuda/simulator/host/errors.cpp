@@ -1,7 +1,6 @@
 // Errors under CUDA's names and with CUDA's words.
 #include <cstring>
 
-#include "execution/memory.h"
 #include "host/state.h"
 
 namespace lucid_simulator {
@@ -106,7 +105,7 @@ int code_of_fault(const std::string& report) {
     if (says("out-of-range")) return illegal_address;
     if (says("misaligned")) return misaligned;
     if (says("assert(")) return assertion;
-    if (says("deadlock") || says(interrupted)) return timed_out;
+    if (says("deadlock")) return timed_out;
     return launch_failed;
 }
 

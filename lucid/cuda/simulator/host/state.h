@@ -84,8 +84,6 @@ struct Python {
     void (*explain)(const char* report, const char* library);
     // Gives which lines of Python queue what is queued now.
     void (*where)();
-    // Does nothing, but to give no answer if a Ctrl-C comes.
-    void (*pause)();
 };
 extern Python python;
 
@@ -97,6 +95,10 @@ struct Answer {
 // Gives what Python answers to a call. A Ctrl-C may come at any line of Python, also at the first: there is no answer
 // then, and the Ctrl-C comes again, where Python goes on.
 Answer ask(const std::function<void()>& call);
+
+// Lets Python answer signals that have come. Whether an answer was an error, as that to a Ctrl-C is: it comes again where
+// Python goes on. Only in Python's main thread.
+bool signalled();
 
 // What tests count; lucid.cuda.simulator.counting has the same fields.
 struct Counts {
