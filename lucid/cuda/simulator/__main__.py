@@ -44,8 +44,9 @@ def main() -> None:
         os.environ[_SETTING] = str(given.devices or whole_number(_SETTING, 1, 64) or 1)
         if given.nvrtc:
             os.environ["LUCID_SIMULATOR_NVRTC"] = "1"
-            compiler()
         start()
+        if given.nvrtc:
+            compiler()  # by its path, after ours of its name
     except LucidError as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     sys.excepthook = _print_without_us

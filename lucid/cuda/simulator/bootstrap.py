@@ -21,15 +21,15 @@ from lucid.cuda.simulator.redirection import redirect
 from lucid.cuda.simulator.runtime import executes, library, runtime
 from lucid.cuda.simulator.settings import nvrtc, whole_number
 from lucid.cuda.simulator.source.arguments import compare_arguments
+from lucid.cuda.simulator.source.declarations import symbols
 from lucid.cuda.simulator.source.nvidia import compiles
-from lucid.cuda.simulator.source.variables import symbols
 from lucid.cuda.simulator.wheels import INSTALL, installed
 from lucid.errors import CudaUnavailableError, LucidError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.cuda.simulator.source.variables import Symbol
+    from lucid.cuda.simulator.source.declarations import Symbol
     from lucid.cuda.simulator.wheels import Cuda
 
 __all__ = ["start"]
@@ -182,8 +182,10 @@ class _Simulated:
         self._sources[str(path)] = text
         return 0, f"{_MARK}{path}"
 
-    def _load(self, path: bytes, unit: int) -> tuple[int, str]:
-        shared, others, _ = symbols(Path(path.decode()))
+    def _load(self, path: bytes, unit: int | None) -> tuple[int, str]:
+        shared, others = symbols(Path(path.decode()))
+        if not unit:
+            return len(others), ""
         offsets, _, names = _columns(shared)
         self._driver.lucid_load(unit, path, len(shared), offsets, names)
         self._driver.lucid_declare(unit, len(others), *_columns(others))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lucid.cuda.simulator.builder import build
 from lucid.cuda.simulator.settings import whole_number
-from lucid.cuda.simulator.source.variables import marked, symbols
+from lucid.cuda.simulator.source.declarations import marked, symbols
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
@@ -268,11 +268,6 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
         raise KernelError(
             f"kernel.cu: {stem} has {least:,} bytes of static shared memory, of which CUDA takes {_PLAIN_SHARED:,}: "
             "what is larger is dynamic, extern __shared__, and allowed by max_dynamic_shared_size_bytes"
-        )
-    if hosts := known.of_the_host:
-        raise KernelError(
-            f"kernel.cu: {', '.join(hosts)}: a variable of the host, which no kernel reaches; write __device__ or "
-            "__constant__ before its declaration"
         )
     return path
 

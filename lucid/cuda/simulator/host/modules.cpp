@@ -164,8 +164,9 @@ LUCID_CUDA int cuModuleLoadData(Module** out, const void* image) {
         return fail(invalid_image, "the simulator loads what its own NVRTC has compiled, no machine code");
     const char* path = (const char*)image + sizeof mark - 1;
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (const Unit* unit = unit_of(library); unit && (unit->constants_begin || unit->variables_begin))
-        library = open_copy(path);
+    if (library && python.load)
+        if (const Answer known = ask([&] { python.load(path, nullptr); }); known.given && known.number)
+            library = open_copy(path);
     if (!library) {
         const char* why = dlerror();
         return fail(invalid_image, why ? why : "the folder for temporary files cannot be written");

@@ -76,7 +76,7 @@ int queue_own(void* stream, const std::string& name, const std::vector<Touched>&
 struct Python {
     // Gives an NVRTC error and the log, or 0 and what the source becomes. Names and options are joined by 0x1f.
     void (*compile)(const char* source, const char* names, const char* options);
-    // A library of kernels was loaded.
+    // A library of kernels was loaded; of no unit: gives how many variables it has.
     void (*load)(const char* path, const void* unit);
     // A thread uses a device, and is not known yet; gives whether it is now.
     void (*enter)();

@@ -104,37 +104,26 @@ def _of_functions(code: str) -> list[int]:
 
 
 class Symbols(NamedTuple):
-    """The variables of a library.
-
-    Attributes
-    ----------
-    shared, others : list of Symbol
-        Those of a block, and all others that are the device's, by their offsets.
-    of_the_host : list of str
-        Names of those in which a source has marked no device.
-    """
+    """The variables of a library, by their offsets: those of a block, and all others, which are the device's."""
 
     shared: list[Symbol]
     others: list[Symbol]
-    of_the_host: list[str]
 
 
 @cache
 def symbols(library: Path) -> Symbols:
-    """Return where in a library its variables are, how large and what they are called."""
+    """Return where in a library its variables are, how large and what they are called.
+
+    Those that stand in no section of ours, since nothing marks them, are the device's too: CuPy tells NVRTC that all is
+    of which nothing is said.
+    """
     command = [shutil.which("nm") or "nm", "--demangle", "--format=sysv", str(library)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
-    made = Symbols([], [], [])
+    made = Symbols([], [])
     for name, offset, size, section in _LINE.findall(told):
-        of_the_source = name.startswith((_SOURCE, _NAMELESS))
         plain = name.removeprefix(_SOURCE).removeprefix(_NAMELESS)
         shared = _SHARED.fullmatch(plain)
-        symbol = int(offset, 16), int(size, 16), (shared[1] if shared else plain).encode()
-        if shared:
-            made.shared.append(symbol)
-        elif section.startswith("lucid_") or (of_the_source and "<" in plain and section in _PLAIN):
-            # g++ puts those of templates into no section
-            made.others.append(symbol)
-        elif of_the_source and section in _PLAIN:
-            made.of_the_host.append(plain)
-    return Symbols(sorted(made.shared), sorted(made.others), sorted(made.of_the_host))
+        if shared or section.startswith("lucid_") or (plain != name and section in _PLAIN):
+            symbol = int(offset, 16), int(size, 16), (shared[1] if shared else plain).encode()
+            (made.shared if shared else made.others).append(symbol)
+    return Symbols(sorted(made.shared), sorted(made.others))
