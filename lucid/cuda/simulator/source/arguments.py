@@ -10,6 +10,7 @@ import ctypes
 import gc
 import warnings
 from functools import cache
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def compare_arguments(cupy: Any, source_of: Callable[[str], str | None]) -> None
             name = runtime().lucid_name(instance).decode()
             text = source_of(runtime().lucid_path(instance).decode())
             compare(name, codes, _parameters(text or "", name), args, cupy.ndarray)
-            return super().__call__(grid, block, args, *others, **named)
+            return function.__call__(self, grid, block, args, *others, **named)
 
     def kernel(self: Any) -> Any:
         plain = given.__get__(self)
@@ -86,7 +87,7 @@ def compare(
     if len(args) != len(codes):
         raise TypeError(f"{kernel} takes {len(codes)} arguments, got {len(args)}")
     known = parameters if len(parameters) == len(codes) else [("", "", 0)] * len(codes)
-    numbers = {int(one) for one in args if isinstance(one, (int, np.integer))}
+    numbers = {int(one) for one in args if isinstance(one, Integral)}
     for place, (code, (name, kind, stars), one) in enumerate(zip(codes, known, args, strict=True), 1):
         what = f"argument {place} of {kernel}{f', {name},' if name else ''}"
         if isinstance(one, array):
@@ -133,16 +134,9 @@ def _steps(one: Any) -> set[int]:
 
 def _compare_number(what: str, expected: np.dtype[Any], one: Any) -> None:
     # as many bytes as CuPy makes of it; those of an integer begin with the lowest
-    if isinstance(one, (bool, np.bool_)):
-        given = np.dtype(np.bool_)
-    elif isinstance(one, int):
-        given = np.dtype(np.int64)
-    elif isinstance(one, float) and not isinstance(one, np.floating):
-        given = np.dtype(np.float64)
-    elif isinstance(one, np.number):
-        given = one.dtype
-    else:
+    if not isinstance(one, (bool, int, float, np.bool_, np.number)):
         return
+    given: np.dtype[Any] = np.asarray(one).dtype
     whole = given.kind in "biu" and expected.kind in "biu"
     if given == expected or (whole and given.itemsize >= expected.itemsize):
         return

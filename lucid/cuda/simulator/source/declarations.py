@@ -96,7 +96,7 @@ def _of_functions(code: str) -> list[int]:
         if word[0] == "{":
             bodies.append(bool(_BODY.search(code, max(0, word.start() - 200), word.start())))
         elif word[0] == "}":
-            bodies and bodies.pop()
+            bodies = bodies[:-1]
         elif bodies and bodies[-1] and "__device__" not in code[word.start() : word.start() + 40]:
             if _declares(code, word):
                 found.append(word.start())
