@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from lucid.cuda.build.nvrtc import compiler
 from lucid.cuda.simulator.bootstrap import start
 from lucid.cuda.simulator.settings import whole_number
+from lucid.cuda.simulator.source import arguments
 from lucid.errors import LucidError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 _SETTING = "LUCID_CUDA_SIMULATOR"
-_OURS = frozenset({__file__, runpy.__file__, "<frozen runpy>"})
+_OURS = frozenset({__file__, arguments.__file__, runpy.__file__, "<frozen runpy>"})
 
 
 def main() -> None:
@@ -80,6 +81,12 @@ def _search_first(folder: str) -> None:
 def _print_without_us(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     while traceback is not None and traceback.tb_frame.f_code.co_filename in _OURS:
         traceback = traceback.tb_next
+    place = traceback
+    while place is not None and place.tb_next is not None:
+        if place.tb_next.tb_frame.f_code.co_filename in _OURS:
+            place.tb_next = place.tb_next.tb_next
+        else:
+            place = place.tb_next
     sys.__excepthook__(kind, error.with_traceback(traceback), traceback)
 
 
