@@ -115,7 +115,7 @@ class Writer:
             entry = self.entries[id(value)][1]
             self.tied[place_name(path)] = entry["array" if array else "tensor"]["name"]
             return entry
-        if isinstance(value, dict) and MAPPINGS.get(kind.__name__) is kind:
+        if MAPPINGS.get(kind.__name__) is kind:
             return self.mapping(cast("dict[Any, Any]", value), path)
         if isinstance(value, np.generic):
             return {"scalar": self.array(np.asarray(cast("Any", value)), path)}
@@ -127,7 +127,7 @@ class Writer:
             entries = enumerate(cast("list[Any]", value))
             return {kind.__name__: [self.tree(v, (*path, str(i))) for i, v in entries]}
         advice = "; save its state_dict()" if hasattr(value, "state_dict") else ""
-        if isinstance(value, dict):
+        if issubclass(kind, dict):
             advice = "; save dict() of it"
         raise UnsupportedObjectError(
             f"save: {named(path)} is a {kind.__qualname__}, which a checkpoint cannot hold: expected tensors, NumPy "
