@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, grad_of, wrap
+from lucid.autograd.base import TensorBase, births, grad_of, wrap
 from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.modes.state import NumPyComplaints, thread
@@ -273,13 +273,15 @@ class Node:
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds the gradient of a pass to the leaf's `.grad`.
 
-    It belongs to the leaf for the leaf's whole life, and holds it weakly.
+    It belongs to the leaf for the leaf's whole life, and holds it weakly. `born` counts these ends, by which what a
+    function makes itself is told from what it finds.
     """
 
-    __slots__ = ("leaf",)
+    __slots__ = ("born", "leaf")
 
     def __init__(self, leaf: TensorBase) -> None:
         self.sequence = 0
+        self.born = next(births)
         self.edges = ()
         self.extra = None
         self.leaf = weakref.ref(leaf)
