@@ -117,16 +117,16 @@ class Reads(Context):
                 f"reads {read}, which the first run did not read"
                 + (f" ({others[0]} in its place)" if len(others) == 1 else "")
             )
-        elif key not in first.own:
-            self.compare_versions(before, read)
-
-    def compare_versions(self, before: Read, read: Read) -> None:
-        """Refuse a parameter or leaf that was changed in place since the first run has read it."""
-        if None not in {before.version, read.version} and before.version != read.version:
+        elif key not in first.own and self.changed(before.version, read.version):
             self._refuse(
                 f"reads {read} at version {read.version}, which the first run read at version {before.version}: it was "
                 "changed by an inplace operation in between"
             )
+
+    @staticmethod
+    def changed(before: int | None, now: int | None) -> bool:
+        """Return whether a tensor of this version in the first run was changed in place since."""
+        return None not in {before, now} and before != now
 
     def end(self, count: int | None = None) -> None:
         """Compare what was read with the `count` first tensors that the first run has read, all if None.

@@ -28,7 +28,7 @@ torch.set_num_threads(1)
 def outcome(lib, program):
     """Return the machine that has run a program."""
     # parameters change between forward and backward, which a checkpoint of PyTorch does not see: docs/hooks.md
-    with patch.object(Reads, "compare_versions", lambda *_: None):
+    with patch.object(Reads, "changed", lambda *_: False):
         machine = Machine(lib, program)
         machine.run(program.steps)
         machine.end()
