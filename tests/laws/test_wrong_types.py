@@ -467,8 +467,8 @@ def parameters_of(name):
     return [p for p in parameters if p.kind is not p.VAR_KEYWORD]
 
 
-def called(name, parameters, wrong=None, value=None):
-    """Call what is public under `name`, with valid arguments but for the parameter `wrong`."""
+def arguments(name, parameters, wrong=None, value=None):
+    """Return valid arguments of what is public under `name`, but for the parameter `wrong`."""
     short = name.rpartition(".")[2]
     own = VALUES.get(short, VALUES.get(short.rstrip("_"), {}))
     args, kwargs = [], {}
@@ -489,6 +489,12 @@ def called(name, parameters, wrong=None, value=None):
             kwargs[parameter.name] = given
         else:
             args.append(given)
+    return args, kwargs
+
+
+def called(name, parameters, wrong=None, value=None):
+    """Call what is public under `name`, with valid arguments but for the parameter `wrong`."""
+    args, kwargs = arguments(name, parameters, wrong, value)
     result = PUBLIC[name](*args, **kwargs)
     if isinstance(result, lucid.utils.hooks.RemovableHandle | lucid.autograd.RemovableHandle):
         result.remove()
