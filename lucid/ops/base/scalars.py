@@ -97,7 +97,10 @@ def as_scalar(value: Any, argument: str) -> Any:
 
 def as_element(value: Any, dtype: dtype_class, argument: str) -> Any:
     """Return `value`, a number as for `as_scalar`, as an element of `dtype`; a DtypeError says that it does not fit."""
-    return asarray(as_scalar(value, argument), dtype, "cpu").item()
+    number = as_scalar(value, argument)
+    if isinstance(number, complex) and not dtype.is_complex:
+        raise DtypeError(f"{named(value, argument)}: complex numbers do not fit {dtype}, got {number}")
+    return asarray(number, dtype, "cpu").item()
 
 
 def plain(array: Any) -> Any:
